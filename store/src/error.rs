@@ -1,0 +1,189 @@
+//! Names everything that can go wrong in a recording, with the file, the offset and what to do next.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The result of this crate's functions.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why a recording could not be written or read. Messages read after "failed to ...:".
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The operating system refused.
+    #[error("{action} {path}: {source}", path = path.display())]
+    Io {
+        /// What was tried: a verb.
+        action: &'static str,
+        /// On which file or folder.
+        path: PathBuf,
+        /// The refusal.
+        #[source]
+        source: io::Error,
+    },
+    /// The path names no recording.
+    #[error("{path} is not a recording: {why}; name a folder made by \"hindsight record\"", path = path.display())]
+    NotARecording {
+        /// The path as given.
+        path: PathBuf,
+        /// What is missing or wrong.
+        why: &'static str,
+    },
+    /// The recording to be made is there already.
+    #[error("{path} exists already; choose another name or remove it", path = path.display())]
+    Exists {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The file was made by a newer release.
+    #[error("{path} has format version {found}, this build reads up to {supported}; use a newer hindsight", path = path.display())]
+    NewerFormat {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: u32,
+        /// The newest version known here.
+        supported: u32,
+    },
+    /// The file was made by a release that is too old.
+    #[error("{path} has format version {found}, this build reads from {supported} on; use an older hindsight", path = path.display())]
+    OlderFormat {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: u32,
+        /// The oldest version known here.
+        supported: u32,
+    },
+    /// The file does not begin as files of a recording do.
+    #[error("{path} is not a file of a recording: at offset {offset}: {what}; remove it or restore the recording from a copy", path = path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// Where it differs, in bytes from the file's start.
+        offset: u64,
+        /// How it differs.
+        what: String,
+    },
+    /// A checksum or a rule of the format does not hold.
+    #[error("{path} is damaged at offset {offset}: {what}; run \"hindsight check\" for a full report and restore the file from a copy", path = path.display())]
+    Corrupt {
+        /// The file.
+        path: PathBuf,
+        /// Where, in bytes from the file's start.
+        offset: u64,
+        /// Which rule is broken.
+        what: String,
+    },
+    /// The file of a cleanly closed recording ends too early.
+    #[error("{path} is cut short at offset {offset}: {what}; restore the file from a copy", path = path.display())]
+    Truncated {
+        /// The file.
+        path: PathBuf,
+        /// Where the first missing or incomplete part begins, in bytes from the file's start.
+        offset: u64,
+        /// What is missing.
+        what: String,
+    },
+    /// A segment that is needed is not there.
+    #[error("{path} is missing; it is dropped once its events are sealed, so read them from the columns", path = path.display())]
+    SegmentMissing {
+        /// The segment.
+        path: PathBuf,
+    },
+    /// A frame could not be appended. The log ends with the frame before it.
+    #[error("append to {path} at offset {offset}: {source}; the log is whole up to there, free some space or record elsewhere", path = path.display())]
+    Append {
+        /// The segment.
+        path: PathBuf,
+        /// Where the frame would have begun, in bytes from the file's start.
+        offset: u64,
+        /// The refusal.
+        #[source]
+        source: io::Error,
+    },
+    /// Appended data could not be brought to the disk.
+    #[error("sync {path}: {message}; what was appended since the last sync may be lost, so recording stops", path = path.display())]
+    Sync {
+        /// The segment or folder.
+        path: PathBuf,
+        /// The refusal.
+        message: String,
+    },
+    /// The writer gave up earlier and takes nothing more.
+    #[error("append to {path}: an earlier failure could not be undone; close the recording", path = path.display())]
+    WriterStopped {
+        /// The segment.
+        path: PathBuf,
+    },
+    /// A payload does not fit a frame.
+    #[error("append {len} bytes as one frame: {rule}")]
+    BadPayload {
+        /// Length of the payload in bytes.
+        len: usize,
+        /// The rule it breaks.
+        rule: &'static str,
+    },
+    /// The clock of a manifest cannot be right.
+    #[error("a clock of {tsc_hz} ticks per second is outside 10 MHz to 100 GHz")]
+    BadClock {
+        /// The rate found.
+        tsc_hz: f64,
+    },
+    /// A value cannot be put into MessagePack.
+    #[error("encode {what}: {source}")]
+    Encode {
+        /// The kind of value.
+        what: &'static str,
+        /// The reason.
+        #[source]
+        source: rmp_serde::encode::Error,
+    },
+    /// The catalog cannot be used. Readers go on without it.
+    #[error("catalog {path}: {message}; it is derived and can be removed", path = path.display())]
+    Catalog {
+        /// The catalog's folder.
+        path: PathBuf,
+        /// The reason.
+        message: String,
+    },
+    /// A Parquet file could not be written or read.
+    #[error("columns {path}: {source}", path = path.display())]
+    Columns {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        #[source]
+        source: parquet::errors::ParquetError,
+    },
+    /// Columns could not be assembled in memory.
+    #[error("columns {path}: {source}", path = path.display())]
+    Arrow {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        #[source]
+        source: arrow::error::ArrowError,
+    },
+}
+
+impl Error {
+    /// Returns a function that wraps an I/O error with what was tried on which path.
+    pub fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_path_buf();
+        move |source| Self::Io {
+            action,
+            path,
+            source,
+        }
+    }
+
+    /// Returns the error for a rule of the format that does not hold at `offset` bytes of `path`.
+    pub fn corrupt(path: &Path, offset: u64, what: impl Into<String>) -> Self {
+        Self::Corrupt {
+            path: path.to_path_buf(),
+            offset,
+            what: what.into(),
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Names the constants of the files of a recording; `docs/format.md` is the norm and repeats each of them.
+
+/// The first eight bytes of every file of a recording except the Parquet ones.
+pub const MAGIC: [u8; 8] = *b"HNDSIGHT";
+
+/// The version of the format that this build writes, and the newest it reads.
+///
+/// 1: the first one.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// The oldest version that this build reads.
+pub const OLDEST_FORMAT_VERSION: u32 = 1;
+
+/// Length of the header that begins each file, in bytes.
+pub const FILE_HEADER_LEN: usize = 64;
+
+/// Length of the header that begins each frame, in bytes.
+pub const FRAME_HEADER_LEN: usize = 24;
+
+/// Two bytes that every frame header carries, so that a reader lost in a damaged file can find the next frame.
+pub const FRAME_MARK: [u8; 2] = *b"hf";
+
+/// Frames begin at multiples of this many bytes; payloads are zero padded up to it.
+pub const FRAME_ALIGN: usize = 8;
+
+/// Largest payload of one frame, in bytes: bounds the memory of a reader.
+pub const MAX_PAYLOAD_LEN: usize = 64 << 20;
+
+/// A segment that has reached this length, in bytes, takes no further frame.
+pub const SEGMENT_ROLL_LEN: u64 = 256 << 20;
+
+/// Appended bytes after which the log is synced without waiting for [`SYNC_INTERVAL_MS`].
+pub const SYNC_BYTES: u64 = 16 << 20;
+
+/// Longest time, in milliseconds, that appended bytes wait to be synced.
+pub const SYNC_INTERVAL_MS: u64 = 100;
+
+/// What a recording's folder is called after its name.
+pub const RECORDING_SUFFIX: &str = ".hindsight";
+/// The file with the manifest.
+pub const MANIFEST_FILE: &str = "manifest";
+/// Present until the recording is closed cleanly.
+pub const INCOMPLETE_FILE: &str = "incomplete";
+/// The folder of the log's segments.
+pub const LOG_DIR: &str = "log";
+/// The folder of the sealed columns.
+pub const COLUMNS_DIR: &str = "columns";
+/// The folder of the catalog.
+pub const CATALOG_DIR: &str = "catalog";
+/// The file name ending of a segment: `000000.seg` is the first one.
+pub const SEGMENT_SUFFIX: &str = ".seg";
+/// In the columns folder: how far sealing has come.
+pub const SEAL_STATE_FILE: &str = "seal.state";
+/// In the columns folder: the definitions found in the log so far.
+pub const DEFINITIONS_FILE: &str = "definitions.seg";
+
+/// What a file that begins with [`MAGIC`] holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum FileKind {
+    /// A segment of the log.
+    Log = 1,
+    /// Definitions copied out of the log.
+    Definitions = 2,
+    /// The manifest.
+    Manifest = 3,
+    /// How far sealing has come.
+    SealState = 4,
+}
+
+impl FileKind {
+    /// Returns the kind that `code` stands for in a file header.
+    pub fn from_code(code: u32) -> Option<Self> {
+        [
+            Self::Log,
+            Self::Definitions,
+            Self::Manifest,
+            Self::SealState,
+        ]
+        .into_iter()
+        .find(|kind| *kind as u32 == code)
+    }
+}
+
+/// What a frame holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum FrameKind {
+    /// Whole records of one ring, as the target wrote them.
+    Block = 1,
+    /// A control event in MessagePack.
+    Control = 2,
+    /// A promise about the ticks of later records.
+    Watermark = 3,
+    /// The last frame of a segment.
+    SegmentEnd = 4,
+    /// The one frame of a document such as the manifest, in MessagePack.
+    Document = 5,
+}
+
+impl FrameKind {
+    /// Returns the kind that `code` stands for in a frame header.
+    pub fn from_code(code: u8) -> Option<Self> {
+        [
+            Self::Block,
+            Self::Control,
+            Self::Watermark,
+            Self::SegmentEnd,
+            Self::Document,
+        ]
+        .into_iter()
+        .find(|kind| *kind as u8 == code)
+    }
+}

@@ -1,0 +1,79 @@
+//! Describes a recording as a whole; written once when it starts and never changed.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+pub use crate::clock::ClockCalibration;
+
+/// Sixteen random bytes that tell this recording's files from those of any other.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct RecordingId(pub [u8; 16]);
+
+impl fmt::Display for RecordingId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for RecordingId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RecordingId({self})")
+    }
+}
+
+/// Everything known about a recording when it starts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// The format of the recording's files.
+    pub format_version: u32,
+    /// Also in the header of every other file.
+    pub recording_id: RecordingId,
+    /// The release that made the recording.
+    pub hindsight_version: String,
+    /// The release of Frida that loaded the agent; none where no Frida took part.
+    pub frida_version: Option<String>,
+    /// The machine.
+    pub host: Host,
+    /// The command line of the target; text that is not UTF-8 is shown with replacement characters.
+    pub argv: Vec<String>,
+    /// The working directory of the target.
+    pub cwd: String,
+    /// Wall clock when `ts_ns` was 0, in nanoseconds since 1970.
+    pub start_unix_ns: i64,
+    /// The clock of the records' ticks.
+    pub clock: ClockCalibration,
+    /// What was asked for.
+    pub settings: Settings,
+}
+
+/// The machine a recording was made on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Host {
+    /// Kernel name and release, as `uname -sr` shows them.
+    pub kernel: String,
+    /// Model name of the processor.
+    pub cpu: String,
+}
+
+/// What the user asked the recorder to do.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Settings {
+    /// What a thread does when its ring is full.
+    pub on_full: OnFull,
+    /// The filters that chose the functions, as given.
+    pub filters: Vec<String>,
+    /// Whether segments stay after sealing.
+    pub keep_log: bool,
+}
+
+/// What a thread of the target does when its ring is full.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OnFull {
+    /// Waits: nothing is lost.
+    #[default]
+    Block,
+    /// Goes on: a gap counts what is lost.
+    Drop,
+}
