@@ -1,0 +1,116 @@
+/* Functions of other libraries that the recorder replaces by these. Each
+ * calls the original through a pointer that the recorder fills in (to the
+ * displaced beginning of the original).
+ *
+ * Rules of this file: errno and results are the original's; nothing is
+ * recorded that did not happen.
+ */
+#include "runtime.h"
+
+#include <sys/types.h>
+#include <sys/uio.h>
+#include <unwind.h>
+
+#define ORIGINAL(result, name, ...) result (* hs_original_##name) (__VA_ARGS__)
+
+ORIGINAL (ssize_t, write, int, const void *, size_t);
+ORIGINAL (ssize_t, writev, int, const struct iovec *, int);
+ORIGINAL (pid_t, fork, void);
+ORIGINAL (pid_t, vfork, void);
+ORIGINAL (int, execve, const char *, char * const *, char * const *);
+ORIGINAL (_Unwind_Reason_Code, _Unwind_Backtrace, _Unwind_Trace_Fn, void *);
+ORIGINAL (void, _dl_debug_state, void);
+/* Of the same unwinder as the original: contexts differ between versions. */
+ORIGINAL (uintptr_t, _Unwind_GetIP, struct _Unwind_Context *);
+
+static int
+is_output (int fd)
+{
+  return fd == 1 || fd == 2;
+}
+
+ssize_t
+hs_write (int fd, const void * bytes, size_t length)
+{
+  ssize_t result = hs_original_write (fd, bytes, length);
+  if (is_output (fd) && result > 0)
+    hs_record_output (fd, bytes, (uint64_t) result);
+  return result;
+}
+
+ssize_t
+hs_writev (int fd, const struct iovec * parts, int count)
+{
+  ssize_t result = hs_original_writev (fd, parts, count);
+  ssize_t left = is_output (fd) ? result : 0;
+  for (int i = 0; i < count && left > 0; i++)
+  {
+    ssize_t length = (ssize_t) parts[i].iov_len < left ? (ssize_t) parts[i].iov_len : left;
+    hs_record_output (fd, parts[i].iov_base, (uint64_t) length);
+    left -= length;
+  }
+  return result;
+}
+
+pid_t
+hs_fork (void)
+{
+  pid_t child = hs_original_fork ();
+  if (child > 0)
+    hs_record_fork (child);
+  return child;
+}
+
+/* Recorded before, because success does not return. */
+int
+hs_execve (const char * path, char * const * argv, char * const * environment)
+{
+  hs_record_exec (path);
+  return hs_original_execve (path, argv, environment);
+}
+
+void
+hs_dl_debug_state (void)
+{
+  hs_modules_changed ();
+  hs_original__dl_debug_state ();
+}
+
+/* Backtraces show the program's frames, not ours. */
+struct filter
+{
+  _Unwind_Trace_Fn callback;
+  void * argument;
+};
+
+static _Unwind_Reason_Code
+skip_our_frames (struct _Unwind_Context * context, void * argument)
+{
+  struct filter * filter = argument;
+  uintptr_t pc = hs_original__Unwind_GetIP (context);
+  if (pc - hs_runtime.own_base < hs_runtime.own_size)
+    return _URC_NO_REASON;
+  return filter->callback (context, filter->argument);
+}
+
+_Unwind_Reason_Code
+hs_unwind_backtrace (_Unwind_Trace_Fn callback, void * argument)
+{
+  struct filter filter = { callback, argument };
+  return hs_original__Unwind_Backtrace (skip_our_frames, &filter);
+}
+
+#define REPLACED(name, by) { #name, (void *) by, (void **) &hs_original_##name }
+
+const struct hs_replacement hs_replacements[] = {
+  REPLACED (write, hs_write),
+  REPLACED (writev, hs_writev),
+  REPLACED (fork, hs_fork),
+  REPLACED (vfork, hs_vfork),
+  REPLACED (execve, hs_execve),
+  REPLACED (_dl_debug_state, hs_dl_debug_state),
+  REPLACED (_Unwind_Backtrace, hs_unwind_backtrace),
+  REPLACED (_Unwind_GetIP, NULL),
+};
+const unsigned hs_replacement_count =
+    sizeof (hs_replacements) / sizeof (hs_replacements[0]);

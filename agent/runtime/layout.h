@@ -1,0 +1,137 @@
+/* What the runtime (in the target) and the recorder (outside) agree on: the
+ * shared memory and the records. Mirrors: agent/src/shared.rs (memory),
+ * store/src/wire.rs (records); norm: docs/wire.md. Included by C and by
+ * assembler, so it holds only #defines above the __ASSEMBLER__ line.
+ */
+#ifndef HS_LAYOUT_H
+#define HS_LAYOUT_H
+
+#define HS_MAGIC 0x314d4853444e4948 /* "HINDSHM1" */
+
+/* Kinds of records: word 1, bits 0..3. Bits 4..7: number of xmm words. */
+#define HS_ENTER 1
+#define HS_ENTER_TAIL 2
+#define HS_LEAVE 3
+#define HS_THREAD 4
+#define HS_OUTPUT 5
+#define HS_THREAD_EXIT 6
+#define HS_GAP 7
+#define HS_ENTER_NOLEAVE 8
+#define HS_FORK 9
+#define HS_EXEC 10
+
+#define HS_ENTER_BYTES 72
+#define HS_LEAVE_BYTES 32
+
+#define HS_GAP_FULL 1
+#define HS_GAP_NO_RING 2
+
+/* The shadow of a stack slot is at its address with this bit turned over. */
+#define HS_SHADOW_BIT 46
+
+#define HS_RINGS 4096
+#define HS_RING_BYTES (8 << 20)
+/* Shared memory: the control page, the ring headers, the rings. */
+#define HS_DATA_OFFSET (4096 + HS_RINGS * 128)
+/* A record may reach this far past a ring's limit: what signal handlers that
+ * arrive between the check and the reservation may add (64 of them). */
+#define HS_GUARD_BYTES 8192
+
+/* struct hs_local, offsets for the assembler */
+#define HS_LOCAL_CUR 0
+#define HS_LOCAL_LIMIT 8
+#define HS_LOCAL_SHARED 16
+#define HS_LOCAL_BUSY 24
+#define HS_LOCAL_SAVED 32
+#define HS_LOCAL_VFORK 40
+
+/* struct hs_ring, offsets for the assembler */
+#define HS_RING_HEAD 0
+
+/* struct hs_probe, offsets for the assembler */
+#define HS_PROBE_WORD1 0
+#define HS_PROBE_WORD2 8
+#define HS_PROBE_TRAMPOLINE 16
+#define HS_PROBE_BYTES 24
+
+#ifndef __ASSEMBLER__
+#include <stdint.h>
+#include <stddef.h>
+
+/* One per ring, in shared memory. The producer's words and the consumer's
+ * word are on different cache lines. Positions are addresses in the target. */
+struct hs_ring
+{
+  /* written by the target's thread */
+  volatile uint64_t head;    /* records before this are whole */
+  volatile uint64_t wrap_at; /* where the lap that ended last ended */
+  volatile uint32_t tid;
+  volatile uint32_t tenancy; /* how often the ring was given to a thread */
+  volatile uint64_t lost;    /* records lost so far */
+  volatile uint64_t exiting; /* 1: the thread ran its last destructors */
+  uint64_t unused_a[3];
+  /* written by the recorder */
+  volatile uint64_t tail;
+  uint64_t unused_b[7];
+};
+
+/* Page 0 of the shared memory. */
+struct hs_control
+{
+  uint64_t magic;
+  volatile uint32_t stop; /* 1: record nothing any more */
+  uint32_t drop_when_full;
+  volatile uint32_t owner; /* robust futex word: the recorder's thread id */
+  volatile uint32_t modules_asked;    /* counts changes of the module list */
+  volatile uint32_t modules_answered; /* follows modules_asked */
+  uint32_t main_tid;
+  uint64_t main_stack_high;
+  uint64_t stack_bytes;          /* default size of a thread's stack */
+  volatile uint64_t lost_no_ring; /* records lost because all rings were taken */
+  uint64_t unused[8];
+  volatile uint64_t taken[HS_RINGS / 64]; /* bit set: ring has a thread */
+};
+
+/* Thread-local in the target. All zero: no ring yet. */
+struct hs_local
+{
+  volatile uint64_t cur;   /* the next record goes here */
+  volatile uint64_t limit; /* and may begin before this; 0: ask the slow side */
+  struct hs_ring * shared;
+  volatile uint64_t busy; /* stack pointer of a write in progress, or 0 */
+  uint64_t saved_limit;   /* while `vfork` */
+  volatile uint64_t vfork; /* 1: a child of vfork runs on this thread */
+  uint64_t base;
+  uint64_t end;
+  uint64_t pending_lost;
+  uint64_t stack_low;
+  uint64_t stack_high;
+  uint32_t tid;
+  uint32_t off; /* 1: this thread records nothing (any more) */
+};
+
+/* One per armed function, beside its stub. */
+struct hs_probe
+{
+  uint64_t word1; /* kind, number of xmm words, low 12 bits of the function */
+  uint64_t word2; /* high 16 bits of the function, << 48 */
+  uint64_t trampoline;
+  uint8_t bytes; /* of the enter record */
+  uint8_t xmm;   /* 1: the stub goes to hs_enter_xmm */
+  uint8_t unused[6];
+};
+
+_Static_assert (sizeof (struct hs_ring) == 128, "ring header");
+_Static_assert (offsetof (struct hs_ring, head) == HS_RING_HEAD, "head");
+_Static_assert (offsetof (struct hs_ring, tail) == 64, "tail");
+_Static_assert (offsetof (struct hs_local, busy) == HS_LOCAL_BUSY, "busy");
+_Static_assert (offsetof (struct hs_local, saved_limit) == HS_LOCAL_SAVED, "saved");
+_Static_assert (offsetof (struct hs_local, vfork) == HS_LOCAL_VFORK, "vfork");
+_Static_assert (offsetof (struct hs_local, limit) == HS_LOCAL_LIMIT, "limit");
+_Static_assert (offsetof (struct hs_local, shared) == HS_LOCAL_SHARED, "shared");
+_Static_assert (offsetof (struct hs_probe, trampoline) == HS_PROBE_TRAMPOLINE, "trampoline");
+_Static_assert (offsetof (struct hs_probe, bytes) == HS_PROBE_BYTES, "bytes");
+_Static_assert (sizeof (struct hs_control) <= 4096, "control page");
+#endif
+
+#endif

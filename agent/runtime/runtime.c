@@ -1,0 +1,563 @@
+/* The slow side of tracing inside the target: thread registration, room in
+ * rings, records that the thunks do not write themselves.
+ *
+ * Rules of this file: no malloc, no lock, no libc call except where the
+ * function says so; every system call is made directly; bounded time, except
+ * waiting for room under `block`, which ends when the recorder dies. Compiled
+ * with -mgeneral-regs-only: the vector registers are the program's. A signal
+ * may arrive between any two instructions and run all of this again.
+ */
+#include "runtime.h"
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+__thread struct hs_local hs_local __attribute__ ((tls_model ("initial-exec")));
+
+/* A page that fork wipes: zero in a child, HS_MAGIC in the target. */
+union
+{
+  volatile uint64_t magic;
+  char page[4096];
+} hs_alive_page __attribute__ ((aligned (4096)));
+extern volatile uint64_t hs_alive __attribute__ ((alias ("hs_alive_page")));
+
+struct hs_runtime hs_runtime;
+
+static long
+syscall3 (long number, long a, long b, long c)
+{
+  long result;
+  __asm__ volatile ("syscall"
+                    : "=a" (result)
+                    : "a" (number), "D" (a), "S" (b), "d" (c)
+                    : "rcx", "r11", "memory");
+  return result;
+}
+
+static uint64_t
+ticks_now (void)
+{
+  uint32_t low, high;
+  __asm__ volatile ("lfence; rdtsc" : "=a" (low), "=d" (high) : : "memory");
+  return ((uint64_t) high << 32) | low;
+}
+
+/* The kernel marks the robust lock that the recorder holds when it dies. */
+static int
+recorder_is_gone (void)
+{
+  uint32_t owner = hs_runtime.control->owner;
+  return (owner & FUTEX_OWNER_DIED) != 0 || (owner & FUTEX_TID_MASK) == 0;
+}
+
+static int
+recording_ended (void)
+{
+  return hs_runtime.control->stop || recorder_is_gone ();
+}
+
+static void
+sleep_us (long us)
+{
+  struct timespec t = { 0, us * 1000 };
+  syscall3 (SYS_nanosleep, (long) &t, 0, 0);
+}
+
+static void
+turn_off (struct hs_local * local)
+{
+  local->off = 1;
+  local->cur = local->limit = 0;
+}
+
+/* Sets how far `local` may write. 0: no room for `bytes` now. */
+static int
+find_room (struct hs_local * local, uint64_t bytes)
+{
+  struct hs_ring * ring = local->shared;
+  uint64_t tail = ring->tail, cur = local->cur;
+  if (cur >= tail)
+  {
+    if (cur + bytes <= local->end - HS_GUARD_BYTES)
+    {
+      local->limit = local->end - HS_GUARD_BYTES - bytes;
+      return 1;
+    }
+    if (local->base + bytes + HS_GUARD_BYTES >= tail)
+      return 0;
+    ring->wrap_at = cur;
+    local->cur = local->base;
+    cur = local->base;
+  }
+  if (cur + bytes + HS_GUARD_BYTES >= tail)
+    return 0;
+  local->limit = tail - HS_GUARD_BYTES - bytes;
+  return 1;
+}
+
+/* Waits for room under `block`; counts the loss under `drop`, or where
+ * waiting could not end. 0: the record is lost or the recording has ended. */
+static int
+make_room (struct hs_local * local, uint64_t bytes, int may_wait)
+{
+  unsigned spins = 0;
+  while (!find_room (local, bytes))
+  {
+    if (recording_ended ())
+    {
+      turn_off (local);
+      return 0;
+    }
+    if (hs_runtime.control->drop_when_full || !may_wait)
+    {
+      local->pending_lost++;
+      local->shared->lost++;
+      return 0;
+    }
+    if (++spins < 64)
+      __builtin_ia32_pause ();
+    else
+      sleep_us (spins < 1024 ? 50 : 1000);
+  }
+  return 1;
+}
+
+/* Is the write that `busy` stands for one that a signal handler jumped out
+ * of? Its frame is then no longer below ours on the same stack. */
+static int
+was_abandoned (const struct hs_local * local, uint64_t busy)
+{
+  uint64_t here = (uint64_t) __builtin_frame_address (0);
+  int busy_on_main = busy >= local->stack_low && busy < local->stack_high;
+  int here_on_main = here >= local->stack_low && here < local->stack_high;
+  return busy_on_main && here_on_main && here > busy;
+}
+
+/* One record being written. `inside`: a signal handler interrupted another
+ * write of this thread, which will make both visible. */
+struct writing
+{
+  struct hs_local * local;
+  uint64_t * words;
+  int inside;
+};
+
+static int
+begin (struct writing * w, struct hs_local * local, uint64_t bytes)
+{
+  uint64_t busy = local->busy;
+  w->local = local;
+  w->inside = busy != 0 && !was_abandoned (local, busy);
+  if (local->cur + bytes > local->limit + HS_GUARD_BYTES / 4
+      && !make_room (local, bytes, !w->inside))
+    return 0;
+  if (!w->inside)
+    local->busy = (uint64_t) __builtin_frame_address (0);
+  w->words = (uint64_t *) bytes;
+  __asm__ volatile ("xaddq %0, %1"
+                    : "+r" (w->words), "+m" (local->cur)
+                    :
+                    : "memory");
+  return 1;
+}
+
+static void
+end (struct writing * w)
+{
+  struct hs_local * local = w->local;
+  uint64_t cur;
+  if (w->inside)
+    return;
+  do
+  {
+    local->busy = (uint64_t) w;
+    cur = local->cur;
+    local->shared->head = cur;
+    local->busy = 0;
+  }
+  while (local->cur != cur);
+}
+
+/* A record of word 1 and, if `bytes` says so, one more word. */
+static void
+write_small (struct hs_local * local, uint64_t bytes, uint64_t word1, uint64_t word2)
+{
+  struct writing w;
+  if (!begin (&w, local, bytes))
+    return;
+  w.words[1] = word1;
+  if (bytes == 24)
+    w.words[2] = word2;
+  w.words[0] = ticks_now ();
+  end (&w);
+}
+
+/* Tells of lost records before the next one. */
+static void
+write_pending_gap (struct hs_local * local)
+{
+  uint64_t lost = local->pending_lost;
+  if (lost == 0 || !find_room (local, 512))
+    return;
+  local->pending_lost = 0;
+  write_small (local, 24, HS_GAP | HS_GAP_FULL << 8, lost);
+}
+
+static int
+take_ring (void)
+{
+  struct hs_control * control = hs_runtime.control;
+  for (int word = 0; word != HS_RINGS / 64; word++)
+  {
+    uint64_t taken = control->taken[word];
+    while (~taken != 0)
+    {
+      int bit = __builtin_ctzll (~taken);
+      uint64_t wanted = taken | 1UL << bit;
+      if (__atomic_compare_exchange_n (&control->taken[word], &taken, wanted, 0,
+                                       __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+        return word * 64 + bit;
+    }
+  }
+  return -1;
+}
+
+static void
+find_stack (struct hs_local * local, uint64_t here)
+{
+  uint64_t thread_block;
+  __asm__ ("mov %%fs:0, %0" : "=r" (thread_block));
+  uint64_t high = local->tid == hs_runtime.control->main_tid
+                      ? hs_runtime.control->main_stack_high
+                      : thread_block; /* glibc: at the top of the stack */
+  uint64_t low = high - hs_runtime.control->stack_bytes;
+  if (here < high && here >= low)
+  {
+    local->stack_low = low;
+    local->stack_high = high;
+  }
+  else
+    local->stack_low = local->stack_high = 0;
+}
+
+static void
+write_thread (struct hs_local * local)
+{
+  struct writing w;
+  if (!begin (&w, local, 48))
+    return;
+  w.words[0] = ticks_now ();
+  w.words[1] = HS_THREAD | (uint64_t) local->tid << 8;
+  w.words[2] = local->stack_low;
+  w.words[3] = local->stack_high;
+  w.words[4] = w.words[5] = 0;
+  syscall3 (SYS_prctl, 15 /* PR_GET_NAME */, (long) &w.words[4], 0);
+  end (&w);
+}
+
+/* Gives the calling thread a ring. Calls pthread_setspecific, which for the
+ * first 32 keys stores one word in the thread's own block. */
+static void
+register_thread (struct hs_local * local, uint64_t here)
+{
+  local->off = 1; /* for handlers that arrive meanwhile */
+  int index = take_ring ();
+  for (int tries = 0; index < 0 && tries < 200; tries++)
+  {
+    if (recording_ended () || hs_runtime.control->drop_when_full)
+      break;
+    sleep_us (1000);
+    index = take_ring ();
+  }
+  if (index < 0)
+  {
+    __atomic_fetch_add (&hs_runtime.control->lost_no_ring, 1, __ATOMIC_SEQ_CST);
+    local->off = recording_ended ();
+    return;
+  }
+  struct hs_ring * ring = &hs_runtime.rings[index];
+  local->base = hs_runtime.data + (uint64_t) index * HS_RING_BYTES;
+  local->end = local->base + HS_RING_BYTES;
+  local->cur = local->base;
+  local->pending_lost = 0;
+  local->tid = (uint32_t) syscall3 (SYS_gettid, 0, 0, 0);
+  find_stack (local, here);
+  ring->tid = local->tid;
+  ring->exiting = 0;
+  local->shared = ring;
+  write_thread (local);
+  local->off = 0;
+  if (hs_runtime.set_specific != NULL)
+    hs_runtime.set_specific (hs_runtime.key, local);
+}
+
+/* The thread's place to write to, or NULL if it records nothing. */
+static struct hs_local *
+local_or_register (uint64_t here)
+{
+  struct hs_local * local = &hs_local;
+  if (local->off || local->vfork)
+    return NULL;
+  if (hs_alive != HS_MAGIC)
+  {
+    turn_off (local); /* a forked child */
+    return NULL;
+  }
+  if (local->shared == NULL)
+  {
+    if (recording_ended ())
+      turn_off (local);
+    else
+      register_thread (local, here);
+    if (local->off || local->shared == NULL)
+      return NULL;
+  }
+  return local;
+}
+
+/* Runs when a thread ends, among its destructors. Others may still call
+ * traced functions, so the ring stays the thread's until it is gone. */
+static void
+thread_exits (void * value)
+{
+  struct hs_local * local = value;
+  if (local != local_or_register (0))
+    return;
+  write_small (local, 16, HS_THREAD_EXIT | (uint64_t) local->tid << 8, 0);
+  local->shared->exiting = 1;
+}
+
+/* Where the shadow of stack slots is mapped. */
+static int
+has_shadow (uint64_t slot)
+{
+  return slot >> 45 == 3 || slot >> 32 == 0
+      || (slot >= 0x550000000000 && slot < 0x570000000000);
+}
+
+#define STORE_XMM(n) \
+  __asm__ volatile ("movq %%xmm" #n ", %0" : "=m" (words[n]))
+
+static void
+store_xmm (uint64_t * words, unsigned count)
+{
+  if (count >= 2)
+  {
+    STORE_XMM (0);
+    STORE_XMM (1);
+  }
+  if (count >= 4)
+  {
+    STORE_XMM (2);
+    STORE_XMM (3);
+  }
+  if (count >= 8)
+  {
+    STORE_XMM (4);
+    STORE_XMM (5);
+    STORE_XMM (6);
+    STORE_XMM (7);
+  }
+}
+
+/* Writes the record of one enter that the thunk could not. Returns where the
+ * thunk goes on; HS_HOOK: after hooking the return. */
+uint64_t
+hs_enter_slow (struct hs_saved * saved, const struct hs_probe * probe)
+{
+  uint64_t slot = (uint64_t) &saved->return_address;
+  struct hs_local * local = local_or_register (slot);
+  struct writing w;
+  if (local == NULL)
+    return probe->trampoline;
+  write_pending_gap (local);
+  if (!begin (&w, local, probe->bytes))
+    return probe->trampoline;
+
+  uint64_t ret = saved->return_address;
+  int hooked = ret == (uint64_t) hs_leave || ret == (uint64_t) hs_leave_xmm;
+  int can_hook = !hooked && has_shadow (slot);
+  uint64_t kind = hooked ? HS_ENTER_TAIL : can_hook ? HS_ENTER : HS_ENTER_NOLEAVE;
+  w.words[1] = slot << 17 | (probe->word1 & ~0xfUL) | kind;
+  w.words[2] = probe->word2 | ret;
+  w.words[3] = saved->rdi;
+  w.words[4] = saved->rsi;
+  w.words[5] = saved->rdx;
+  w.words[6] = saved->rcx;
+  w.words[7] = saved->r8;
+  w.words[8] = saved->r9;
+  store_xmm (w.words + 9, probe->word1 >> 4 & 0xf);
+  if (can_hook)
+    *(uint64_t *) (slot ^ 1UL << HS_SHADOW_BIT) = ret;
+  w.words[0] = ticks_now ();
+  end (&w);
+  if (!can_hook)
+    return probe->trampoline;
+  return probe->trampoline | HS_HOOK | (probe->xmm ? HS_HOOK_XMM : 0);
+}
+
+/* `saved`: rcx, rdx, rax, and the slot the call returned through. */
+void
+hs_leave_slow (uint64_t * saved, uint64_t with_xmm)
+{
+  uint64_t slot = (uint64_t) (saved + 3);
+  struct hs_local * local = local_or_register (slot);
+  struct writing w;
+  if (local == NULL)
+    return;
+  write_pending_gap (local);
+  if (!begin (&w, local, HS_LEAVE_BYTES + (with_xmm ? 16 : 0)))
+    return;
+  w.words[1] = slot << 17 | HS_LEAVE | (with_xmm ? 0x20 : 0);
+  w.words[2] = saved[2];
+  w.words[3] = saved[1];
+  if (with_xmm)
+    store_xmm (w.words + 4, 2);
+  w.words[0] = ticks_now ();
+  end (&w);
+}
+
+/* For the replaced libc functions: does this thread record, and is it really
+ * the thread (not a child of vfork or posix_spawn that borrows its memory)? */
+static struct hs_local *
+local_of_this_thread (void)
+{
+  struct hs_local * local =
+      local_or_register ((uint64_t) __builtin_frame_address (0));
+  if (local == NULL || local->tid != (uint32_t) syscall3 (SYS_gettid, 0, 0, 0))
+    return NULL;
+  return local;
+}
+
+#define OUTPUT_CHUNK 4096
+
+/* One piece of output: fd (low byte) and length, then the bytes. */
+static void
+write_bytes (struct hs_local * local, uint64_t kind, uint64_t low,
+             const char * bytes, uint64_t length)
+{
+  struct writing w;
+  uint64_t padded = (length + 7) & ~7UL;
+  if (!begin (&w, local, 16 + padded))
+    return;
+  w.words[0] = ticks_now ();
+  w.words[1] = kind | low << 8 | length << 16;
+  if (padded != 0)
+    w.words[1 + padded / 8] = 0;
+  char * to = (char *) (w.words + 2);
+  __asm__ volatile ("rep movsb"
+                    : "+D" (to), "+S" (bytes), "+c" (length)
+                    :
+                    : "memory");
+  end (&w);
+}
+
+void
+hs_record_output (int fd, const char * bytes, uint64_t length)
+{
+  struct hs_local * local = local_of_this_thread ();
+  while (local != NULL && length != 0)
+  {
+    uint64_t chunk = length < OUTPUT_CHUNK ? length : OUTPUT_CHUNK;
+    write_pending_gap (local);
+    write_bytes (local, HS_OUTPUT, (uint64_t) fd, bytes, chunk);
+    bytes += chunk;
+    length -= chunk;
+  }
+}
+
+void
+hs_record_fork (int child)
+{
+  struct hs_local * local = local_of_this_thread ();
+  if (local != NULL)
+    write_small (local, 16, HS_FORK | (uint64_t) child << 8, 0);
+}
+
+void
+hs_record_exec (const char * path)
+{
+  struct hs_local * local = local_of_this_thread ();
+  uint64_t length = 0;
+  if (local == NULL || path == NULL)
+    return;
+  while (path[length] != 0 && length < 4000)
+    length++;
+  write_bytes (local, HS_EXEC, 0, path, length);
+}
+
+/* The dynamic linker's list of modules has changed, and no constructor of a
+ * new one has run yet: lets the recorder look and arm. */
+void
+hs_modules_changed (void)
+{
+  if (hs_alive != HS_MAGIC || recording_ended ())
+    return;
+  struct hs_control * control = hs_runtime.control;
+  uint32_t asked =
+      __atomic_add_fetch (&control->modules_asked, 1, __ATOMIC_SEQ_CST);
+  for (int waits = 0; (int32_t) (control->modules_answered - asked) < 0; waits++)
+  {
+    if (recording_ended ())
+      return;
+    struct timespec t = { 0, 1000000 };
+    __asm__ volatile ("" : : : "memory");
+    register long timeout __asm__ ("r10") = (long) &t;
+    long result;
+    uint32_t seen = control->modules_answered;
+    if ((int32_t) (seen - asked) >= 0)
+      break;
+    __asm__ volatile ("syscall"
+                      : "=a" (result)
+                      : "a" (SYS_futex), "D" (&control->modules_answered),
+                        "S" (FUTEX_WAIT), "d" (seen), "r" (timeout)
+                      : "rcx", "r11", "memory");
+  }
+}
+
+/* What the agent's script hands over, once, before anything is armed. */
+struct hs_start
+{
+  uint64_t shared;         /* where the shared memory is mapped */
+  uint64_t set_specific;   /* pthread_setspecific, or 0 */
+  uint64_t key;
+  uint64_t own_base;
+  uint64_t own_size;
+};
+
+/* Returns 0, or the number of the check that failed. */
+__attribute__ ((visibility ("default"))) int
+hs_init (const struct hs_start * start)
+{
+  hs_runtime.control = (struct hs_control *) start->shared;
+  if (hs_runtime.control->magic != HS_MAGIC)
+    return 1;
+  if (start->key >= 32 && start->set_specific != 0)
+    return 2;
+  hs_runtime.rings = (struct hs_ring *) (start->shared + 4096);
+  hs_runtime.data = start->shared + HS_DATA_OFFSET;
+  hs_runtime.key = (uint32_t) start->key;
+  hs_runtime.set_specific =
+      (int (*) (uint32_t, const void *)) start->set_specific;
+  hs_runtime.own_base = start->own_base;
+  hs_runtime.own_size = start->own_size;
+  if (syscall3 (SYS_madvise, (long) &hs_alive_page, 4096, 18 /* MADV_WIPEONFORK */) != 0)
+    return 3;
+  hs_alive = HS_MAGIC;
+  return 0;
+}
+
+__attribute__ ((visibility ("default"))) struct hs_exports hs_exports;
+
+__attribute__ ((constructor)) static void
+fill_exports (void)
+{
+  hs_exports.version = 1;
+  hs_exports.enter = (void *) hs_enter;
+  hs_exports.enter_xmm = (void *) hs_enter_xmm;
+  hs_exports.thread_exits = (void *) thread_exits;
+  hs_exports.replacements = hs_replacements;
+  hs_exports.replacement_count = hs_replacement_count;
+}

@@ -1,0 +1,62 @@
+/* Shared by the files of the runtime. */
+#ifndef HS_RUNTIME_H
+#define HS_RUNTIME_H
+
+#include "layout.h"
+
+#define HS_HOOK (1UL << 63)
+#define HS_HOOK_XMM (1UL << 62)
+
+struct hs_runtime
+{
+  struct hs_control * control;
+  struct hs_ring * rings;
+  uint64_t data;
+  uint32_t key;
+  int (* set_specific) (uint32_t, const void *); /* NULL: no destructor */
+  uint64_t own_base, own_size; /* where this library is mapped */
+};
+
+/* A libc (or libgcc_s) function and what the recorder puts in its place;
+ * `by` == NULL: only its address is wanted. */
+struct hs_replacement
+{
+  const char * name;
+  void * by;
+  void ** original;
+};
+
+/* The one symbol that the library exports; mirrored in agent/src/runtime.rs. */
+struct hs_exports
+{
+  uint64_t version;
+  void * enter;
+  void * enter_xmm;
+  void * thread_exits; /* void (void *): the thread key's destructor */
+  const struct hs_replacement * replacements;
+  uint64_t replacement_count;
+};
+
+
+/* What the thunks push, lowest address first. */
+struct hs_saved
+{
+  uint64_t r10, r9, r8, rsi, rdi, rdx, rcx, rax, r11, return_address;
+};
+
+extern struct hs_runtime hs_runtime;
+
+extern const struct hs_replacement hs_replacements[];
+extern const unsigned hs_replacement_count;
+
+void hs_enter (void);
+void hs_enter_xmm (void);
+int hs_vfork (void);
+void hs_leave (void);
+void hs_leave_xmm (void);
+void hs_record_output (int fd, const char * bytes, uint64_t length);
+void hs_record_fork (int child);
+void hs_record_exec (const char * path);
+void hs_modules_changed (void);
+
+#endif

@@ -1,0 +1,429 @@
+/* The machine code every traced call runs through.
+ *
+ * Rules of this file: keep every register and the whole red zone of whoever
+ * is interrupted; call nothing on the fast path; use no memory but the
+ * thread's ring, its hs_local and the stack below the return slot; be
+ * describable to an unwinder at every instruction.
+ *
+ * A traced function begins with a jump to its stub (made by the recorder):
+ *     push %r11 ; lea probe(%rip), %r11 ; jmp *enter(%rip)
+ * The enter code writes a record, keeps the return address in the shadow of
+ * its stack slot, and CALLS the displaced function so that the call pushes
+ * hs_leave over the slot. Calls and returns stay paired for the processor's
+ * return predictor, and the function finds its frame where it would be.
+ *
+ * Unwinding (exceptions, backtraces, pthread_cancel) finds hs_leave as a
+ * return address. The rules there give it a CFA of its own, one byte above
+ * its callee's: with the same CFA, phase 2 of the C++ unwinder would take it
+ * for the handler's frame and abort. Its return address is the shadow's.
+ */
+#include "layout.h"
+
+/* CFA = %rsp + off + 1 where %rsp + off is just above the slot */
+#define OWN_CFA(off) .cfi_def_cfa %rsp, (off) + 1
+/* %rsp of the caller = CFA - 1: val_expression(reg 7) lit1 minus */
+#define OWN_RSP .cfi_escape 0x16, 7, 2, 0x31, 0x1c
+/* return address at (CFA - 9) with the shadow bit turned over:
+ * expression(reg 16) lit9 minus const8u(1 << 46) xor */
+#define RA_IN_SHADOW .cfi_escape 0x10, 16, 12, 0x39, 0x1c, 0x0e, 0, 0, 0, 0, 0, 0x40, 0, 0, 0x27
+/* return address at CFA - 9: expression(reg 16) lit9 minus */
+#define RA_IN_SLOT .cfi_escape 0x10, 16, 2, 0x39, 0x1c
+
+/* No later event of another thread may get an earlier time, so the time must
+ * not be taken before what the program did last is done (a lock it waited
+ * for). The wait stands early and the time is taken late: what lies between
+ * overlaps with neither, and measured 4 ns a call less than side by side. */
+.macro wait_for_the_program
+    lfence
+.endm
+
+/* Puts the time into word 0 of the record, with nothing computed from it.
+ * Clobbers rax, rdx. */
+.macro timestamp record
+    rdtsc
+    mov %eax, (\record)
+    mov %edx, 4(\record)
+.endm
+
+/* %rcx = where the thread's hs_local is, from %fs */
+.macro local_to_rcx
+    mov hs_local@gottpoff(%rip), %rcx
+.endm
+
+/* Makes what was written visible to the recorder. A signal handler between
+ * the load of CUR and the store of BUSY may have written more: look again. */
+.macro publish shared, scratch
+    mov %fs:HS_LOCAL_SHARED(%rcx), \shared
+7:  mov %fs:HS_LOCAL_CUR(%rcx), \scratch
+    mov \scratch, HS_RING_HEAD(\shared)
+    movq $0, %fs:HS_LOCAL_BUSY(%rcx)
+    cmp %fs:HS_LOCAL_CUR(%rcx), \scratch
+    je 8f
+    mov %rsp, %fs:HS_LOCAL_BUSY(%rcx)
+    jmp 7b
+8:
+.endm
+
+    .text
+    .globl hs_enter, hs_enter_xmm, hs_leave, hs_leave_xmm, hs_vfork
+    .hidden hs_enter, hs_enter_xmm, hs_leave, hs_leave_xmm, hs_vfork
+    .hidden hs_enter_slow, hs_leave_slow, hs_local, hs_alive, hs_original_vfork
+
+/* Stack on entry, from %rsp: r11, return slot. r11 = the hs_probe. */
+.macro enter name xmm
+    .type \name, @function
+\name:
+    .cfi_startproc
+    .cfi_def_cfa %rsp, 16
+    push %rax
+    .cfi_adjust_cfa_offset 8
+    push %rcx
+    .cfi_adjust_cfa_offset 8
+    push %rdx
+    .cfi_adjust_cfa_offset 8
+    local_to_rcx
+    wait_for_the_program
+    cmpq $0, hs_alive(%rip)          /* wiped in a forked child */
+    je .Lslow_\name
+    mov %rsp, %rdx
+    shr $45, %rdx
+    cmp $3, %edx                     /* 0x6000_0000_0000 .. 0x7fff_ffff_ffff */
+    jne .Lslow_\name
+    cmpq $0, %fs:HS_LOCAL_BUSY(%rcx)
+    jne .Lslow_\name
+    mov %fs:HS_LOCAL_CUR(%rcx), %rdx
+    cmp %fs:HS_LOCAL_LIMIT(%rcx), %rdx
+    jae .Lslow_\name                 /* full; or no ring yet, or off: both are 0 */
+    mov %rsp, %fs:HS_LOCAL_BUSY(%rcx)
+.if \xmm
+    movzbl HS_PROBE_BYTES(%r11), %edx
+.else
+    mov $HS_ENTER_BYTES, %edx
+.endif
+    xadd %rdx, %fs:HS_LOCAL_CUR(%rcx)    /* one instruction: a handler's records go elsewhere */
+    lea 32(%rsp), %rax
+    shl $17, %rax
+    or HS_PROBE_WORD1(%r11), %rax
+    mov %rax, 8(%rdx)
+    mov %rdi, 24(%rdx)
+    mov %rsi, 32(%rdx)
+    mov (%rsp), %rax
+    mov %rax, 40(%rdx)
+    mov 8(%rsp), %rax
+    mov %rax, 48(%rdx)
+    mov %r8, 56(%rdx)
+    mov %r9, 64(%rdx)
+.if \xmm
+    cmpb $HS_ENTER_BYTES, HS_PROBE_BYTES(%r11)
+    je 1f
+    movq %xmm0, 72(%rdx)
+    movq %xmm1, 80(%rdx)
+    cmpb $HS_ENTER_BYTES + 16, HS_PROBE_BYTES(%r11)
+    je 1f
+    movq %xmm2, 88(%rdx)
+    movq %xmm3, 96(%rdx)
+    cmpb $HS_ENTER_BYTES + 32, HS_PROBE_BYTES(%r11)
+    je 1f
+    movq %xmm4, 104(%rdx)
+    movq %xmm5, 112(%rdx)
+    movq %xmm6, 120(%rdx)
+    movq %xmm7, 128(%rdx)
+1:
+.endif
+    mov HS_PROBE_WORD2(%r11), %rax
+    or 32(%rsp), %rax
+    mov %rax, 16(%rdx)
+    mov 32(%rsp), %rax               /* the return address */
+    mov HS_PROBE_TRAMPOLINE(%r11), %r11
+    mov %r11, -8(%rsp)               /* where to go; in the red zone of this frame */
+    lea hs_leave(%rip), %r11
+    sub %rax, %r11
+    add $hs_leave_xmm - hs_leave, %r11
+    cmp $hs_leave_xmm - hs_leave, %r11
+    jbe 2f                           /* hooked already: a tail call */
+    lea 32(%rsp), %r11
+    btc $HS_SHADOW_BIT, %r11
+    mov %rax, (%r11)
+    mov %rdx, %r11
+    timestamp %r11
+    publish %r11, %rax
+    pop %rdx
+    .cfi_adjust_cfa_offset -8
+    pop %rcx
+    .cfi_adjust_cfa_offset -8
+    pop %rax
+    .cfi_adjust_cfa_offset -8
+.if \xmm
+    /* -40+24: the stack is now r11, slot */
+    jmp .Lchoose_\name
+.else
+    pop %r11
+    .cfi_adjust_cfa_offset -8
+    .cfi_remember_state
+    jmp .Lcall
+    .cfi_restore_state
+    .cfi_adjust_cfa_offset 8
+.endif
+    .cfi_adjust_cfa_offset 24
+2:  /* The slot stays as it is; only the record says so. */
+    xorb $HS_ENTER ^ HS_ENTER_TAIL, 8(%rdx)
+    mov %rdx, %r11
+    timestamp %r11
+    publish %r11, %rax
+    pop %rdx
+    .cfi_adjust_cfa_offset -8
+    pop %rcx
+    .cfi_adjust_cfa_offset -8
+    pop %rax
+    .cfi_adjust_cfa_offset -8
+    pop %r11
+    .cfi_adjust_cfa_offset -8
+    jmp *-40(%rsp)
+    .cfi_adjust_cfa_offset 32
+
+.Lslow_\name:
+    push %rdi
+    .cfi_adjust_cfa_offset 8
+    push %rsi
+    .cfi_adjust_cfa_offset 8
+    push %r8
+    .cfi_adjust_cfa_offset 8
+    push %r9
+    .cfi_adjust_cfa_offset 8
+    push %r10
+    .cfi_adjust_cfa_offset 8
+    mov %rsp, %rdi
+    mov %r11, %rsi
+    push %rbp
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %rbp, 0
+    mov %rsp, %rbp
+    .cfi_def_cfa_register %rbp
+    and $-16, %rsp
+    call hs_enter_slow               /* rax = where to go; bit 63: hook the return, bit 62: with xmm */
+    mov %rbp, %rsp
+    .cfi_def_cfa_register %rsp
+    pop %rbp
+    .cfi_adjust_cfa_offset -8
+    .cfi_same_value %rbp
+    pop %r10
+    .cfi_adjust_cfa_offset -8
+    pop %r9
+    .cfi_adjust_cfa_offset -8
+    pop %r8
+    .cfi_adjust_cfa_offset -8
+    pop %rsi
+    .cfi_adjust_cfa_offset -8
+    mov (%rsp), %rdi
+    lea 8(%rsp), %rsp
+    .cfi_adjust_cfa_offset -8
+    mov %rax, %rdx
+    btr $63, %rax
+    btr $62, %rax
+    mov %rax, -8(%rsp)               /* = -40(slot) */
+    bt $63, %rdx
+    jnc 4f
+    bt $62, %rdx
+    pop %rdx
+    .cfi_adjust_cfa_offset -8
+    pop %rcx
+    .cfi_adjust_cfa_offset -8
+    pop %rax
+    .cfi_adjust_cfa_offset -8
+    pop %r11
+    .cfi_adjust_cfa_offset -8
+    jc .Lcall_xmm
+    jmp .Lcall
+    .cfi_adjust_cfa_offset 32
+4:  pop %rdx
+    .cfi_adjust_cfa_offset -8
+    pop %rcx
+    .cfi_adjust_cfa_offset -8
+    pop %rax
+    .cfi_adjust_cfa_offset -8
+    pop %r11
+    .cfi_adjust_cfa_offset -8
+    jmp *-40(%rsp)
+    .cfi_endproc
+    .size \name, . - \name
+.endm
+
+/* Calls the function and is returned to: %rsp = the slot on entry. */
+.macro call_and_leave name xmm
+    lea 8(%rsp), %rsp
+    .cfi_def_cfa %rsp, 0
+    .byte 0xff                       /* call *-48(%rsp), its rules changed inside: */
+    OWN_CFA(0)                       /* unwinders look one byte before a return address */
+    OWN_RSP
+    RA_IN_SHADOW
+    .byte 0x54, 0x24, 0xd0
+\name:
+    lea -8(%rsp), %rsp
+    OWN_CFA(8)
+    push %rax
+    OWN_CFA(16)
+    push %rdx
+    OWN_CFA(24)
+    push %rcx
+    OWN_CFA(32)
+    local_to_rcx
+    wait_for_the_program
+    cmpq $0, hs_alive(%rip)
+    je 3f
+    cmpq $0, %fs:HS_LOCAL_BUSY(%rcx)
+    jne 3f
+    mov %fs:HS_LOCAL_CUR(%rcx), %rax
+    cmp %fs:HS_LOCAL_LIMIT(%rcx), %rax
+    jae 3f
+    mov %rsp, %fs:HS_LOCAL_BUSY(%rcx)
+.if \xmm
+    mov $HS_LEAVE_BYTES + 16, %edx
+.else
+    mov $HS_LEAVE_BYTES, %edx
+.endif
+    xadd %rdx, %fs:HS_LOCAL_CUR(%rcx)
+    lea 24(%rsp), %rax
+    shl $17, %rax
+.if \xmm
+    or $HS_LEAVE + 0x20, %rax
+.else
+    or $HS_LEAVE, %rax
+.endif
+    mov %rax, 8(%rdx)
+    mov 16(%rsp), %rax
+    mov %rax, 16(%rdx)
+    mov 8(%rsp), %rax
+    mov %rax, 24(%rdx)
+.if \xmm
+    movq %xmm0, 32(%rdx)
+    movq %xmm1, 40(%rdx)
+.endif
+    push %r11
+    mov %rdx, %r11
+    timestamp %r11
+    pop %r11
+    publish %rdx, %rax
+2:  lea 24(%rsp), %rax
+    btc $HS_SHADOW_BIT, %rax
+    mov (%rax), %rax
+    mov %rax, 24(%rsp)
+    RA_IN_SLOT
+    pop %rcx
+    OWN_CFA(24)
+    pop %rdx
+    OWN_CFA(16)
+    pop %rax
+    OWN_CFA(8)
+    ret
+    RA_IN_SHADOW
+    OWN_CFA(32)
+3:  push %rsi
+    OWN_CFA(40)
+    push %rdi
+    OWN_CFA(48)
+    push %r8
+    OWN_CFA(56)
+    push %r9
+    OWN_CFA(64)
+    push %r10
+    OWN_CFA(72)
+    push %r11
+    OWN_CFA(80)
+    lea 48(%rsp), %rdi               /* rcx, rdx, rax, slot */
+    mov $\xmm, %esi
+    push %rbp
+    OWN_CFA(88)
+    .cfi_escape 0x10, 6, 3, 0x08, 89, 0x1c /* rbp at CFA - 89: const1u 89 minus */
+    mov %rsp, %rbp
+    .cfi_def_cfa %rbp, 89
+    and $-16, %rsp
+    call hs_leave_slow
+    mov %rbp, %rsp
+    OWN_CFA(88)
+    pop %rbp
+    .cfi_same_value %rbp
+    OWN_CFA(80)
+    pop %r11
+    OWN_CFA(72)
+    pop %r10
+    OWN_CFA(64)
+    pop %r9
+    OWN_CFA(56)
+    pop %r8
+    OWN_CFA(48)
+    pop %rdi
+    OWN_CFA(40)
+    pop %rsi
+    OWN_CFA(32)
+    jmp 2b
+.endm
+
+    .p2align 6
+    enter hs_enter 0
+    .p2align 6
+    .type hs_enter_xmm, @function
+    enter hs_enter_xmm 1
+
+/* %rsp = r11, slot; r11 = scratch. */
+    .type hs_choose, @function
+hs_choose:
+    .cfi_startproc
+    .cfi_def_cfa %rsp, 16
+.Lchoose_hs_enter_xmm:
+    pop %r11
+    .cfi_adjust_cfa_offset -8
+    jmp .Lcall_xmm
+    .cfi_endproc
+
+    .p2align 6
+    .type hs_call, @function
+hs_call:
+    .cfi_startproc
+    .cfi_def_cfa %rsp, 8
+.Lcall:
+    call_and_leave hs_leave 0
+    .cfi_endproc
+    .size hs_call, . - hs_call
+
+    .p2align 6
+    .type hs_call_xmm, @function
+hs_call_xmm:
+    .cfi_startproc
+    .cfi_def_cfa %rsp, 8
+.Lcall_xmm:
+    call_and_leave hs_leave_xmm 1
+    .cfi_endproc
+    .size hs_call_xmm, . - hs_call_xmm
+
+/* vfork: the child runs on this thread's stack and thread-local storage until
+ * it execs or exits, so the thread records nothing until the parent is back. */
+    .type hs_vfork, @function
+hs_vfork:
+    .cfi_startproc
+    pop %rdi
+    .cfi_adjust_cfa_offset -8
+    .cfi_register %rip, %rdi
+    local_to_rcx
+    mov %fs:HS_LOCAL_LIMIT(%rcx), %rdx
+    mov %rdx, %fs:HS_LOCAL_SAVED(%rcx)
+    movq $0, %fs:HS_LOCAL_LIMIT(%rcx)
+    movq $1, %fs:HS_LOCAL_VFORK(%rcx)
+    mov $58, %eax                    /* vfork */
+    syscall
+    push %rdi
+    .cfi_adjust_cfa_offset 8
+    .cfi_offset %rip, -8
+    test %eax, %eax
+    jz 1f
+    local_to_rcx
+    mov %fs:HS_LOCAL_SAVED(%rcx), %rdx
+    mov %rdx, %fs:HS_LOCAL_LIMIT(%rcx)
+    movq $0, %fs:HS_LOCAL_VFORK(%rcx)
+    cmp $-4095, %rax
+    jae 2f
+1:  ret
+2:  jmp *hs_original_vfork(%rip)     /* fails again, and sets errno */
+    .cfi_endproc
+    .size hs_vfork, . - hs_vfork
+
+    .section .note.GNU-stack, "", @progbits
