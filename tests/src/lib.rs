@@ -1,0 +1,26 @@
+//! Tools for the end-to-end tests: build fixtures, run them natively and recorded, ask recordings, ask other tracers.
+//!
+//! The tests in `tests/` know `hindsight` only by its command line and its exit codes. A fixture that prints a line
+//! `calls NAME N` (or `unwound NAME N`) has counted its own calls; [`Comparison`] holds the recording to it.
+#![forbid(unsafe_code)]
+
+mod compare;
+mod fixture;
+mod hindsight;
+mod memory;
+mod oracle;
+mod process;
+mod recording;
+mod scratch;
+mod steady;
+
+pub use compare::{Comparison, Nesting};
+pub use fixture::{fixture_artifact, fixture_source};
+pub use hindsight::{Hindsight, split_own_lines};
+pub use memory::{changed_text, thread_names};
+pub use oracle::{callgrind_counts, gdb_count, uftrace_counts};
+pub use process::{Ended, Program, Running, Status, kill, wait_until};
+pub use recording::{Recording, Row};
+pub use rustix::process::Signal;
+pub use scratch::Scratch;
+pub use steady::Steady;

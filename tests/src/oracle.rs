@@ -1,0 +1,143 @@
+//! Other tools that count calls: what they say is the truth here.
+
+use crate::process::{Ended, Program, Status};
+use crate::scratch::Scratch;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+/// Calls by function name.
+pub type Counts = BTreeMap<String, i64>;
+
+/// Counts the calls of a program built with `-pg` with uftrace.
+///
+/// # Panics
+/// If uftrace is not installed, fails, or lost records.
+#[must_use]
+pub fn uftrace_counts(scratch: &Scratch, program: &Program) -> Counts {
+    let data = scratch.join("uftrace.data");
+    let data = data.to_str().expect("scratch paths are UTF-8");
+    let options = [
+        "record",
+        "--no-libcall",
+        "--no-sched",
+        "--max-stack=65535",
+        "-b",
+        "64m",
+        "-d",
+        data,
+    ];
+    let recorded = succeeded(
+        program
+            .wrapped(Path::new("/usr/bin/uftrace"), options)
+            .run(),
+    );
+    assert!(
+        !recorded.errors().contains("LOST"),
+        "uftrace lost records: {}",
+        recorded.errors()
+    );
+    let report = Program::new("/usr/bin/uftrace", scratch.path())
+        .args(["report", "-f", "call", "-d", data])
+        .run();
+    let mut counts = Counts::new();
+    for line in succeeded(report).text().lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        if let [count, name] = words[..]
+            && let Ok(count) = count.parse::<i64>()
+            && !name.starts_with("linux:")
+        {
+            *counts.entry(name.to_owned()).or_default() += count;
+        }
+    }
+    counts
+}
+
+/// Counts the calls of an unchanged binary with callgrind, which runs it on a simulated processor.
+///
+/// # Panics
+/// If valgrind is not installed or fails.
+#[must_use]
+pub fn callgrind_counts(scratch: &Scratch, program: &Program) -> Counts {
+    let file = scratch.join("callgrind.out");
+    let option = format!("--callgrind-out-file={}", file.display());
+    let _ = succeeded(
+        program
+            .wrapped(
+                Path::new("/usr/bin/valgrind"),
+                ["-q", "--tool=callgrind", option.as_str()],
+            )
+            .run(),
+    );
+    let text = fs::read_to_string(file).expect("callgrind wrote its counts");
+    let (mut names, mut counts) = (BTreeMap::<&str, &str>::new(), Counts::new());
+    let mut called = "";
+    // `fn=(12) name` and `cfn=(12) name` define a number's name once and use the number alone afterwards.
+    for line in text.lines() {
+        if let Some(rest) = line
+            .strip_prefix("fn=")
+            .or_else(|| line.strip_prefix("cfn="))
+        {
+            let (number, name) = rest.split_once(' ').unwrap_or((rest, ""));
+            if !name.is_empty() {
+                names.insert(number, name);
+            }
+            called = number;
+        } else if let Some(rest) = line.strip_prefix("calls=") {
+            let count: i64 = rest
+                .split(' ')
+                .next()
+                .and_then(|c| c.parse().ok())
+                .expect("a count of calls");
+            let name = names[called]
+                .split('\'')
+                .next()
+                .expect("split gives at least one part");
+            *counts.entry(name.to_owned()).or_default() += count;
+        }
+    }
+    counts
+}
+
+/// Counts how often gdb's breakpoint on `function` is reached.
+///
+/// # Panics
+/// If gdb is not installed or does not say.
+#[must_use]
+pub fn gdb_count(program: &Program, function: &str) -> i64 {
+    let place = format!("break {function}");
+    let options = [
+        "-q",
+        "-batch",
+        "-nx",
+        "-ex",
+        place.as_str(),
+        "-ex",
+        "ignore 1 1000000000",
+        "-ex",
+        "run",
+        "-ex",
+        "info breakpoints",
+        "--args",
+    ];
+    let ended = program.wrapped(Path::new("/usr/bin/gdb"), options).run();
+    let text = ended.text();
+    let line = text
+        .lines()
+        .find(|l| l.contains("breakpoint already hit"))
+        .unwrap_or_else(|| panic!("gdb said {text}"));
+    line.split_whitespace()
+        .find_map(|w| w.parse().ok())
+        .expect("gdb counts in digits")
+}
+
+fn succeeded(ended: Ended) -> Ended {
+    assert_eq!(
+        ended.status,
+        Status::Code(0),
+        "{}{}",
+        ended.text(),
+        ended.errors()
+    );
+    ended
+}

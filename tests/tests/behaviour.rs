@@ -1,0 +1,155 @@
+//! Goal: a recorded program does exactly what it does natively, whatever it does; and its recording is sound and complete.
+//! Method: each fixture runs both ways; standard output, standard error and status must be equal byte for byte; the counts
+//! of calls that the fixture prints must be in the recording (see `e2e::Comparison`).
+
+use e2e::{Comparison, Nesting, Program, Scratch, fixture_artifact};
+
+/// Declares one test for each line `fact: fixture/artifact [arguments]`.
+macro_rules! same_when_recorded {
+    ($($fact:ident: $fixture:literal / $artifact:literal $([$($arg:literal),*])?;)*) => {$(
+        #[test]
+        fn $fact() {
+            let _ = Comparison::of($fixture, $artifact, &[$($($arg),*)?]);
+        }
+    )*};
+}
+
+same_when_recorded! {
+    recursion_keeps_its_results: "fib" / "fib_O2";
+    a_million_calls_of_one_nanosecond_are_all_recorded: "tight" / "tight";
+    cpp_exceptions_pass_through_traced_frames: "cpp_exceptions" / "cpp_exceptions_O0";
+    cpp_exceptions_pass_through_traced_frames_optimised: "cpp_exceptions" / "cpp_exceptions_O2";
+    rust_panics_pass_through_traced_frames: "rust_panic" / "rust_panic_O0";
+    rust_panics_pass_through_traced_frames_optimised: "rust_panic" / "rust_panic_O2";
+    longjmp_leaves_many_frames: "longjmp" / "longjmp_O0";
+    longjmp_leaves_many_frames_optimised: "longjmp" / "longjmp_O2";
+    handlers_jump_out_of_whatever_they_interrupt: "longjmp" / "signal_jumps";
+    handlers_run_traced_functions: "signals" / "signals_O0" ["same"];
+    handlers_run_traced_functions_optimised: "signals" / "signals_O2" ["same"];
+    handlers_run_on_their_own_stack: "signals" / "signals_O0" ["alt"];
+    handlers_run_on_their_own_stack_optimised: "signals" / "signals_O2" ["alt"];
+    handlers_run_in_several_threads: "signals" / "signals_O2" ["threads"];
+    pthread_exit_and_cancel_run_cleanup_handlers: "thread_ends" / "thread_ends_c";
+    pthread_exit_and_cancel_run_destructors: "thread_ends" / "thread_ends_cpp";
+    the_program_outlives_its_main_thread: "main_pthread_exit" / "main_pthread_exit";
+    five_thousand_short_threads_are_recorded: "many_threads" / "many_threads" ["5000", "1"];
+    two_hundred_threads_at_once_are_recorded: "many_threads" / "many_threads" ["200", "200"];
+    forked_children_work_and_stay_out_of_the_recording: "fork" / "fork";
+    vfork_spawn_system_and_popen_work: "spawn" / "spawn";
+    a_hundred_thousand_frames_are_open_at_once: "deep_recursion" / "deep_recursion";
+    tail_calls_keep_their_results: "tail_calls" / "tail_calls";
+    variadic_functions_get_all_arguments: "varargs" / "varargs_O0";
+    variadic_functions_get_all_arguments_optimised: "varargs" / "varargs_O2";
+    values_of_every_class_pass_through: "abi_values" / "abi_values_O0";
+    values_of_every_class_pass_through_optimised: "abi_values" / "abi_values_O2";
+    a_program_sees_its_own_frames_in_backtraces: "backtrace" / "backtrace_c";
+    a_program_sees_its_own_frames_in_backtraces_optimised: "backtrace" / "backtrace_c_O2";
+    exceptions_in_flight_are_counted_right: "backtrace" / "backtrace_cpp";
+    rust_backtraces_name_the_same_lines: "rust_backtrace" / "rust_backtrace";
+    plugins_come_and_go: "plugin" / "plugin_host";
+    functions_hard_to_patch_keep_working: "tiny_functions" / "tiny_functions";
+    registers_that_callers_rely_on_survive: "ipa_ra" / "ipa_ra";
+    vector_registers_that_callers_rely_on_survive: "ipa_ra" / "ipa_ra_avx";
+    wide_vectors_and_masks_survive: "vector_args" / "vector_args";
+    five_thousand_functions_are_traced_at_once: "many_functions" / "many_functions";
+    position_independent: "layouts" / "pie";
+    not_position_independent: "layouts" / "no_pie";
+    debug_information_in_a_file_of_its_own: "layouts" / "stripped_debug";
+    symbols_without_debug_information: "layouts" / "symbols_only";
+    compressed_debug_information: "layouts" / "compressed";
+    dwarf_version_4: "layouts" / "dwarf4";
+    resolved_at_once_with_an_old_hash_table: "layouts" / "bind_now";
+    code_and_data_in_one_segment: "layouts" / "one_segment";
+    calls_cross_between_program_and_library: "shared_library" / "shared_library";
+    threads_on_stacks_of_their_own_choice: "thread_stacks" / "thread_stacks";
+    threads_on_stacks_of_their_own_choice_without_pie: "thread_stacks" / "thread_stacks_no_pie";
+    programs_that_live_on_faults: "segv_handler" / "segv_handler";
+    all_descriptors_closed: "closes_fds" / "closes_fds" ["close"];
+    all_descriptors_closed_by_closefrom: "closes_fds" / "closes_fds" ["closefrom"];
+    all_descriptors_closed_by_close_range: "closes_fds" / "closes_fds" ["range"];
+    descriptors_replaced: "closes_fds" / "closes_fds" ["dup"];
+    a_program_sees_its_own_arguments_environment_and_limits: "self_view" / "self_view" ["one", "two words", ""];
+    typed_values: "typed_args" / "typed_args_O2";
+}
+
+#[test]
+fn coroutines_by_swapcontext_run_on_heap_stacks() {
+    let _ = Comparison::of_with("coroutines", "contexts", &[], Nesting::Coroutines, |p| p);
+}
+
+#[test]
+fn coroutines_switched_by_hand_throw_on_their_own_stacks() {
+    let _ = Comparison::of_with("coroutines", "switches", &[], Nesting::Coroutines, |p| p);
+}
+
+#[test]
+fn an_unlimited_stack_moves_everything_and_changes_nothing() {
+    let scratch = Scratch::new("unlimited");
+    let path = fixture_artifact("unlimited_stack", "unlimited_stack");
+    // The limit is inherited: the shell lifts it for whatever it starts, the recorder included.
+    let program = Program::new(path, scratch.path());
+    let native = program
+        .wrapped(
+            "/bin/sh".as_ref(),
+            ["-c", "ulimit -s unlimited; exec \"$0\""],
+        )
+        .run();
+    assert!(native.text().starts_with("unlimited 1\n"), "{native:?}");
+    let lift = ["-c", "ulimit -s unlimited; exec \"$0\" \"$@\""];
+    let record = e2e::Hindsight::record_command(&scratch, "rec", &[], &program)
+        .wrapped("/bin/sh".as_ref(), lift);
+    let recorded = record.run();
+    assert_eq!(native.text(), recorded.text(), "{}", recorded.errors());
+    assert_eq!(native.status, recorded.status);
+    assert_eq!(
+        e2e::Recording::new(scratch.join("rec.hindsight")).calls_of("climb"),
+        152_002
+    );
+}
+
+#[test]
+fn a_daemon_outlives_its_recording() {
+    let scratch = Scratch::new("daemon");
+    let file = scratch.join("result");
+    let program = Program::new(fixture_artifact("closes_fds", "closes_fds"), scratch.path())
+        .args(["daemon".as_ref(), file.as_os_str()]);
+    let result = || {
+        e2e::wait_until("the daemon's result", || {
+            std::fs::read_to_string(&file).ok()
+        })
+    };
+    let native = program.run();
+    let native_result = result();
+    std::fs::remove_file(&file).expect("the daemon has written it");
+    let (recorded, recording) = e2e::Hindsight::record(&scratch, &[], &program);
+    assert_eq!(native.status, recorded.status, "{}", recorded.errors());
+    assert_eq!(native_result, result());
+    assert_eq!(recording.calls_of("mix"), 20_000, "only the parent's");
+}
+
+/// Nothing can be loaded into a static program: it is either recorded right or refused with a reason, and never broken.
+#[test]
+fn static_programs_are_refused_with_a_reason() {
+    for artifact in ["static", "static_pie"] {
+        let scratch = Scratch::new(artifact);
+        let program = Program::new(fixture_artifact("layouts", artifact), scratch.path());
+        let ended = e2e::Hindsight::record_command(&scratch, "rec", &[], &program).run();
+        assert_eq!(ended.status, e2e::Status::Code(4), "{}", ended.errors());
+        assert!(ended.errors().contains("static"), "{}", ended.errors());
+    }
+}
+
+/// Without names there is little to trace, but the program must not notice.
+#[test]
+fn a_stripped_program_behaves_the_same() {
+    let scratch = Scratch::new("stripped");
+    let program = Program::new(fixture_artifact("layouts", "stripped"), scratch.path());
+    let native = program.run();
+    let (recorded, recording) = e2e::Hindsight::record(&scratch, &[], &program);
+    assert_eq!(native.text(), recorded.text(), "{}", recorded.errors());
+    assert_eq!(native.status, recorded.status);
+    assert_eq!(
+        recording.number("SELECT count(*) FROM events WHERE kind = 'process_exit'"),
+        1
+    );
+}

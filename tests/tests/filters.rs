@@ -1,0 +1,92 @@
+//! Goal: `-f` and `-x` choose what is traced. Method: count calls by function and module.
+
+use e2e::{Comparison, Hindsight, Nesting, Program, Recording, Scratch, fixture_artifact};
+
+fn traced(recording: &Recording) -> Vec<String> {
+    recording
+        .rows("SELECT DISTINCT function FROM calls ORDER BY function")
+        .iter()
+        .map(|r| r["function"].as_str().expect("a name").to_owned())
+        .collect()
+}
+
+fn record(artifact: (&str, &str), options: &[&str]) -> (Scratch, Recording) {
+    let scratch = Scratch::new(artifact.1);
+    let program = Program::new(fixture_artifact(artifact.0, artifact.1), scratch.path());
+    let both = Comparison::of_program(scratch, &program, options, Nesting::Proper);
+    (both.scratch, both.recording)
+}
+
+/// `Comparison` expects all counted functions; fixtures used here with filters print no counts, or only of what is traced.
+fn record_alone(artifact: (&str, &str), options: &[&str]) -> (Scratch, Recording) {
+    let scratch = Scratch::new(artifact.1);
+    let program = Program::new(fixture_artifact(artifact.0, artifact.1), scratch.path());
+    let native = program.run();
+    let (recorded, recording) = Hindsight::record(&scratch, options, &program);
+    assert_eq!(native.text(), recorded.text());
+    (scratch, recording)
+}
+
+#[test]
+fn a_name_selects_one_function() {
+    let (_scratch, recording) = record(("fib", "fib"), &["-f", "fib"]);
+    assert_eq!(traced(&recording), ["fib"]);
+}
+
+#[test]
+fn globs_select_by_demangled_name() {
+    let (_scratch, recording) = record(
+        ("typed_args", "typed_args_O0"),
+        &["-f", "shop::*", "-f", "twice*"],
+    );
+    assert_eq!(
+        traced(&recording),
+        [
+            "shop::Order::add(int)",
+            "shop::Order::valid(unsigned short)",
+            "twice<double>(double)",
+            "twice<int>(int)"
+        ]
+    );
+}
+
+#[test]
+fn exclusions_win() {
+    let (_scratch, recording) = record_alone(
+        ("shared_library", "shared_library"),
+        &["-x", "helper", "-x", "main"],
+    );
+    assert_eq!(traced(&recording), ["area", "each", "unit", "visit"]);
+}
+
+#[test]
+fn modules_and_files_can_be_selected() {
+    let (_scratch, library) = record_alone(
+        ("shared_library", "shared_library"),
+        &["-f", "module:libshape.so"],
+    );
+    assert_eq!(traced(&library), ["area", "each", "helper"]);
+    assert_eq!(
+        library.calls_of("helper"),
+        500,
+        "the program has a helper of its own"
+    );
+    let (_scratch, file) = record_alone(
+        ("shared_library", "shared_library"),
+        &["-f", "file:*main.c"],
+    );
+    assert_eq!(traced(&file), ["helper", "main", "unit", "visit"]);
+}
+
+#[test]
+fn a_filter_that_matches_nothing_is_an_error_or_a_warning() {
+    let scratch = Scratch::new("nothing");
+    let program = Program::new(fixture_artifact("fib", "fib"), scratch.path());
+    let ended =
+        Hindsight::record_command(&scratch, "rec", &["-f", "no_such_function"], &program).run();
+    assert!(
+        ended.errors().contains("no_such_function"),
+        "{}",
+        ended.errors()
+    );
+}

@@ -1,0 +1,61 @@
+//! Goal: seq is an order in which things could have happened. Method: a token goes from thread to thread under a mutex
+//! 100,000 times; the program itself writes down who had it when.
+
+use e2e::{Comparison, Nesting, Program, Recording, Scratch, fixture_artifact};
+
+const TURNS: usize = 100_000;
+
+/// Runs the fixture; returns the recording and the thread that had each turn, as the recorded run wrote it.
+fn play() -> (Scratch, Recording, Vec<i32>) {
+    let scratch = Scratch::new("token");
+    let who = scratch.join("who");
+    let program = Program::new(fixture_artifact("token", "token"), scratch.path()).args([&who]);
+    let both = Comparison::of_program(scratch, &program, &[], Nesting::Proper);
+    let bytes = std::fs::read(&who).expect("the program wrote it");
+    let who = bytes
+        .chunks(4)
+        .map(|c| i32::from_le_bytes(c.try_into().expect("four bytes")))
+        .collect();
+    (both.scratch, both.recording, who)
+}
+
+#[test]
+fn a_hundred_thousand_handovers_are_in_order() {
+    let (_scratch, recording, who) = play();
+    assert_eq!(who.len(), TURNS);
+    let rows = recording.rows(
+        "SELECT a0, tid, start_seq, end_seq FROM calls WHERE function = 'take' ORDER BY start_seq",
+    );
+    assert_eq!(rows.len(), TURNS);
+    let mut last_end = -1;
+    for (turn, row) in rows.iter().enumerate() {
+        let number = |name: &str| row[name].as_i64().expect("a number");
+        assert_eq!(number("a0"), turn as i64, "turns are taken in order");
+        assert_eq!(
+            number("tid"),
+            i64::from(who[turn]),
+            "by the thread that says so"
+        );
+        assert!(
+            number("start_seq") > last_end,
+            "turn {turn} begins after the one before has ended"
+        );
+        last_end = number("end_seq");
+    }
+    let threads = recording.number("SELECT count(DISTINCT tid) FROM calls WHERE function = 'take'");
+    assert_eq!(threads, 2);
+}
+
+#[test]
+fn events_before_the_start_of_a_thread_come_before_its_first_call() {
+    let (_scratch, recording, _) = play();
+    let early = recording.number(
+        "SELECT count(*) FROM calls c JOIN events e ON e.tid = c.tid AND e.kind = 'thread_start' WHERE c.start_seq < e.seq",
+    );
+    assert_eq!(early, 0);
+    let backwards = recording.number(
+        "SELECT count(*) FROM (SELECT ts_ns, lag(ts_ns, 1, 0) OVER (PARTITION BY tid ORDER BY seq) AS before FROM events) \
+         WHERE ts_ns < before",
+    );
+    assert_eq!(backwards, 0, "time never goes back in a thread");
+}

@@ -1,0 +1,119 @@
+//! Goal: input and output pass through a recorded program unchanged, and output is in the recording too.
+//! Method: modes of one fixture, natively and recorded, through pipes and through a terminal made by script(1).
+
+use e2e::{Comparison, Hindsight, Nesting, Program, Scratch, fixture_artifact, split_own_lines};
+
+/// Both streams in the recording are what the program really wrote.
+fn assert_captured(both: &Comparison) {
+    assert!(
+        both.recording.output("stdout") == both.native.stdout,
+        "stdout was not recorded byte for byte"
+    );
+    assert!(
+        both.recording.output("stderr") == both.native.stderr,
+        "stderr was not recorded byte for byte"
+    );
+}
+
+#[test]
+fn large_output_is_recorded_byte_for_byte() {
+    assert_captured(&Comparison::of("stdio", "stdio", &["big"]));
+}
+
+#[test]
+fn gathered_writes_are_recorded() {
+    assert_captured(&Comparison::of("stdio", "stdio", &["writev"]));
+}
+
+#[test]
+fn buffered_unbuffered_and_direct_writes_keep_their_order() {
+    assert_captured(&Comparison::of("stdio", "stdio", &["mixed"]));
+}
+
+#[test]
+fn what_was_never_flushed_is_not_invented() {
+    assert_captured(&Comparison::of("stdio", "stdio", &["lost"]));
+}
+
+#[test]
+fn a_closed_standard_output_stays_closed() {
+    assert_captured(&Comparison::of("stdio", "stdio", &["closed"]));
+}
+
+#[test]
+fn iostreams_and_rust_streams_are_recorded() {
+    assert_captured(&Comparison::of("stdio", "streams", &[]));
+    assert_captured(&Comparison::of("stdio", "rust_lines", &[]));
+}
+
+#[test]
+fn standard_input_arrives_whole() {
+    let input: Vec<u8> = (0..300_000u32).map(|i| (i * 7 % 251) as u8).collect();
+    let both = Comparison::of_with("stdio", "stdio", &["cat"], Nesting::Proper, |p| {
+        p.stdin(input.clone())
+    });
+    assert!(both.native.stdout == input);
+    assert_captured(&both);
+}
+
+#[test]
+fn pipes_are_not_terminals() {
+    assert_eq!(
+        Comparison::of("stdio", "stdio", &["tty"]).native.text(),
+        "tty 0 0 0\n"
+    );
+}
+
+#[test]
+fn a_terminal_is_seen_as_one() {
+    let scratch = Scratch::new("terminal");
+    let program = Program::new(fixture_artifact("stdio", "stdio"), scratch.path()).args(["tty"]);
+    let record = Hindsight::record_command(&scratch, "rec", &[], &program);
+    for run in [&program, &record] {
+        let in_terminal = run.in_terminal().run();
+        assert!(
+            in_terminal.text().contains("tty 1 1 1"),
+            "{}",
+            in_terminal.text()
+        );
+    }
+}
+
+#[test]
+fn the_summary_is_on_standard_error_and_names_the_recording() {
+    let scratch = Scratch::new("summary");
+    let program = Program::new(fixture_artifact("fib", "fib"), scratch.path()).args(["5"]);
+    let (ended, _) = Hindsight::record(&scratch, &[], &program);
+    let (_, own) = split_own_lines(&ended.stderr);
+    assert!(
+        own.iter().any(|l| l.contains("rec.hindsight")),
+        "{}",
+        ended.errors()
+    );
+    assert_eq!(ended.text(), program.run().text());
+}
+
+#[test]
+fn without_a_name_the_recording_is_called_like_the_program_and_never_overwrites() {
+    let scratch = Scratch::new("names");
+    let program = Program::new(fixture_artifact("fib", "fib"), scratch.path()).args(["5"]);
+    for _ in 0..2 {
+        let ended = program.wrapped(Hindsight::path(), ["record", "--"]).run();
+        assert_eq!(ended.status, e2e::Status::Code(0), "{}", ended.errors());
+    }
+    let names: Vec<String> = std::fs::read_dir(scratch.path())
+        .expect("the test's folder")
+        .map(|e| {
+            e.expect("an entry")
+                .file_name()
+                .to_string_lossy()
+                .into_owned()
+        })
+        .collect();
+    assert!(names.contains(&"fib.hindsight".to_owned()), "{names:?}");
+    assert_eq!(
+        names.iter().filter(|n| n.ends_with(".hindsight")).count(),
+        2,
+        "{names:?}"
+    );
+}

@@ -1,0 +1,144 @@
+//! Goal: whatever happens to the recorder, the program neither notices nor waits; and what was recorded can be read.
+//! Method: a fixture that checks its own work and leaves its state in a mapped file; the recorder is killed, or its disk is
+//! filled.
+
+use e2e::{Hindsight, Program, Recording, Scratch, Signal, Status, Steady, wait_until};
+
+/// Kills the recorder once the program has done `rounds` rounds, and lets the program run to its own end.
+fn kill_recorder_after(rounds: u64) {
+    let scratch = Scratch::new("killed_recorder");
+    let steady = Steady::new(&scratch);
+    let program = steady.program(&scratch, 400_000);
+    let (running, recording) = Hindsight::start_recording(&scratch, &[], &program);
+    wait_until("the program's work", || {
+        (steady.rounds() >= rounds).then_some(())
+    });
+    running.signal(Signal::KILL);
+    wait_until("the program's end", || steady.has_finished().then_some(()));
+    assert_eq!(steady.wrong(), 0, "wrong results");
+    assert_eq!(steady.rounds(), 400_000);
+    assert_opens(&recording, rounds);
+}
+
+/// A recording that was never closed says so, and answers.
+fn assert_opens(recording: &Recording, at_least_rounds: u64) {
+    assert!(
+        recording.path().join("incomplete").exists(),
+        "the marker of an unfinished recording"
+    );
+    let info = recording.command("info", &[]);
+    assert!(
+        format!("{}{}", info.text(), info.errors()).contains("incomplete"),
+        "{}{}",
+        info.text(),
+        info.errors()
+    );
+    let calls = recording
+        .number("SELECT count(*) FROM calls WHERE function = 'churn' AND end_seq IS NOT NULL");
+    // All but the last moments are in it: a round has 8 calls of churn, and blocks wait less than a second.
+    assert!(
+        at_least_rounds < 20_000 || calls > 0,
+        "{calls} calls after {at_least_rounds} rounds"
+    );
+}
+
+#[test]
+fn the_program_survives_the_recorders_death_at_the_start() {
+    kill_recorder_after(0);
+}
+
+#[test]
+fn the_program_survives_the_recorders_death_in_the_middle() {
+    for rounds in [1_000, 60_000, 150_000] {
+        kill_recorder_after(rounds);
+    }
+}
+
+/// The program blocks when its ring is full; a dead recorder must not leave it blocked.
+#[test]
+fn a_program_with_a_full_ring_survives_the_recorders_death() {
+    let scratch = Scratch::new("stopped_recorder");
+    let steady = Steady::new(&scratch);
+    let program = steady.program(&scratch, 400_000);
+    let (running, recording) =
+        Hindsight::start_recording(&scratch, &["--on-full", "block"], &program);
+    wait_until("the program's work", || {
+        (steady.rounds() >= 20_000).then_some(())
+    });
+    // Stopped, the recorder drains nothing: the rings fill, and the program waits.
+    running.signal(Signal::STOP);
+    let mut before = steady.rounds();
+    let mut same = 0;
+    wait_until("the rings to be full", || {
+        let now = steady.rounds();
+        same = if now == before { same + 1 } else { 0 };
+        before = now;
+        (same > 200 || steady.has_finished()).then_some(())
+    });
+    running.signal(Signal::KILL);
+    wait_until("the program's end", || steady.has_finished().then_some(()));
+    assert_eq!((steady.wrong(), steady.rounds()), (0, 400_000));
+    assert_opens(&recording, 20_000);
+}
+
+/// Runs `$@` with a file system of 24 MiB at `small`, which only it can see, and keeps what was written there in `kept`.
+const ON_SMALL_DISK: &str = "mount -t tmpfs -o size=24m tmpfs small || exit 90; \"$0\" \"$@\"; status=$?; \
+     cp -a small kept; exit $status";
+
+#[test]
+fn a_full_disk_stops_the_recording_and_not_the_program() {
+    let scratch = Scratch::new("full_disk");
+    std::fs::create_dir(scratch.join("small")).expect("the test's folder is writable");
+    let program =
+        Program::new(e2e::fixture_artifact("tight", "tight"), scratch.path()).args(["3000000"]);
+    let native = program.run();
+    let recorded = Hindsight::record_command(&scratch, "small/rec", &[], &program)
+        .wrapped(
+            "/usr/bin/unshare".as_ref(),
+            ["-rm", "/bin/sh", "-c", ON_SMALL_DISK],
+        )
+        .run();
+    assert_ne!(
+        recorded.status,
+        Status::Code(90),
+        "a tmpfs cannot be mounted: {}",
+        recorded.errors()
+    );
+    assert_eq!(native.text(), recorded.text(), "{}", recorded.errors());
+    let complaint = recorded.errors().to_lowercase();
+    assert!(complaint.contains("no space left"), "{complaint}");
+    let recording = Recording::new(scratch.join("kept/rec.hindsight"));
+    let some = recording
+        .number("SELECT count(*) FROM calls WHERE function = 'work' AND end_seq IS NOT NULL");
+    assert!(some > 10_000 && some < 3_000_000, "{some} calls fit");
+    let sequence = recording.number(
+        "SELECT count(*) FROM (SELECT a0, row_number() OVER (ORDER BY start_seq) - 1 AS n FROM calls WHERE function = 'work') \
+         WHERE a0 <> n",
+    );
+    assert_eq!(sequence, 0, "what is there is the beginning, without holes");
+}
+
+/// `drop` never makes the program wait, and counts what it loses.
+#[test]
+fn dropping_is_counted_exactly() {
+    let scratch = Scratch::new("dropping");
+    let program =
+        Program::new(e2e::fixture_artifact("tight", "tight"), scratch.path()).args(["2000000"]);
+    let (recorded, recording) = Hindsight::record(&scratch, &["--on-full", "drop"], &program);
+    assert_eq!(recorded.text(), program.run().text());
+    assert_eq!(recorded.status, Status::Code(0));
+    let row = recording.row(
+        "SELECT (SELECT coalesce(sum(lost), 0) FROM gaps) AS lost, \
+         (SELECT count(*) FROM events WHERE kind = 'enter' AND function = 'work') AS enters, \
+         (SELECT count(*) FROM events WHERE kind = 'leave') AS leaves, \
+         (SELECT count(*) FROM calls WHERE unwound) AS unwound",
+    );
+    let number = |name: &str| row[name].as_i64().expect("a number");
+    // Each call of `work` makes two records. A leave that was lost is made up, as unwound.
+    let kept = number("enters") + number("leaves") - number("unwound");
+    let others = kept + number("lost") - 4_000_000;
+    assert!(
+        (0..=16).contains(&others),
+        "{row:?}: records of main and of the recorder itself are few"
+    );
+}

@@ -1,0 +1,170 @@
+//! Goal: arguments and results are shown as the source means them. Method: a fixture whose calls have known values.
+
+use e2e::{Comparison, Recording};
+
+/// The text of the arguments and the result of the only call of a function.
+fn call(recording: &Recording, function: &str) -> (String, Option<i64>, Option<f64>) {
+    let row = recording.row(&format!(
+        "SELECT args, ret, ret_f FROM calls WHERE function = '{function}'"
+    ));
+    (
+        row["args"].as_str().unwrap_or("").to_owned(),
+        row["ret"].as_i64(),
+        row["ret_f"].as_f64(),
+    )
+}
+
+fn assert_call(recording: &Recording, function: &str, args: &str, ret: Option<i64>) {
+    let (got_args, got_ret, got_float) = call(recording, function);
+    assert_eq!(got_args, args, "arguments of {function}");
+    assert_eq!(got_ret, ret, "result of {function}");
+    assert_eq!(
+        got_float, None,
+        "{function} returns no floating point number"
+    );
+}
+
+fn typed_args(artifact: &str) -> Comparison {
+    Comparison::of("typed_args", artifact, &[])
+}
+
+fn assert_typed(recording: &Recording) {
+    assert_call(
+        recording,
+        "tiny(signed char, unsigned char)",
+        "a=-3, b=200",
+        Some(-59),
+    );
+    assert_call(
+        recording,
+        "narrow(short, unsigned short)",
+        "a=-300, b=40000",
+        Some(25_236),
+    );
+    assert_call(
+        recording,
+        "wide(int, unsigned int)",
+        "a=-7, b=4000000000",
+        Some(-294_967_303),
+    );
+    assert_call(
+        recording,
+        "widest(long, unsigned long)",
+        "a=-1, b=10",
+        Some(9),
+    );
+    assert_call(recording, "all_ones()", "", Some(0xffff_ffff));
+    assert_call(recording, "flip(bool)", "on=true", Some(0));
+    assert_call(recording, "next(char)", "c='a'", Some(98));
+    assert_call(recording, "twice<int>(int)", "value=21", Some(42));
+    assert_call(
+        recording,
+        "shop::Order::valid(unsigned short)",
+        "id=65535",
+        Some(1),
+    );
+    assert_call(
+        recording,
+        "seven(long, long, long, long, long, long, long)",
+        "a=1, b=2, c=3, d=4, e=5, f=6, g=?",
+        Some(28),
+    );
+}
+
+#[test]
+fn integers_have_the_width_and_sign_of_their_type() {
+    assert_typed(&typed_args("typed_args_O0").recording);
+}
+
+#[test]
+fn integers_have_the_width_and_sign_of_their_type_optimised() {
+    assert_typed(&typed_args("typed_args_O2").recording);
+}
+
+#[test]
+fn enumerators_are_named() {
+    let both = typed_args("typed_args_O0");
+    let rows = both.recording.rows(
+        "SELECT args, ret FROM calls WHERE function = 'paint(Color, Level)' ORDER BY start_seq",
+    );
+    let seen: Vec<_> = rows
+        .iter()
+        .map(|r| (r["args"].as_str().unwrap_or(""), r["ret"].as_i64()))
+        .collect();
+    assert_eq!(
+        seen,
+        [("c=green, l=low", Some(200)), ("c=red, l=high", Some(1))]
+    );
+}
+
+#[test]
+fn floating_point_values_are_read_from_their_registers() {
+    let both = typed_args("typed_args_O0");
+    let seen: Vec<_> = [
+        "scale(int, double, float)",
+        "shrink(float)",
+        "twice<double>(double)",
+    ]
+    .iter()
+    .map(|f| call(&both.recording, f))
+    .collect();
+    assert_eq!(seen[0], ("n=2, x=1.5, y=0.25".to_owned(), None, Some(3.25)));
+    assert_eq!(seen[1], ("x=5".to_owned(), None, Some(2.5)));
+    assert_eq!(seen[2], ("value=0.5".to_owned(), None, Some(1.0)));
+}
+
+#[test]
+fn pointers_are_hexadecimal_and_results_of_void_are_null() {
+    let both = typed_args("typed_args_O0");
+    let (args, ret, _) = call(&both.recording, "skip(char const*, int)");
+    let text = args
+        .strip_prefix("text=0x")
+        .and_then(|a| a.strip_suffix(", n=2"))
+        .expect(&args);
+    assert_eq!(
+        i64::from_str_radix(text, 16).expect("hexadecimal") + 2,
+        ret.expect("a pointer is a number")
+    );
+    let (args, ret, float) = call(&both.recording, "nothing(int const&)");
+    assert!(args.starts_with("reference=0x"), "{args}");
+    assert_eq!((ret, float), (None, None));
+    let (args, ret, _) = call(&both.recording, "shop::Order::add(int)");
+    assert!(
+        args.starts_with("this=0x") && args.ends_with(", amount=-2"),
+        "{args}"
+    );
+    assert_eq!(ret, Some(38));
+}
+
+#[test]
+fn source_places_and_filters_are_known() {
+    let both = typed_args("typed_args_O0");
+    let row = both
+        .recording
+        .row("SELECT file, line, module FROM functions WHERE name = 'flip(bool)'");
+    assert!(
+        row["file"]
+            .as_str()
+            .is_some_and(|f| f.ends_with("typed_args.cc")),
+        "{row:?}"
+    );
+    let source = std::fs::read_to_string(e2e::fixture_source("typed_args").join("typed_args.cc"))
+        .expect("the source");
+    let line = source
+        .lines()
+        .position(|l| l.contains("bool flip("))
+        .expect("the line")
+        + 1;
+    assert_eq!(row["line"].as_u64(), Some(line as u64));
+}
+
+#[test]
+fn every_argument_of_a_million_calls_is_right() {
+    let both = Comparison::of("tight", "tight", &["300000"]);
+    let wrong = both.recording.number(
+        "SELECT count(*) FROM (SELECT a0, a1, ret, row_number() OVER (ORDER BY start_seq) - 1 AS n, \
+         lag(ret, 1, 0) OVER (ORDER BY start_seq) AS before FROM calls WHERE function = 'work') \
+         WHERE a0 <> n OR a1 <> before",
+    );
+    assert_eq!(wrong, 0, "a0 counts up and a1 is the result before");
+}
