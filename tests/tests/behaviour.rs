@@ -46,6 +46,12 @@ same_when_recorded! {
     a_program_sees_its_own_frames_in_backtraces_optimised: "backtrace" / "backtrace_c_O2";
     exceptions_in_flight_are_counted_right: "backtrace" / "backtrace_cpp";
     rust_backtraces_name_the_same_lines: "rust_backtrace" / "rust_backtrace";
+    a_profiler_in_the_program_always_finds_main: "profiler" / "profiler_O0";
+    a_profiler_in_the_program_always_finds_main_optimised: "profiler" / "profiler_O2";
+    functions_before_and_after_main_are_recorded: "init_fini" / "init_fini";
+    functions_chosen_at_load_time: "ifunc" / "ifunc";
+    functions_chosen_at_load_time_resolved_at_once: "ifunc" / "ifunc_now";
+    a_program_that_forbids_itself_system_calls: "seccomp" / "seccomp";
     plugins_come_and_go: "plugin" / "plugin_host";
     functions_hard_to_patch_keep_working: "tiny_functions" / "tiny_functions";
     registers_that_callers_rely_on_survive: "ipa_ra" / "ipa_ra";
@@ -59,6 +65,11 @@ same_when_recorded! {
     compressed_debug_information: "layouts" / "compressed";
     dwarf_version_4: "layouts" / "dwarf4";
     resolved_at_once_with_an_old_hash_table: "layouts" / "bind_now";
+    landing_pads_at_every_entry: "layouts" / "cet";
+    patchable_entries: "layouts" / "patchable";
+    protected_stacks: "layouts" / "stack_protector";
+    address_sanitizer: "layouts" / "asan";
+    link_time_optimisation_for_size: "layouts" / "sections";
     code_and_data_in_one_segment: "layouts" / "one_segment";
     calls_cross_between_program_and_library: "shared_library" / "shared_library";
     threads_on_stacks_of_their_own_choice: "thread_stacks" / "thread_stacks";
