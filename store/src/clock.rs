@@ -7,11 +7,8 @@ use crate::error::{Error, Result};
 /// Lowest and highest believable tick rate, in ticks per second. Keeps the arithmetic below within its types.
 const RATE_RANGE_HZ: std::ops::RangeInclusive<f64> = 1e7..=1e11;
 
-/// Ticks fill 56 bits of a record's first word.
-pub const TICKS_BITS: u32 = 56;
-
-/// The largest number of ticks a record can carry.
-pub const MAX_TICKS: u64 = (1 << TICKS_BITS) - 1;
+/// The most ticks of one recording: nine months at 3 GHz. Later ones count as this.
+pub const MAX_TICKS: u64 = (1 << 56) - 1;
 
 /// The binary point of the factor from ticks to nanoseconds.
 const SHIFT: u32 = 56;
@@ -21,13 +18,14 @@ const SHIFT: u32 = 56;
 pub struct ClockCalibration {
     /// Ticks per second.
     pub tsc_hz: f64,
-    /// What the counter showed when the recording began; records carry ticks since then.
+    /// What the counter showed when the recording began; records carry what it showed later.
     pub tsc_base: u64,
 }
 
 /// The arithmetic from ticks to nanoseconds of one recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clock {
+    tsc_base: u64,
     ns_per_tick_fixed: u64,
 }
 
@@ -45,13 +43,18 @@ impl Clock {
         let fixed = ((1_000_000_000_000u128 << SHIFT) + rate_mhz / 2) / rate_mhz;
         let ns_per_tick_fixed =
             u64::try_from(fixed).expect("at 10 MHz the factor is 100 << 56, below 2^63");
-        Ok(Self { ns_per_tick_fixed })
+        Ok(Self {
+            tsc_base: calibration.tsc_base,
+            ns_per_tick_fixed,
+        })
     }
 
-    /// Returns nanoseconds since the recording began, rounded down. `ticks` above [`MAX_TICKS`] count as that.
+    /// Returns nanoseconds since the recording began, rounded down, for a counter that shows `ticks`: 0 before the
+    /// recording began, and no more than [`MAX_TICKS`] after.
     #[inline]
     pub fn ns_from_ticks(self, ticks: u64) -> i64 {
-        let product = u128::from(ticks.min(MAX_TICKS)) * u128::from(self.ns_per_tick_fixed);
+        let since = ticks.saturating_sub(self.tsc_base).min(MAX_TICKS);
+        let product = u128::from(since) * u128::from(self.ns_per_tick_fixed);
         (product >> SHIFT) as i64
     }
 }

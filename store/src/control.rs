@@ -4,10 +4,10 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::wire::GapReason;
 
-/// Largest function id plus one: ids have 20 bits.
-pub const MAX_FUNCTIONS: u32 = 1 << 20;
+/// Largest function id plus one: ids have 28 bits.
+pub const MAX_FUNCTIONS: u32 = 1 << 28;
 
-/// One control event. `ticks` are ticks since the recording's clock base.
+/// One control event. `ticks` are what the time stamp counter showed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Control {
     /// The target runs from here on.

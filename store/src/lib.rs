@@ -6,9 +6,19 @@
 
 pub mod clock;
 pub mod control;
+pub mod document;
 pub mod error;
+pub mod file_header;
 pub mod format;
+pub mod log;
 pub mod manifest;
+pub mod recording;
+pub mod storage;
+pub mod synth;
 pub mod wire;
 
+pub use clock::Clock;
+pub use control::Control;
 pub use error::{Error, Result};
+pub use manifest::Manifest;
+pub use recording::Recording;

@@ -38,18 +38,24 @@ pub const KIND_FORK: u8 = 9;
 /// The process is about to run another program.
 pub const KIND_EXEC: u8 = 10;
 
-/// In word 0: bits of the record's kind.
+/// In word 1: bits of the record's kind.
 pub const KIND_BITS: u32 = 4;
-/// In word 0: position of the number of xmm words at the record's end.
+/// In word 1: position of the number of xmm words at the record's end.
 pub const XMM_SHIFT: u32 = 4;
-/// In word 0: position of the ticks.
-pub const TICKS_SHIFT: u32 = 8;
-/// In word 1 of enter records: bits of the function id, below the slot.
-pub const FUNCTION_BITS: u32 = 20;
+/// In word 1: position of what follows the kind and the number of xmm words (thread ids, reasons, descriptors).
+pub const VALUE_SHIFT: u32 = 8;
+/// In word 1 of enter records: bits of the function id's low part, from [`VALUE_SHIFT`] on.
+pub const FUNCTION_LOW_BITS: u32 = 12;
+/// In word 2 of enter records: position of the function id's high part, above the return address.
+pub const FUNCTION_HIGH_SHIFT: u32 = 48;
+/// Bits of a function id.
+pub const FUNCTION_BITS: u32 = FUNCTION_LOW_BITS + u64::BITS - FUNCTION_HIGH_SHIFT;
+/// In word 1 of enter and leave records: position of the slot without its low bits.
+pub const SLOT_POSITION: u32 = VALUE_SHIFT + FUNCTION_LOW_BITS;
 /// Slots are multiples of 8; word 1 keeps them without their low bits.
 pub const SLOT_SHIFT: u32 = 3;
-/// In word 1 of output records: position of the length, above the file descriptor.
-pub const OUTPUT_LEN_SHIFT: u32 = 8;
+/// In word 1 of output and exec records: position of the length.
+pub const LEN_SHIFT: u32 = 16;
 
 /// Words of an enter record before its xmm words.
 pub const ENTER_WORDS: usize = 9;
@@ -82,7 +88,6 @@ const GAP_LEN: usize = GAP_WORDS * WORD_LEN;
 const FORK_LEN: usize = FORK_WORDS * WORD_LEN;
 const BYTES_LEN: usize = BYTES_WORDS * WORD_LEN;
 
-const _: () = assert!(TICKS_SHIFT + crate::clock::TICKS_BITS == u64::BITS);
 const _: () = assert!(crate::control::MAX_FUNCTIONS == 1 << FUNCTION_BITS);
 
 /// Why records were lost.
@@ -157,10 +162,12 @@ impl Enter<'_> {
         self.form
     }
 
-    /// Returns the function's id, below 2^20.
+    /// Returns the function's id, below 2^28.
     #[inline]
     pub fn function_id(&self) -> u32 {
-        (word(self.fixed, 1) & ((1 << FUNCTION_BITS) - 1)) as u32
+        let low = (word(self.fixed, 1) >> VALUE_SHIFT) & ((1 << FUNCTION_LOW_BITS) - 1);
+        let high = word(self.fixed, 2) >> FUNCTION_HIGH_SHIFT;
+        (high << FUNCTION_LOW_BITS | low) as u32
     }
 
     /// Returns the address of the stack word that holds the return address.
@@ -172,7 +179,7 @@ impl Enter<'_> {
     /// Returns the address the caller goes on at.
     #[inline]
     pub fn return_addr(&self) -> u64 {
-        word(self.fixed, 2)
+        word(self.fixed, 2) & ((1 << FUNCTION_HIGH_SHIFT) - 1)
     }
 
     /// Returns rdi, rsi, rdx, rcx, r8 and r9.
@@ -211,7 +218,7 @@ impl fmt::Debug for Enter<'_> {
 impl PartialEq for Enter<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.form == other.form
-            && self.fixed[WORD_LEN..] == other.fixed[WORD_LEN..]
+            && self.fixed[WORD_LEN + 1..] == other.fixed[WORD_LEN + 1..]
             && self.xmm == other.xmm
     }
 }
@@ -281,7 +288,7 @@ pub enum Record<'a> {
 /// A record and where it stands.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Decoded<'a> {
-    /// Ticks since the recording's clock base, below 2^56.
+    /// What the time stamp counter showed; `Clock` turns it into time.
     pub ticks: u64,
     /// Where the record begins, in bytes from the block's start.
     pub offset: usize,
@@ -384,12 +391,11 @@ type Step<'a> = Result<(u64, Record<'a>, &'a [u8]), WireFault>;
 /// Splits the first record off `bytes`, which is not empty.
 #[inline]
 fn decode(bytes: &[u8]) -> Step<'_> {
-    let Some(word0) = word_at(bytes, 0) else {
-        return Err(WireFault::Torn(bytes[0] & ((1 << KIND_BITS) - 1)));
+    let (Some(ticks), Some(word1)) = (word_at(bytes, 0), word_at(bytes, 1)) else {
+        return Err(WireFault::Torn(0));
     };
-    let kind = (word0 & ((1 << KIND_BITS) - 1)) as u8;
-    let xmm_count = ((word0 >> XMM_SHIFT) & 0xf) as u8;
-    let ticks = word0 >> TICKS_SHIFT;
+    let kind = (word1 & ((1 << KIND_BITS) - 1)) as u8;
+    let xmm_count = ((word1 >> XMM_SHIFT) & 0xf) as u8;
     let (record, rest) = match kind {
         KIND_ENTER => enter(bytes, kind, xmm_count, EnterForm::Hooked)?,
         KIND_LEAVE => leave(bytes, kind, xmm_count)?,
@@ -460,7 +466,7 @@ fn rare(bytes: &[u8], kind: u8) -> Result<(Record<'_>, &[u8]), WireFault> {
             let name = &fixed[THREAD_LEN - THREAD_NAME_LEN..];
             let name_len = name.iter().position(|b| *b == 0).unwrap_or(name.len());
             let thread = Record::Thread {
-                tid: word(fixed, 1) as u32,
+                tid: value(word(fixed, 1)),
                 stack_low: word(fixed, 2),
                 stack_high: word(fixed, 3),
                 name: &name[..name_len],
@@ -469,29 +475,29 @@ fn rare(bytes: &[u8], kind: u8) -> Result<(Record<'_>, &[u8]), WireFault> {
         }
         KIND_OUTPUT => {
             let (fixed, rest) = split::<BYTES_LEN>(bytes, kind)?;
-            let (bytes, rest) = padded(rest, word(fixed, 1) >> OUTPUT_LEN_SHIFT, kind)?;
-            let fd = (word(fixed, 1) & 0xff) as u8;
+            let (bytes, rest) = padded(rest, word(fixed, 1) >> LEN_SHIFT, kind)?;
+            let fd = (word(fixed, 1) >> VALUE_SHIFT) as u8;
             Ok((Record::Output { fd, bytes }, rest))
         }
         KIND_THREAD_EXIT => {
             let (fixed, rest) = split::<THREAD_EXIT_LEN>(bytes, kind)?;
-            let tid = word(fixed, 1) as u32;
+            let tid = value(word(fixed, 1));
             Ok((Record::ThreadExit { tid }, rest))
         }
         KIND_GAP => {
             let (fixed, rest) = split::<GAP_LEN>(bytes, kind)?;
-            let lost = word(fixed, 1);
-            let reason = GapReason::from_code(word(fixed, 2));
+            let lost = word(fixed, 2);
+            let reason = GapReason::from_code(word(fixed, 1) >> VALUE_SHIFT);
             Ok((Record::Gap { lost, reason }, rest))
         }
         KIND_FORK => {
             let (fixed, rest) = split::<FORK_LEN>(bytes, kind)?;
-            let child_pid = word(fixed, 1) as u32;
+            let child_pid = value(word(fixed, 1));
             Ok((Record::Fork { child_pid }, rest))
         }
         KIND_EXEC => {
             let (fixed, rest) = split::<BYTES_LEN>(bytes, kind)?;
-            let (path, rest) = padded(rest, word(fixed, 1), kind)?;
+            let (path, rest) = padded(rest, word(fixed, 1) >> LEN_SHIFT, kind)?;
             Ok((Record::Exec { path }, rest))
         }
         _ => Err(WireFault::UnknownKind(kind)),
@@ -516,7 +522,12 @@ fn split<const LEN: usize>(bytes: &[u8], kind: u8) -> Result<(&[u8; LEN], &[u8])
 
 #[inline]
 fn slot_from_word1(word1: u64) -> u64 {
-    (word1 >> FUNCTION_BITS) << SLOT_SHIFT
+    (word1 >> SLOT_POSITION) << SLOT_SHIFT
+}
+
+/// Returns the thread or process id in word 1.
+fn value(word1: u64) -> u32 {
+    (word1 >> VALUE_SHIFT) as u32
 }
 
 /// Returns word `index` of a record whose length is known to cover it.

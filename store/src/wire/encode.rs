@@ -1,10 +1,10 @@
 //! Encodes records as the target does, for synthetic logs and for the tests of the decoder.
 
 use super::{
-    ENTER_MAX_XMM, EnterForm, FUNCTION_BITS, GapReason, INT_ARGS, KIND_ENTER, KIND_ENTER_NOLEAVE,
-    KIND_ENTER_TAIL, KIND_EXEC, KIND_FORK, KIND_GAP, KIND_LEAVE, KIND_OUTPUT, KIND_THREAD,
-    KIND_THREAD_EXIT, LEAVE_XMM, Leave, OUTPUT_LEN_SHIFT, SLOT_SHIFT, THREAD_NAME_LEN, TICKS_SHIFT,
-    WORD_LEN, XMM_SHIFT,
+    ENTER_MAX_XMM, EnterForm, FUNCTION_BITS, FUNCTION_HIGH_SHIFT, FUNCTION_LOW_BITS, GapReason,
+    INT_ARGS, KIND_ENTER, KIND_ENTER_NOLEAVE, KIND_ENTER_TAIL, KIND_EXEC, KIND_FORK, KIND_GAP,
+    KIND_LEAVE, KIND_OUTPUT, KIND_THREAD, KIND_THREAD_EXIT, LEAVE_XMM, LEN_SHIFT, Leave,
+    SLOT_POSITION, SLOT_SHIFT, THREAD_NAME_LEN, VALUE_SHIFT, WORD_LEN, XMM_SHIFT,
 };
 
 /// The fields of an enter record.
@@ -12,7 +12,7 @@ use super::{
 pub struct EnterFields<'a> {
     /// Which of the three enter records.
     pub form: EnterForm,
-    /// Function id, below 2^20.
+    /// Function id, below 2^28.
     pub function_id: u32,
     /// Address of the return address, a multiple of 8 below 2^47.
     pub slot: u64,
@@ -35,10 +35,19 @@ pub fn push_enter(block: &mut Vec<u8>, ticks: u64, fields: &EnterFields<'_>) {
         EnterForm::NoLeave => KIND_ENTER_NOLEAVE,
     };
     assert!(fields.xmm.len() <= ENTER_MAX_XMM, "at most 8 xmm words");
-    assert!(fields.function_id >> FUNCTION_BITS == 0, "20 bits");
-    push_word0(block, ticks, kind, fields.xmm.len());
-    push(block, word1(fields.slot) | u64::from(fields.function_id));
-    push(block, fields.return_addr);
+    assert!(fields.function_id >> FUNCTION_BITS == 0, "28 bits");
+    assert!(fields.return_addr >> FUNCTION_HIGH_SHIFT == 0, "48 bits");
+    let id = u64::from(fields.function_id);
+    let low = (id & ((1 << FUNCTION_LOW_BITS) - 1)) << VALUE_SHIFT;
+    push(block, ticks);
+    push(
+        block,
+        slot_bits(fields.slot) | low | tag(kind, fields.xmm.len()),
+    );
+    push(
+        block,
+        id >> FUNCTION_LOW_BITS << FUNCTION_HIGH_SHIFT | fields.return_addr,
+    );
     fields.args.iter().for_each(|arg| push(block, *arg));
     fields.xmm.iter().for_each(|xmm| push(block, *xmm));
 }
@@ -49,8 +58,8 @@ pub fn push_enter(block: &mut Vec<u8>, ticks: u64, fields: &EnterFields<'_>) {
 /// When the slot is not a multiple of 8 below 2^47.
 pub fn push_leave(block: &mut Vec<u8>, ticks: u64, leave: &Leave) {
     let xmm_count = if leave.xmm.is_some() { LEAVE_XMM } else { 0 };
-    push_word0(block, ticks, KIND_LEAVE, xmm_count);
-    push(block, word1(leave.slot));
+    push(block, ticks);
+    push(block, slot_bits(leave.slot) | tag(KIND_LEAVE, xmm_count));
     push(block, leave.rax);
     push(block, leave.rdx);
     leave.xmm.iter().flatten().for_each(|xmm| push(block, *xmm));
@@ -58,8 +67,7 @@ pub fn push_leave(block: &mut Vec<u8>, ticks: u64, leave: &Leave) {
 
 /// Appends a thread record; a name of more than 16 bytes is cut.
 pub fn push_thread(block: &mut Vec<u8>, ticks: u64, tid: u32, stack: (u64, u64), name: &[u8]) {
-    push_word0(block, ticks, KIND_THREAD, 0);
-    push(block, u64::from(tid));
+    push_value(block, ticks, KIND_THREAD, tid.into());
     push(block, stack.0);
     push(block, stack.1);
     let mut padded = [0; THREAD_NAME_LEN];
@@ -70,51 +78,51 @@ pub fn push_thread(block: &mut Vec<u8>, ticks: u64, tid: u32, stack: (u64, u64),
 
 /// Appends an output record.
 pub fn push_output(block: &mut Vec<u8>, ticks: u64, fd: u8, bytes: &[u8]) {
-    push_word0(block, ticks, KIND_OUTPUT, 0);
+    push(block, ticks);
+    let len = (bytes.len() as u64) << LEN_SHIFT;
     push(
         block,
-        u64::from(fd) | (bytes.len() as u64) << OUTPUT_LEN_SHIFT,
+        len | u64::from(fd) << VALUE_SHIFT | tag(KIND_OUTPUT, 0),
     );
     push_padded(block, bytes);
 }
 
 /// Appends a thread exit record.
 pub fn push_thread_exit(block: &mut Vec<u8>, ticks: u64, tid: u32) {
-    push_word0(block, ticks, KIND_THREAD_EXIT, 0);
-    push(block, u64::from(tid));
+    push_value(block, ticks, KIND_THREAD_EXIT, tid.into());
 }
 
 /// Appends a gap record.
 pub fn push_gap(block: &mut Vec<u8>, ticks: u64, lost: u64, reason: GapReason) {
-    push_word0(block, ticks, KIND_GAP, 0);
+    push_value(block, ticks, KIND_GAP, reason.code());
     push(block, lost);
-    push(block, reason.code());
 }
 
 /// Appends a fork record.
 pub fn push_fork(block: &mut Vec<u8>, ticks: u64, child_pid: u32) {
-    push_word0(block, ticks, KIND_FORK, 0);
-    push(block, u64::from(child_pid));
+    push_value(block, ticks, KIND_FORK, child_pid.into());
 }
 
 /// Appends an exec record.
 pub fn push_exec(block: &mut Vec<u8>, ticks: u64, path: &[u8]) {
-    push_word0(block, ticks, KIND_EXEC, 0);
-    push(block, path.len() as u64);
+    push(block, ticks);
+    push(block, (path.len() as u64) << LEN_SHIFT | tag(KIND_EXEC, 0));
     push_padded(block, path);
 }
 
-fn push_word0(block: &mut Vec<u8>, ticks: u64, kind: u8, xmm_count: usize) {
-    assert!(ticks <= crate::clock::MAX_TICKS, "ticks have 56 bits");
-    push(
-        block,
-        ticks << TICKS_SHIFT | (xmm_count as u64) << XMM_SHIFT | u64::from(kind),
-    );
+fn push_value(block: &mut Vec<u8>, ticks: u64, kind: u8, value: u64) {
+    push(block, ticks);
+    push(block, value << VALUE_SHIFT | tag(kind, 0));
 }
 
-fn word1(slot: u64) -> u64 {
+/// The low byte of word 1.
+fn tag(kind: u8, xmm_count: usize) -> u64 {
+    (xmm_count as u64) << XMM_SHIFT | u64::from(kind)
+}
+
+fn slot_bits(slot: u64) -> u64 {
     assert!(slot.is_multiple_of(8) && slot >> 47 == 0, "slot {slot:#x}");
-    (slot >> SLOT_SHIFT) << FUNCTION_BITS
+    (slot >> SLOT_SHIFT) << SLOT_POSITION
 }
 
 fn push(block: &mut Vec<u8>, word: u64) {

@@ -16,7 +16,7 @@ fn one_of_each() -> Vec<u8> {
     let mut block = Vec::new();
     let enter = EnterFields {
         form: EnterForm::Hooked,
-        function_id: 0xf_ffff,
+        function_id: 0xfff_ffff,
         slot: 0x7fff_ffff_fff8,
         return_addr: 0x40_1000,
         args: [1, 2, 3, 4, 5, 6],
@@ -68,9 +68,9 @@ fn every_kind_survives_encoding() {
     let shown: Vec<_> = decoded.iter().map(|d| format!("{:?}", d.record)).collect();
     expect_test::expect![[r#"
         Thread { tid: 42, stack_low: 4096, stack_high: 8192, name: [119, 111, 114, 107, 101, 114] }
-        Enter { form: Hooked, function_id: 1048575, slot: 140737488355320, return_addr: 4198400, args: [1, 2, 3, 4, 5, 6], xmm: [7, 8, 9] }
-        Enter { form: Tail, function_id: 1048575, slot: 140737488355320, return_addr: 4198400, args: [1, 2, 3, 4, 5, 6], xmm: [] }
-        Enter { form: NoLeave, function_id: 1048575, slot: 140737488355320, return_addr: 4198400, args: [1, 2, 3, 4, 5, 6], xmm: [0, 0, 0, 0, 0, 0, 0, 0] }
+        Enter(Enter { form: Hooked, function_id: 268435455, slot: 140737488355320, return_addr: 4198400, args: [1, 2, 3, 4, 5, 6], xmm: [7, 8, 9] })
+        Enter(Enter { form: Tail, function_id: 268435455, slot: 140737488355320, return_addr: 4198400, args: [1, 2, 3, 4, 5, 6], xmm: [] })
+        Enter(Enter { form: NoLeave, function_id: 268435455, slot: 140737488355320, return_addr: 4198400, args: [1, 2, 3, 4, 5, 6], xmm: [0, 0, 0, 0, 0, 0, 0, 0] })
         Leave(Leave { slot: 140737488355320, rax: 18446744073709551615, rdx: 2, xmm: None })
         Leave(Leave { slot: 140737488355320, rax: 18446744073709551615, rdx: 2, xmm: Some([3, 4]) })
         Output { fd: 2, bytes: [111, 111, 112, 115, 44, 32, 49, 51, 32, 108, 111, 110, 103] }
@@ -99,7 +99,7 @@ fn a_block_cut_anywhere_yields_the_whole_records_before_the_cut() {
 fn faults_name_their_place_and_reason() {
     let mut block = Vec::new();
     push_fork(&mut block, 1, 1);
-    for (word0, fault) in [
+    for (word1, fault) in [
         (0, WireFault::UnknownKind(0)),
         (11, WireFault::UnknownKind(11)),
         (0x91, WireFault::XmmCount { kind: 1, count: 9 }),
@@ -107,7 +107,8 @@ fn faults_name_their_place_and_reason() {
         (0x16, WireFault::XmmCount { kind: 6, count: 1 }),
     ] {
         let mut bad = block.clone();
-        bad.extend_from_slice(&u64::to_le_bytes(word0));
+        bad.extend_from_slice(&[0; 8]);
+        bad.extend_from_slice(&u64::to_le_bytes(word1));
         bad.extend_from_slice(&[0; 200]);
         let last = Records::new(&bad).last().unwrap();
         assert_eq!(last, Err(WireError { offset: 16, fault }));
@@ -117,8 +118,8 @@ fn faults_name_their_place_and_reason() {
 #[test]
 fn a_length_beyond_any_block_is_torn() {
     for kind in [KIND_OUTPUT, KIND_EXEC] {
-        let mut block = u64::from(kind).to_le_bytes().to_vec();
-        block.extend_from_slice(&u64::MAX.to_le_bytes());
+        let mut block = vec![0; 8];
+        block.extend_from_slice(&(u64::MAX << LEN_SHIFT | u64::from(kind)).to_le_bytes());
         block.extend_from_slice(&[0; 64]);
         let first = Records::new(&block).next().unwrap();
         let fault = WireFault::Torn(kind);
@@ -143,7 +144,8 @@ proptest! {
         let at = at % block.len();
         block[at] = value;
         for decoded in Records::new(&block).flatten() {
-            prop_assert!(format!("{:?}", decoded.record).len() > 3);
+            let shown = format!("{:?}", decoded.record);
+            prop_assert!(!shown.is_empty());
         }
     }
 }

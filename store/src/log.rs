@@ -1,0 +1,15 @@
+//! The log: checksummed frames in numbered segments, appended by one writer and read by any number of readers.
+
+pub mod frame;
+pub mod frame_reader;
+pub mod frame_writer;
+mod position;
+mod reader;
+mod sync;
+#[cfg(test)]
+mod tests;
+mod writer;
+
+pub use position::{LogPosition, segment_path, segments};
+pub use reader::{Block, End, Frame, FrameBody, LogReader, Step, Tail};
+pub use writer::{ClosedLog, LogWriter};

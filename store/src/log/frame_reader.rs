@@ -1,0 +1,232 @@
+//! Reads the frames of one file in order with bounded memory; says what is wrong but not what that means.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Result};
+use crate::file_header::{self, FileHeader};
+use crate::format::{FILE_HEADER_LEN, FRAME_ALIGN, FRAME_HEADER_LEN, FRAME_MARK};
+use crate::log::frame::{self, FrameFault, FrameHeader, MARK_AT};
+
+/// How much is read at once; a longer frame is read whole.
+const WINDOW_LEN: usize = 4 << 20;
+
+/// How much is looked at at once when searching for the next frame in a damaged file.
+const SEARCH_LEN: usize = 1 << 20;
+
+/// A reader of a file of frames.
+pub struct FrameReader {
+    file: File,
+    path: PathBuf,
+    file_crc: u32,
+    offset: u64,
+    window: Window,
+}
+
+/// A frame whose checksum holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RawFrame<'a> {
+    /// Kind, length and argument.
+    pub header: FrameHeader,
+    /// The payload without its padding.
+    pub payload: &'a [u8],
+    /// Where the frame begins, in bytes from the file's start.
+    pub offset: u64,
+}
+
+impl FrameReader {
+    /// Opens a file and checks that it is the one `expected` describes.
+    ///
+    /// # Errors
+    /// Those of [`FileHeader::decode`] and [`FileHeader::expect`].
+    pub fn open(path: &Path, expected: &FileHeader) -> Result<Self> {
+        let (reader, found) = Self::open_any(path)?;
+        expected.expect(&found, path)?;
+        Ok(reader)
+    }
+
+    /// Opens any file of any recording and returns its header too.
+    ///
+    /// # Errors
+    /// Those of [`FileHeader::decode`].
+    pub fn open_any(path: &Path) -> Result<(Self, FileHeader)> {
+        let file = File::open(path).map_err(Error::io("open", path))?;
+        let mut window = Window::default();
+        let bytes = window
+            .bytes(&file, 0, FILE_HEADER_LEN)
+            .map_err(Error::io("read", path))?;
+        let header = FileHeader::decode(bytes, path)?;
+        let reader = Self {
+            file_crc: file_header::stored_crc(bytes),
+            file,
+            path: path.to_path_buf(),
+            offset: FILE_HEADER_LEN as u64,
+            window,
+        };
+        Ok((reader, header))
+    }
+
+    /// Returns the checksum of the file's header, with which the checksums of its frames begin.
+    pub fn file_crc(&self) -> u32 {
+        self.file_crc
+    }
+
+    /// Goes to `offset` bytes from the file's start, where a frame must begin.
+    pub fn seek(&mut self, offset: u64) {
+        self.offset = offset.max(FILE_HEADER_LEN as u64);
+    }
+
+    /// Returns where the next frame begins, in bytes from the file's start.
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// Returns the file's path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns the length of the file at this moment, in bytes.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn file_len(&self) -> Result<u64> {
+        let meta = self
+            .file
+            .metadata()
+            .map_err(Error::io("read", &self.path))?;
+        Ok(meta.len())
+    }
+
+    /// Forgets what was read ahead, so that the next read sees the file as it is then.
+    pub fn forget(&mut self) {
+        self.window.len = 0;
+    }
+
+    /// Reads the next frame and goes behind it. The inner `Err` is what is wrong with the bytes at
+    /// [`Self::offset`], where the reader then stays; at the very end of the file it is [`FrameFault::Short`].
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn next_frame(&mut self) -> Result<std::result::Result<RawFrame<'_>, FrameFault>> {
+        let header = match self.check_at(self.offset)? {
+            Ok(header) => header,
+            Err(fault) => return Ok(Err(fault)),
+        };
+        let offset = self.offset;
+        self.offset += frame::frame_len(header.len) as u64;
+        let payload = self
+            .window
+            .held(offset + FRAME_HEADER_LEN as u64, header.len);
+        Ok(Ok(RawFrame {
+            header,
+            payload,
+            offset,
+        }))
+    }
+
+    /// Returns the payload of the frame at `offset` that was just read, `len` bytes.
+    pub(super) fn held_payload(&self, offset: u64, len: usize) -> &[u8] {
+        self.window.held(offset + FRAME_HEADER_LEN as u64, len)
+    }
+
+    /// Returns where the first whole frame after the current place begins, looking up to `end` bytes from the
+    /// file's start.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn find_frame_after(&mut self, end: u64) -> Result<Option<u64>> {
+        let mut offset = self.offset + FRAME_ALIGN as u64;
+        while offset + FRAME_HEADER_LEN as u64 <= end {
+            let len = SEARCH_LEN.min((end - offset) as usize);
+            let bytes = self.read_at(offset, len)?;
+            let whole = bytes.len().saturating_sub(FRAME_HEADER_LEN - 1);
+            if whole == 0 {
+                break;
+            }
+            let marks: Vec<u64> = (0..whole)
+                .step_by(FRAME_ALIGN)
+                .filter(|at| bytes[at + MARK_AT..].starts_with(&FRAME_MARK))
+                .map(|at| offset + at as u64)
+                .collect();
+            for mark in marks {
+                let found = self.check_at(mark)?;
+                if found.is_ok_and(|h| mark + frame::frame_len(h.len) as u64 <= end) {
+                    return Ok(Some(mark));
+                }
+            }
+            offset += whole.next_multiple_of(FRAME_ALIGN) as u64;
+        }
+        Ok(None)
+    }
+
+    fn check_at(&mut self, offset: u64) -> Result<std::result::Result<FrameHeader, FrameFault>> {
+        let bytes = self.read_at(offset, FRAME_HEADER_LEN)?;
+        let len = match bytes.first_chunk() {
+            None => return Ok(Err(FrameFault::Short)),
+            Some(header) => match frame::payload_len(header, offset) {
+                Ok(len) => len,
+                Err(fault) => return Ok(Err(fault)),
+            },
+        };
+        let file_crc = self.file_crc;
+        let bytes = self.read_at(offset, frame::frame_len(len))?;
+        Ok(frame::check(bytes, file_crc, offset))
+    }
+
+    fn read_at(&mut self, offset: u64, len: usize) -> Result<&[u8]> {
+        self.window
+            .bytes(&self.file, offset, len)
+            .map_err(Error::io("read", &self.path))
+    }
+}
+
+/// The part of the file that is in memory.
+#[derive(Default)]
+struct Window {
+    buffer: Vec<u8>,
+    start: u64,
+    len: usize,
+}
+
+impl Window {
+    /// Returns `len` bytes of `file` from `offset` on, fewer only where the file ends.
+    fn bytes(&mut self, file: &File, offset: u64, len: usize) -> io::Result<&[u8]> {
+        if !self.holds(offset, len) {
+            self.fill(file, offset, len)?;
+        }
+        let held = self.start + self.len as u64 - offset;
+        Ok(self.held(offset, len.min(held as usize)))
+    }
+
+    fn holds(&self, offset: u64, len: usize) -> bool {
+        offset >= self.start && offset + len as u64 <= self.start + self.len as u64
+    }
+
+    /// Returns bytes that are known to be in memory.
+    fn held(&self, offset: u64, len: usize) -> &[u8] {
+        let at = (offset - self.start) as usize;
+        &self.buffer[at..at + len]
+    }
+
+    fn fill(&mut self, file: &File, offset: u64, len: usize) -> io::Result<()> {
+        let wanted = len.max(WINDOW_LEN);
+        if self.buffer.len() < wanted {
+            self.buffer.resize(wanted, 0);
+        }
+        self.start = offset;
+        self.len = 0;
+        while self.len < wanted {
+            let at = offset + self.len as u64;
+            match file.read_at(&mut self.buffer[self.len..wanted], at) {
+                Ok(0) => break,
+                Ok(count) => self.len += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}

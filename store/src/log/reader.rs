@@ -1,0 +1,374 @@
+//! Reads the log in order, from any position, also while it grows; tells a torn tail from damage.
+//!
+//! Memory is bounded by the read window plus one frame. A frame that was returned is never taken back.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::control::Control;
+use crate::error::{Error, Result};
+use crate::file_header::FileHeader;
+use crate::format::{FILE_HEADER_LEN, FRAME_HEADER_LEN, FileKind, FrameKind};
+use crate::log::frame::{self, END_CLOSED, END_CONTINUES, FrameFault, FrameHeader};
+use crate::log::frame_reader::{FrameReader, RawFrame};
+use crate::log::position::{LogPosition, segment_path, segments};
+use crate::manifest::RecordingId;
+
+/// What the end of the log may look like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tail {
+    /// The recording was closed cleanly: anything but the closing frame at the end is an error.
+    MustBeClosed,
+    /// The recording is being written, or its recorder died: an unfinished frame at the end is dropped.
+    MayBeTorn,
+}
+
+/// A reader of the log.
+pub struct LogReader {
+    dir: PathBuf,
+    recording_id: RecordingId,
+    tail: Tail,
+    position: LogPosition,
+    segment: Option<FrameReader>,
+}
+
+/// What the log holds next.
+#[derive(Debug, PartialEq)]
+pub enum Step<'a> {
+    /// A frame.
+    Frame(Frame<'a>),
+    /// Nothing, now or ever.
+    End(End),
+}
+
+/// Why there is no further frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The log was closed cleanly here.
+    Closed,
+    /// The log may go on later: ask again.
+    ForNow {
+        /// Bytes after the last whole frame. When nobody writes the log any more, they are a torn frame and lost.
+        torn_bytes: u64,
+    },
+}
+
+/// A frame and its place.
+#[derive(Debug, PartialEq)]
+pub struct Frame<'a> {
+    /// Where the frame begins.
+    pub position: LogPosition,
+    /// Where to go on after it.
+    pub next: LogPosition,
+    /// What it holds.
+    pub body: FrameBody<'a>,
+}
+
+/// What a frame holds.
+#[derive(Debug, PartialEq)]
+pub enum FrameBody<'a> {
+    /// Whole records of one thread.
+    Block(Block<'a>),
+    /// A control event.
+    Control(Box<Control>),
+    /// Every record in later frames has these ticks or more.
+    Watermark {
+        /// Ticks since the recording's clock base.
+        ticks: u64,
+    },
+}
+
+/// Whole records of one thread, in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Block<'a> {
+    /// Number of the ring.
+    pub ring: u32,
+    /// Counts the uses of that ring: ring and tenancy together are one thread.
+    pub tenancy: u32,
+    /// The records as the target wrote them.
+    pub bytes: &'a [u8],
+}
+
+/// What was found at the reader's position.
+enum Found {
+    Frame(FrameHeader, LogPosition),
+    End(End),
+    Next,
+    Fault(FrameFault),
+    NoHeader(Error),
+}
+
+/// What a fault means.
+enum Verdict {
+    End(End),
+    Damage(Error),
+}
+
+impl LogReader {
+    /// Opens the log in the folder `dir` at the first segment that is still there.
+    ///
+    /// # Errors
+    /// [`Error::SegmentMissing`] when one is missing in between, or the log must be closed and none is there.
+    pub fn open(dir: &Path, recording_id: RecordingId, tail: Tail) -> Result<Self> {
+        let numbers = segments(dir)?;
+        if let Some(gap) = numbers.windows(2).find(|pair| pair[1] != pair[0] + 1) {
+            return Err(missing(dir, gap[0] + 1));
+        }
+        let first = match (numbers.first(), tail) {
+            (Some(first), _) => *first,
+            (None, Tail::MayBeTorn) => 0,
+            (None, Tail::MustBeClosed) => return Err(missing(dir, 0)),
+        };
+        let start = LogPosition::start_of(first);
+        Ok(Self::open_at(dir, recording_id, tail, start))
+    }
+
+    /// Opens the log at a position that an earlier reader returned. What is not there shows on reading.
+    pub fn open_at(
+        dir: &Path,
+        recording_id: RecordingId,
+        tail: Tail,
+        position: LogPosition,
+    ) -> Self {
+        Self {
+            dir: dir.to_path_buf(),
+            recording_id,
+            tail,
+            position,
+            segment: None,
+        }
+    }
+
+    /// Returns where the next frame begins.
+    pub fn position(&self) -> LogPosition {
+        self.position
+    }
+
+    /// Reads the next frame. After [`End::ForNow`] it may be called again, to follow a growing log.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] or [`Error::Truncated`] naming file and offset, those of [`FileHeader::decode`] and
+    /// [`FileHeader::expect`], [`Error::SegmentMissing`], [`Error::Io`].
+    pub fn next_frame(&mut self) -> Result<Step<'_>> {
+        let (header, start) = match self.settle()? {
+            Settled::Frame(header, start) => (header, start),
+            Settled::End(end) => return Ok(Step::End(end)),
+        };
+        let segment = self.segment.as_mut().expect("settle opened the segment");
+        let payload = segment.held_payload(start.offset, header.len);
+        let body = body(&header, payload).map_err(|what| {
+            let path = segment_path(&self.dir, start.segment);
+            Error::corrupt(&path, start.offset, what)
+        })?;
+        Ok(Step::Frame(Frame {
+            position: start,
+            next: self.position,
+            body,
+        }))
+    }
+
+    /// Goes on until there is a frame or an end.
+    fn settle(&mut self) -> Result<Settled> {
+        let mut looked_again = false;
+        loop {
+            let verdict = match self.look()? {
+                Found::Frame(header, start) => return Ok(Settled::Frame(header, start)),
+                Found::End(end) => return Ok(Settled::End(end)),
+                Found::Next => continue,
+                Found::Fault(fault) => self.judge(fault)?,
+                Found::NoHeader(error) => self.judge_header(error)?,
+            };
+            self.forget();
+            match verdict {
+                Verdict::End(end) => return Ok(Settled::End(end)),
+                // The writer may have gone on between two looks at a growing file: only what stays is damage.
+                Verdict::Damage(_) if !looked_again => looked_again = true,
+                Verdict::Damage(error) => return Err(error),
+            }
+        }
+    }
+
+    fn look(&mut self) -> Result<Found> {
+        if self.segment.is_none()
+            && let Some(found) = self.enter_segment()?
+        {
+            return Ok(found);
+        }
+        let number = self.position.segment;
+        let segment = self.segment.as_mut().expect("just entered");
+        let (header, offset) = match segment.next_frame()? {
+            Ok(RawFrame { header, offset, .. }) => (header, offset),
+            Err(fault) => return Ok(Found::Fault(fault)),
+        };
+        let next = segment.offset();
+        let start = LogPosition {
+            segment: number,
+            offset,
+        };
+        if header.kind != FrameKind::SegmentEnd {
+            self.position.offset = next;
+            return Ok(Found::Frame(header, start));
+        }
+        if segment.file_len()? != next {
+            let what = "something follows the segment's last frame";
+            return Err(Error::corrupt(segment.path(), next, what));
+        }
+        self.leave_segment(&header, start)
+    }
+
+    fn leave_segment(&mut self, header: &FrameHeader, start: LogPosition) -> Result<Found> {
+        match header.arg {
+            END_CONTINUES => {
+                self.position = LogPosition::start_of(self.position.segment + 1);
+                self.segment = None;
+                Ok(Found::Next)
+            }
+            END_CLOSED => {
+                // The position stays in front of the closing frame, so that asking again gives the same answer.
+                self.position.offset = start.offset;
+                if let Some(segment) = &mut self.segment {
+                    segment.seek(start.offset);
+                }
+                Ok(Found::End(End::Closed))
+            }
+            other => {
+                let path = segment_path(&self.dir, start.segment);
+                let what = format!("unknown way {other} to end a segment");
+                Err(Error::corrupt(&path, start.offset, what))
+            }
+        }
+    }
+
+    /// Opens the segment at the position, or returns what was found instead.
+    fn enter_segment(&mut self) -> Result<Option<Found>> {
+        let number = self.position.segment;
+        let path = segment_path(&self.dir, number);
+        let expected = FileHeader {
+            kind: FileKind::Log,
+            recording_id: self.recording_id,
+            number,
+        };
+        match FrameReader::open(&path, &expected) {
+            Ok(mut reader) => {
+                reader.seek(self.position.offset);
+                self.segment = Some(reader);
+                Ok(None)
+            }
+            Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+                self.no_segment().map(Some)
+            }
+            Err(error @ (Error::Truncated { .. } | Error::Foreign { .. })) => {
+                Ok(Some(Found::NoHeader(error)))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn no_segment(&self) -> Result<Found> {
+        let number = self.position.segment;
+        let later = segments(&self.dir)?.into_iter().any(|n| n > number);
+        match self.tail {
+            Tail::MayBeTorn if !later => Ok(Found::End(End::ForNow { torn_bytes: 0 })),
+            _ => Err(missing(&self.dir, number)),
+        }
+    }
+
+    fn is_last(&self) -> bool {
+        let next = segment_path(&self.dir, self.position.segment + 1);
+        !next.exists()
+    }
+
+    /// Decides whether a bad frame is the torn tail of an unfinished log, or damage.
+    fn judge(&mut self, fault: FrameFault) -> Result<Verdict> {
+        let may_be_torn = self.tail == Tail::MayBeTorn && self.is_last();
+        let segment = self.segment.as_mut().expect("a segment was being read");
+        let path = segment.path().to_path_buf();
+        let offset = segment.offset();
+        let end = segment.file_len()?;
+        let torn = Verdict::End(End::ForNow {
+            torn_bytes: end.saturating_sub(offset),
+        });
+        if let FrameFault::Kind(_) = fault {
+            return Ok(Verdict::Damage(Error::corrupt(
+                &path,
+                offset,
+                fault.to_string(),
+            )));
+        }
+        // Zeros: the file system had recorded the file's length but not yet its bytes when the machine stopped.
+        if may_be_torn && (offset >= end || fault == FrameFault::Zeros) {
+            return Ok(torn);
+        }
+        if let Some(found) = segment.find_frame_after(end)? {
+            let what = format!("{fault}, but another frame follows at offset {found}");
+            return Ok(Verdict::Damage(Error::corrupt(&path, offset, what)));
+        }
+        if may_be_torn {
+            return Ok(torn);
+        }
+        Ok(Verdict::Damage(match fault {
+            FrameFault::Short => truncated(&path, offset, offset >= end),
+            _ => Error::corrupt(&path, offset, fault.to_string()),
+        }))
+    }
+
+    /// Decides whether a file without a header is the torn tail of an unfinished log, or damage.
+    fn judge_header(&mut self, error: Error) -> Result<Verdict> {
+        let path = segment_path(&self.dir, self.position.segment);
+        let bytes = std::fs::read(&path).map_err(Error::io("read", &path))?;
+        let never_written = bytes.len() < FILE_HEADER_LEN || bytes.iter().all(|b| *b == 0);
+        if self.tail == Tail::MayBeTorn && self.is_last() && never_written {
+            let torn_bytes = bytes.len() as u64;
+            return Ok(Verdict::End(End::ForNow { torn_bytes }));
+        }
+        Ok(Verdict::Damage(error))
+    }
+
+    fn forget(&mut self) {
+        if let Some(segment) = &mut self.segment {
+            segment.forget();
+        }
+    }
+}
+
+enum Settled {
+    Frame(FrameHeader, LogPosition),
+    End(End),
+}
+
+fn body<'a>(header: &FrameHeader, payload: &'a [u8]) -> std::result::Result<FrameBody<'a>, String> {
+    match header.kind {
+        FrameKind::Block => {
+            let (ring, tenancy) = frame::ring_and_tenancy(header.arg);
+            Ok(FrameBody::Block(Block {
+                ring,
+                tenancy,
+                bytes: payload,
+            }))
+        }
+        FrameKind::Control => rmp_serde::from_slice(payload)
+            .map(|control| FrameBody::Control(Box::new(control)))
+            .map_err(|error| format!("a control event cannot be read: {error}")),
+        FrameKind::Watermark => Ok(FrameBody::Watermark { ticks: header.arg }),
+        FrameKind::SegmentEnd | FrameKind::Document => {
+            Err(format!("a frame of kind {:?} in the log", header.kind))
+        }
+    }
+}
+
+fn missing(dir: &Path, number: u32) -> Error {
+    let path = segment_path(dir, number);
+    Error::SegmentMissing { path }
+}
+
+fn truncated(path: &Path, offset: u64, between_frames: bool) -> Error {
+    let what = match between_frames {
+        true => "the segment's last frame is missing".to_string(),
+        false => format!("a frame has {FRAME_HEADER_LEN} bytes and its payload"),
+    };
+    Error::Truncated {
+        path: path.to_path_buf(),
+        offset,
+        what,
+    }
+}

@@ -1,0 +1,187 @@
+//! Appends frames to the log and rolls its segments; decodes nothing and copies no payload.
+
+use std::path::{Path, PathBuf};
+
+use crate::control::Control;
+use crate::error::{Error, Result};
+use crate::file_header::FileHeader;
+use crate::format::{FILE_HEADER_LEN, FRAME_HEADER_LEN, FileKind, FrameKind, SEGMENT_ROLL_LEN};
+use crate::log::frame::{self, END_CLOSED, END_CONTINUES};
+use crate::log::frame_writer::FrameWriter;
+use crate::log::position::{LogPosition, segment_path};
+use crate::log::sync::Syncer;
+use crate::manifest::RecordingId;
+use crate::storage::{Disk, Storage};
+use crate::wire::WORD_LEN;
+
+/// The one writer of a log.
+///
+/// After an error from an append the log is whole up to the frame before, and the append may be tried again;
+/// after [`Error::Sync`] or [`Error::WriterStopped`] it may not. A writer that is dropped without
+/// [`Self::close`] leaves a log that readers take as unfinished.
+pub struct LogWriter<S: Storage = Disk> {
+    storage: S,
+    dir: PathBuf,
+    recording_id: RecordingId,
+    number: u32,
+    roll_len: u64,
+    segment: FrameWriter<S::File>,
+    /// The segment has its last frame, but the next one could not be created yet.
+    segment_ended: bool,
+    syncer: Syncer<S::File>,
+}
+
+/// Proof that a log was closed cleanly.
+#[derive(Debug)]
+pub struct ClosedLog {
+    /// Where the log ends.
+    pub end: LogPosition,
+}
+
+impl LogWriter {
+    /// Starts a log in the empty folder `dir`.
+    ///
+    /// # Errors
+    /// [`Error::Io`] or [`Error::Append`].
+    pub fn create(dir: &Path, recording_id: RecordingId) -> Result<Self> {
+        Self::create_on(Disk, dir, recording_id, SEGMENT_ROLL_LEN)
+    }
+}
+
+impl<S: Storage + Clone> LogWriter<S> {
+    /// Starts a log on any storage, with segments of at most `roll_len` bytes where frames allow.
+    ///
+    /// # Errors
+    /// [`Error::Io`] or [`Error::Append`].
+    pub fn create_on(
+        storage: S,
+        dir: &Path,
+        recording_id: RecordingId,
+        roll_len: u64,
+    ) -> Result<Self> {
+        let segment = create_segment(&storage, dir, recording_id, 0)?;
+        let current = (segment.path().to_path_buf(), segment.file());
+        let syncer = Syncer::start(storage.clone(), dir, current)?;
+        Ok(Self {
+            storage,
+            dir: dir.to_path_buf(),
+            recording_id,
+            number: 0,
+            roll_len,
+            segment,
+            segment_ended: false,
+            syncer,
+        })
+    }
+}
+
+impl<S: Storage> LogWriter<S> {
+    /// Appends whole records of one ring: `parts` one after the other (two where the ring wraps).
+    ///
+    /// # Errors
+    /// [`Error::Append`] when the disk takes no more, [`Error::BadPayload`] when the parts are not whole words or
+    /// longer than 64 MiB, [`Error::Sync`] when the disk failed earlier.
+    #[inline]
+    pub fn append_block(&mut self, ring: u32, tenancy: u32, parts: [&[u8]; 2]) -> Result<()> {
+        let len = parts[0].len() + parts[1].len();
+        if !len.is_multiple_of(WORD_LEN) {
+            let rule = "a block is whole words";
+            return Err(Error::BadPayload { len, rule });
+        }
+        self.append(FrameKind::Block, frame::block_arg(ring, tenancy), parts)
+    }
+
+    /// Appends a control event.
+    ///
+    /// # Errors
+    /// [`Error::Encode`], or as for [`Self::append_block`].
+    pub fn append_control(&mut self, control: &Control) -> Result<()> {
+        let what = "a control event";
+        let bytes = rmp_serde::to_vec(control).map_err(|source| Error::Encode { what, source })?;
+        self.append(FrameKind::Control, 0, [&bytes, &[]])
+    }
+
+    /// Promises that every record in later frames has `ticks` or more.
+    ///
+    /// # Errors
+    /// As for [`Self::append_block`].
+    pub fn append_watermark(&mut self, ticks: u64) -> Result<()> {
+        self.append(FrameKind::Watermark, ticks, [&[], &[]])
+    }
+
+    /// Returns where the next frame will begin, unless it begins the next segment.
+    pub fn position(&self) -> LogPosition {
+        LogPosition {
+            segment: self.number,
+            offset: self.segment.len(),
+        }
+    }
+
+    /// Ends the log and brings all of it to the disk.
+    ///
+    /// # Errors
+    /// As for [`Self::append_block`]; the log is then unfinished, but readable up to its last frame.
+    pub fn close(mut self) -> Result<ClosedLog> {
+        if self.segment_ended {
+            self.next_segment()?;
+        }
+        self.append_frame(FrameKind::SegmentEnd, END_CLOSED, [&[], &[]])?;
+        let end = self.position();
+        self.syncer.finish()?;
+        Ok(ClosedLog { end })
+    }
+
+    #[inline]
+    fn append(&mut self, kind: FrameKind, arg: u64, parts: [&[u8]; 2]) -> Result<()> {
+        let len = parts[0].len() + parts[1].len();
+        let with_end = frame::frame_len(len) + FRAME_HEADER_LEN;
+        if self.segment_ended || self.segment.len() + with_end as u64 > self.roll_len {
+            self.roll()?;
+        }
+        self.append_frame(kind, arg, parts)
+    }
+
+    #[inline]
+    fn append_frame(&mut self, kind: FrameKind, arg: u64, parts: [&[u8]; 2]) -> Result<()> {
+        let count = self.segment.append(kind, arg, parts)?;
+        self.syncer.appended(count as u64)
+    }
+
+    /// Goes on in a new segment, unless the present one has no frame yet.
+    #[cold]
+    fn roll(&mut self) -> Result<()> {
+        if self.segment.len() == FILE_HEADER_LEN as u64 {
+            return Ok(());
+        }
+        if !self.segment_ended {
+            self.append_frame(FrameKind::SegmentEnd, END_CONTINUES, [&[], &[]])?;
+            self.segment_ended = true;
+        }
+        self.next_segment()
+    }
+
+    fn next_segment(&mut self) -> Result<()> {
+        let number = self.number + 1;
+        let segment = create_segment(&self.storage, &self.dir, self.recording_id, number)?;
+        let current = (segment.path().to_path_buf(), segment.file());
+        self.syncer.rolled(current);
+        self.segment = segment;
+        self.number = number;
+        self.segment_ended = false;
+        Ok(())
+    }
+}
+
+fn create_segment<S: Storage>(
+    storage: &S,
+    dir: &Path,
+    recording_id: RecordingId,
+    number: u32,
+) -> Result<FrameWriter<S::File>> {
+    let header = FileHeader {
+        kind: FileKind::Log,
+        recording_id,
+        number,
+    };
+    FrameWriter::create(storage, &segment_path(dir, number), header)
+}

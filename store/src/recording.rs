@@ -1,0 +1,199 @@
+//! Finds, creates, opens and closes recordings: the folder, its manifest and the marker of unfinished ones.
+//!
+//! While a recorder works it holds a lock on the marker `incomplete`, so that a reader can tell a live
+//! recording from one whose recorder died. What the parts hold is left to the log, the columns and the catalog.
+
+mod create;
+#[cfg(test)]
+mod tests;
+
+use std::fs::{File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+
+pub use create::{Created, OnTaken, OpenRecording};
+
+use crate::clock::Clock;
+use crate::document;
+use crate::error::{Error, Result};
+use crate::file_header::FileHeader;
+use crate::format::{
+    CATALOG_DIR, COLUMNS_DIR, DEFINITIONS_FILE, FileKind, INCOMPLETE_FILE, LOG_DIR, MANIFEST_FILE,
+    RECORDING_SUFFIX, SEAL_STATE_FILE,
+};
+use crate::log::{LogPosition, LogReader, Tail};
+use crate::manifest::Manifest;
+
+/// A recording opened for reading.
+#[derive(Clone, Debug)]
+pub struct Recording {
+    dir: PathBuf,
+    manifest: Manifest,
+    clock: Clock,
+    state: RecordingState,
+}
+
+/// How far a recording has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecordingState {
+    /// It was closed cleanly and changes no more.
+    Closed,
+    /// A recorder is writing it.
+    Live,
+    /// Its recorder died; it ends with its last whole frame.
+    Interrupted,
+}
+
+impl Recording {
+    /// Opens the recording that `path` names, with or without its ending `.hindsight`.
+    ///
+    /// # Errors
+    /// [`Error::NotARecording`], or what is wrong with the manifest, naming file and offset.
+    pub fn open(path: &Path) -> Result<Self> {
+        let dir = resolve(path)?;
+        let file = dir.join(MANIFEST_FILE);
+        // The state first: a recording closed in between shows as live, and its log then as closed.
+        let state = state(&dir)?;
+        let (header, manifest): (FileHeader, Manifest) = document::read(&file)?;
+        let expected = FileHeader {
+            kind: FileKind::Manifest,
+            recording_id: manifest.recording_id,
+            number: 0,
+        };
+        expected.expect(&header, &file)?;
+        let clock = Clock::new(manifest.clock)?;
+        Ok(Self {
+            dir,
+            manifest,
+            clock,
+            state,
+        })
+    }
+
+    /// Returns the recording's folder.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Returns what is known about the recording as a whole.
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// Returns the arithmetic from ticks to nanoseconds.
+    pub fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    /// Returns how far the recording had come when it was opened.
+    pub fn state(&self) -> RecordingState {
+        self.state
+    }
+
+    /// Returns the folder of the log's segments.
+    pub fn log_dir(&self) -> PathBuf {
+        self.dir.join(LOG_DIR)
+    }
+
+    /// Returns the folder of the sealed columns.
+    pub fn columns_dir(&self) -> PathBuf {
+        self.dir.join(COLUMNS_DIR)
+    }
+
+    /// Returns the folder of the catalog.
+    pub fn catalog_dir(&self) -> PathBuf {
+        self.dir.join(CATALOG_DIR)
+    }
+
+    /// Returns the file that says how far sealing has come.
+    pub fn seal_state_path(&self) -> PathBuf {
+        self.columns_dir().join(SEAL_STATE_FILE)
+    }
+
+    /// Returns the file of the definitions found in the log so far.
+    pub fn definitions_path(&self) -> PathBuf {
+        self.columns_dir().join(DEFINITIONS_FILE)
+    }
+
+    /// Returns the header that a file of this recording begins with.
+    pub fn file_header(&self, kind: FileKind) -> FileHeader {
+        FileHeader {
+            kind,
+            recording_id: self.manifest.recording_id,
+            number: 0,
+        }
+    }
+
+    /// Returns what the end of the log may look like.
+    pub fn tail(&self) -> Tail {
+        match self.state {
+            RecordingState::Closed => Tail::MustBeClosed,
+            RecordingState::Live | RecordingState::Interrupted => Tail::MayBeTorn,
+        }
+    }
+
+    /// Opens the log at the first segment that is still there.
+    ///
+    /// # Errors
+    /// Those of [`LogReader::open`].
+    pub fn log(&self) -> Result<LogReader> {
+        LogReader::open(&self.log_dir(), self.manifest.recording_id, self.tail())
+    }
+
+    /// Opens the log at a position that an earlier reader returned.
+    pub fn log_at(&self, position: LogPosition) -> LogReader {
+        let id = self.manifest.recording_id;
+        LogReader::open_at(&self.log_dir(), id, self.tail(), position)
+    }
+}
+
+/// Returns the folder of the recording that `path` names, with or without its ending `.hindsight`.
+///
+/// # Errors
+/// [`Error::NotARecording`] saying what is there instead.
+pub fn resolve(path: &Path) -> Result<PathBuf> {
+    let with_ending = with_suffix(path);
+    for dir in [path, &with_ending] {
+        if dir.join(MANIFEST_FILE).is_file() {
+            return Ok(dir.to_path_buf());
+        }
+    }
+    let why = match (path.is_dir() || with_ending.is_dir(), path.exists()) {
+        (true, _) => "the folder has no file \"manifest\"",
+        (false, true) => "it is not a folder",
+        (false, false) => "there is no such folder, also not with the ending .hindsight",
+    };
+    Err(Error::NotARecording {
+        path: path.to_path_buf(),
+        why,
+    })
+}
+
+/// Returns `path` with the ending `.hindsight`, which it may have already.
+pub fn with_suffix(path: &Path) -> PathBuf {
+    let path: PathBuf = path.components().collect(); // drops a trailing slash
+    let mut name = path.as_os_str().to_os_string();
+    if !name
+        .as_encoded_bytes()
+        .ends_with(RECORDING_SUFFIX.as_bytes())
+    {
+        name.push(RECORDING_SUFFIX);
+    }
+    PathBuf::from(name)
+}
+
+fn state(dir: &Path) -> Result<RecordingState> {
+    let marker = dir.join(INCOMPLETE_FILE);
+    let file = match File::open(&marker) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Ok(RecordingState::Closed);
+        }
+        Err(error) => return Err(Error::io("open", &marker)(error)),
+    };
+    match file.try_lock_shared() {
+        Ok(()) => Ok(RecordingState::Interrupted),
+        Err(TryLockError::WouldBlock) => Ok(RecordingState::Live),
+        Err(TryLockError::Error(error)) => Err(Error::io("lock", &marker)(error)),
+    }
+}

@@ -1,0 +1,142 @@
+//! Creates recordings and closes them cleanly.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use super::{Recording, with_suffix};
+use crate::clock::Clock;
+use crate::document;
+use crate::error::{Error, Result};
+use crate::file_header::FileHeader;
+use crate::format::{
+    COLUMNS_DIR, FORMAT_VERSION, FileKind, INCOMPLETE_FILE, LOG_DIR, MANIFEST_FILE,
+};
+use crate::log::{ClosedLog, LogWriter};
+use crate::manifest::Manifest;
+use crate::recording::RecordingState;
+use crate::storage::{self, FILE_MODE};
+
+/// What to do when the name of a new recording is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnTaken {
+    /// Return [`Error::Exists`].
+    Refuse,
+    /// Try `NAME-2`, `NAME-3` and so on.
+    Number,
+}
+
+/// A recording that was just created.
+pub struct Created {
+    /// The recording and its marker.
+    pub open: OpenRecording,
+    /// The one writer of its log.
+    pub log: LogWriter,
+}
+
+/// A recording being made. Dropping it leaves the recording interrupted; [`Self::close`] ends it cleanly.
+#[derive(Debug)]
+pub struct OpenRecording {
+    recording: Recording,
+    /// Locked as long as the recorder lives.
+    marker: File,
+}
+
+impl OpenRecording {
+    /// Creates the folder of a recording, which must not exist, with its manifest, its marker and an empty log.
+    ///
+    /// # Errors
+    /// [`Error::Exists`], [`Error::BadClock`], [`Error::Io`] and those of [`document::write`].
+    ///
+    /// # Panics
+    /// When the manifest does not state the version of the format written here.
+    pub fn create(path: &Path, on_taken: OnTaken, manifest: Manifest) -> Result<Created> {
+        assert_eq!(
+            manifest.format_version, FORMAT_VERSION,
+            "the manifest states the format written"
+        );
+        let clock = Clock::new(manifest.clock)?;
+        let dir = create_dir(&with_suffix(path), on_taken)?;
+        let marker = create_marker(&dir)?;
+        for part in [LOG_DIR, COLUMNS_DIR] {
+            let part = dir.join(part);
+            storage::create_dir(&part).map_err(Error::io("create", &part))?;
+        }
+        let header = FileHeader {
+            kind: FileKind::Manifest,
+            recording_id: manifest.recording_id,
+            number: 0,
+        };
+        let log = LogWriter::create(&dir.join(LOG_DIR), manifest.recording_id)?;
+        // Last, because a folder with a manifest is a recording.
+        document::write(&dir.join(MANIFEST_FILE), header, &manifest)?;
+        let recording = Recording {
+            dir,
+            manifest,
+            clock,
+            state: RecordingState::Live,
+        };
+        let open = Self { recording, marker };
+        Ok(Created { open, log })
+    }
+
+    /// Returns the recording as its readers see it while it is being made.
+    pub fn recording(&self) -> &Recording {
+        &self.recording
+    }
+
+    /// Ends the recording cleanly: removes its marker. `_log` proves that its log is whole.
+    ///
+    /// # Errors
+    /// [`Error::Io`]; the recording then stays marked as unfinished.
+    pub fn close(self, _log: ClosedLog) -> Result<Recording> {
+        let dir = &self.recording.dir;
+        let marker = dir.join(INCOMPLETE_FILE);
+        fs::remove_file(&marker).map_err(Error::io("remove", &marker))?;
+        let synced = File::open(dir).and_then(|dir| dir.sync_all());
+        synced.map_err(Error::io("sync", dir))?;
+        drop(self.marker);
+        Ok(Recording {
+            state: RecordingState::Closed,
+            ..self.recording
+        })
+    }
+}
+
+/// Creates the folder under the first name that is free.
+fn create_dir(path: &Path, on_taken: OnTaken) -> Result<PathBuf> {
+    let mut number = 1;
+    loop {
+        let dir = numbered(path, number);
+        match storage::create_dir(&dir) {
+            Ok(()) => return Ok(dir),
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                return Err(Error::io("create", &dir)(error));
+            }
+            Err(_) if on_taken == OnTaken::Refuse => return Err(Error::Exists { path: dir }),
+            Err(_) => number += 1,
+        }
+    }
+}
+
+/// Returns `NAME.hindsight` for 1, `NAME-2.hindsight` for 2 and so on.
+fn numbered(path: &Path, number: u32) -> PathBuf {
+    match (number, path.file_stem()) {
+        (2.., Some(stem)) => {
+            let mut name = stem.to_os_string();
+            name.push(format!("-{number}"));
+            with_suffix(&path.with_file_name(name))
+        }
+        _ => path.to_path_buf(),
+    }
+}
+
+fn create_marker(dir: &Path) -> Result<File> {
+    let path = dir.join(INCOMPLETE_FILE);
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true).mode(FILE_MODE);
+    let file = options.open(&path).map_err(Error::io("create", &path))?;
+    file.lock().map_err(Error::io("lock", &path))?;
+    Ok(file)
+}

@@ -1,0 +1,85 @@
+//! Reaches the disk for the log's writer through one small trait, so that tests can fill or break the disk at any byte.
+//!
+//! Everything made here is for its owner only: folders have mode 0700, files 0600.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, IoSlice, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::Path;
+
+/// Mode of every folder of a recording.
+pub const DIR_MODE: u32 = 0o700;
+/// Mode of every file of a recording.
+pub const FILE_MODE: u32 = 0o600;
+
+/// Where a log is written to.
+pub trait Storage: Send + 'static {
+    /// A file open for appending.
+    type File: StorageFile;
+
+    /// Creates `path`, which must not exist, for appending.
+    fn create(&self, path: &Path) -> io::Result<Self::File>;
+    /// Opens `path`, which must exist, for appending.
+    fn reopen(&self, path: &Path) -> io::Result<Self::File>;
+    /// Removes `path`.
+    fn remove(&self, path: &Path) -> io::Result<()>;
+    /// Brings the names in `dir` to the disk.
+    fn sync_dir(&self, dir: &Path) -> io::Result<()>;
+}
+
+/// A file that takes bytes at its end only.
+pub trait StorageFile: Send + Sync + 'static {
+    /// Appends some of the bytes and returns how many, as `writev` does.
+    fn append(&self, parts: &[IoSlice<'_>]) -> io::Result<usize>;
+    /// Cuts the file to `len` bytes.
+    fn truncate(&self, len: u64) -> io::Result<()>;
+    /// Brings the file's bytes and length to the disk.
+    fn sync(&self) -> io::Result<()>;
+}
+
+/// The file system.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Disk;
+
+impl Storage for Disk {
+    type File = File;
+
+    fn create(&self, path: &Path) -> io::Result<File> {
+        let mut options = OpenOptions::new();
+        options.append(true).create_new(true).mode(FILE_MODE);
+        options.open(path)
+    }
+
+    fn reopen(&self, path: &Path) -> io::Result<File> {
+        OpenOptions::new().append(true).open(path)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        fs::remove_file(path)
+    }
+
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        File::open(dir)?.sync_all()
+    }
+}
+
+impl StorageFile for File {
+    #[inline]
+    fn append(&self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+        let mut file = self;
+        file.write_vectored(parts)
+    }
+
+    fn truncate(&self, len: u64) -> io::Result<()> {
+        self.set_len(len)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.sync_data()
+    }
+}
+
+/// Creates the folder `path`, which must not exist, for its owner only.
+pub fn create_dir(path: &Path) -> io::Result<()> {
+    DirBuilder::new().mode(DIR_MODE).create(path)
+}
