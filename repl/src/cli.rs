@@ -1,0 +1,72 @@
+//! The command line: which commands there are, and `--help` and `--version` of the whole.
+
+use clap::{Parser, Subcommand};
+
+use crate::commands::{check, info, record, setup, sql};
+use crate::error::Error;
+use crate::exit;
+use crate::render::Terminal;
+
+const ABOUT: &str = "Records a program while it runs, then answers SQL over everything it did";
+
+const EXAMPLES: &str = "\
+Examples:
+  hindsight record ./app                       run it and write app.hindsight
+  hindsight info app                           what was recorded
+  hindsight sql app                            a prompt: SQL, Tab completes, \\d lists the tables
+  hindsight sql app \"select function, count(*) from calls group by function order by 2 desc limit 10\"
+  hindsight sql app \"select * from calls\" -o calls.parquet
+  hindsight check app                          verify every checksum and rule
+";
+
+/// The whole command line.
+#[derive(Debug, Parser)]
+#[command(
+    name = "hindsight",
+    about = ABOUT,
+    version,
+    after_help = format!("{EXAMPLES}\n{}", exit::HELP),
+    disable_help_subcommand = false,
+    subcommand_required = true,
+    arg_required_else_help = true,
+)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Record(record::Args),
+    Sql(sql::Args),
+    Info(info::Args),
+    Check(check::Args),
+    Setup(setup::Args),
+}
+
+impl Cli {
+    /// Runs the command and returns the exit code.
+    ///
+    /// # Errors
+    /// Whatever the command fails with.
+    pub fn run(self, terminal: &Terminal) -> Result<u8, Error> {
+        match self.command {
+            Command::Record(args) => record::run(args, terminal),
+            Command::Sql(args) => sql::run(args, terminal),
+            Command::Info(args) => info::run(&args, terminal),
+            Command::Check(args) => check::run(&args, terminal),
+            Command::Setup(args) => setup::run(&args, terminal),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,258 @@
+//! `hindsight record`: runs a program, or attaches to one, and records every call it makes into `NAME.hindsight`.
+//! The program keeps stdin, stdout and its exit status; what Hindsight says goes to stderr.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use recorder::{Exit, OnFull, Outcome, RecordOptions, Target};
+use serde_json::json;
+
+use crate::error::Error;
+use crate::exit;
+use crate::progress::Progress;
+use crate::render::{Terminal, bytes, count, duration, escaped, grouped, per};
+
+const EXAMPLES: &str = "\
+Examples:
+  hindsight record ./app --port 8080              everything after the program is its own
+  hindsight record -o run1 -i 'parse*' ./app      only functions whose names match
+  hindsight record -x 'std::*' -x '*alloc*' ./app leave noisy ones out
+  hindsight record --pid 4711 --duration 10s      look into a running program for ten seconds
+  hindsight sql app \"select * from calls\"         then ask
+
+Exits with the program's own status (128 + signal), or with 4 if it could not be started.";
+
+/// Record a program while it runs
+///
+/// Runs a program, or attaches to one, and records every call of its functions: arguments, return values and times,
+/// from all threads, into the folder NAME.hindsight. The program is not recompiled and needs no debug information,
+/// though with it arguments have names and types.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Where to write [default: the program's name with .hindsight, in this folder]
+    #[arg(short, long, value_name = "NAME")]
+    output: Option<PathBuf>,
+    /// Record only functions whose name matches this pattern (* and ?); may be repeated
+    #[arg(short, long, value_name = "PATTERN")]
+    include: Vec<String>,
+    /// Do not record functions whose name matches this pattern; may be repeated, wins over --include
+    #[arg(short = 'x', long, value_name = "PATTERN")]
+    exclude: Vec<String>,
+    /// What a thread does when the recorder cannot keep up [default: block; drop with --pid]
+    #[arg(long, value_name = "POLICY")]
+    on_full: Option<FullPolicy>,
+    /// Keep the raw log after it was turned into columns
+    #[arg(long)]
+    keep_log: bool,
+    /// Attach to this running process instead of starting one
+    #[arg(short, long, value_name = "PID", conflicts_with = "command", value_parser = clap::value_parser!(i32).range(1..))]
+    pid: Option<i32>,
+    /// Stop after this long and let the process go on: 500ms, 10s, 2m
+    #[arg(long, value_name = "TIME", requires = "pid", value_parser = parse_duration)]
+    duration: Option<Duration>,
+    /// Print the summary as JSON (on stderr: stdout is the program's)
+    #[arg(long)]
+    json: bool,
+    /// The program and its arguments
+    #[arg(
+        value_name = "PROGRAM",
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        required_unless_present = "pid"
+    )]
+    command: Vec<OsString>,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum FullPolicy {
+    /// The thread waits: nothing is lost
+    Block,
+    /// The thread goes on: what is lost is counted in a gap
+    Drop,
+}
+
+/// Runs the command and returns the exit code: the program's own.
+///
+/// # Errors
+/// When nothing could be recorded.
+pub fn run(args: Args, terminal: &Terminal) -> Result<u8, Error> {
+    let progress = Progress::new(terminal);
+    let json = args.json;
+    let outcome = recorder::record(options(args), &progress).map_err(Error::Record);
+    progress.finish();
+    let outcome = outcome?;
+    if let Some(reason) = &outcome.incomplete {
+        progress.warning(&format!("the recording is incomplete: {reason}"));
+    }
+    if json {
+        eprintln!("{}", summary_json(&outcome));
+    } else {
+        eprintln!("hindsight: {}", summary(&outcome));
+    }
+    Ok(match outcome.exit {
+        Exit::Code(code) => (code & 0xff) as u8,
+        Exit::Signal(signal) => exit::from_signal(signal),
+        Exit::Detached => exit::DONE,
+    })
+}
+
+fn options(args: Args) -> RecordOptions {
+    let attach = args.pid.is_some();
+    RecordOptions {
+        output: args.output,
+        include: args.include,
+        exclude: args.exclude,
+        on_full: match args.on_full {
+            Some(FullPolicy::Block) => OnFull::Block,
+            Some(FullPolicy::Drop) => OnFull::Drop,
+            None if attach => OnFull::Drop,
+            None => OnFull::Block,
+        },
+        keep_log: args.keep_log,
+        target: match args.pid {
+            Some(pid) => Target::Attach {
+                pid,
+                duration: args.duration,
+            },
+            None => Target::Spawn { argv: args.command },
+        },
+    }
+}
+
+/// One line: `app.hindsight: 242,785 calls, 485,574 events, 1 thread, 0 lost, 0.41 s, 2.1 MB (8.9 B/call)`.
+fn summary(outcome: &Outcome) -> String {
+    let per_call = per(outcome.bytes_on_disk, outcome.calls);
+    let per_call = per_call
+        .map(|n| format!(" ({n} B/call)"))
+        .unwrap_or_default();
+    let name = outcome.recording.to_string_lossy();
+    let mut line = format!(
+        "{}: {}, {}, {}, {} lost, {}, {}{per_call}",
+        escaped(&name),
+        count(outcome.calls, "call"),
+        count(outcome.events, "event"),
+        count(outcome.threads, "thread"),
+        grouped(outcome.gaps_lost),
+        duration(outcome.duration_ns),
+        bytes(outcome.bytes_on_disk),
+    );
+    if outcome.skipped > 0 {
+        let all = outcome.armed + outcome.skipped;
+        line += &format!(
+            "; {} of {} not recorded",
+            grouped(outcome.skipped),
+            count(all, "function")
+        );
+    }
+    line
+}
+
+fn summary_json(outcome: &Outcome) -> serde_json::Value {
+    let (code, signal) = match outcome.exit {
+        Exit::Code(code) => (Some(code), None),
+        Exit::Signal(signal) => (None, Some(signal)),
+        Exit::Detached => (None, None),
+    };
+    json!({
+        "recording": outcome.recording,
+        "events": outcome.events,
+        "calls": outcome.calls,
+        "threads": outcome.threads,
+        "lost": outcome.gaps_lost,
+        "duration_ns": outcome.duration_ns,
+        "bytes_on_disk": outcome.bytes_on_disk,
+        "functions_armed": outcome.armed,
+        "functions_skipped": outcome.skipped,
+        "exit_code": code,
+        "exit_signal": signal,
+        "detached": matches!(outcome.exit, Exit::Detached),
+        "incomplete": outcome.incomplete,
+    })
+}
+
+/// Reads `500ms`, `10s`, `2m`, `1h`, or bare seconds.
+fn parse_duration(text: &str) -> Result<Duration, String> {
+    let digits = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let seconds = match unit.trim() {
+        "ms" => 1e-3,
+        "" | "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        other => return Err(format!("\"{other}\" is no unit; use ms, s, m or h")),
+    };
+    let number: f64 = number
+        .parse()
+        .map_err(|_| "write a number and a unit, as 500ms or 10s".to_owned())?;
+    match Duration::try_from_secs_f64(number * seconds) {
+        Ok(duration) if !duration.is_zero() => Ok(duration),
+        Ok(_) => Err("it must be longer than nothing".to_owned()),
+        Err(_) => Err("it is too long".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::expect;
+
+    fn outcome() -> Outcome {
+        Outcome {
+            recording: "app.hindsight".into(),
+            events: 485_574,
+            calls: 242_785,
+            threads: 1,
+            gaps_lost: 0,
+            duration_ns: 410_000_000,
+            bytes_on_disk: 2_149_000,
+            armed: 12,
+            skipped: 0,
+            exit: Exit::Code(0),
+            incomplete: None,
+        }
+    }
+
+    #[test]
+    fn the_summary_is_one_line() {
+        expect!["app.hindsight: 242,785 calls, 485,574 events, 1 thread, 0 lost, 0.41 s, 2.1 MB (8.9 B/call)"]
+            .assert_eq(&summary(&outcome()));
+    }
+
+    #[test]
+    fn the_summary_of_nothing_divides_by_nothing() {
+        let outcome = Outcome {
+            calls: 0,
+            events: 5,
+            threads: 0,
+            skipped: 3,
+            armed: 0,
+            ..outcome()
+        };
+        expect![
+            "app.hindsight: 0 calls, 5 events, 0 threads, 0 lost, 0.41 s, 2.1 MB; 3 of 3 functions not recorded"
+        ]
+        .assert_eq(&summary(&outcome));
+    }
+
+    #[test]
+    fn times_have_units() {
+        assert_eq!(parse_duration("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(parse_duration("10"), Ok(Duration::from_secs(10)));
+        assert_eq!(parse_duration("1.5m"), Ok(Duration::from_secs(90)));
+        for bad in [
+            "",
+            "0s",
+            "ten",
+            "3 weeks",
+            "-1s",
+            "1e3",
+            "999999999999999999999h",
+        ] {
+            assert!(parse_duration(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! `hindsight setup`: fetches what recording needs once, so that the first `record` need not wait or be online.
+
+use std::io::Write;
+
+use serde_json::json;
+
+use crate::error::Error;
+use crate::progress::Progress;
+use crate::render::{Terminal, escaped};
+use crate::{exit, output};
+
+const EXAMPLES: &str = "\
+Examples:
+  hindsight setup          install the Frida wheel, pinned by version and digest, into the user's cache
+  hindsight setup --json   the same, for scripts
+
+Needs python3 with pip. `record` does this by itself when it was not done before.";
+
+/// Install what recording needs, once
+///
+/// Installs the official Frida wheel, pinned by version and digest, into the user's cache. Does nothing when it is
+/// there already.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When it could not be installed.
+pub fn run(args: &Args, terminal: &Terminal) -> Result<u8, Error> {
+    let progress = Progress::new(terminal);
+    let path = agent::wheel::ensure(&|step| progress.setup(step)).map_err(Error::Setup)?;
+    let mut out = output::stdout();
+    if args.json {
+        writeln!(out, "{}", json!({ "installed": path }))
+    } else {
+        writeln!(out, "ready: {}", escaped(&path.to_string_lossy()))
+    }
+    .and_then(|()| out.flush())
+    .map_err(|source| Error::io("write to stdout", source))?;
+    Ok(exit::DONE)
+}

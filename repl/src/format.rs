@@ -1,0 +1,77 @@
+//! The forms a result can be written in. The writers themselves belong to `query`, all but the table.
+
+use std::path::Path;
+
+use clap::ValueEnum;
+
+/// A form of output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// Aligned columns, to be read by a person
+    Table,
+    /// Comma-separated values (RFC 4180) with a heading
+    Csv,
+    /// One JSON array of objects
+    Json,
+    /// One JSON object per line
+    Jsonl,
+    /// A Parquet file
+    Parquet,
+}
+
+impl Format {
+    /// The names, as the user types them.
+    pub const NAMES: [&str; 5] = ["table", "csv", "json", "jsonl", "parquet"];
+
+    /// Returns the form that a file's name asks for.
+    pub fn of_file(path: &Path) -> Option<Format> {
+        let extension = path.extension()?.to_str()?;
+        match extension {
+            "ndjson" => Some(Format::Jsonl),
+            "txt" => Some(Format::Table),
+            _ => Format::from_str(extension, true).ok(),
+        }
+    }
+
+    /// Returns the name the user types.
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::Table => "table",
+            Format::Csv => "csv",
+            Format::Json => "json",
+            Format::Jsonl => "jsonl",
+            Format::Parquet => "parquet",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_names_are_those_of_the_command_line() {
+        let names: Vec<&str> = Format::value_variants()
+            .iter()
+            .map(|format| format.name())
+            .collect();
+        assert_eq!(names, Format::NAMES);
+        for format in Format::value_variants() {
+            assert_eq!(Format::from_str(format.name(), false), Ok(*format));
+        }
+    }
+
+    #[test]
+    fn a_file_name_tells_its_form() {
+        assert_eq!(
+            Format::of_file(Path::new("slow.parquet")),
+            Some(Format::Parquet)
+        );
+        assert_eq!(
+            Format::of_file(Path::new("slow.ndjson")),
+            Some(Format::Jsonl)
+        );
+        assert_eq!(Format::of_file(Path::new("slow.dat")), None);
+        assert_eq!(Format::of_file(Path::new("slow")), None);
+    }
+}

@@ -1,0 +1,191 @@
+//! What a line at the prompt asks for when it is not SQL: `\d`, `\timing`, `\format`, `\rows`, `\x`, help and quit.
+
+use clap::ValueEnum;
+
+use super::complete::COMMANDS;
+use crate::error::Error;
+use crate::format::Format;
+use crate::suggest;
+
+/// A line at the prompt.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Line<'a> {
+    Nothing,
+    Quit,
+    Help,
+    /// `\d`: the tables.
+    Tables,
+    /// `\d TABLE`: its columns.
+    Columns(&'a str),
+    /// `\timing`: `None` turns it over.
+    Timing(Option<bool>),
+    /// `\format`: `None` asks.
+    Format(Option<Format>),
+    /// `\rows`: `None` asks, 0 is all.
+    Rows(Option<usize>),
+    /// `\x`: `None` turns it over.
+    Records(Option<Records>),
+    Sql(&'a str),
+}
+
+/// Whether a result is shown as records, one column per line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Records {
+    /// When the table does not fit the terminal.
+    Auto,
+    On,
+    Off,
+}
+
+/// What `help` shows.
+pub const HELP: &str = "\
+Type SQL; it ends with ; or an empty line. Tab completes tables, columns and recorded functions' names.
+
+  \\d              tables             \\format [FORMAT]  table, csv, json, jsonl or parquet
+  \\d TABLE        its columns        \\rows [N]         show at most N rows of a table, 0 for all
+  \\timing         show times         \\x [on|off|auto]  one column per line
+  help, \\?        this text          quit, \\q, Ctrl-D  leave
+  Ctrl-C          stop the query, or drop the line
+
+Examples:
+  select function, count(*), sum(self_ns) from calls group by function order by 3 desc limit 10;
+  select start_seq, dur_ns, args from calls where function = 'parse' and dur_ns > 1000000;
+  select * from gaps;
+";
+
+/// Says whether `text` is a line that runs as it stands, without a `;`.
+pub fn stands_alone(text: &str) -> bool {
+    let text = text.trim();
+    text.is_empty() || text.starts_with('\\') || is_word(text)
+}
+
+fn is_word(text: &str) -> bool {
+    let word = text.trim_end_matches(';').trim_end().to_lowercase();
+    matches!(word.as_str(), "help" | "quit" | "exit" | "?")
+}
+
+/// Reads one complete line.
+///
+/// # Errors
+/// When the line begins with `\` but is no command, with the nearest one.
+pub fn parse(text: &str) -> Result<Line<'_>, Error> {
+    let text = text.trim();
+    if is_word(text) {
+        return Ok(if text.starts_with(['h', 'H', '?']) {
+            Line::Help
+        } else {
+            Line::Quit
+        });
+    }
+    if !text.starts_with('\\') {
+        return Ok(if text.is_empty() {
+            Line::Nothing
+        } else {
+            Line::Sql(text)
+        });
+    }
+    let text = text.trim_end_matches(';').trim_end();
+    let (command, argument) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+    let argument = argument.trim();
+    match (command, argument) {
+        ("\\q", "") => Ok(Line::Quit),
+        ("\\?" | "\\h", "") => Ok(Line::Help),
+        ("\\d", "") => Ok(Line::Tables),
+        ("\\d", table) => Ok(Line::Columns(table)),
+        ("\\timing", argument) => switch(command, argument).map(Line::Timing),
+        ("\\format", "") => Ok(Line::Format(None)),
+        ("\\format", name) => format(name).map(|format| Line::Format(Some(format))),
+        ("\\rows", "") => Ok(Line::Rows(None)),
+        ("\\rows", count) => match count.replace([',', '_'], "").parse() {
+            Ok(count) => Ok(Line::Rows(Some(count))),
+            Err(_) => Err(Error::usage(
+                format!("\\rows takes a number, not \"{count}\""),
+                None,
+            )),
+        },
+        ("\\x", "auto") => Ok(Line::Records(Some(Records::Auto))),
+        ("\\x", argument) => switch(command, argument)
+            .map(|on| Line::Records(on.map(|on| if on { Records::On } else { Records::Off }))),
+        _ => Err(unknown(command, argument)),
+    }
+}
+
+fn switch(command: &str, argument: &str) -> Result<Option<bool>, Error> {
+    match argument {
+        "" => Ok(None),
+        "on" => Ok(Some(true)),
+        "off" => Ok(Some(false)),
+        other => Err(Error::usage(
+            format!("{command} takes on or off, not \"{other}\""),
+            None,
+        )),
+    }
+}
+
+fn format(name: &str) -> Result<Format, Error> {
+    Format::from_str(name, true).map_err(|_| {
+        let near =
+            suggest::nearest(name, Format::NAMES).map(|near| format!("did you mean {near}?"));
+        let help = near.unwrap_or_else(|| format!("the formats are {}", Format::NAMES.join(", ")));
+        Error::usage(format!("there is no format \"{name}\""), Some(help))
+    })
+}
+
+fn unknown(command: &str, argument: &str) -> Error {
+    if COMMANDS.contains(&command) {
+        return Error::usage(
+            format!("{command} takes nothing after it, not \"{argument}\""),
+            None,
+        );
+    }
+    let help = match suggest::nearest(command, COMMANDS) {
+        Some(near) => format!("did you mean {near}? \"help\" lists the commands"),
+        None => "\"help\" lists the commands".to_owned(),
+    };
+    Error::usage(format!("there is no command {command}"), Some(help))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_told_apart() {
+        let cases = [
+            ("", Line::Nothing),
+            ("  quit ; ", Line::Quit),
+            ("HELP", Line::Help),
+            ("\\?", Line::Help),
+            ("\\d", Line::Tables),
+            ("\\d calls;", Line::Columns("calls")),
+            ("\\timing", Line::Timing(None)),
+            ("\\timing off", Line::Timing(Some(false))),
+            ("\\format JSON", Line::Format(Some(Format::Json))),
+            ("\\rows 10_000", Line::Rows(Some(10_000))),
+            ("\\x auto", Line::Records(Some(Records::Auto))),
+            ("\\x on", Line::Records(Some(Records::On))),
+            ("select 1;", Line::Sql("select 1;")),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(parse(text).unwrap(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_slip_is_answered_with_the_nearest_word() {
+        let help = |text: &str| parse(text).unwrap_err().help();
+        assert_eq!(
+            help("\\timng").as_deref(),
+            Some("did you mean \\timing? \"help\" lists the commands")
+        );
+        assert_eq!(help("\\format jsn").as_deref(), Some("did you mean json?"));
+        assert_eq!(
+            parse("\\q now").unwrap_err().to_string(),
+            "\\q takes nothing after it, not \"now\""
+        );
+        assert_eq!(
+            parse("\\rows many").unwrap_err().to_string(),
+            "\\rows takes a number, not \"many\""
+        );
+    }
+}

@@ -1,0 +1,339 @@
+//! What Tab offers: tables after FROM, columns of the tables named, SQL words, and the recorded functions' names inside
+//! quotes. Works on words and cursor alone, so that it can be tested without a terminal.
+
+use std::collections::BTreeSet;
+
+use crate::statement;
+
+/// A table and its columns, as the user writes them.
+#[derive(Clone, Debug)]
+pub struct TableWords {
+    pub name: String,
+    pub columns: Vec<String>,
+}
+
+/// Everything that can be completed.
+#[derive(Clone, Debug, Default)]
+pub struct Words {
+    pub tables: Vec<TableWords>,
+    /// Key words of SQL, in lower case.
+    pub keywords: Vec<String>,
+    /// Names of SQL functions, in lower case.
+    pub sql_functions: Vec<String>,
+    /// Names of the functions recorded, sorted.
+    pub recorded: Vec<String>,
+}
+
+/// What Tab offers at one place.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Offer {
+    /// Where the text to be replaced begins; it ends at the cursor.
+    pub start: usize,
+    pub words: Vec<String>,
+}
+
+/// The commands of the prompt that begin with a backslash.
+pub const COMMANDS: [&str; 6] = ["\\d", "\\format", "\\q", "\\rows", "\\timing", "\\x"];
+
+impl Words {
+    /// Returns what can stand at `cursor` of `line`, where `formats` are the words for `\format`.
+    pub fn complete(&self, line: &str, cursor: usize, formats: &[&str]) -> Offer {
+        let before = &line[..cursor];
+        if before.trim_start().starts_with('\\') {
+            return self.complete_command(before, formats);
+        }
+        let statement = statement::split(before);
+        let begin = statement
+            .complete
+            .last()
+            .map_or(0, |(at, text)| at + text.len() + 1);
+        match open_quote(&before[begin..]) {
+            Some(offset) => self.complete_name(line, cursor, begin + offset + 1),
+            None => self.complete_word(line, cursor, begin),
+        }
+    }
+
+    fn complete_command(&self, before: &str, formats: &[&str]) -> Offer {
+        let start = before.rfind(char::is_whitespace).map_or(0, |at| at + 1);
+        let word = &before[start..];
+        let candidates: Vec<&str> = match before[..start].trim() {
+            "" => COMMANDS.to_vec(),
+            "\\d" => self.tables.iter().map(|t| t.name.as_str()).collect(),
+            "\\format" => formats.to_vec(),
+            "\\timing" => vec!["on", "off"],
+            "\\x" => vec!["auto", "on", "off"],
+            _ => Vec::new(),
+        };
+        let words = candidates.into_iter().filter(|c| c.starts_with(word));
+        Offer {
+            start,
+            words: words.map(str::to_owned).collect(),
+        }
+    }
+
+    /// Completes the name of a recorded function; the quote opened just before `start`.
+    fn complete_name(&self, line: &str, cursor: usize, start: usize) -> Offer {
+        let typed = &line[start..cursor];
+        let first = self.recorded.partition_point(|name| name.as_str() < typed);
+        let mut names: Vec<&String> = self.recorded[first..]
+            .iter()
+            .take_while(|name| name.starts_with(typed))
+            .collect();
+        if names.is_empty() {
+            names = self.names_containing(typed);
+        }
+        let close = if line[cursor..].starts_with('\'') {
+            ""
+        } else {
+            "'"
+        };
+        let words = match names.as_slice() {
+            [only] => vec![format!("{}{close}", only.replace('\'', "''"))],
+            names => names.iter().map(|name| name.replace('\'', "''")).collect(),
+        };
+        Offer { start, words }
+    }
+
+    /// Names that have `typed` inside, unless what they have in common would throw the typed text away.
+    fn names_containing(&self, typed: &str) -> Vec<&String> {
+        let names: Vec<&String> = self
+            .recorded
+            .iter()
+            .filter(|name| name.contains(typed))
+            .collect();
+        let common = names
+            .iter()
+            .map(|name| name.as_str())
+            .reduce(common_prefix)
+            .unwrap_or_default();
+        if common.len() > typed.len() && !common.contains(typed) {
+            Vec::new()
+        } else {
+            names
+        }
+    }
+
+    fn complete_word(&self, line: &str, cursor: usize, begin: usize) -> Offer {
+        let before = &line[begin..cursor];
+        let is_word = |c: char| c.is_alphanumeric() || c == '_';
+        let start = begin + before.trim_end_matches(is_word).len();
+        let typed = &line[start..cursor];
+        let earlier = &line[begin..start];
+        let candidates = if let Some(qualified) = earlier.strip_suffix('.') {
+            self.columns_of(qualifier(qualified, &line[begin..]))
+        } else if names_a_table(earlier) {
+            self.tables.iter().map(|t| t.name.clone()).collect()
+        } else if typed.is_empty() {
+            self.columns_in(&line[begin..])
+        } else {
+            let mut all = self.columns_in(&line[begin..]);
+            all.extend(self.tables.iter().map(|t| t.name.clone()));
+            all.extend(self.sql_functions.iter().cloned());
+            all.extend(self.keywords.iter().cloned());
+            all
+        };
+        let upper = !typed.is_empty() && !typed.contains(|c: char| c.is_lowercase());
+        let lower = typed.to_lowercase();
+        let words: BTreeSet<String> = candidates
+            .into_iter()
+            .filter(|word| word.starts_with(&lower))
+            .map(|word| {
+                if upper && self.keywords.contains(&word) {
+                    word.to_uppercase()
+                } else {
+                    word
+                }
+            })
+            .collect();
+        Offer {
+            start,
+            words: words.into_iter().collect(),
+        }
+    }
+
+    fn columns_of(&self, table: &str) -> Vec<String> {
+        let found = self
+            .tables
+            .iter()
+            .find(|t| t.name.eq_ignore_ascii_case(table));
+        found.map(|t| t.columns.clone()).unwrap_or_default()
+    }
+
+    /// The columns of the tables that the statement names, or of all tables when it names none yet.
+    fn columns_in(&self, statement: &str) -> Vec<String> {
+        let named: BTreeSet<String> = statement
+            .split(|c: char| !c.is_alphanumeric() && c != '_')
+            .map(str::to_lowercase)
+            .collect();
+        let mut tables: Vec<&TableWords> = self
+            .tables
+            .iter()
+            .filter(|t| named.contains(&t.name))
+            .collect();
+        if tables.is_empty() {
+            tables = self.tables.iter().collect();
+        }
+        tables
+            .into_iter()
+            .flat_map(|t| t.columns.iter().cloned())
+            .collect()
+    }
+}
+
+/// Returns where the quote that is still open at the end of `text` begins.
+fn open_quote(text: &str) -> Option<usize> {
+    let mut open = None;
+    for (at, c) in text.char_indices() {
+        if c == '\'' {
+            open = if open.is_some() { None } else { Some(at) };
+        }
+    }
+    open
+}
+
+/// Returns the table that the word before a dot stands for: itself, or the table it is an alias of (`calls c`).
+fn qualifier<'a>(before_dot: &'a str, statement: &'a str) -> &'a str {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let alias = &before_dot[before_dot.trim_end_matches(is_word).len()..];
+    let words: Vec<&str> = statement
+        .split(|c| !is_word(c))
+        .filter(|w| !w.is_empty())
+        .collect();
+    let definition = words
+        .windows(3)
+        .find(|w| names_a_table(w[0]) && !w[2].is_empty() && w[2] == alias);
+    definition.map_or(alias, |w| w[1])
+}
+
+/// Says whether a table's name comes next, going by the last word.
+fn names_a_table(earlier: &str) -> bool {
+    let last = earlier.split_whitespace().last().unwrap_or_default();
+    let ends_word = earlier.ends_with(char::is_whitespace) || earlier == last;
+    ends_word
+        && ["from", "join"]
+            .iter()
+            .any(|word| last.eq_ignore_ascii_case(word))
+}
+
+fn common_prefix<'a>(a: &'a str, b: &str) -> &'a str {
+    let same = a.char_indices().zip(b.chars()).find(|((_, x), y)| x != y);
+    let end = same.map_or(a.len().min(b.len()), |((at, _), _)| at);
+    &a[..end]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::{Expect, expect};
+
+    fn words() -> Words {
+        let list = |words: &[&str]| {
+            words
+                .iter()
+                .map(|w| (*w).to_owned())
+                .collect::<Vec<String>>()
+        };
+        let table = |name: &str, columns: &[&str]| TableWords {
+            name: name.to_owned(),
+            columns: list(columns),
+        };
+        Words {
+            tables: vec![
+                table("calls", &["function", "dur_ns", "depth"]),
+                table("events", &["seq", "kind"]),
+            ],
+            keywords: list(&["select", "from", "desc", "distinct"]),
+            sql_functions: list(&["count", "date_trunc"]),
+            recorded: list(&["json::parse", "json::parse_value", "main", "operator'"]),
+        }
+    }
+
+    /// `|` marks the cursor.
+    fn check(line: &str, expected: Expect) {
+        let cursor = line.find('|').unwrap();
+        let line = line.replacen('|', "", 1);
+        let offer = words().complete(&line, cursor, &["csv", "json", "jsonl"]);
+        expected.assert_eq(&format!(
+            "{:?} -> {}",
+            &line[offer.start..cursor],
+            offer.words.join(" ")
+        ));
+    }
+
+    #[test]
+    fn tables_follow_from() {
+        check("select * from |", expect![[r#""" -> calls events"#]]);
+        check("select * FROM c|", expect![[r#""c" -> calls"#]]);
+        check(
+            "select * from events join ca|",
+            expect![[r#""ca" -> calls"#]],
+        );
+    }
+
+    #[test]
+    fn columns_of_the_named_tables_come_first() {
+        check(
+            "select d| from calls",
+            expect![[r#""d" -> date_trunc depth desc distinct dur_ns"#]],
+        );
+        check("select | from events", expect![[r#""" -> kind seq"#]]);
+        check(
+            "select calls.| from calls",
+            expect![[r#""" -> depth dur_ns function"#]],
+        );
+        check(
+            "select c.d| from calls c",
+            expect![[r#""d" -> depth dur_ns"#]],
+        );
+        check("select x.| from calls c", expect![[r#""" -> "#]]);
+    }
+
+    #[test]
+    fn keywords_keep_the_case_typed() {
+        check("SEL|", expect![[r#""SEL" -> SELECT"#]]);
+        check("sel|", expect![[r#""sel" -> select"#]]);
+    }
+
+    #[test]
+    fn recorded_functions_complete_inside_quotes() {
+        check(
+            "select * from calls where function = 'js|",
+            expect![[r#""js" -> json::parse json::parse_value"#]],
+        );
+        check(
+            "select * from calls where function = 'ma|",
+            expect![[r#""ma" -> main'"#]],
+        );
+        check(
+            "select * from calls where function = 'ma|'",
+            expect![[r#""ma" -> main"#]],
+        );
+        check(
+            "select * from calls where function = 'parse|",
+            expect![[r#""parse" -> json::parse json::parse_value"#]],
+        );
+        check(
+            "select * from calls where function = 'op|",
+            expect![[r#""op" -> operator'''"#]],
+        );
+        check(
+            "select * from calls where function = 'xyz|",
+            expect![[r#""xyz" -> "#]],
+        );
+    }
+
+    #[test]
+    fn each_statement_stands_alone() {
+        check(
+            "select ';' from calls; select s| from events",
+            expect![[r#""s" -> select seq"#]],
+        );
+    }
+
+    #[test]
+    fn commands_complete_too() {
+        check("\\f|", expect![[r#""\\f" -> \format"#]]);
+        check("\\format js|", expect![[r#""js" -> json jsonl"#]]);
+        check("\\d e|", expect![[r#""e" -> events"#]]);
+    }
+}

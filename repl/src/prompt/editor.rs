@@ -1,0 +1,236 @@
+//! The line editor: rustyline with completion, hints, lines that go on until the statement ends, and kept history.
+
+use std::borrow::Cow;
+use std::fs::{DirBuilder, OpenOptions};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use rustyline::completion::{Completer, Pair};
+use rustyline::error::ReadlineError;
+use rustyline::highlight::Highlighter;
+use rustyline::hint::{Hinter, HistoryHinter};
+use rustyline::history::FileHistory;
+use rustyline::validate::{ValidationContext, ValidationResult, Validator};
+use rustyline::{CompletionType, Config, Context, Editor, Helper};
+
+use super::command;
+use super::complete::Words;
+use crate::error::Error;
+use crate::format::Format;
+use crate::render::{Colour, Paint, escaped};
+use crate::statement;
+
+const PROMPT: &str = "hindsight> ";
+/// As many lines are kept.
+const HISTORY_LINES: usize = 5_000;
+/// Shown where a line was begun in the middle of a statement.
+const GOES_ON: &str = "  (end with ; or an empty line)";
+
+/// What the user did at the prompt.
+pub enum Input {
+    Line(String),
+    /// Ctrl-C: the line is dropped.
+    Dropped,
+    /// Ctrl-D.
+    End,
+}
+
+/// A prompt that remembers.
+pub struct Prompt {
+    editor: Editor<Assistant, FileHistory>,
+    history: Option<PathBuf>,
+}
+
+impl Prompt {
+    /// Opens the prompt on the terminal.
+    ///
+    /// # Errors
+    /// When the terminal cannot be used.
+    pub fn open(words: Words, colour: Colour) -> Result<Prompt, Error> {
+        let config = Config::builder()
+            .completion_type(CompletionType::List)
+            .history_ignore_dups(true)
+            .and_then(|builder| builder.max_history_size(HISTORY_LINES))
+            .map_err(terminal_error)?
+            .history_ignore_space(true)
+            .auto_add_history(false)
+            .build();
+        let mut editor = Editor::with_config(config).map_err(terminal_error)?;
+        editor.set_helper(Some(Assistant {
+            words,
+            colour,
+            hinter: HistoryHinter::new(),
+        }));
+        let history = history_file().filter(|path| prepare(path));
+        if let Some(path) = &history
+            && let Err(error) = editor.load_history(path)
+        {
+            tracing::debug!(%error, path = %path.display(), "history not read");
+        }
+        Ok(Prompt { editor, history })
+    }
+
+    /// Waits for a line, or for several that make one statement.
+    ///
+    /// # Errors
+    /// When the terminal cannot be read.
+    pub fn read(&mut self) -> Result<Input, Error> {
+        match self.editor.readline(PROMPT) {
+            Ok(line) => {
+                self.remember(&line);
+                Ok(Input::Line(line))
+            }
+            Err(ReadlineError::Interrupted) => Ok(Input::Dropped),
+            Err(ReadlineError::Eof) => Ok(Input::End),
+            Err(error) => Err(terminal_error(error)),
+        }
+    }
+
+    /// Appends at once, so that nothing is lost to another prompt or a crash.
+    fn remember(&mut self, line: &str) {
+        let line = line.trim();
+        if line.is_empty() || !self.editor.add_history_entry(line).unwrap_or(false) {
+            return;
+        }
+        if let Some(path) = &self.history
+            && let Err(error) = self.editor.append_history(path)
+        {
+            tracing::debug!(%error, path = %path.display(), "history not kept");
+        }
+    }
+}
+
+fn terminal_error(error: ReadlineError) -> Error {
+    Error::io("use the terminal", std::io::Error::other(error))
+}
+
+/// Where the history lies: `~/.local/share/hindsight/history`, or under `XDG_DATA_HOME`.
+fn history_file() -> Option<PathBuf> {
+    let folders = directories::ProjectDirs::from("", "", "hindsight")?;
+    Some(folders.data_dir().join("history"))
+}
+
+/// Makes the file, readable by its owner only; says whether it can be used.
+fn prepare(path: &Path) -> bool {
+    let folder = path
+        .parent()
+        .expect("history_file joins a folder and a name");
+    let made = DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)
+        .and_then(|()| {
+            OpenOptions::new()
+                .create(true)
+                .append(true)
+                .mode(0o600)
+                .open(path)
+        });
+    if let Err(error) = &made {
+        tracing::debug!(%error, path = %path.display(), "no history");
+    }
+    made.is_ok()
+}
+
+/// What rustyline asks while a line is typed.
+struct Assistant {
+    words: Words,
+    colour: Colour,
+    hinter: HistoryHinter,
+}
+
+impl Helper for Assistant {}
+
+impl Completer for Assistant {
+    type Candidate = Pair;
+
+    fn complete(
+        &self,
+        line: &str,
+        cursor: usize,
+        _: &Context<'_>,
+    ) -> rustyline::Result<(usize, Vec<Pair>)> {
+        let offer = self.words.complete(line, cursor, &Format::NAMES);
+        let pairs = offer.words.into_iter().map(|word| Pair {
+            display: escaped(&word).into_owned(),
+            replacement: word,
+        });
+        Ok((offer.start, pairs.collect()))
+    }
+}
+
+impl Hinter for Assistant {
+    type Hint = String;
+
+    fn hint(&self, line: &str, cursor: usize, context: &Context<'_>) -> Option<String> {
+        if self.colour == Colour::Off {
+            // A hint that cannot be dimmed looks as if it had been typed.
+            return None;
+        }
+        if cursor == line.len() && line.ends_with('\n') {
+            return Some(GOES_ON.to_owned());
+        }
+        self.hinter.hint(line, cursor, context)
+    }
+}
+
+impl Highlighter for Assistant {
+    fn highlight_prompt<'b, 's: 'b, 'p: 'b>(&'s self, prompt: &'p str, _: bool) -> Cow<'b, str> {
+        Cow::Owned(self.colour.paint(Paint::Prompt, prompt).to_string())
+    }
+
+    fn highlight_hint<'h>(&self, hint: &'h str) -> Cow<'h, str> {
+        Cow::Owned(self.colour.paint(Paint::Dim, hint).to_string())
+    }
+}
+
+impl Validator for Assistant {
+    fn validate(&self, context: &mut ValidationContext) -> rustyline::Result<ValidationResult> {
+        Ok(if is_complete(context.input()) {
+            ValidationResult::Valid(None)
+        } else {
+            ValidationResult::Incomplete
+        })
+    }
+}
+
+/// Says whether Enter runs `text`: a command, a statement that ends with `;`, or one followed by an empty line.
+fn is_complete(text: &str) -> bool {
+    if command::stands_alone(text) {
+        return true;
+    }
+    let split = statement::split(text);
+    let last_line = text.rsplit('\n').next().unwrap_or_default();
+    let empty_line = text.contains('\n') && last_line.trim().is_empty();
+    !split.open && (split.rest.is_none() || empty_line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn enter_runs_commands_and_whole_statements_only() {
+        for whole in [
+            "",
+            "\\d",
+            "quit",
+            "help;",
+            "select 1;",
+            "select 1; -- done",
+            "select 1\n",
+            "select\n1\n  ",
+        ] {
+            assert!(is_complete(whole), "{whole:?}");
+        }
+        for begun in [
+            "select 1",
+            "select ';",
+            "select 1\nfrom t",
+            "select 'a\n",
+            "select 1; select 2",
+        ] {
+            assert!(!is_complete(begun), "{begun:?}");
+        }
+    }
+}

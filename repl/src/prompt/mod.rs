@@ -1,0 +1,5 @@
+//! The SQL prompt.
+
+mod command;
+mod complete;
+mod editor;

@@ -1,0 +1,102 @@
+//! Which folder the user means: `app`, `app.hindsight` and `app.hindsight/` are the same recording.
+
+use std::path::{Path, PathBuf};
+
+use store::format::RECORDING_SUFFIX as SUFFIX;
+use store::recording;
+
+use crate::error::Error;
+use crate::suggest;
+
+/// Finds the folder of the recording called `name`.
+///
+/// # Errors
+/// When there is none: the error names the nearest one beside it.
+pub fn locate(name: &Path) -> Result<PathBuf, Error> {
+    recording::resolve(name).map_err(|_| {
+        let folder = recording::with_suffix(name);
+        match [name, &folder].into_iter().find(|path| path.exists()) {
+            Some(path) => Error::NotARecording {
+                path: path.to_owned(),
+            },
+            None => Error::NoRecording {
+                near: near(&folder),
+                path: name.to_owned(),
+            },
+        }
+    })
+}
+
+/// The recording in the same folder whose name is most like `name`, or the only one there.
+fn near(name: &Path) -> Option<PathBuf> {
+    let folder = match name.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    };
+    let stem = |path: &Path| {
+        path.file_name()
+            .map(|n| n.to_string_lossy().trim_end_matches(SUFFIX).to_owned())
+    };
+    let mut names: Vec<String> = std::fs::read_dir(folder)
+        .ok()?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.to_string_lossy().ends_with(SUFFIX))
+        .filter_map(|path| stem(&path))
+        .collect();
+    names.sort();
+    let nearest = match names.as_slice() {
+        [only] => Some(only.as_str()),
+        _ => suggest::nearest(&stem(name)?, names.iter().map(String::as_str)),
+    };
+    Some(name.with_file_name(format!("{}{SUFFIX}", nearest?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder_with(recordings: &[&str]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for name in recordings {
+            std::fs::create_dir(folder.path().join(name)).unwrap();
+            std::fs::write(folder.path().join(name).join("manifest"), "").unwrap();
+        }
+        folder
+    }
+
+    #[test]
+    fn suffix_and_trailing_slash_are_optional() {
+        let folder = folder_with(&["app.hindsight", "plain"]);
+        let expected = folder.path().join("app.hindsight");
+        for name in ["app", "app/", "app.hindsight", "app.hindsight/", "./app"] {
+            assert_eq!(
+                locate(&folder.path().join(name)).unwrap().file_name(),
+                expected.file_name(),
+                "{name}"
+            );
+        }
+        assert_eq!(
+            locate(&folder.path().join("plain")).unwrap(),
+            folder.path().join("plain")
+        );
+    }
+
+    #[test]
+    fn a_mistyped_name_finds_the_near_one() {
+        let folder = folder_with(&["server.hindsight", "client.hindsight"]);
+        let error = locate(&folder.path().join("sever")).unwrap_err();
+        assert!(matches!(&error, Error::NoRecording { near: Some(near), .. }
+            if *near == folder.path().join("server.hindsight")));
+        let error = locate(&folder.path().join("xyz")).unwrap_err();
+        assert!(matches!(error, Error::NoRecording { near: None, .. }));
+    }
+
+    #[test]
+    fn any_other_folder_is_no_recording() {
+        let folder = folder_with(&[]);
+        assert!(matches!(
+            locate(folder.path()).unwrap_err(),
+            Error::NotARecording { .. }
+        ));
+    }
+}

@@ -1,0 +1,446 @@
+//! A table of cells as plain text: columns aligned, numbers right, and cut to the terminal only where the reader has
+//! one. What does not fit even cut is shown as one record below the other instead of losing columns.
+
+use std::io::{self, Write};
+
+use super::{Colour, Paint, escaped, fitted, width};
+
+/// How NULL is shown. A text that says NULL is shown in quotes, so that the two never look alike.
+const NULL: &str = "NULL";
+/// No text column is cut below this, or below its heading.
+const MIN_COLUMNS: usize = 12;
+/// What stands between two columns, and around them.
+const RULE_COLUMNS: usize = 3;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Align {
+    Left,
+    /// For numbers: never cut, since a number without its last digits is another number.
+    Right,
+}
+
+#[derive(Clone, Debug)]
+pub struct Column {
+    pub name: String,
+    pub align: Align,
+}
+
+/// Where the table goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// A pipe or a file: nothing is ever cut.
+    Whole,
+    /// A terminal of so many columns.
+    Fit(usize),
+    /// One record below the other, for a terminal of so many columns (`None`: nothing is cut).
+    Records(Option<usize>),
+}
+
+/// Rows waiting to be written. Cells are `None` for NULL; text may hold anything, it is escaped here.
+pub struct Table {
+    columns: Vec<Column>,
+    rows: Vec<Vec<Option<String>>>,
+    /// Fixed by the first rows written; later, wider cells only stick out.
+    widths: Option<Widths>,
+    written: u64,
+}
+
+enum Widths {
+    Columns(Vec<usize>),
+    Records(Option<usize>),
+}
+
+impl Table {
+    /// Starts an empty table.
+    pub fn new(columns: Vec<Column>) -> Table {
+        Table {
+            columns,
+            rows: Vec::new(),
+            widths: None,
+            written: 0,
+        }
+    }
+
+    /// Adds one row, which has as many cells as the table has columns.
+    pub fn push(&mut self, row: Vec<Option<String>>) {
+        assert_eq!(
+            row.len(),
+            self.columns.len(),
+            "a row has one cell per column"
+        );
+        let cells = row.into_iter().map(|cell| match cell {
+            Some(text) if text == NULL => Some(format!("\"{NULL}\"")),
+            Some(text) => Some(match escaped(&text) {
+                std::borrow::Cow::Borrowed(_) => text,
+                std::borrow::Cow::Owned(safe) => safe,
+            }),
+            None => None,
+        });
+        self.rows.push(cells.collect());
+    }
+
+    /// Returns how many rows wait to be written.
+    pub fn waiting(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Writes what was pushed since the last call; the first call writes the heading and fixes the widths.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn flush(&mut self, out: &mut dyn Write, layout: Layout, colour: Colour) -> io::Result<()> {
+        if self.widths.is_none() {
+            let widths = self.decide(layout);
+            if let Widths::Columns(widths) = &widths {
+                self.write_heading(out, widths, colour)?;
+            }
+            self.widths = Some(widths);
+        }
+        let rows = std::mem::take(&mut self.rows);
+        for row in rows {
+            self.written += 1;
+            match self.widths.as_ref().expect("decided above") {
+                Widths::Columns(widths) => self.write_row(out, &row, widths, layout, colour)?,
+                Widths::Records(limit) => self.write_record(out, &row, *limit, colour)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn decide(&self, layout: Layout) -> Widths {
+        let natural = self.natural_widths();
+        match layout {
+            Layout::Whole => Widths::Columns(natural),
+            Layout::Records(limit) => Widths::Records(limit),
+            Layout::Fit(columns) => match self.shrunk(natural, columns) {
+                Some(widths) => Widths::Columns(widths),
+                None => Widths::Records(Some(columns)),
+            },
+        }
+    }
+
+    fn natural_widths(&self) -> Vec<usize> {
+        let mut widths: Vec<usize> = self.columns.iter().map(|c| width(&c.name)).collect();
+        for row in &self.rows {
+            for (cell, widest) in row.iter().zip(&mut widths) {
+                *widest = (*widest).max(width(cell.as_deref().unwrap_or(NULL)));
+            }
+        }
+        widths
+    }
+
+    /// Cuts the widest text columns, all to the same width, until the table fits; `None` if it cannot.
+    fn shrunk(&self, mut widths: Vec<usize>, terminal: usize) -> Option<Vec<usize>> {
+        let room = terminal.saturating_sub(RULE_COLUMNS * widths.len().saturating_sub(1) + 2);
+        let floor: Vec<usize> = self
+            .columns
+            .iter()
+            .zip(&widths)
+            .map(|(c, w)| self.floor(c, *w))
+            .collect();
+        if floor.iter().sum::<usize>() > room {
+            return None;
+        }
+        while widths.iter().sum::<usize>() > room {
+            let over = widths.iter().sum::<usize>() - room;
+            let shrinkable = |i: &usize| widths[*i] > floor[*i];
+            // The sum of the floors fits, so while the widths do not, one of them is above its floor.
+            let widest = (0..widths.len())
+                .filter(shrinkable)
+                .max_by_key(|i| widths[*i])?;
+            let next = (0..widths.len())
+                .filter(|i| *i != widest && shrinkable(i))
+                .map(|i| widths[i])
+                .max()
+                .unwrap_or(0);
+            // One at a time when two are equally wide; otherwise down to the second widest at once.
+            let step = (widths[widest] - next).clamp(1, over);
+            widths[widest] = (widths[widest] - step).max(floor[widest]);
+        }
+        Some(widths)
+    }
+
+    fn floor(&self, column: &Column, natural: usize) -> usize {
+        match column.align {
+            Align::Right => natural,
+            Align::Left => natural.min(width(&column.name).max(MIN_COLUMNS)),
+        }
+    }
+
+    fn write_heading(
+        &self,
+        out: &mut dyn Write,
+        widths: &[usize],
+        colour: Colour,
+    ) -> io::Result<()> {
+        let last = widths.len().saturating_sub(1);
+        for (i, (column, columns)) in self.columns.iter().zip(widths).enumerate() {
+            let bar = if i == 0 { " " } else { " | " };
+            write!(out, "{}", colour.paint(Paint::Dim, bar))?;
+            let name = escaped(&column.name);
+            let pad = columns.saturating_sub(width(&name));
+            let (before, after) = match column.align {
+                Align::Right => (pad, 0),
+                Align::Left if i < last => (0, pad),
+                Align::Left => (0, 0),
+            };
+            write!(out, "{:before$}", "")?;
+            write!(out, "{}", colour.paint(Paint::Heading, name))?;
+            write!(out, "{:after$}", "")?;
+        }
+        writeln!(out)?;
+        let rule: Vec<String> = widths
+            .iter()
+            .map(|columns| "-".repeat(columns + 2))
+            .collect();
+        writeln!(out, "{}", colour.paint(Paint::Dim, rule.join("+")))
+    }
+
+    fn write_row(
+        &self,
+        out: &mut dyn Write,
+        row: &[Option<String>],
+        widths: &[usize],
+        layout: Layout,
+        colour: Colour,
+    ) -> io::Result<()> {
+        let last = widths.len().saturating_sub(1);
+        for (i, (cell, columns)) in row.iter().zip(widths).enumerate() {
+            let bar = if i == 0 { " " } else { " | " };
+            write!(out, "{}", colour.paint(Paint::Dim, bar))?;
+            let align = self.columns[i].align;
+            let text = cell.as_deref().unwrap_or(NULL);
+            let text = match layout {
+                Layout::Fit(_) if align == Align::Left => fitted(text, *columns),
+                _ => text.into(),
+            };
+            let pad = columns.saturating_sub(width(&text));
+            let before = if align == Align::Right { pad } else { 0 };
+            let after = if align == Align::Left && i < last {
+                pad
+            } else {
+                0
+            };
+            write!(out, "{:before$}", "")?;
+            match cell {
+                Some(_) => out.write_all(text.as_bytes())?,
+                None => write!(out, "{}", colour.paint(Paint::Dim, text))?,
+            }
+            write!(out, "{:after$}", "")?;
+        }
+        writeln!(out)
+    }
+
+    fn write_record(
+        &self,
+        out: &mut dyn Write,
+        row: &[Option<String>],
+        limit: Option<usize>,
+        colour: Colour,
+    ) -> io::Result<()> {
+        let names = self
+            .columns
+            .iter()
+            .map(|c| width(&c.name))
+            .max()
+            .unwrap_or(0);
+        writeln!(
+            out,
+            "{}",
+            colour.paint(
+                Paint::Dim,
+                format!("-[ {} ]{}", self.written, "-".repeat(names))
+            )
+        )?;
+        for (column, cell) in self.columns.iter().zip(row) {
+            let name = escaped(&column.name);
+            let pad = names - width(&column.name).min(names);
+            write!(out, "{}{:pad$}", colour.paint(Paint::Heading, &name), "")?;
+            write!(out, "{}", colour.paint(Paint::Dim, " | "))?;
+            match (cell, limit) {
+                (None, _) => writeln!(out, "{}", colour.paint(Paint::Dim, NULL))?,
+                (Some(text), Some(limit)) if column.align == Align::Left => {
+                    let room = limit.saturating_sub(names + RULE_COLUMNS).max(MIN_COLUMNS);
+                    writeln!(out, "{}", fitted(text, room))?;
+                }
+                (Some(text), _) => writeln!(out, "{text}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::{Expect, expect};
+
+    fn sample() -> Table {
+        let column = |name: &str, align| Column {
+            name: name.to_owned(),
+            align,
+        };
+        let mut table = Table::new(vec![
+            column("seq", Align::Right),
+            column("function", Align::Left),
+            column("args", Align::Left),
+        ]);
+        let text = |s: &str| Some(s.to_owned());
+        table.push(vec![
+            text("7"),
+            text("parse"),
+            text("n=5, s=0x55d0c3a4b2a0"),
+        ]);
+        table.push(vec![text("48211"), text("json::run"), None]);
+        table.push(vec![None, text("NULL"), text("a\nb\x1b[2J")]);
+        table
+    }
+
+    fn check(mut table: Table, layout: Layout, expected: Expect) {
+        let mut out = Vec::new();
+        table.flush(&mut out, layout, Colour::Off).unwrap();
+        expected.assert_eq(&String::from_utf8(out).unwrap());
+    }
+
+    #[test]
+    fn a_pipe_gets_whole_cells() {
+        check(
+            sample(),
+            Layout::Whole,
+            expect![[r#"
+                   seq | function  | args
+                -------+-----------+-----------------------
+                     7 | parse     | n=5, s=0x55d0c3a4b2a0
+                 48211 | json::run | NULL
+                  NULL | "NULL"    | a\nb\x1b[2J
+            "#]],
+        );
+    }
+
+    #[test]
+    fn a_terminal_cuts_text_but_never_numbers() {
+        check(
+            sample(),
+            Layout::Fit(40),
+            expect![[r#"
+                   seq | function  | args
+                -------+-----------+--------------------
+                     7 | parse     | n=5, s=0x55d0c3...
+                 48211 | json::run | NULL
+                  NULL | "NULL"    | a\nb\x1b[2J
+            "#]],
+        );
+    }
+
+    #[test]
+    fn what_does_not_fit_becomes_records() {
+        check(
+            sample(),
+            Layout::Fit(30),
+            expect![[r#"
+                -[ 1 ]--------
+                seq      | 7
+                function | parse
+                args     | n=5, s=0x55d0c3a...
+                -[ 2 ]--------
+                seq      | 48211
+                function | json::run
+                args     | NULL
+                -[ 3 ]--------
+                seq      | NULL
+                function | "NULL"
+                args     | a\nb\x1b[2J
+            "#]],
+        );
+    }
+
+    #[test]
+    fn records_in_a_pipe_are_whole() {
+        check(
+            sample(),
+            Layout::Records(None),
+            expect![[r#"
+                -[ 1 ]--------
+                seq      | 7
+                function | parse
+                args     | n=5, s=0x55d0c3a4b2a0
+                -[ 2 ]--------
+                seq      | 48211
+                function | json::run
+                args     | NULL
+                -[ 3 ]--------
+                seq      | NULL
+                function | "NULL"
+                args     | a\nb\x1b[2J
+            "#]],
+        );
+    }
+
+    #[test]
+    fn no_rows_still_have_a_heading() {
+        let table = Table::new(vec![Column {
+            name: "a".into(),
+            align: Align::Right,
+        }]);
+        check(
+            table,
+            Layout::Whole,
+            expect![[r#"
+                 a
+                ---
+            "#]],
+        );
+    }
+
+    #[test]
+    fn wide_characters_take_two_columns() {
+        let column = |name: &str| Column {
+            name: name.to_owned(),
+            align: Align::Left,
+        };
+        let mut table = Table::new(vec![column("a"), column("b")]);
+        for text in ["\u{4e16}\u{754c}", "xyz"] {
+            table.push(vec![Some(text.to_owned()), Some("end".to_owned())]);
+        }
+        let mut out = Vec::new();
+        table.flush(&mut out, Layout::Whole, Colour::Off).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert!(
+            text.contains(" \u{4e16}\u{754c} | end\n xyz  | end\n"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn later_rows_keep_the_first_widths() {
+        let mut table = Table::new(vec![Column {
+            name: "a".into(),
+            align: Align::Left,
+        }]);
+        let mut out = Vec::new();
+        table.push(vec![Some("x".into())]);
+        table.flush(&mut out, Layout::Whole, Colour::Off).unwrap();
+        table.push(vec![Some("wider".into())]);
+        table.flush(&mut out, Layout::Whole, Colour::Off).unwrap();
+        expect![[r#"
+             a
+            ---
+             x
+             wider
+        "#]]
+        .assert_eq(&String::from_utf8(out).unwrap());
+    }
+
+    #[test]
+    fn every_terminal_line_fits() {
+        for columns in 24..90 {
+            let mut out = Vec::new();
+            sample()
+                .flush(&mut out, Layout::Fit(columns), Colour::Off)
+                .unwrap();
+            for line in String::from_utf8(out).unwrap().lines() {
+                assert!(width(line) <= columns, "{columns} columns: {line:?}");
+            }
+        }
+    }
+}

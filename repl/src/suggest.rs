@@ -1,0 +1,32 @@
+//! "Did you mean": the nearest of some known words, or none when nothing is near.
+
+/// Returns the candidate most like `word`, ignoring case, if one is like it at all.
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let word = word.to_lowercase();
+    candidates
+        .into_iter()
+        .map(|candidate| {
+            (
+                strsim::jaro_winkler(&word, &candidate.to_lowercase()),
+                candidate,
+            )
+        })
+        .filter(|(likeness, _)| *likeness > 0.8)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, candidate)| candidate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slip_finds_its_word_and_nonsense_finds_none() {
+        let formats = ["table", "csv", "json", "jsonl", "parquet"];
+        assert_eq!(nearest("jsn", formats), Some("json"));
+        assert_eq!(nearest("Tabel", formats), Some("table"));
+        assert_eq!(nearest("parket", formats), Some("parquet"));
+        assert_eq!(nearest("xml", formats), None);
+        assert_eq!(nearest("", formats), None);
+    }
+}
