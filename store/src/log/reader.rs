@@ -111,8 +111,12 @@ impl LogReader {
     /// [`Error::SegmentMissing`] when one is missing in between, or the log must be closed and none is there.
     pub fn open(dir: &Path, recording_id: RecordingId, tail: Tail) -> Result<Self> {
         let numbers = segments(dir)?;
-        if let Some(gap) = numbers.windows(2).find(|pair| pair[1] != pair[0] + 1) {
-            return Err(missing(dir, gap[0] + 1));
+        for pair in numbers.windows(2) {
+            let next = pair[0] + 1;
+            // A folder that grows while it is listed may leave one out.
+            if pair[1] != next && !segment_path(dir, next).exists() {
+                return Err(missing(dir, next));
+            }
         }
         let first = match (numbers.first(), tail) {
             (Some(first), _) => *first,
@@ -267,9 +271,13 @@ impl LogReader {
     fn no_segment(&self) -> Result<Found> {
         let number = self.position.segment;
         let later = segments(&self.dir)?.into_iter().any(|n| n > number);
-        match self.tail {
-            Tail::MayBeTorn if !later => Ok(Found::End(End::ForNow { torn_bytes: 0 })),
-            _ => Err(missing(&self.dir, number)),
+        if self.tail == Tail::MayBeTorn && !later {
+            return Ok(Found::End(End::ForNow { torn_bytes: 0 }));
+        }
+        // The writer may have created it, and later ones, since it was looked for.
+        match segment_path(&self.dir, number).exists() {
+            true => Ok(Found::Next),
+            false => Err(missing(&self.dir, number)),
         }
     }
 

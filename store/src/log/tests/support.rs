@@ -29,7 +29,8 @@ pub(super) fn small() -> Synth {
 
 /// Writes `frames` with small segments; returns after a clean close.
 pub(super) fn write(dir: &Path, frames: &[SynthFrame], roll_len: u64) {
-    let mut log = LogWriter::create_on(Disk, dir, RECORDING_ID, roll_len).unwrap();
+    let disk = FaultyDisk::with_space(1 << 40);
+    let mut log = LogWriter::create_on(disk, dir, RECORDING_ID, roll_len).unwrap();
     for frame in frames {
         append_frame(&mut log, frame).unwrap();
     }
@@ -67,7 +68,7 @@ pub(super) fn owned(body: FrameBody<'_>) -> SynthFrame {
     }
 }
 
-/// A disk with so much space left, that can also fail to sync or to truncate.
+/// A disk with so much space left, that can also fail to sync or to truncate. It never waits for the real one.
 #[derive(Clone, Default)]
 pub(super) struct FaultyDisk {
     pub(super) state: Arc<DiskState>,
@@ -117,8 +118,8 @@ impl Storage for FaultyDisk {
         Disk.remove(path)
     }
 
-    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
-        Disk.sync_dir(dir)
+    fn sync_dir(&self, _dir: &Path) -> io::Result<()> {
+        Ok(())
     }
 }
 

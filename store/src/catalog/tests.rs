@@ -1,0 +1,141 @@
+//! Shows that a catalog answers as its source does, and that no state of its files stops a reader.
+
+use std::cell::Cell;
+use std::fs;
+use std::path::Path;
+
+use super::*;
+use crate::control::Control;
+use crate::synth::{Synth, SynthFrame};
+
+const NOW: Fingerprint = Fingerprint(7);
+
+fn contents() -> Contents {
+    let mut synth = Synth::new();
+    for name in ["main", "parse", "print"] {
+        synth.function(name);
+    }
+    let mut contents = Contents::default();
+    for frame in synth.frames() {
+        if let SynthFrame::Control(control) = frame {
+            contents.add(control);
+        }
+    }
+    contents.add(Control::ModuleLoad {
+        ticks: 1,
+        module: 4,
+        path: "/bin/true".into(),
+        build_id: Some("abcd".into()),
+        addr: 0x1000,
+        size: 0x2000,
+        system: false,
+    });
+    contents.parts = (0..300).map(part).collect();
+    contents
+}
+
+/// Part `number` holds the seqs from 100 times its number on.
+fn part(number: u64) -> PartEntry {
+    PartEntry {
+        file: format!("calls-{number:06}.parquet"),
+        rows: 100,
+        first_seq: number * 100,
+        last_seq: number * 100 + 99,
+        first_ts_ns: 0,
+        last_ts_ns: 1,
+    }
+}
+
+/// Asks everything; returns how often the recording itself had to be read.
+fn ask(dir: &Path, fingerprint: Fingerprint) -> (u32, Option<String>) {
+    let loads = Cell::new(0);
+    let index = Index::open(dir, fingerprint, || {
+        loads.set(loads.get() + 1);
+        Ok(contents())
+    });
+    let function = index.function(1).unwrap().unwrap();
+    assert_eq!(function.name, "parse");
+    assert_eq!(index.function(99).unwrap(), None);
+    assert_eq!(index.module(4).unwrap().unwrap().path, "/bin/true");
+    assert_eq!(index.module(5).unwrap(), None);
+    let parts = index.parts_between(250, 300).unwrap();
+    assert_eq!(parts, [part(2), part(3)]);
+    (loads.get(), index.why_not_catalog().map(str::to_string))
+}
+
+#[test]
+fn a_catalog_answers_without_reading_the_recording() {
+    let root = tempfile::tempdir().unwrap();
+    let dir = root.path().join("catalog");
+    build(&dir, NOW, &contents()).unwrap();
+    assert_eq!(ask(&dir, NOW), (0, None));
+    build(&dir, NOW, &contents()).unwrap();
+    assert_eq!(ask(&dir, NOW), (0, None), "it can be built again");
+    assert_eq!(
+        fs::read_dir(root.path()).unwrap().count(),
+        1,
+        "no draft stays"
+    );
+}
+
+#[test]
+fn the_recording_answers_when_there_is_no_catalog_or_a_stale_one() {
+    let root = tempfile::tempdir().unwrap();
+    let dir = root.path().join("catalog");
+    let (loads, reason) = ask(&dir, NOW);
+    assert_eq!(loads, 1);
+    assert!(reason.unwrap().contains("there is none"));
+    build(&dir, NOW, &contents()).unwrap();
+    let (loads, reason) = ask(&dir, Fingerprint(8));
+    assert_eq!(loads, 1);
+    assert!(reason.unwrap().contains("another state"));
+}
+
+#[test]
+fn the_recording_answers_while_another_reader_holds_the_catalog() {
+    let root = tempfile::tempdir().unwrap();
+    let dir = root.path().join("catalog");
+    build(&dir, NOW, &contents()).unwrap();
+    let holder = Index::open(&dir, NOW, || Ok(contents()));
+    assert_eq!(holder.why_not_catalog(), None);
+    let (loads, reason) = ask(&dir, NOW);
+    assert_eq!(loads, 1, "{reason:?}");
+    drop(holder);
+    assert_eq!(ask(&dir, NOW), (0, None));
+}
+
+#[test]
+fn the_recording_answers_when_the_catalog_is_broken() {
+    let root = tempfile::tempdir().unwrap();
+    let dir = root.path().join("catalog");
+    build(&dir, NOW, &contents()).unwrap();
+    let db = fs::read(dir.join("db")).unwrap();
+    let harms: [fn(&mut Vec<u8>); 4] = [
+        |db| db.clear(),
+        |db| db.truncate(db.len() / 2),
+        |db| db.fill(0xa5),
+        |db| db.iter_mut().step_by(97).for_each(|byte| *byte ^= 0x55),
+    ];
+    for harm in harms {
+        let mut harmed = db.clone();
+        harm(&mut harmed);
+        fs::write(dir.join("db"), harmed).unwrap();
+        let (loads, _) = ask(&dir, NOW);
+        assert_eq!(loads, 1);
+    }
+    fs::remove_dir_all(&dir).unwrap();
+    fs::write(&dir, "not even a folder").unwrap();
+    assert_eq!(ask(&dir, NOW).0, 1);
+}
+
+#[test]
+fn a_failing_source_is_reported() {
+    let index = Index::open(Path::new("nowhere"), NOW, || {
+        Err(crate::Error::SegmentMissing {
+            path: "log/000000.seg".into(),
+        })
+    });
+    let refused = index.function(0);
+    let missing = matches!(refused, Err(crate::Error::SegmentMissing { .. }));
+    assert!(missing, "{refused:?}");
+}
