@@ -1,0 +1,291 @@
+//! Writes the Parquet file of all events but the enter and leave of calls, in order of `seq`.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use arrow::array::{
+    ArrayRef, BinaryBuilder, Int32Builder, Int64Builder, RecordBatch, StringBuilder,
+    StringDictionaryBuilder,
+};
+use arrow::datatypes::{DataType, Field, Int32Type, Schema, SchemaRef};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::errors::Result as ParquetResult;
+use parquet::file::metadata::SortingColumn;
+use parquet::file::properties::{WriterProperties, WriterVersion};
+use parquet::schema::types::ColumnPath;
+
+/// Rows of a row group.
+const ROW_GROUP_ROWS: usize = 128 << 10;
+/// Rows of a page.
+const PAGE_ROWS: usize = 8 << 10;
+/// Bytes of text and output after which rows are handed on and the row group ends, so that memory stays bounded.
+const ROW_GROUP_BYTES: usize = 16 << 20;
+
+/// What happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventKind {
+    /// The target runs from here on.
+    ProcessStart,
+    /// The target ended.
+    ProcessExit,
+    /// The process is about to run another program.
+    Exec,
+    /// The process forked.
+    Fork,
+    /// First sign of a thread.
+    ThreadStart,
+    /// The thread ended.
+    ThreadExit,
+    /// An ELF file was mapped.
+    ModuleLoad,
+    /// A module was unmapped.
+    ModuleUnload,
+    /// Bytes written to file descriptor 1.
+    Stdout,
+    /// Bytes written to file descriptor 2.
+    Stderr,
+    /// Events were lost.
+    Gap,
+    /// Something the user should know.
+    Warning,
+    /// The user's words.
+    Note,
+    /// The recorder let go of a running target.
+    Detached,
+    /// A return without a call.
+    Leave,
+}
+
+impl EventKind {
+    /// Returns the kind's name as queries see it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ProcessStart => "process_start",
+            Self::ProcessExit => "process_exit",
+            Self::Exec => "exec",
+            Self::Fork => "fork",
+            Self::ThreadStart => "thread_start",
+            Self::ThreadExit => "thread_exit",
+            Self::ModuleLoad => "module_load",
+            Self::ModuleUnload => "module_unload",
+            Self::Stdout => "stdout",
+            Self::Stderr => "stderr",
+            Self::Gap => "gap",
+            Self::Warning => "warning",
+            Self::Note => "note",
+            Self::Detached => "detached",
+            Self::Leave => "leave",
+        }
+    }
+}
+
+/// One event. What each field means for each kind, `docs/format.md` says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EventRow<'a> {
+    /// Number in the recording's order.
+    pub seq: u64,
+    /// When, in nanoseconds.
+    pub ts_ns: i64,
+    /// Which thread, if one and known.
+    pub tid: Option<u32>,
+    /// What happened.
+    pub kind: EventKind,
+    /// Text for people.
+    pub text: Option<&'a str>,
+    /// Raw bytes.
+    pub bytes: Option<&'a [u8]>,
+    /// An address.
+    pub addr: Option<u64>,
+    /// A length in bytes.
+    pub size: Option<u64>,
+    /// A number.
+    pub value: Option<i64>,
+    /// A second text.
+    pub aux: Option<&'a str>,
+}
+
+impl<'a> EventRow<'a> {
+    /// Returns an event with nothing but its place and kind.
+    pub fn new(seq: u64, ts_ns: i64, tid: Option<u32>, kind: EventKind) -> Self {
+        Self {
+            seq,
+            ts_ns,
+            tid,
+            kind,
+            text: None,
+            bytes: None,
+            addr: None,
+            size: None,
+            value: None,
+            aux: None,
+        }
+    }
+
+    /// Sets the text.
+    pub fn text(self, text: &'a str) -> Self {
+        Self {
+            text: Some(text),
+            ..self
+        }
+    }
+
+    /// Sets the number.
+    pub fn value(self, value: i64) -> Self {
+        Self {
+            value: Some(value),
+            ..self
+        }
+    }
+
+    fn len_bytes(&self) -> usize {
+        let text = self.text.map_or(0, str::len) + self.aux.map_or(0, str::len);
+        text + self.bytes.map_or(0, <[u8]>::len)
+    }
+}
+
+/// Returns the columns of the file.
+pub fn events_schema() -> SchemaRef {
+    let kind = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
+    Arc::new(Schema::new(vec![
+        Field::new("seq", DataType::Int64, false),
+        Field::new("ts_ns", DataType::Int64, false),
+        Field::new("tid", DataType::Int32, true),
+        Field::new("kind", kind, false),
+        Field::new("text", DataType::Utf8, true),
+        Field::new("bytes", DataType::Binary, true),
+        Field::new("addr", DataType::Int64, true),
+        Field::new("size", DataType::Int64, true),
+        Field::new("value", DataType::Int64, true),
+        Field::new("aux", DataType::Utf8, true),
+    ]))
+}
+
+/// A file of events being written.
+pub struct EventsWriter<W: Write + Send> {
+    file: ArrowWriter<W>,
+    batch: Batch,
+    rows_in_file: u64,
+    bytes_in_group: usize,
+}
+
+#[derive(Default)]
+struct Batch {
+    seq: Int64Builder,
+    ts_ns: Int64Builder,
+    tid: Int32Builder,
+    kind: StringDictionaryBuilder<Int32Type>,
+    text: StringBuilder,
+    bytes: BinaryBuilder,
+    addr: Int64Builder,
+    size: Int64Builder,
+    value: Int64Builder,
+    aux: StringBuilder,
+    rows: usize,
+    len_bytes: usize,
+}
+
+impl<W: Write + Send> EventsWriter<W> {
+    /// Returns a writer that has written the file's first bytes.
+    ///
+    /// # Errors
+    /// When `out` fails.
+    pub fn new(out: W) -> ParquetResult<Self> {
+        let by_seq = SortingColumn {
+            column_idx: 0,
+            descending: false,
+            nulls_first: false,
+        };
+        let mut properties = WriterProperties::builder()
+            .set_writer_version(WriterVersion::PARQUET_2_0)
+            .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
+            .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))
+            .set_data_page_row_count_limit(PAGE_ROWS)
+            .set_sorting_columns(Some(vec![by_seq]));
+        for name in ["seq", "ts_ns"] {
+            let path = ColumnPath::from(name);
+            properties = properties
+                .set_column_dictionary_enabled(path.clone(), false)
+                .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
+        }
+        let file = ArrowWriter::try_new(out, events_schema(), Some(properties.build()))?;
+        Ok(Self {
+            file,
+            batch: Batch::default(),
+            rows_in_file: 0,
+            bytes_in_group: 0,
+        })
+    }
+
+    /// Returns the rows given so far.
+    pub fn rows(&self) -> u64 {
+        self.rows_in_file
+    }
+
+    /// Appends an event.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn push(&mut self, row: &EventRow<'_>) -> ParquetResult<()> {
+        self.batch.push(row);
+        self.rows_in_file += 1;
+        if self.batch.rows >= PAGE_ROWS || self.batch.len_bytes >= ROW_GROUP_BYTES {
+            self.end_batch()?;
+        }
+        Ok(())
+    }
+
+    /// Writes what is left and the footer, and returns the file.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn finish(mut self) -> ParquetResult<W> {
+        self.end_batch()?;
+        self.file.into_inner()
+    }
+
+    fn end_batch(&mut self) -> ParquetResult<()> {
+        self.bytes_in_group += self.batch.len_bytes;
+        self.file.write(&self.batch.take()?)?;
+        if self.bytes_in_group >= ROW_GROUP_BYTES {
+            self.file.flush()?;
+            self.bytes_in_group = 0;
+        }
+        Ok(())
+    }
+}
+
+impl Batch {
+    fn push(&mut self, row: &EventRow<'_>) {
+        self.seq.append_value(row.seq as i64);
+        self.ts_ns.append_value(row.ts_ns);
+        self.tid.append_option(row.tid.map(|tid| tid as i32));
+        self.kind.append_value(row.kind.name());
+        self.text.append_option(row.text);
+        self.bytes.append_option(row.bytes);
+        self.addr.append_option(row.addr.map(|addr| addr as i64));
+        self.size.append_option(row.size.map(|size| size as i64));
+        self.value.append_option(row.value);
+        self.aux.append_option(row.aux);
+        self.rows += 1;
+        self.len_bytes += row.len_bytes();
+    }
+
+    fn take(&mut self) -> ParquetResult<RecordBatch> {
+        let columns: Vec<ArrayRef> = vec![
+            Arc::new(self.seq.finish()),
+            Arc::new(self.ts_ns.finish()),
+            Arc::new(self.tid.finish()),
+            Arc::new(self.kind.finish()),
+            Arc::new(self.text.finish()),
+            Arc::new(self.bytes.finish()),
+            Arc::new(self.addr.finish()),
+            Arc::new(self.size.finish()),
+            Arc::new(self.value.finish()),
+            Arc::new(self.aux.finish()),
+        ];
+        self.rows = 0;
+        self.len_bytes = 0;
+        Ok(RecordBatch::try_new(events_schema(), columns)?)
+    }
+}

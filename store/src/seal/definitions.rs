@@ -1,0 +1,85 @@
+//! Copies definitions out of the log before its segments go; cut back to what the last checkpoint counted after a crash.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::control::Control;
+use crate::error::{Error, Result};
+use crate::file_header::FileHeader;
+use crate::format::FrameKind;
+use crate::log::frame_writer::FrameWriter;
+use crate::storage::Disk;
+
+/// A file of definitions and how much of it counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DefinitionsFile {
+    /// The file: a file header and CONTROL frames.
+    pub path: PathBuf,
+    /// Length of the part that counts, in bytes.
+    pub len: u64,
+}
+
+/// The writer of a file of definitions, which is made by the first of them.
+pub(super) struct Definitions {
+    path: PathBuf,
+    header: FileHeader,
+    file: Option<FrameWriter>,
+}
+
+impl Definitions {
+    /// Goes on behind the first `len` bytes of the file and forgets the rest; 0 stands for no file.
+    pub(super) fn resume(path: PathBuf, header: FileHeader, len: u64) -> Result<Self> {
+        let file = match len {
+            0 => {
+                remove_if_there(&path)?;
+                None
+            }
+            len => Some(FrameWriter::resume(&path, header, len)?),
+        };
+        Ok(Self { path, header, file })
+    }
+
+    /// Appends a definition; other control events are left aside.
+    pub(super) fn push(&mut self, control: &Control) -> Result<()> {
+        if !control.is_definition() {
+            return Ok(());
+        }
+        let what = "a definition";
+        let bytes = rmp_serde::to_vec(control).map_err(|source| Error::Encode { what, source })?;
+        let file = match &mut self.file {
+            Some(file) => file,
+            empty => empty.insert(FrameWriter::create(&Disk, &self.path, self.header)?),
+        };
+        file.append(FrameKind::Control, 0, [&bytes, &[]])?;
+        Ok(())
+    }
+
+    /// Brings everything appended to the disk.
+    pub(super) fn sync(&self) -> Result<()> {
+        self.file.as_ref().map_or(Ok(()), FrameWriter::sync)
+    }
+
+    /// Returns the file and its length; none when there was no definition.
+    pub(super) fn file(&self) -> Option<DefinitionsFile> {
+        let file = self.file.as_ref()?;
+        Some(DefinitionsFile {
+            path: self.path.clone(),
+            len: file.len(),
+        })
+    }
+
+    /// Returns the length of the file in bytes, 0 when there is none.
+    pub(super) fn len(&self) -> u64 {
+        self.file.as_ref().map_or(0, FrameWriter::len)
+    }
+}
+
+pub(super) fn remove_if_there(path: &Path) -> Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(Error::io("remove", path)(error))
+        }
+        _ => Ok(()),
+    }
+}

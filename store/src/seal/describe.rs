@@ -1,0 +1,169 @@
+//! Says how records and control events other than enters and leaves look as rows of the events table.
+
+use super::pair::{Numbered, Sink};
+use crate::columns::{EventKind, EventRow};
+use crate::control::Control;
+use crate::error::Result;
+use crate::wire::{GapReason, Record};
+
+const STDOUT: u8 = 1;
+const STDERR: u8 = 2;
+
+/// Names of signals 1 to 31.
+const SIGNALS: [&str; 31] = [
+    "SIGHUP",
+    "SIGINT",
+    "SIGQUIT",
+    "SIGILL",
+    "SIGTRAP",
+    "SIGABRT",
+    "SIGBUS",
+    "SIGFPE",
+    "SIGKILL",
+    "SIGUSR1",
+    "SIGSEGV",
+    "SIGUSR2",
+    "SIGPIPE",
+    "SIGALRM",
+    "SIGTERM",
+    "SIGSTKFLT",
+    "SIGCHLD",
+    "SIGCONT",
+    "SIGSTOP",
+    "SIGTSTP",
+    "SIGTTIN",
+    "SIGTTOU",
+    "SIGURG",
+    "SIGXCPU",
+    "SIGXFSZ",
+    "SIGVTALRM",
+    "SIGPROF",
+    "SIGWINCH",
+    "SIGIO",
+    "SIGPWR",
+    "SIGSYS",
+];
+
+/// Takes a record of a thread. Enters, leaves and thread exits are not meant here; output to other files is no event.
+pub(super) fn record<S: Sink>(
+    record: &Record<'_>,
+    tid: Option<u32>,
+    ts_ns: i64,
+    out: &mut Numbered<S>,
+) -> Result<()> {
+    match *record {
+        Record::Thread {
+            stack_low,
+            stack_high,
+            name,
+            ..
+        } => {
+            let name = String::from_utf8_lossy(name);
+            let stack = (stack_low < stack_high).then(|| (stack_low, stack_high - stack_low));
+            out.event(ts_ns, tid, EventKind::ThreadStart, |row| EventRow {
+                addr: stack.map(|(low, _)| low),
+                size: stack.map(|(_, len)| len),
+                ..row.text(&name)
+            })
+        }
+        Record::Output { fd, bytes } => {
+            let kind = match fd {
+                STDOUT => EventKind::Stdout,
+                STDERR => EventKind::Stderr,
+                _ => return Ok(()),
+            };
+            out.event(ts_ns, tid, kind, |row| EventRow {
+                bytes: Some(bytes),
+                size: Some(bytes.len() as u64),
+                ..row
+            })
+        }
+        Record::Gap { lost, reason } => gap(tid, Some(lost), reason, ts_ns, out),
+        Record::Fork { child_pid } => out.event(ts_ns, tid, EventKind::Fork, |row| {
+            row.value(child_pid.into())
+        }),
+        Record::Exec { path } => {
+            let path = String::from_utf8_lossy(path);
+            out.event(ts_ns, tid, EventKind::Exec, |row| row.text(&path))
+        }
+        Record::Enter(_) | Record::Leave(_) | Record::ThreadExit { .. } => Ok(()),
+    }
+}
+
+/// Takes the gap that stands for the unreadable rest of a block, of unknown length.
+pub(super) fn torn<S: Sink>(tid: Option<u32>, ts_ns: i64, out: &mut Numbered<S>) -> Result<()> {
+    gap(tid, None, GapReason::Torn, ts_ns, out)
+}
+
+/// Takes a control event. Definitions and the ends of threads are no events here.
+pub(super) fn control<S: Sink>(control: &Control, ts_ns: i64, out: &mut Numbered<S>) -> Result<()> {
+    match control {
+        Control::ProcessStart { pid, argv, .. } => {
+            let argv = argv.join(" ");
+            let pid = i64::from(*pid);
+            out.event(ts_ns, None, EventKind::ProcessStart, |row| {
+                row.text(&argv).value(pid)
+            })
+        }
+        Control::ProcessExit { code, signal, .. } => {
+            let signal = signal.map(signal_name);
+            out.event(ts_ns, None, EventKind::ProcessExit, |row| EventRow {
+                value: code.map(i64::from),
+                aux: signal.as_deref(),
+                ..row
+            })
+        }
+        Control::Detached { .. } => out.event(ts_ns, None, EventKind::Detached, |row| row),
+        Control::ModuleLoad {
+            module,
+            path,
+            build_id,
+            addr,
+            size,
+            ..
+        } => out.event(ts_ns, None, EventKind::ModuleLoad, |row| EventRow {
+            aux: build_id.as_deref(),
+            addr: Some(*addr),
+            size: Some(*size),
+            ..row.text(path).value((*module).into())
+        }),
+        Control::ModuleUnload { module, .. } => {
+            let module = i64::from(*module);
+            out.event(ts_ns, None, EventKind::ModuleUnload, |row| {
+                row.value(module)
+            })
+        }
+        Control::Gap {
+            tid, lost, reason, ..
+        } => {
+            let tid = (*tid != 0).then_some(*tid);
+            gap(tid, Some(*lost), *reason, ts_ns, out)
+        }
+        Control::Warning { message, .. } => {
+            out.event(ts_ns, None, EventKind::Warning, |row| row.text(message))
+        }
+        Control::Note { text, .. } => out.event(ts_ns, None, EventKind::Note, |row| row.text(text)),
+        Control::Function(_) | Control::Skipped { .. } | Control::ThreadEnd { .. } => Ok(()),
+    }
+}
+
+fn gap<S: Sink>(
+    tid: Option<u32>,
+    lost: Option<u64>,
+    reason: GapReason,
+    ts_ns: i64,
+    out: &mut Numbered<S>,
+) -> Result<()> {
+    let reason = reason.to_string();
+    out.event(ts_ns, tid, EventKind::Gap, |row| EventRow {
+        value: lost.map(|lost| lost as i64),
+        ..row.text(&reason)
+    })
+}
+
+fn signal_name(signal: i32) -> String {
+    let named = usize::try_from(signal - 1)
+        .ok()
+        .and_then(|i| SIGNALS.get(i));
+    named.map_or_else(|| format!("signal {signal}"), |name| (*name).to_string())
+}

@@ -1,0 +1,410 @@
+//! Releases the records of all threads and the control events in one order: by time, control events first, then by
+//! ring and tenancy.
+//!
+//! Only what is older than the watermark is released, because nothing older can come any more; records of a later
+//! frame that claim to be older count as of the watermark. What waits in memory is what lies between two watermarks.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, VecDeque};
+
+use serde::{Deserialize, Serialize};
+
+use super::describe;
+use super::pair::{self, Numbered, Sink};
+use super::queue::{Block, LAST_TICKS, Queue};
+use super::stacks::{Open, Stacks};
+use crate::columns::EventKind;
+use crate::control::Control;
+use crate::error::Result;
+use crate::wire::{Record, Records};
+
+/// Buffers that are kept for the next blocks.
+const MAX_POOL: usize = 64;
+
+/// Everything that waits to be released, and the open calls of all threads.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Merge {
+    controls: VecDeque<(u64, Control)>,
+    threads: Vec<Thread>,
+    #[serde(skip)]
+    index: HashMap<(u32, u32), usize>,
+    watermark: u64,
+    #[serde(skip)]
+    release: Option<Release>,
+    #[serde(skip)]
+    pool: Vec<Vec<u8>>,
+}
+
+/// One thread: a ring in one of its uses.
+#[derive(Debug, Serialize, Deserialize)]
+struct Thread {
+    ring: u32,
+    tenancy: u32,
+    tid: Option<u32>,
+    ended: bool,
+    queue: Queue,
+    stacks: Stacks,
+}
+
+/// A release under way: the next record of each source that has one.
+#[derive(Debug, Default)]
+struct Release {
+    /// Records from here on stay.
+    limit: u64,
+    heads: BinaryHeap<Reverse<Head>>,
+}
+
+/// The next record of a source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Head {
+    ticks: u64,
+    source: Source,
+}
+
+/// Where records come from, in the order that decides between records of one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Source {
+    Controls,
+    Thread {
+        ring: u32,
+        tenancy: u32,
+        index: usize,
+    },
+}
+
+impl Merge {
+    /// Forgets what need not be kept when the merge is written down.
+    pub(super) fn trim(&mut self) {
+        self.threads
+            .iter_mut()
+            .for_each(|thread| thread.queue.trim());
+    }
+
+    /// Makes a merge that was read back usable.
+    pub(super) fn restore(&mut self) {
+        let numbered = self.threads.iter().enumerate();
+        self.index = numbered.map(|(i, t)| ((t.ring, t.tenancy), i)).collect();
+    }
+
+    /// Returns the watermark so far, in ticks.
+    pub(super) fn watermark(&self) -> u64 {
+        self.watermark
+    }
+
+    /// Appends a block of records.
+    pub(super) fn push_block(&mut self, ring: u32, tenancy: u32, bytes: &[u8]) {
+        if bytes.is_empty() {
+            return;
+        }
+        let index = match self.index.get(&(ring, tenancy)) {
+            Some(index) => *index,
+            None => self.add_thread(ring, tenancy),
+        };
+        let mut owned = self.pool.pop().unwrap_or_default();
+        owned.clear();
+        owned.extend_from_slice(bytes);
+        self.threads[index].queue.push(Block {
+            bytes: owned,
+            at: 0,
+            floor: self.watermark,
+        });
+    }
+
+    /// Appends a control event; definitions are none.
+    pub(super) fn push_control(&mut self, control: Control) {
+        let Some(ticks) = control.ticks() else {
+            return;
+        };
+        let last = self.controls.back().map_or(0, |(ticks, _)| *ticks);
+        let ticks = ticks.min(LAST_TICKS).max(self.watermark).max(last);
+        self.controls.push_back((ticks, control));
+    }
+
+    /// Begins to release everything older than `ticks`, from which on nothing older comes.
+    pub(super) fn set_watermark(&mut self, ticks: u64) {
+        self.watermark = self.watermark.max(ticks.min(LAST_TICKS));
+        self.begin_release(self.watermark);
+    }
+
+    /// Begins to release everything: the log ends here.
+    pub(super) fn set_end(&mut self) {
+        self.begin_release(u64::MAX);
+    }
+
+    /// Returns whether a release is under way.
+    pub(super) fn is_releasing(&self) -> bool {
+        self.release.is_some()
+    }
+
+    /// Releases until nothing is left to release or `budget` events were. Takes them off `budget`.
+    ///
+    /// # Errors
+    /// Those of the sink.
+    pub(super) fn release<S: Sink>(
+        &mut self,
+        budget: &mut u64,
+        out: &mut Numbered<S>,
+    ) -> Result<()> {
+        let Some(mut release) = self.release.take() else {
+            return Ok(());
+        };
+        while let Some(Reverse(head)) = release.heads.pop() {
+            if *budget == 0 {
+                release.heads.push(Reverse(head));
+                self.release = Some(release);
+                return Ok(());
+            }
+            let next = match head.source {
+                Source::Controls => self.release_control(budget, out)?,
+                Source::Thread { index, .. } => {
+                    let stop_at = release.stop_at(head.source);
+                    let thread = &mut self.threads[index];
+                    thread.release(stop_at, budget, &mut self.pool, out)?;
+                    thread.queue.head_ticks()
+                }
+            };
+            release.add(next, head.source);
+        }
+        Ok(())
+    }
+
+    /// Calls `each` for every open call, by its number, with its thread's id and its time in callees.
+    ///
+    /// # Errors
+    /// Those of `each`.
+    pub(super) fn each_open(
+        &self,
+        mut each: impl FnMut(Option<u32>, &Open) -> Result<()>,
+    ) -> Result<()> {
+        let threads = self.threads.iter();
+        let mut open: Vec<(Option<u32>, &Open)> = threads
+            .flat_map(|thread| thread.stacks.open().map(|open| (thread.tid, open)))
+            .collect();
+        open.sort_unstable_by_key(|(_, open)| open.start.seq);
+        open.into_iter().try_for_each(|(tid, open)| each(tid, open))
+    }
+
+    fn begin_release(&mut self, limit: u64) {
+        assert!(
+            self.release.is_none(),
+            "one release ends before the next begins"
+        );
+        let mut release = Release {
+            limit,
+            heads: BinaryHeap::new(),
+        };
+        let controls = self.controls.front().map(|(ticks, _)| *ticks);
+        release.add(controls, Source::Controls);
+        for (index, thread) in self.threads.iter().enumerate() {
+            release.add(thread.queue.head_ticks(), thread.source(index));
+        }
+        self.release = Some(release);
+    }
+
+    /// Makes place for a thread and forgets earlier tenants of its ring that left nothing behind.
+    fn add_thread(&mut self, ring: u32, tenancy: u32) -> usize {
+        self.threads
+            .retain(|t| t.ring != ring || t.tenancy > tenancy || !t.is_over());
+        self.threads.push(Thread {
+            ring,
+            tenancy,
+            tid: None,
+            ended: false,
+            queue: Queue::default(),
+            stacks: Stacks::default(),
+        });
+        self.restore();
+        self.threads.len() - 1
+    }
+
+    /// Releases the first control event and returns when the next one is.
+    fn release_control<S: Sink>(
+        &mut self,
+        budget: &mut u64,
+        out: &mut Numbered<S>,
+    ) -> Result<Option<u64>> {
+        *budget = budget.saturating_sub(1);
+        let Some((ticks, control)) = self.controls.pop_front() else {
+            return Ok(None);
+        };
+        let ts_ns = out.clock.ns_from_ticks(ticks);
+        match &control {
+            Control::ThreadEnd {
+                ring, tenancy, tid, ..
+            } => {
+                self.end_thread((*ring, *tenancy), *tid, ts_ns, out)?;
+            }
+            Control::ProcessExit { .. } => {
+                self.end_all_threads(ts_ns, out)?;
+                describe::control(&control, ts_ns, out)?;
+            }
+            _ => describe::control(&control, ts_ns, out)?,
+        }
+        Ok(self.controls.front().map(|(ticks, _)| *ticks))
+    }
+
+    fn end_thread<S: Sink>(
+        &mut self,
+        id: (u32, u32),
+        tid: u32,
+        ts_ns: i64,
+        out: &mut Numbered<S>,
+    ) -> Result<()> {
+        match self.index.get(&id) {
+            Some(index) => {
+                let thread = &mut self.threads[*index];
+                thread.tid = thread.tid.or(Some(tid));
+                thread.end(ts_ns, out)
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn end_all_threads<S: Sink>(&mut self, ts_ns: i64, out: &mut Numbered<S>) -> Result<()> {
+        let mut order: Vec<usize> = (0..self.threads.len()).collect();
+        order.sort_unstable_by_key(|i| (self.threads[*i].ring, self.threads[*i].tenancy));
+        for index in order {
+            let thread = &mut self.threads[index];
+            pair::end_all(&mut thread.stacks, thread.tid, ts_ns, out)?;
+        }
+        Ok(())
+    }
+}
+
+impl Release {
+    /// Notes that a source's next record is at `ticks`, unless that is too late for this release.
+    fn add(&mut self, ticks: Option<u64>, source: Source) {
+        if let Some(ticks) = ticks
+            && ticks < self.limit
+        {
+            self.heads.push(Reverse(Head { ticks, source }));
+        }
+    }
+
+    /// Returns from which ticks on `source` must let others go first.
+    fn stop_at(&self, source: Source) -> u64 {
+        let Some(Reverse(other)) = self.heads.peek() else {
+            return self.limit;
+        };
+        let goes_first = u64::from(source < other.source);
+        self.limit.min(other.ticks + goes_first)
+    }
+}
+
+impl Thread {
+    fn source(&self, index: usize) -> Source {
+        Source::Thread {
+            ring: self.ring,
+            tenancy: self.tenancy,
+            index,
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.queue.is_empty() && self.stacks.open().next().is_none()
+    }
+
+    /// Releases records older than `stop_at`, at most `budget` of them.
+    fn release<S: Sink>(
+        &mut self,
+        stop_at: u64,
+        budget: &mut u64,
+        pool: &mut Vec<Vec<u8>>,
+        out: &mut Numbered<S>,
+    ) -> Result<()> {
+        while let Some(mut block) = self.queue.take() {
+            block.at = self.release_block(&block, stop_at, budget, out)?;
+            if block.at < block.bytes.len() {
+                self.queue.put_back(block);
+                return Ok(());
+            }
+            if pool.len() < MAX_POOL {
+                pool.push(block.bytes);
+            }
+        }
+        Ok(())
+    }
+
+    /// Releases records of a block and returns where the first one that is left begins.
+    fn release_block<S: Sink>(
+        &mut self,
+        block: &Block,
+        stop_at: u64,
+        budget: &mut u64,
+        out: &mut Numbered<S>,
+    ) -> Result<usize> {
+        let mut records = Records::new(&block.bytes[block.at..]);
+        loop {
+            let offset = block.at + records.offset();
+            let rest = &block.bytes[offset..];
+            if rest.is_empty() {
+                return Ok(offset);
+            }
+            let ticks = self.queue.ticks_at(rest, block.floor);
+            if ticks >= stop_at || *budget == 0 {
+                return Ok(offset);
+            }
+            *budget -= 1;
+            self.queue.advance(ticks);
+            let ts_ns = out.clock.ns_from_ticks(ticks);
+            match records.next() {
+                Some(Ok(decoded)) => self.record(ts_ns, &decoded.record, out)?,
+                Some(Err(_)) => {
+                    describe::torn(self.tid, ts_ns, out)?;
+                    return Ok(block.bytes.len());
+                }
+                None => return Ok(block.bytes.len()),
+            }
+        }
+    }
+
+    #[inline]
+    fn record<S: Sink>(
+        &mut self,
+        ts_ns: i64,
+        record: &Record<'_>,
+        out: &mut Numbered<S>,
+    ) -> Result<()> {
+        match record {
+            Record::Enter(enter) => pair::enter(&mut self.stacks, self.tid, ts_ns, enter, out),
+            Record::Leave(leave) => pair::leave(&mut self.stacks, self.tid, ts_ns, leave, out),
+            _ => self.rare_record(ts_ns, record, out),
+        }
+    }
+
+    #[inline(never)]
+    fn rare_record<S: Sink>(
+        &mut self,
+        ts_ns: i64,
+        record: &Record<'_>,
+        out: &mut Numbered<S>,
+    ) -> Result<()> {
+        match *record {
+            Record::Thread {
+                tid,
+                stack_low,
+                stack_high,
+                ..
+            } => {
+                self.tid = Some(tid);
+                self.stacks.set_main(stack_low, stack_high);
+            }
+            Record::ThreadExit { tid } => {
+                self.tid = self.tid.or(Some(tid));
+                return self.end(ts_ns, out);
+            }
+            _ => {}
+        }
+        describe::record(record, self.tid, ts_ns, out)
+    }
+
+    /// Ends the thread's open calls, and the thread itself unless that is known already.
+    fn end<S: Sink>(&mut self, ts_ns: i64, out: &mut Numbered<S>) -> Result<()> {
+        pair::end_all(&mut self.stacks, self.tid, ts_ns, out)?;
+        if self.ended {
+            return Ok(());
+        }
+        self.ended = true;
+        out.event(ts_ns, self.tid, EventKind::ThreadExit, |row| row)
+    }
+}

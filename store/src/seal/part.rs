@@ -1,0 +1,299 @@
+//! Writes parts: a file of calls and a file of other events each, drafts until they are whole and on the disk.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::ops::{Range, RangeInclusive};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use parquet::errors::ParquetError;
+use serde::{Deserialize, Serialize};
+
+use super::crash;
+use super::pair::Sink;
+use crate::columns::{CallEnd, CallStart, CallsWriter, EventRow, EventsWriter};
+use crate::error::{Error, Result};
+use crate::storage::FILE_MODE;
+
+/// Ending of a file that is not whole yet.
+const DRAFT_SUFFIX: &str = ".draft";
+
+/// What a part holds. Its events are those with `first_seq <= seq < end_seq`, except that the enter event of a call is
+/// in the part of its leave event.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// Number of the part, from 0.
+    pub number: u32,
+    /// First event.
+    pub first_seq: u64,
+    /// The event after the last one.
+    pub end_seq: u64,
+    /// No event of the part is older, in nanoseconds; calls may have begun before.
+    pub from_ts_ns: i64,
+    /// When the last event was, in nanoseconds.
+    pub to_ts_ns: i64,
+    /// Rows of calls, with unfinished ones.
+    pub calls: u64,
+    /// How many of them were still open when the recording ended.
+    pub unfinished: u64,
+    /// Rows of other events.
+    pub events: u64,
+    /// The file of calls.
+    pub calls_file: FileSum,
+    /// The file of events.
+    pub events_file: FileSum,
+}
+
+/// Length and checksum of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileSum {
+    /// Length in bytes.
+    pub len: u64,
+    /// CRC32C of all bytes.
+    pub crc32c: u32,
+}
+
+impl Part {
+    /// Returns the file of calls of part `number` in the columns folder `dir`.
+    pub fn calls_path(dir: &Path, number: u32) -> PathBuf {
+        dir.join(format!("calls-{number:06}.parquet"))
+    }
+
+    /// Returns the file of events of part `number` in the columns folder `dir`.
+    pub fn events_path(dir: &Path, number: u32) -> PathBuf {
+        dir.join(format!("events-{number:06}.parquet"))
+    }
+
+    /// Returns the number of the part whose file `name` is, draft or not.
+    pub(super) fn number_from_name(name: &str) -> Option<u32> {
+        let name = name.strip_suffix(DRAFT_SUFFIX).unwrap_or(name);
+        let name = name.strip_suffix(".parquet")?;
+        let number = name
+            .strip_prefix("calls-")
+            .or_else(|| name.strip_prefix("events-"))?;
+        let plain = number.len() >= 6 && number.bytes().all(|b| b.is_ascii_digit());
+        plain.then(|| number.parse().ok()).flatten()
+    }
+}
+
+/// Writes parts into one folder, one after the other. A part is begun by its first row.
+pub(super) struct Parts {
+    dir: PathBuf,
+    /// Whether files must survive a crash of the machine.
+    durable: bool,
+    next_number: u32,
+    current: Option<PartWriter>,
+    unfinished: u64,
+}
+
+struct PartWriter {
+    calls: CallsWriter<Summed>,
+    events: EventsWriter<Summed>,
+}
+
+impl Parts {
+    /// Returns a writer whose first part has number `next_number`.
+    pub(super) fn new(dir: &Path, durable: bool, next_number: u32) -> Self {
+        Self {
+            dir: dir.to_path_buf(),
+            durable,
+            next_number,
+            current: None,
+            unfinished: 0,
+        }
+    }
+
+    /// Returns the rows of calls and of events of the part being written.
+    pub(super) fn rows(&self) -> (u64, u64) {
+        let rows = |part: &PartWriter| (part.calls.rows(), part.events.rows());
+        self.current.as_ref().map_or((0, 0), rows)
+    }
+
+    /// Takes a call that was still open at the end of the recording.
+    pub(super) fn unfinished(
+        &mut self,
+        tid: Option<u32>,
+        start: &CallStart,
+        child_ns: i64,
+    ) -> Result<()> {
+        self.unfinished += 1;
+        self.call(tid, start, child_ns, &CallEnd::Unfinished)
+    }
+
+    /// Makes the part being written whole. Returns `None` when it has no rows.
+    pub(super) fn finish(
+        &mut self,
+        seqs: Range<u64>,
+        ts_ns: RangeInclusive<i64>,
+    ) -> Result<Option<Part>> {
+        let Some(part) = self.current.take() else {
+            return Ok(None);
+        };
+        let number = self.next_number;
+        let calls_path = Part::calls_path(&self.dir, number);
+        let events_path = Part::events_path(&self.dir, number);
+        let (calls, events) = (part.calls.rows(), part.events.rows());
+        let calls_out = part.calls.finish().map_err(columns_error(&calls_path))?;
+        let events_out = part.events.finish().map_err(columns_error(&events_path))?;
+        let calls_file = calls_out.publish(&calls_path, self.durable)?;
+        let events_file = events_out.publish(&events_path, self.durable)?;
+        if self.durable {
+            crash::point()?;
+            let synced = File::open(&self.dir).and_then(|dir| dir.sync_all());
+            synced.map_err(Error::io("sync", &self.dir))?;
+            crash::point()?;
+        }
+        self.next_number += 1;
+        Ok(Some(Part {
+            number,
+            first_seq: seqs.start,
+            end_seq: seqs.end,
+            from_ts_ns: *ts_ns.start(),
+            to_ts_ns: *ts_ns.end(),
+            calls,
+            unfinished: std::mem::take(&mut self.unfinished),
+            events,
+            calls_file,
+            events_file,
+        }))
+    }
+
+    #[inline]
+    fn current(&mut self) -> Result<&mut PartWriter> {
+        match &mut self.current {
+            Some(part) => Ok(part),
+            empty => {
+                let calls_path = draft(&Part::calls_path(&self.dir, self.next_number));
+                let events_path = draft(&Part::events_path(&self.dir, self.next_number));
+                let calls = CallsWriter::new(Summed::create(&calls_path)?);
+                let events = EventsWriter::new(Summed::create(&events_path)?);
+                Ok(empty.insert(PartWriter {
+                    calls: calls.map_err(columns_error(&calls_path))?,
+                    events: events.map_err(columns_error(&events_path))?,
+                }))
+            }
+        }
+    }
+
+    #[cold]
+    fn error(&self, events: bool, source: ParquetError) -> Error {
+        let path = match events {
+            true => Part::events_path(&self.dir, self.next_number),
+            false => Part::calls_path(&self.dir, self.next_number),
+        };
+        columns_error(&path)(source)
+    }
+}
+
+impl Sink for Parts {
+    #[inline]
+    fn call(
+        &mut self,
+        tid: Option<u32>,
+        start: &CallStart,
+        child_ns: i64,
+        end: &CallEnd,
+    ) -> Result<()> {
+        let written = self.current()?.calls.push(tid, start, child_ns, end);
+        written.map_err(|source| self.error(false, source))
+    }
+
+    fn event(&mut self, row: &EventRow<'_>) -> Result<()> {
+        let written = self.current()?.events.push(row);
+        written.map_err(|source| self.error(true, source))
+    }
+}
+
+/// A file that sums up what is written to it.
+struct Summed {
+    file: File,
+    sum: FileSum,
+}
+
+impl Summed {
+    fn create(path: &Path) -> Result<Self> {
+        let mut options = File::options();
+        options
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(FILE_MODE);
+        Ok(Self {
+            file: options.open(path).map_err(Error::io("create", path))?,
+            sum: FileSum { len: 0, crc32c: 0 },
+        })
+    }
+
+    /// Gives the draft its final name.
+    fn publish(self, path: &Path, durable: bool) -> Result<FileSum> {
+        crash::point()?;
+        if durable {
+            self.file.sync_data().map_err(Error::io("sync", path))?;
+        }
+        crash::point()?;
+        fs::rename(draft(path), path).map_err(Error::io("rename to", path))?;
+        Ok(self.sum)
+    }
+}
+
+impl Write for Summed {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let count = self.file.write(bytes)?;
+        self.sum.crc32c = crc32c::crc32c_append(self.sum.crc32c, &bytes[..count]);
+        self.sum.len += count as u64;
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// Returns whether the file `name` is not whole yet.
+pub(super) fn is_draft(name: &str) -> bool {
+    name.ends_with(DRAFT_SUFFIX)
+}
+
+fn draft(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_os_string();
+    name.push(DRAFT_SUFFIX);
+    PathBuf::from(name)
+}
+
+fn columns_error(path: &Path) -> impl FnOnce(ParquetError) -> Error {
+    let path = path.to_path_buf();
+    move |source| Error::Columns { path, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_tell_the_number() {
+        let dir = Path::new("columns");
+        for number in [0, 41, 1_000_000] {
+            for path in [
+                Part::calls_path(dir, number),
+                Part::events_path(dir, number),
+            ] {
+                for path in [draft(&path), path] {
+                    let name = path
+                        .file_name()
+                        .and_then(|n| n.to_str())
+                        .unwrap()
+                        .to_string();
+                    assert_eq!(Part::number_from_name(&name), Some(number), "{name}");
+                }
+            }
+        }
+        for name in [
+            "seal.state",
+            "calls-1.parquet",
+            "calls-00000x.parquet",
+            "000001.seg",
+        ] {
+            assert_eq!(Part::number_from_name(name), None, "{name}");
+        }
+    }
+}

@@ -1,0 +1,467 @@
+//! Drives sealing: reads the log, releases, rolls parts, writes checkpoints and drops segments that are done.
+//!
+//! Order of a checkpoint: the part's files are synced and get their names, the definitions are synced, `seal.state` is
+//! replaced, and only then are log segments removed. A crash between any two of these leaves files that the next
+//! sealer removes or cuts, and a state from which the same rows come again.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::crash;
+use super::definitions::{Definitions, DefinitionsFile, remove_if_there};
+use super::merge::Merge;
+use super::pair::Numbered;
+use super::part::{self, Part, Parts};
+use super::state::SealState;
+use crate::columns::EventKind;
+use crate::error::{Error, Result};
+use crate::format::{DEFINITIONS_FILE, FileKind};
+use crate::log::{End, FrameBody, LogReader, Step, segment_path, segments};
+use crate::recording::Recording;
+
+/// Bytes of blocks that count as one event against the budget of a step.
+const BYTES_PER_BUDGET: u64 = 64;
+/// Events released between two looks at the progress callback.
+const CLOSE_STEP: u64 = 1 << 20;
+
+/// When parts end, and what happens to the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SealOptions {
+    /// A part ends at the first watermark after that many calls.
+    pub part_calls: u64,
+    /// The same for other events.
+    pub part_events: u64,
+    /// The same for bytes of the log, so that deep recursion does not hold segments back.
+    pub part_log_bytes: u64,
+    /// Whether segments stay after sealing.
+    pub keep_log: bool,
+}
+
+impl Default for SealOptions {
+    fn default() -> Self {
+        Self {
+            part_calls: 4 << 20,
+            part_events: 1 << 20,
+            part_log_bytes: 1 << 30,
+            keep_log: false,
+        }
+    }
+}
+
+/// How the numbering ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// Nobody writes the log any more: everything in it counts.
+    Close,
+    /// The log goes on: only what is older than the last watermark counts.
+    LiveTail,
+}
+
+/// How far sealing has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Events numbered so far, from the recording's beginning.
+    pub events: u64,
+    /// Bytes of the log read by this sealer.
+    pub bytes_done: u64,
+    /// Bytes of the log that there were for it to read, as far as known.
+    pub bytes_total: u64,
+    /// Whether there is nothing more to do for now.
+    pub caught_up: bool,
+}
+
+/// The result of sealing: everything a query needs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sealed {
+    /// All parts in order.
+    pub parts: Vec<SealedPart>,
+    /// The definitions, in order.
+    pub definitions: Vec<DefinitionsFile>,
+    /// Number of events.
+    pub events: u64,
+    /// When the last numbered event was, in nanoseconds.
+    pub last_ts_ns: i64,
+    /// Bytes at the log's end that are not a whole frame.
+    pub torn_bytes: u64,
+}
+
+/// A part and its files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SealedPart {
+    /// What it holds.
+    pub part: Part,
+    /// The file of calls.
+    pub calls: PathBuf,
+    /// The file of events.
+    pub events: PathBuf,
+}
+
+/// A sealer of one recording.
+pub struct Sealer {
+    recording: Recording,
+    options: SealOptions,
+    /// Where new parts go; `None` for the recording's own folder.
+    out_dir: Option<PathBuf>,
+    reader: Option<LogReader>,
+    merge: Merge,
+    out: Numbered<Parts>,
+    definitions: Definitions,
+    /// As of the last checkpoint, and the parts since.
+    state: SealState,
+    /// Parts in `state` that lie in the recording's own folder.
+    own_parts: usize,
+    part_log_bytes: u64,
+    bytes_done: u64,
+    bytes_total: u64,
+    torn_bytes: u64,
+}
+
+impl Sealer {
+    /// Seals into the recording itself, going on where an earlier sealer stopped. There must be one at a time.
+    ///
+    /// # Errors
+    /// When the state, the log or the folder cannot be used.
+    pub fn own(recording: &Recording, options: SealOptions) -> Result<Self> {
+        let sealer = Self::resume(recording, None, options)?;
+        sealer.remove_strays()?;
+        if !options.keep_log {
+            sealer.drop_segments()?;
+        }
+        Ok(sealer)
+    }
+
+    /// Seals what the recording has not sealed itself into the folder `out_dir`, and writes nothing to the recording.
+    ///
+    /// # Errors
+    /// When the state, the log or the folder cannot be used.
+    pub fn aside(recording: &Recording, out_dir: &Path, options: SealOptions) -> Result<Self> {
+        Self::resume(recording, Some(out_dir.to_path_buf()), options)
+    }
+
+    fn resume(
+        recording: &Recording,
+        out_dir: Option<PathBuf>,
+        options: SealOptions,
+    ) -> Result<Self> {
+        let state_path = recording.seal_state_path();
+        let header = recording.file_header(FileKind::SealState);
+        let state = SealState::read(&state_path, header)?;
+        let dir = out_dir.clone().unwrap_or_else(|| recording.columns_dir());
+        let definitions_len = match out_dir {
+            Some(_) => 0,
+            None => state.definitions_len,
+        };
+        let header = recording.file_header(FileKind::Definitions);
+        let definitions = Definitions::resume(dir.join(DEFINITIONS_FILE), header, definitions_len)?;
+        let next_number = state.parts.last().map_or(0, |part| part.number + 1);
+        let mut sealer = Self {
+            options,
+            reader: match state.closed {
+                true => None,
+                false => Some(recording.log_at(state.position)),
+            },
+            merge: state.pending(&state_path)?,
+            out: Numbered {
+                sink: Parts::new(&dir, out_dir.is_none(), next_number),
+                clock: recording.clock(),
+                next_seq: state.next_seq,
+                last_ts_ns: state.last_ts_ns,
+            },
+            definitions,
+            own_parts: state.parts.len(),
+            state,
+            recording: recording.clone(),
+            out_dir,
+            part_log_bytes: 0,
+            bytes_done: 0,
+            bytes_total: 0,
+            torn_bytes: 0,
+        };
+        sealer.bytes_total = sealer.bytes_left()?;
+        Ok(sealer)
+    }
+
+    /// Returns how far sealing has come at the last checkpoint.
+    pub fn state(&self) -> &SealState {
+        &self.state
+    }
+
+    /// Reads on and numbers about `max_events` events, fewer when the log has no more for now.
+    ///
+    /// # Errors
+    /// Those of the log's reader, or when columns cannot be written. The sealer is then of no use any more; another
+    /// one goes on from the last checkpoint.
+    pub fn step(&mut self, max_events: u64) -> Result<Progress> {
+        let mut budget = max_events.max(1);
+        loop {
+            if self.merge.is_releasing() {
+                self.merge.release(&mut budget, &mut self.out)?;
+                if self.merge.is_releasing() {
+                    return self.progress(false);
+                }
+                self.roll_if_full()?;
+            }
+            if budget == 0 {
+                return self.progress(false);
+            }
+            if !self.read_frame(&mut budget)? {
+                return self.progress(true);
+            }
+        }
+    }
+
+    /// Numbers what is left and makes the last part whole, with unfinished calls at its end. `progress` is called
+    /// from time to time. Where the recording itself is sealed and the log goes on, this is a checkpoint.
+    ///
+    /// # Errors
+    /// As for [`Self::step`].
+    pub fn finish(mut self, ending: Ending, mut progress: impl FnMut(&Progress)) -> Result<Sealed> {
+        loop {
+            let step = self.step(CLOSE_STEP)?;
+            progress(&step);
+            if step.caught_up {
+                break;
+            }
+        }
+        match (ending, &self.out_dir) {
+            _ if self.state.closed => {}
+            (Ending::Close, _) => self.close(&mut progress)?,
+            (Ending::LiveTail, Some(_)) => {
+                self.unfinished()?;
+                self.end_part()?;
+            }
+            (Ending::LiveTail, None) => self.checkpoint()?,
+        }
+        Ok(self.sealed())
+    }
+
+    /// Ends the part being written and notes how far sealing has come. In the recording's own folder, segments of
+    /// the log that are done are removed then.
+    ///
+    /// # Panics
+    /// While a step is not finished with what it released.
+    ///
+    /// # Errors
+    /// As for [`Self::step`].
+    pub fn checkpoint(&mut self) -> Result<()> {
+        assert!(
+            !self.merge.is_releasing(),
+            "checkpoints lie between releases"
+        );
+        self.end_part()?;
+        self.part_log_bytes = 0;
+        if self.out_dir.is_some() {
+            return Ok(());
+        }
+        self.write_state(false)?;
+        self.drop_segments_unless_kept()
+    }
+
+    fn close(&mut self, progress: &mut impl FnMut(&Progress)) -> Result<()> {
+        self.merge.set_end();
+        while self.merge.is_releasing() {
+            self.merge.release(&mut CLOSE_STEP.clone(), &mut self.out)?;
+            progress(&self.progress(false)?);
+        }
+        if self.torn_bytes > 0 {
+            let ts_ns = self.out.last_ts_ns;
+            self.out
+                .event(ts_ns, None, EventKind::Gap, |row| row.text("torn"))?;
+        }
+        self.unfinished()?;
+        self.end_part()?;
+        if self.out_dir.is_some() {
+            return Ok(());
+        }
+        self.merge = Merge::default();
+        self.write_state(true)?;
+        self.drop_segments_unless_kept()
+    }
+
+    /// Reads a frame, or returns false when there is none for now.
+    fn read_frame(&mut self, budget: &mut u64) -> Result<bool> {
+        let Some(reader) = &mut self.reader else {
+            return Ok(false);
+        };
+        let before = reader.position();
+        let frame = match reader.next_frame()? {
+            Step::Frame(frame) => frame,
+            Step::End(end) => {
+                self.torn_bytes = match end {
+                    End::Closed => 0,
+                    End::ForNow { torn_bytes } => torn_bytes,
+                };
+                return Ok(false);
+            }
+        };
+        let same_segment = before.segment == frame.next.segment;
+        let from = if same_segment { before.offset } else { 0 };
+        let len = frame.next.offset - from;
+        self.bytes_done += len;
+        self.part_log_bytes += len;
+        match frame.body {
+            FrameBody::Block(block) => {
+                *budget = budget.saturating_sub(block.bytes.len() as u64 / BYTES_PER_BUDGET);
+                self.merge
+                    .push_block(block.ring, block.tenancy, block.bytes);
+            }
+            FrameBody::Control(control) => {
+                self.definitions.push(&control)?;
+                self.merge.push_control(*control);
+            }
+            FrameBody::Watermark { ticks } => self.merge.set_watermark(ticks),
+        }
+        Ok(true)
+    }
+
+    fn roll_if_full(&mut self) -> Result<()> {
+        let (calls, events) = self.out.sink.rows();
+        let full = calls >= self.options.part_calls
+            || events >= self.options.part_events
+            || self.part_log_bytes >= self.options.part_log_bytes;
+        match full {
+            true => self.checkpoint(),
+            false => Ok(()),
+        }
+    }
+
+    fn unfinished(&mut self) -> Result<()> {
+        let parts = &mut self.out.sink;
+        self.merge
+            .each_open(|tid, open| parts.unfinished(tid, &open.start, open.child_ns))
+    }
+
+    fn end_part(&mut self) -> Result<()> {
+        let last = self.state.parts.last();
+        let (from_seq, from_ns) = last.map_or((0, 0), |part| (part.end_seq, part.to_ts_ns));
+        let seqs = from_seq..self.out.next_seq;
+        let part = self.out.sink.finish(seqs, from_ns..=self.out.last_ts_ns)?;
+        self.state.parts.extend(part);
+        Ok(())
+    }
+
+    /// Replaces `seal.state` by what is true now, unless open calls and waiting records do not fit one: a later
+    /// checkpoint will do, and until then the log stays.
+    fn write_state(&mut self, closed: bool) -> Result<()> {
+        let mut state = self.state.clone();
+        state.next_seq = self.out.next_seq;
+        state.last_ts_ns = self.out.last_ts_ns;
+        state.position = self
+            .reader
+            .as_ref()
+            .map_or(state.position, LogReader::position);
+        state.watermark = self.merge.watermark().max(state.watermark);
+        state.definitions_len = self.definitions.len();
+        state.closed = closed;
+        if !state.set_pending(&mut self.merge)? {
+            return Ok(());
+        }
+        crash::point()?;
+        self.definitions.sync()?;
+        crash::point()?;
+        let header = self.recording.file_header(FileKind::SealState);
+        state.write(&self.recording.seal_state_path(), header)?;
+        crash::point()?;
+        self.own_parts = state.parts.len();
+        self.state = state;
+        Ok(())
+    }
+
+    fn drop_segments_unless_kept(&self) -> Result<()> {
+        match self.options.keep_log {
+            true => Ok(()),
+            false => self.drop_segments(),
+        }
+    }
+
+    /// Removes the segments that the last checkpoint does not need, the oldest first.
+    fn drop_segments(&self) -> Result<()> {
+        let dir = self.recording.log_dir();
+        let first_needed = match self.state.closed {
+            true => u32::MAX,
+            false => self.state.position.segment,
+        };
+        for number in segments(&dir)?.into_iter().filter(|n| *n < first_needed) {
+            crash::point()?;
+            remove_if_there(&segment_path(&dir, number))?;
+        }
+        Ok(())
+    }
+
+    /// Removes files that a sealer began but did not count before it crashed.
+    fn remove_strays(&self) -> Result<()> {
+        let dir = self.recording.columns_dir();
+        for entry in fs::read_dir(&dir).map_err(Error::io("read", &dir))? {
+            let entry = entry.map_err(Error::io("read", &dir))?;
+            let name = entry.file_name();
+            let name = name.to_str().unwrap_or_default();
+            let Some(number) = Part::number_from_name(name) else {
+                continue;
+            };
+            let counted = self.state.parts.iter().any(|part| part.number == number);
+            if !counted || part::is_draft(name) {
+                remove_if_there(&entry.path())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn progress(&mut self, caught_up: bool) -> Result<Progress> {
+        self.bytes_total = self.bytes_done + self.bytes_left()?;
+        Ok(Progress {
+            events: self.out.next_seq,
+            bytes_done: self.bytes_done,
+            bytes_total: self.bytes_total,
+            caught_up,
+        })
+    }
+
+    /// Returns the bytes of the log behind the reader.
+    fn bytes_left(&self) -> Result<u64> {
+        let Some(position) = self.reader.as_ref().map(LogReader::position) else {
+            return Ok(0);
+        };
+        let dir = self.recording.log_dir();
+        let mut left = 0;
+        for number in segments(&dir)?
+            .into_iter()
+            .filter(|n| *n >= position.segment)
+        {
+            let len = fs::metadata(segment_path(&dir, number)).map_or(0, |meta| meta.len());
+            left += match number == position.segment {
+                true => len.saturating_sub(position.offset),
+                false => len,
+            };
+        }
+        Ok(left)
+    }
+
+    fn sealed(self) -> Sealed {
+        let own_dir = self.recording.columns_dir();
+        let numbered = self.state.parts.iter().enumerate();
+        let parts = numbered.map(|(index, part)| {
+            let dir = match &self.out_dir {
+                Some(out_dir) if index >= self.own_parts => out_dir,
+                _ => &own_dir,
+            };
+            SealedPart {
+                part: part.clone(),
+                calls: Part::calls_path(dir, part.number),
+                events: Part::events_path(dir, part.number),
+            }
+        });
+        let counted = DefinitionsFile {
+            path: self.recording.definitions_path(),
+            len: self.state.definitions_len,
+        };
+        let aside = self.definitions.file().filter(|_| self.out_dir.is_some());
+        let counted = Some(counted).filter(|file| file.len > 0);
+        Sealed {
+            parts: parts.collect(),
+            definitions: counted.into_iter().chain(aside).collect(),
+            events: self.out.next_seq,
+            last_ts_ns: self.out.last_ts_ns,
+            torn_bytes: self.torn_bytes,
+        }
+    }
+}

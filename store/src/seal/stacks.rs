@@ -1,0 +1,260 @@
+//! Keeps the open calls of one thread, on its main stack and on others, and finds the stack a slot lies on.
+//!
+//! The main stack is the one the thread's record tells. Slots elsewhere belong to signal stacks and coroutines;
+//! they are told apart by distance, and such a stack is forgotten when its last call ends. How calls pair up is
+//! left to [`super::pair`].
+
+use serde::{Deserialize, Serialize};
+
+use crate::columns::CallStart;
+use crate::wire::EnterForm;
+
+/// How far from the slots seen on the main stack another one may lie, in bytes, where its bounds are not known.
+pub(super) const MAIN_REACH: u64 = 256 << 10;
+/// The same for other stacks. Coroutines often lie side by side on stacks of 64 KiB, and to take two of them for one
+/// would end the calls of one by returns of the other.
+pub(super) const OTHER_REACH: u64 = 32 << 10;
+
+/// Index of the main stack.
+pub(super) const MAIN: usize = 0;
+
+/// The stacks of one thread; the main one is always there.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Stacks {
+    stacks: Vec<Stack>,
+    /// The one used last.
+    active: usize,
+    bounds: Bounds,
+    /// Counts changes of the active stack.
+    switches: u64,
+}
+
+/// What is known of the main stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+enum Bounds {
+    /// Its first and its last slot.
+    Known,
+    /// Nothing: it is where the thread's first call was, as far as calls reached.
+    Seen,
+    /// Nothing, and there was no call yet.
+    Unseen,
+}
+
+/// One stack.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Stack {
+    /// Open calls, the outermost first; slots never rise.
+    pub(super) open: Vec<Open>,
+    /// The call on another stack that is the parent of the first one here.
+    pub(super) base: Option<Base>,
+    low: u64,
+    high: u64,
+    /// Value of `switches` when it became active last.
+    active_since: u64,
+}
+
+/// An open call.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Open {
+    pub(super) start: CallStart,
+    /// Time in direct callees that ended, in nanoseconds.
+    pub(super) child_ns: i64,
+    /// Whether a leave record will come.
+    pub(super) hooked: bool,
+}
+
+/// The parent of a stack's first call: its place on its own stack, and its id.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct Base {
+    index: usize,
+    seq: u64,
+    depth: u32,
+}
+
+impl Default for Stacks {
+    fn default() -> Self {
+        Self {
+            stacks: vec![Stack::new(u64::MAX, 0)],
+            active: MAIN,
+            bounds: Bounds::Unseen,
+            switches: 0,
+        }
+    }
+}
+
+impl Stacks {
+    /// Tells the main stack's lowest address and its end; 0 and 0 when they are not known.
+    pub(super) fn set_main(&mut self, low: u64, end: u64) {
+        if low < end && self.bounds == Bounds::Unseen {
+            self.bounds = Bounds::Known;
+            (self.stacks[MAIN].low, self.stacks[MAIN].high) = (low, end - 1);
+        }
+    }
+
+    /// Returns a stack.
+    #[inline]
+    pub(super) fn get(&mut self, index: usize) -> &mut Stack {
+        &mut self.stacks[index]
+    }
+
+    /// Returns the stack that `slot` lies on and makes it the active one; a new one when it lies on none.
+    #[inline]
+    pub(super) fn at_enter(&mut self, slot: u64) -> usize {
+        if self.stacks[self.active].holds(slot) {
+            return self.active;
+        }
+        let index = match self.find(slot) {
+            Some(index) => index,
+            None if self.bounds == Bounds::Unseen => {
+                self.bounds = Bounds::Seen;
+                MAIN
+            }
+            None => {
+                self.stacks.push(Stack::new(u64::MAX, 0));
+                self.stacks.len() - 1
+            }
+        };
+        self.stacks[index].widen(slot);
+        self.activate(index);
+        index
+    }
+
+    /// Returns the stack that `slot` lies on and makes it the active one; `None` when it lies on none.
+    #[inline]
+    pub(super) fn at_leave(&mut self, slot: u64) -> Option<usize> {
+        if self.stacks[self.active].holds(slot) {
+            return Some(self.active);
+        }
+        let index = self.find(slot)?;
+        self.stacks[index].widen(slot);
+        self.activate(index);
+        Some(index)
+    }
+
+    /// Returns id and depth of the call that encloses the next one on stack `index`, after noting it there.
+    #[inline]
+    pub(super) fn parent(&mut self, index: usize) -> Option<(u64, u32)> {
+        if let Some(top) = self.stacks[index].open.last() {
+            return Some((top.start.seq, top.start.depth));
+        }
+        if index == MAIN {
+            return None;
+        }
+        let others = self.stacks.iter().enumerate().filter(|(i, _)| *i != index);
+        let (_, recent) = others.max_by_key(|(_, stack)| stack.active_since)?;
+        let base = recent.open.last().map(|top| Base {
+            index: recent.open.len() - 1,
+            seq: top.start.seq,
+            depth: top.start.depth,
+        });
+        self.stacks[index].base = base;
+        base.map(|base| (base.seq, base.depth))
+    }
+
+    /// Adds to the time in callees of the call that encloses the only one left on stack `index`.
+    pub(super) fn add_to_base(&mut self, index: usize, dur_ns: i64) {
+        let Some(base) = self.stacks[index].base.take() else {
+            return;
+        };
+        let calls = self
+            .stacks
+            .iter_mut()
+            .filter_map(|s| s.open.get_mut(base.index));
+        if let Some(parent) = calls.into_iter().find(|open| open.start.seq == base.seq) {
+            parent.child_ns += dur_ns;
+        }
+    }
+
+    /// Forgets stack `index` if it has no open call, unless it is the main one.
+    #[inline]
+    pub(super) fn drop_if_empty(&mut self, index: usize) {
+        if index == MAIN || !self.stacks[index].open.is_empty() {
+            return;
+        }
+        self.stacks.remove(index);
+        let stacks = self.stacks.iter().enumerate();
+        let recent = stacks.max_by_key(|(_, stack)| stack.active_since);
+        self.active = recent.map_or(MAIN, |(index, _)| index);
+    }
+
+    /// Returns a stack with open calls: the one used last among the others, the main one only after them.
+    pub(super) fn next_to_end(&self) -> Option<usize> {
+        let open = self
+            .stacks
+            .iter()
+            .enumerate()
+            .filter(|(_, s)| !s.open.is_empty());
+        let last = open.max_by_key(|(index, stack)| (*index != MAIN, stack.active_since));
+        last.map(|(index, _)| index)
+    }
+
+    /// Returns all open calls, in no particular order.
+    pub(super) fn open(&self) -> impl Iterator<Item = &Open> {
+        self.stacks.iter().flat_map(|stack| &stack.open)
+    }
+
+    /// Returns the stack whose slots lie nearest to `slot`, if that is near enough.
+    #[inline(never)]
+    fn find(&self, slot: u64) -> Option<usize> {
+        let stacks = self.stacks.iter().enumerate();
+        let near = stacks.filter_map(|(index, stack)| {
+            let reach = match (index, self.bounds) {
+                (MAIN, Bounds::Known) => 0,
+                (MAIN, Bounds::Unseen) => return None,
+                (MAIN, Bounds::Seen) => MAIN_REACH,
+                _ => OTHER_REACH,
+            };
+            let distance = stack.distance(slot);
+            (distance <= reach).then_some((distance, index))
+        });
+        near.min().map(|(_, index)| index)
+    }
+
+    fn activate(&mut self, index: usize) {
+        if self.active != index {
+            self.switches += 1;
+            self.stacks[index].active_since = self.switches;
+            self.active = index;
+        }
+    }
+}
+
+impl Stack {
+    fn new(low: u64, high: u64) -> Self {
+        Self {
+            open: Vec::new(),
+            base: None,
+            low,
+            high,
+            active_since: 0,
+        }
+    }
+
+    #[inline]
+    fn holds(&self, slot: u64) -> bool {
+        (self.low..=self.high).contains(&slot)
+    }
+
+    fn distance(&self, slot: u64) -> u64 {
+        self.low
+            .saturating_sub(slot)
+            .max(slot.saturating_sub(self.high))
+    }
+
+    fn widen(&mut self, slot: u64) {
+        self.low = self.low.min(slot);
+        self.high = self.high.max(slot);
+    }
+}
+
+impl Open {
+    /// Returns a call that just began in the way `form` says.
+    #[inline]
+    pub(super) fn new(start: CallStart, form: EnterForm) -> Self {
+        Self {
+            start,
+            child_ns: 0,
+            hooked: form != EnterForm::NoLeave,
+        }
+    }
+}

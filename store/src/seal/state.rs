@@ -1,0 +1,102 @@
+//! Keeps how far sealing has come, in the file `seal.state`, replaced as a whole after each part.
+
+use std::io;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::merge::Merge;
+use super::part::Part;
+use crate::document;
+use crate::error::{Error, Result};
+use crate::file_header::FileHeader;
+use crate::format::MAX_PAYLOAD_LEN;
+use crate::log::LogPosition;
+
+const LEVEL: i32 = 1;
+
+/// Most bytes of open calls and waiting records that a state takes; the rest of a frame is left to the parts.
+const MAX_PENDING_LEN: usize = MAX_PAYLOAD_LEN / 2;
+
+/// What sealing needs to go on, and what readers of the columns need to know.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SealState {
+    /// The parts so far, in order.
+    pub parts: Vec<Part>,
+    /// The number that the next event gets.
+    pub next_seq: u64,
+    /// When the last numbered event was, in nanoseconds.
+    pub last_ts_ns: i64,
+    /// Where in the log sealing goes on.
+    pub position: LogPosition,
+    /// Everything older than that many ticks is numbered.
+    pub watermark: u64,
+    /// Length of the part of `definitions.seg` that counts, in bytes; 0 when there is no such file.
+    pub definitions_len: u64,
+    /// Whether everything is sealed: the log is not needed any more.
+    pub closed: bool,
+    /// Open calls and records that wait, compressed.
+    pending: Pending,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Pending {
+    #[serde(with = "super::queue::blob")]
+    compressed: Vec<u8>,
+    /// Length before compression, in bytes.
+    len: usize,
+}
+
+impl SealState {
+    /// Reads the state, or returns that of the beginning when there is none yet.
+    ///
+    /// # Errors
+    /// What is wrong with the file, or that it belongs to another recording.
+    pub fn read(path: &Path, header: FileHeader) -> Result<Self> {
+        match document::read::<Self>(path) {
+            Ok((found, state)) => {
+                header.expect(&found, path)?;
+                Ok(state)
+            }
+            Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+                Ok(Self::default())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Replaces the file by this state.
+    ///
+    /// # Errors
+    /// Those of [`document::write`]; the old state is then still there.
+    pub(super) fn write(&self, path: &Path, header: FileHeader) -> Result<()> {
+        document::write(path, header, self)
+    }
+
+    /// Notes what waits to be released and which calls are open. Returns whether that fits a state.
+    pub(super) fn set_pending(&mut self, merge: &mut Merge) -> Result<bool> {
+        merge.trim();
+        let what = "open calls";
+        let bytes = rmp_serde::to_vec(merge).map_err(|source| Error::Encode { what, source })?;
+        let compressed = zstd::bulk::compress(&bytes, LEVEL);
+        self.pending = Pending {
+            compressed: compressed.map_err(Error::io("compress", Path::new(what)))?,
+            len: bytes.len(),
+        };
+        Ok(self.pending.compressed.len() <= MAX_PENDING_LEN)
+    }
+
+    /// Returns what [`Self::set_pending`] noted. `path` names the file in errors.
+    pub(super) fn pending(&self, path: &Path) -> Result<Merge> {
+        if self.pending.len == 0 {
+            return Ok(Merge::default());
+        }
+        let bad = |what: String| Error::corrupt(path, 0, format!("open calls: {what}"));
+        let bytes = zstd::bulk::decompress(&self.pending.compressed, self.pending.len)
+            .map_err(|error| bad(error.to_string()))?;
+        let mut merge: Merge =
+            rmp_serde::from_slice(&bytes).map_err(|error| bad(error.to_string()))?;
+        merge.restore();
+        Ok(merge)
+    }
+}

@@ -1,0 +1,1 @@
+//! Tests of sealing as a whole.
