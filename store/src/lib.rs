@@ -5,7 +5,9 @@
 #![forbid(unsafe_code)]
 
 pub mod catalog;
+pub mod check;
 pub mod clock;
+pub mod columns;
 pub mod control;
 pub mod document;
 pub mod error;
@@ -14,6 +16,7 @@ pub mod format;
 pub mod log;
 pub mod manifest;
 pub mod recording;
+pub mod seal;
 pub mod storage;
 pub mod synth;
 pub mod wire;

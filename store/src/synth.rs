@@ -235,8 +235,7 @@ impl Synth {
     /// Ends all blocks, and promises that later records have the ticks of the next event or more.
     pub fn watermark(&mut self) -> &mut Self {
         let ticks = self.next_ticks();
-        self.ticks_set = true;
-        self.watermark_at(ticks)
+        self.at(ticks).watermark_at(ticks)
     }
 
     /// Ends all blocks, and promises that later records have `ticks` or more, which need not be true.

@@ -10,8 +10,9 @@ use crate::file_header::{self, FileHeader};
 use crate::format::{FILE_HEADER_LEN, FRAME_ALIGN, FRAME_HEADER_LEN, FRAME_MARK};
 use crate::log::frame::{self, FrameFault, FrameHeader, MARK_AT};
 
-/// How much is read at once; a longer frame is read whole.
-const WINDOW_LEN: usize = 4 << 20;
+/// How much is read at once: little at first, as for a small file or a growing log, then more and more.
+/// A longer frame is read whole.
+const WINDOW_LEN: std::ops::RangeInclusive<usize> = 64 << 10..=4 << 20;
 
 /// How much is looked at at once when searching for the next frame in a damaged file.
 const SEARCH_LEN: usize = 1 << 20;
@@ -53,7 +54,7 @@ impl FrameReader {
     /// Those of [`FileHeader::decode`].
     pub fn open_any(path: &Path) -> Result<(Self, FileHeader)> {
         let file = File::open(path).map_err(Error::io("open", path))?;
-        let mut window = Window::default();
+        let mut window = Window::new();
         let bytes = window
             .bytes(&file, 0, FILE_HEADER_LEN)
             .map_err(Error::io("read", path))?;
@@ -184,14 +185,23 @@ impl FrameReader {
 }
 
 /// The part of the file that is in memory.
-#[derive(Default)]
 struct Window {
     buffer: Vec<u8>,
     start: u64,
     len: usize,
+    next_len: usize,
 }
 
 impl Window {
+    fn new() -> Self {
+        Self {
+            buffer: Vec::new(),
+            start: 0,
+            len: 0,
+            next_len: *WINDOW_LEN.start(),
+        }
+    }
+
     /// Returns `len` bytes of `file` from `offset` on, fewer only where the file ends.
     fn bytes(&mut self, file: &File, offset: u64, len: usize) -> io::Result<&[u8]> {
         if !self.holds(offset, len) {
@@ -212,7 +222,8 @@ impl Window {
     }
 
     fn fill(&mut self, file: &File, offset: u64, len: usize) -> io::Result<()> {
-        let wanted = len.max(WINDOW_LEN);
+        let wanted = len.max(self.next_len);
+        self.next_len = (self.next_len * 4).min(*WINDOW_LEN.end());
         if self.buffer.len() < wanted {
             self.buffer.resize(wanted, 0);
         }

@@ -1,0 +1,226 @@
+//! Verifies a recording: every checksum, and every rule of the format that can be told without symbols or SQL.
+//!
+//! A check reads everything once with bounded memory, goes on behind damage where it finds the next whole frame,
+//! and changes nothing.
+
+mod columns;
+mod log;
+#[cfg(test)]
+mod tests;
+mod threads;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Result};
+use crate::format::{INCOMPLETE_FILE, LOG_DIR};
+use crate::log::frame_reader::FrameReader;
+use crate::log::{segment_path, segments};
+use crate::manifest::RecordingId;
+use crate::recording::{self, Recording, RecordingState};
+
+/// What a check found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Files that were read, in the order of reading.
+    pub files: Vec<CheckedFile>,
+    /// What is wrong or worth knowing, in the order of finding.
+    pub findings: Vec<Finding>,
+    /// What the log holds.
+    pub log: LogTotals,
+    /// What the columns hold.
+    pub columns: ColumnTotals,
+}
+
+/// A file that was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckedFile {
+    /// The file.
+    pub path: PathBuf,
+    /// Its length in bytes.
+    pub len_bytes: u64,
+}
+
+/// Something wrong or worth knowing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// How bad it is.
+    pub severity: Severity,
+    /// In which file.
+    pub path: PathBuf,
+    /// Where in it, in bytes from its start, where that can be said.
+    pub offset: Option<u64>,
+    /// What it is.
+    pub what: String,
+}
+
+/// How bad a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// As it may be, but worth knowing.
+    Note,
+    /// Readable, but not as the recorder and the target should have written it.
+    Odd,
+    /// Bytes are missing or changed.
+    Damage,
+}
+
+/// What the log holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LogTotals {
+    /// Segments that are there.
+    pub segments: u64,
+    /// Whole frames, without the last ones of segments.
+    pub frames: u64,
+    /// Frames with records.
+    pub blocks: u64,
+    /// Control events.
+    pub controls: u64,
+    /// Watermarks.
+    pub watermarks: u64,
+    /// Threads: uses of a ring.
+    pub threads: u64,
+    /// Records that can be read.
+    pub records: u64,
+    /// Records of entered functions.
+    pub enters: u64,
+    /// Records of left functions.
+    pub leaves: u64,
+    /// Lost records that gap records count.
+    pub lost: u64,
+    /// Bytes of an unfinished frame at the end, which readers drop.
+    pub torn_bytes: u64,
+    /// Bytes between whole frames that cannot be read.
+    pub unreadable_bytes: u64,
+}
+
+/// What the columns hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ColumnTotals {
+    /// Parts.
+    pub parts: u64,
+    /// Calls, unfinished ones too.
+    pub calls: u64,
+    /// Calls that were still open at the end.
+    pub unfinished: u64,
+    /// Rows of other events.
+    pub events: u64,
+    /// Definitions of functions.
+    pub functions: u64,
+    /// Events that have a number.
+    pub next_seq: u64,
+}
+
+impl Report {
+    /// Returns whether nothing is missing and nothing changed.
+    pub fn is_whole(&self) -> bool {
+        self.worst() < Some(Severity::Damage)
+    }
+
+    /// Returns the severity of the worst finding.
+    pub fn worst(&self) -> Option<Severity> {
+        self.findings.iter().map(|finding| finding.severity).max()
+    }
+
+    fn file(&mut self, path: &Path, len_bytes: u64) {
+        let path = path.to_path_buf();
+        self.files.push(CheckedFile { path, len_bytes });
+    }
+
+    fn find(&mut self, severity: Severity, path: &Path, offset: Option<u64>, what: String) {
+        self.findings.push(Finding {
+            severity,
+            path: path.to_path_buf(),
+            offset,
+            what,
+        });
+    }
+
+    /// Takes an error as damage of `path`.
+    fn damage(&mut self, path: &Path, error: &Error) {
+        let (offset, what) = match error {
+            Error::Corrupt { offset, what, .. }
+            | Error::Truncated { offset, what, .. }
+            | Error::Foreign { offset, what, .. } => (Some(*offset), what.clone()),
+            Error::Io { action, source, .. } => (None, format!("{action}: {source}")),
+            other => (None, other.to_string()),
+        };
+        self.find(Severity::Damage, path, offset, what);
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let severity = match self.severity {
+            Severity::Note => "note",
+            Severity::Odd => "odd",
+            Severity::Damage => "damage",
+        };
+        write!(f, "{severity}: {}", self.path.display())?;
+        if let Some(offset) = self.offset {
+            write!(f, " at offset {offset}")?;
+        }
+        write!(f, ": {}", self.what)
+    }
+}
+
+/// Checks the recording that `path` names. `progress` is called with the number of bytes read since the last time.
+///
+/// # Errors
+/// [`Error::NotARecording`], or that a folder cannot be read. Damage is no error but a finding.
+pub fn check(path: &Path, mut progress: impl FnMut(u64)) -> Result<Report> {
+    let dir = recording::resolve(path)?;
+    let mut report = Report::default();
+    let manifest = dir.join(crate::format::MANIFEST_FILE);
+    let opened = Recording::open(&dir);
+    match &opened {
+        Ok(_) => {
+            let len = manifest
+                .metadata()
+                .map_err(Error::io("read", &manifest))?
+                .len();
+            report.file(&manifest, len);
+        }
+        Err(error) => report.damage(&manifest, error),
+    }
+    let log_dir = dir.join(LOG_DIR);
+    let closed = !dir.join(INCOMPLETE_FILE).exists();
+    let id = match &opened {
+        Ok(recording) => Some(recording.manifest().recording_id),
+        Err(_) => id_from_log(&log_dir)?,
+    };
+    let sealed = match &opened {
+        Ok(recording) => columns::check(recording, &mut report, &mut progress)?,
+        Err(_) => None,
+    };
+    if let Some(id) = id {
+        let scope = log::Scope {
+            dir: &log_dir,
+            id,
+            closed,
+            sealed,
+        };
+        log::check(&scope, &mut report, &mut progress)?;
+    }
+    match opened.map(|recording| recording.state()) {
+        Ok(RecordingState::Live) => {
+            let what = "the recording is being written".to_string();
+            report.find(Severity::Note, &dir, None, what);
+        }
+        Ok(RecordingState::Interrupted) => {
+            let what = "the recorder did not close the recording".to_string();
+            report.find(Severity::Note, &dir, None, what);
+        }
+        Ok(RecordingState::Closed) | Err(_) => {}
+    }
+    Ok(report)
+}
+
+/// Returns the recording id that the first readable segment states.
+fn id_from_log(log_dir: &Path) -> Result<Option<RecordingId>> {
+    let ids = segments(log_dir)?.into_iter().filter_map(|number| {
+        let (_, header) = FrameReader::open_any(&segment_path(log_dir, number)).ok()?;
+        Some(header.recording_id)
+    });
+    Ok(ids.into_iter().next())
+}

@@ -1,0 +1,227 @@
+//! Checks the columns: the seal state, the definitions, and each part's files against what the state says of them.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::file::statistics::Statistics;
+
+use super::log::SealedLog;
+use super::{Report, Severity};
+use crate::control::Control;
+use crate::error::{Error, Result};
+use crate::format::{FileKind, FrameKind};
+use crate::log::frame_reader::FrameReader;
+use crate::recording::Recording;
+use crate::seal::{FileSum, Part, SealState};
+
+const READ_LEN: usize = 1 << 20;
+
+/// Checks the columns; returns how much of the log they hold, or `None` where nothing was sealed.
+pub(super) fn check(
+    recording: &Recording,
+    report: &mut Report,
+    progress: &mut impl FnMut(u64),
+) -> Result<Option<SealedLog>> {
+    let path = recording.seal_state_path();
+    if !path.exists() {
+        return Ok(None);
+    }
+    let header = recording.file_header(FileKind::SealState);
+    let state = match SealState::read(&path, header) {
+        Ok(state) => state,
+        Err(error) => {
+            report.damage(&path, &error);
+            return Ok(None);
+        }
+    };
+    report.file(
+        &path,
+        path.metadata().map_err(Error::io("read", &path))?.len(),
+    );
+    check_definitions(recording, state.definitions_len, report)?;
+    let dir = recording.columns_dir();
+    for part in &state.parts {
+        check_part(&dir, part, report, progress)?;
+    }
+    check_numbers(&path, &state, report);
+    Ok(Some(SealedLog {
+        position: state.position,
+        complete: state.closed,
+    }))
+}
+
+fn check_definitions(recording: &Recording, len: u64, report: &mut Report) -> Result<()> {
+    if len == 0 {
+        return Ok(());
+    }
+    let path = recording.definitions_path();
+    let header = recording.file_header(FileKind::Definitions);
+    let mut reader = match FrameReader::open(&path, &header) {
+        Ok(reader) => reader,
+        Err(error) => {
+            report.damage(&path, &error);
+            return Ok(());
+        }
+    };
+    report.file(&path, reader.file_len()?);
+    while reader.offset() < len {
+        let offset = reader.offset();
+        let frame = match reader.next_frame()? {
+            Ok(frame) => frame,
+            Err(fault) => {
+                report.find(Severity::Damage, &path, Some(offset), fault.to_string());
+                return Ok(());
+            }
+        };
+        match rmp_serde::from_slice::<Control>(frame.payload) {
+            Ok(control) if frame.header.kind == FrameKind::Control && control.is_definition() => {
+                report.columns.functions += u64::from(matches!(control, Control::Function(_)));
+            }
+            _ => {
+                let what = "something else than a definition".to_string();
+                report.find(Severity::Damage, &path, Some(offset), what);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check_part(
+    dir: &Path,
+    part: &Part,
+    report: &mut Report,
+    progress: &mut impl FnMut(u64),
+) -> Result<()> {
+    let totals = &mut report.columns;
+    totals.parts += 1;
+    totals.calls += part.calls;
+    totals.unfinished += part.unfinished;
+    totals.events += part.events;
+    let files = [
+        (
+            Part::calls_path(dir, part.number),
+            part.calls_file,
+            part.calls,
+            "end_seq",
+        ),
+        (
+            Part::events_path(dir, part.number),
+            part.events_file,
+            part.events,
+            "seq",
+        ),
+    ];
+    for (path, sum, rows, seq_column) in files {
+        if !check_sum(&path, sum, report, progress)? {
+            continue;
+        }
+        if let Err(what) = check_rows(&path, rows, seq_column, part) {
+            report.find(Severity::Damage, &path, None, what);
+        }
+    }
+    Ok(())
+}
+
+/// Compares length and checksum of a file with what the state says; returns whether they agree.
+fn check_sum(
+    path: &Path,
+    expected: FileSum,
+    report: &mut Report,
+    progress: &mut impl FnMut(u64),
+) -> Result<bool> {
+    let mut file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) => {
+            report.damage(path, &Error::io("open", path)(error));
+            return Ok(false);
+        }
+    };
+    let mut found = FileSum { len: 0, crc32c: 0 };
+    let mut buffer = vec![0; READ_LEN];
+    loop {
+        let count = file.read(&mut buffer).map_err(Error::io("read", path))?;
+        if count == 0 {
+            break;
+        }
+        found.len += count as u64;
+        found.crc32c = crc32c::crc32c_append(found.crc32c, &buffer[..count]);
+        progress(count as u64);
+    }
+    report.file(path, found.len);
+    let what = match found {
+        _ if found == expected => return Ok(true),
+        _ if found.len != expected.len => {
+            format!("it has {} bytes instead of {}", found.len, expected.len)
+        }
+        _ => "the file's checksum differs".to_string(),
+    };
+    report.find(Severity::Damage, path, None, what);
+    Ok(false)
+}
+
+/// Compares the number of rows and the range of seqs with what the state says.
+fn check_rows(
+    path: &Path,
+    rows: u64,
+    seq_column: &str,
+    part: &Part,
+) -> std::result::Result<(), String> {
+    let file = File::open(path).map_err(|error| error.to_string())?;
+    let reader = SerializedFileReader::new(file).map_err(|error| error.to_string())?;
+    let metadata = reader.metadata();
+    let found = metadata.file_metadata().num_rows();
+    if found != rows as i64 {
+        return Err(format!("it has {found} rows instead of {rows}"));
+    }
+    let seqs = part.first_seq as i64..part.end_seq as i64;
+    let columns = metadata
+        .row_groups()
+        .iter()
+        .flat_map(|group| group.columns());
+    for column in columns.filter(|column| column.column_path().string() == seq_column) {
+        let Some(Statistics::Int64(range)) = column.statistics() else {
+            continue;
+        };
+        let outside = [range.min_opt(), range.max_opt()]
+            .into_iter()
+            .flatten()
+            .find(|seq| !seqs.contains(seq));
+        if let Some(seq) = outside {
+            return Err(format!("seq {seq} is outside the part's {seqs:?}"));
+        }
+    }
+    Ok(())
+}
+
+/// Checks that the parts follow each other and that each event has its place.
+fn check_numbers(path: &Path, state: &SealState, report: &mut Report) {
+    report.columns.next_seq = state.next_seq;
+    let mut odd = |what: String| report.find(Severity::Damage, path, None, what);
+    let mut next_seq = 0;
+    for (index, part) in state.parts.iter().enumerate() {
+        if part.number as usize != index {
+            odd(format!("part {} comes as number {index}", part.number));
+        }
+        if part.first_seq != next_seq || part.end_seq < part.first_seq {
+            odd(format!("part {index} does not go on at seq {next_seq}"));
+        }
+        next_seq = part.end_seq;
+    }
+    if next_seq > state.next_seq {
+        odd(format!(
+            "{next_seq} events are in parts, {} have a number",
+            state.next_seq
+        ));
+    }
+    let sum = |count: fn(&Part) -> u64| state.parts.iter().map(count).sum::<u64>();
+    let unfinished = sum(|part| part.unfinished);
+    let told = 2 * (sum(|part| part.calls) - unfinished) + unfinished + sum(|part| part.events);
+    if state.closed && told != state.next_seq {
+        odd(format!(
+            "the parts hold {told} events of {}",
+            state.next_seq
+        ));
+    }
+}

@@ -1,0 +1,245 @@
+//! Shows that a check is silent about good recordings and finds what was done to bad ones.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::*;
+use crate::format::{FILE_HEADER_LEN, MANIFEST_FILE};
+use crate::seal::{Ending, SealOptions, Sealer};
+use crate::synth::Synth;
+use crate::wire::GapReason;
+
+fn small() -> Synth {
+    let mut synth = Synth::new();
+    let f = synth.function("f");
+    synth
+        .thread(1)
+        .enter(f, 0x7f00)
+        .output(1, b"hello")
+        .leave(0x7f00);
+    synth.watermark();
+    synth.thread(2).enter(f, 0x8f00).leave(0x8f00).thread_exit();
+    synth.watermark();
+    synth
+        .thread(1)
+        .enter(f, 0x7f00)
+        .leave_value(0x7f00, 7)
+        .thread_exit();
+    synth
+}
+
+/// Makes a recording from `synth`, applies `harm` to its folder, and tells the findings.
+fn told(synth: &Synth, harm: impl FnOnce(&Path)) -> String {
+    let dir = tempfile::tempdir().unwrap();
+    let recording = synth.record(&dir.path().join("run")).unwrap();
+    harm(recording.dir());
+    let report = check(recording.dir(), |_| {}).unwrap();
+    tell(&report, recording.dir())
+}
+
+fn tell(report: &Report, dir: &Path) -> String {
+    let lines = report.findings.iter().map(ToString::to_string);
+    let text = lines.collect::<Vec<_>>().join("\n");
+    text.replace(&dir.display().to_string(), "RUN")
+}
+
+fn segment(dir: &Path) -> PathBuf {
+    segment_path(&dir.join(LOG_DIR), 0)
+}
+
+fn change(path: &Path, edit: impl FnOnce(&mut Vec<u8>)) {
+    let mut bytes = fs::read(path).unwrap();
+    edit(&mut bytes);
+    fs::write(path, bytes).unwrap();
+}
+
+fn seal(recording: &Recording, keep_log: bool) {
+    let options = SealOptions {
+        keep_log,
+        ..SealOptions::default()
+    };
+    let sealer = Sealer::own(recording, options).unwrap();
+    sealer.finish(Ending::Close, |_| {}).unwrap();
+}
+
+#[test]
+fn a_good_recording_has_no_findings() {
+    let dir = tempfile::tempdir().unwrap();
+    let recording = small().record(&dir.path().join("run")).unwrap();
+    let mut bytes = 0;
+    let report = check(recording.dir(), |count| bytes += count).unwrap();
+    assert_eq!(
+        (tell(&report, dir.path()).as_str(), report.is_whole()),
+        ("", true)
+    );
+    let totals = LogTotals {
+        segments: 1,
+        frames: 6,
+        blocks: 3,
+        controls: 1,
+        watermarks: 2,
+        threads: 2,
+        records: 11,
+        enters: 3,
+        leaves: 3,
+        ..LogTotals::default()
+    };
+    assert_eq!(report.log, totals);
+    assert_eq!(bytes, segment(recording.dir()).metadata().unwrap().len());
+}
+
+#[test]
+fn an_interrupted_recording_has_notes_only() {
+    let dir = tempfile::tempdir().unwrap();
+    let recording = small().record_interrupted(&dir.path().join("run")).unwrap();
+    change(&segment(recording.dir()), |bytes| {
+        bytes.extend_from_slice(b"half a frame")
+    });
+    let report = check(recording.dir(), |_| {}).unwrap();
+    assert!(report.is_whole());
+    expect_test::expect![[r#"
+        note: RUN/log/000000.seg at offset 736: the last 12 bytes are an unfinished frame, which readers drop
+        note: RUN: the recorder did not close the recording"#]].assert_eq(&tell(&report, recording.dir()));
+}
+
+#[test]
+fn a_check_goes_on_behind_damage() {
+    let text = told(&small(), |dir| {
+        change(&segment(dir), |bytes| {
+            bytes[FILE_HEADER_LEN + 30] ^= 1;
+            let end = bytes.len() - 40;
+            bytes[end] ^= 1;
+        });
+    });
+    expect_test::expect![[r#"
+        damage: RUN/log/000000.seg at offset 64: the frame's checksum differs; the next whole frame begins at offset 152
+        damage: RUN/log/000000.seg at offset 592: the frame's checksum differs; the next whole frame begins at offset 736"#]].assert_eq(&text);
+}
+
+#[test]
+fn missing_and_cut_segments_are_damage() {
+    let cut = told(&small(), |dir| {
+        change(&segment(dir), |bytes| bytes.truncate(bytes.len() - 30));
+    });
+    let gone = told(&small(), |dir| fs::remove_file(segment(dir)).unwrap());
+    expect_test::expect![[r#"
+        damage: RUN/log/000000.seg at offset 592: the file ends inside a frame
+        damage: RUN/log/000000.seg: the log lacks its last frame
+        damage: RUN/log/000000.seg: the segment is missing: its events are not in the columns"#]]
+    .assert_eq(&[cut, gone].join("\n"));
+}
+
+#[test]
+fn a_damaged_manifest_does_not_stop_the_check_of_the_log() {
+    let text = told(&small(), |dir| {
+        change(&dir.join(MANIFEST_FILE), |bytes| bytes[70] ^= 1);
+        change(&segment(dir), |bytes| bytes[FILE_HEADER_LEN + 30] ^= 1);
+    });
+    expect_test::expect![[r#"
+        damage: RUN/manifest at offset 64: the frame's checksum differs
+        damage: RUN/log/000000.seg at offset 64: the frame's checksum differs; the next whole frame begins at offset 152"#]].assert_eq(&text);
+}
+
+#[test]
+fn records_that_break_the_rules_are_odd() {
+    let mut synth = Synth::new();
+    let f = synth.function("f");
+    synth
+        .thread(1)
+        .at(100)
+        .enter(f, 0x7f00)
+        .at(90)
+        .leave(0x7f00)
+        .leave(0x7f00);
+    synth.enter(f + 5, 0x7f00).enter(f, 0).watermark_at(1000);
+    synth.at(50).enter(f, 0x7f00).raw(&[0xff; 24]).flush();
+    synth.thread(1).at(2000).leave(0x7f00).watermark_at(500);
+    expect_test::expect![[r#"
+        odd: RUN/log/000000.seg at offset 704: watermark 500 after 1000
+        note: RUN/log/000000.seg at offset 152: thread 1 (ring 0 tenancy 0): a record is older than the one before (2 times)
+        note: RUN/log/000000.seg at offset 528: thread 1 (ring 0 tenancy 0): a record is older than the watermark before it (1 times)
+        odd: RUN/log/000000.seg at offset 152: thread 1 (ring 0 tenancy 0): a record names a function that is not defined (1 times)
+        odd: RUN/log/000000.seg at offset 152: thread 1 (ring 0 tenancy 0): a record has slot 0 (1 times)
+        odd: RUN/log/000000.seg at offset 152: thread 1 (ring 0 tenancy 0): a slot is left that was not entered (1 times)
+        odd: RUN/log/000000.seg at offset 528: thread 1 (ring 0 tenancy 0): the rest of a block cannot be read and counts as a gap (1 times)"#]].assert_eq(&told(&synth, |_| {}));
+}
+
+#[test]
+fn a_leave_after_a_gap_is_not_odd() {
+    let mut synth = Synth::new();
+    synth.function("f");
+    synth.thread(1).gap(3, GapReason::RingFull).leave(0x7f00);
+    assert_eq!(told(&synth, |_| {}), "");
+}
+
+#[test]
+fn a_sealed_recording_has_no_findings_with_and_without_its_log() {
+    for keep_log in [true, false] {
+        let dir = tempfile::tempdir().unwrap();
+        let recording = small().record(&dir.path().join("run")).unwrap();
+        seal(&recording, keep_log);
+        let report = check(recording.dir(), |_| {}).unwrap();
+        assert_eq!(tell(&report, recording.dir()), "", "log kept: {keep_log}");
+        let columns = report.columns;
+        assert_eq!(
+            (columns.calls, columns.unfinished, columns.functions),
+            (3, 0, 1)
+        );
+        assert_eq!(columns.next_seq, 2 * columns.calls + columns.events);
+    }
+}
+
+#[test]
+fn a_changed_or_missing_file_of_the_columns_is_damage() {
+    let dir = tempfile::tempdir().unwrap();
+    let recording = small().record(&dir.path().join("run")).unwrap();
+    seal(&recording, false);
+    let columns = recording.columns_dir();
+    let mut names: Vec<PathBuf> = fs::read_dir(&columns)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    names.sort();
+    assert_eq!(
+        names.len(),
+        4,
+        "calls, definitions, events and the state: {names:?}"
+    );
+    for path in names {
+        let whole = fs::read(&path).unwrap();
+        for harm in [
+            |bytes: &mut Vec<u8>| bytes[FILE_HEADER_LEN + 9] ^= 1,
+            |bytes: &mut Vec<u8>| bytes.truncate(FILE_HEADER_LEN + 11),
+            |bytes: &mut Vec<u8>| bytes.clear(),
+        ] {
+            change(&path, harm);
+            let report = check(recording.dir(), |_| {}).unwrap();
+            assert!(!report.is_whole(), "{}", path.display());
+            let named = report.findings.iter().any(|finding| finding.path == path);
+            assert!(named, "{}: {:?}", path.display(), report.findings);
+        }
+        fs::remove_file(&path).unwrap();
+        assert!(
+            !check(recording.dir(), |_| {}).unwrap().is_whole(),
+            "{}",
+            path.display()
+        );
+        fs::write(&path, whole).unwrap();
+        assert!(check(recording.dir(), |_| {}).unwrap().is_whole());
+    }
+}
+
+#[test]
+fn no_harm_to_any_byte_of_a_log_goes_unnoticed() {
+    let dir = tempfile::tempdir().unwrap();
+    let recording = small().record(&dir.path().join("run")).unwrap();
+    let path = segment(recording.dir());
+    let whole = fs::read(&path).unwrap();
+    for at in 0..whole.len() {
+        let mut changed = whole.clone();
+        changed[at] ^= 0x40;
+        fs::write(&path, &changed).unwrap();
+        let report = check(recording.dir(), |_| {}).unwrap();
+        assert!(!report.is_whole(), "changed at {at}");
+    }
+}
