@@ -1,0 +1,283 @@
+//! What a parameter's `DW_AT_location` says of the moment the function is entered.
+
+use gimli::{AttributeValue, DW_AT_location, Expression, Operation, RawLocListEntry};
+
+use super::{Passed, argument_register};
+use crate::dies::{Die, Session};
+use crate::dwarf::Slice;
+use crate::model::Place;
+
+/// Entries of one location list that are looked at.
+const MAX_ENTRIES: usize = 1 << 12;
+/// Operations of one expression that are looked at.
+const MAX_OPERATIONS: usize = 16;
+
+/// The base of a variable's home on the stack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FrameBase {
+    /// The canonical frame address: 8 above the stack pointer at entry.
+    Cfa,
+    /// A register, as it is after the function's first instructions.
+    Register(u16),
+}
+
+/// Where a variable is kept while the function runs: so many bytes from its frame base.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Home {
+    pub base: FrameBase,
+    pub offset: i64,
+    /// The home holds the variable's address.
+    pub deref: bool,
+}
+
+/// How sure a statement about a parameter's place is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// Said of the entry itself.
+    AtEntry(Passed),
+    /// Said of the whole function: true of the entry for code that keeps arguments where they came.
+    Always(Passed),
+    /// Only the home on the stack is stated.
+    Home(Home),
+    Nothing,
+}
+
+/// Reads the locations of one function's parameters.
+pub(crate) struct Locations<'x, 's, 't, 'a> {
+    pub session: &'x Session<'t, 'a>,
+    pub function: &'s Die<'a>,
+    pub svma: u64,
+    pub frame_base: Option<FrameBase>,
+}
+
+impl<'x, 's, 't, 'a> Locations<'x, 's, 't, 'a> {
+    pub(crate) fn new(session: &'x Session<'t, 'a>, function: &'s Die<'a>, svma: u64) -> Self {
+        Locations {
+            session,
+            function,
+            svma,
+            frame_base: frame_base(session, function),
+        }
+    }
+
+    /// What the debug information says of `param`, an entry of the function's unit.
+    pub(crate) fn of(&self, param: &Die<'a>) -> Found {
+        match self.session.attr(param, DW_AT_location) {
+            Some(AttributeValue::Exprloc(expression)) => self.whole(expression),
+            Some(value) => self.list(value).unwrap_or(Found::Nothing),
+            None => Found::Nothing,
+        }
+    }
+
+    fn whole(&self, expression: Expression<Slice<'a>>) -> Found {
+        let operations = self.operations(expression);
+        if let Some(home) = self.home(&operations) {
+            return match home {
+                // The caller's stack: the argument lies there before the first instruction too.
+                Home {
+                    base: FrameBase::Cfa,
+                    offset: 0..,
+                    deref: false,
+                } => Found::AtEntry(Passed::at(stack_place(home.offset.saturating_add(8)))),
+                home => Found::Home(home),
+            };
+        }
+        self.passed(&operations)
+            .map_or(Found::Nothing, Found::Always)
+    }
+
+    /// Looks for the entry that covers the function's first instruction; else for one that names the entry value.
+    fn list(&self, value: AttributeValue<Slice<'a>>) -> Option<Found> {
+        let unit = &self.function.unit;
+        let dwarf = self.session.dwarf(self.function);
+        let offset = dwarf.attr_locations_offset(unit, value).ok()??;
+        let mut entries = dwarf.raw_locations(unit, offset).ok()?;
+        let mut base = unit.low_pc;
+        let mut named = Found::Nothing;
+        for _ in 0..MAX_ENTRIES {
+            let Ok(Some(entry)) = entries.next() else {
+                break;
+            };
+            let Some((begin, end, data)) = self.range(entry, &mut base) else {
+                continue;
+            };
+            let operations = self.operations(data);
+            // An empty range at the first instruction (GNU location views) holds before that instruction.
+            let covers = begin == self.svma || begin < self.svma && self.svma < end;
+            if covers && let Some(found) = self.at_entry(&operations) {
+                return Some(Found::AtEntry(found));
+            }
+            if let Some(passed) = self.entry_value(&operations) {
+                named = Found::AtEntry(passed);
+            }
+        }
+        Some(named)
+    }
+
+    fn at_entry(&self, operations: &[Operation<Slice<'a>>]) -> Option<Passed> {
+        match self.home(operations) {
+            Some(Home {
+                base: FrameBase::Cfa,
+                offset,
+                deref: false,
+            }) => Some(Passed::at(stack_place(offset.saturating_add(8)))),
+            Some(_) => None,
+            None => self.passed(operations),
+        }
+    }
+
+    /// Begin, end and expression of a list entry; keeps track of base addresses.
+    fn range(
+        &self,
+        entry: RawLocListEntry<Slice<'a>>,
+        base: &mut u64,
+    ) -> Option<(u64, u64, Expression<Slice<'a>>)> {
+        let unit = &self.function.unit;
+        let address = |index| self.session.dwarf(self.function).address(unit, index).ok();
+        match entry {
+            RawLocListEntry::BaseAddress { addr } => {
+                *base = addr;
+                None
+            }
+            RawLocListEntry::BaseAddressx { addr } => {
+                *base = address(addr)?;
+                None
+            }
+            RawLocListEntry::AddressOrOffsetPair { begin, end, data }
+            | RawLocListEntry::OffsetPair { begin, end, data } => {
+                Some((base.wrapping_add(begin), base.wrapping_add(end), data))
+            }
+            RawLocListEntry::StartEnd { begin, end, data } => Some((begin, end, data)),
+            RawLocListEntry::StartLength {
+                begin,
+                length,
+                data,
+            } => Some((begin, begin.wrapping_add(length), data)),
+            RawLocListEntry::StartxEndx { begin, end, data } => {
+                Some((address(begin)?, address(end)?, data))
+            }
+            RawLocListEntry::StartxLength {
+                begin,
+                length,
+                data,
+            } => {
+                let begin = address(begin)?;
+                Some((begin, begin.wrapping_add(length), data))
+            }
+            RawLocListEntry::DefaultLocation { data } => Some((0, u64::MAX, data)),
+        }
+    }
+
+    fn operations(&self, expression: Expression<Slice<'a>>) -> Vec<Operation<Slice<'a>>> {
+        let mut iter = expression.operations(self.function.unit.encoding());
+        let mut operations = Vec::new();
+        while operations.len() < MAX_OPERATIONS {
+            match iter.next() {
+                Ok(Some(operation)) => operations.push(operation),
+                Ok(None) => return operations,
+                Err(_) => break,
+            }
+        }
+        Vec::new()
+    }
+
+    fn home(&self, operations: &[Operation<Slice<'a>>]) -> Option<Home> {
+        let (first, deref) = match operations {
+            [first] => (first, false),
+            [first, Operation::Deref { size: 8, .. }] => (first, true),
+            _ => return None,
+        };
+        match first {
+            Operation::FrameOffset { offset } => Some(Home {
+                base: self.frame_base?,
+                offset: *offset,
+                deref,
+            }),
+            Operation::RegisterOffset {
+                register, offset, ..
+            } if matches!(register.0, super::RBP | super::RSP) => Some(Home {
+                base: FrameBase::Register(register.0),
+                offset: *offset,
+                deref,
+            }),
+            _ => None,
+        }
+    }
+
+    /// The places that an expression without memory homes names.
+    fn passed(&self, operations: &[Operation<Slice<'a>>]) -> Option<Passed> {
+        match operations {
+            [Operation::Register { register }] => argument_register(register.0).map(Passed::at),
+            // The variable lies where an argument register points: passed by reference.
+            [
+                Operation::RegisterOffset {
+                    register,
+                    offset: 0,
+                    ..
+                },
+            ] => Some(Passed {
+                indirect: true,
+                ..Passed::at(argument_register(register.0)?)
+            }),
+            [.., Operation::Piece { .. }] => pieces(operations),
+            _ => self.entry_value(operations),
+        }
+    }
+
+    /// `DW_OP_entry_value(register) [DW_OP_stack_value]`: what the register held at entry.
+    fn entry_value(&self, operations: &[Operation<Slice<'a>>]) -> Option<Passed> {
+        let ([Operation::EntryValue { expression }]
+        | [Operation::EntryValue { expression }, Operation::StackValue]) = operations
+        else {
+            return None;
+        };
+        let inner = self.operations(Expression(*expression));
+        match inner.as_slice() {
+            [Operation::Register { register }] => argument_register(register.0).map(Passed::at),
+            _ => None,
+        }
+    }
+}
+
+/// The first two pieces of a value in several places; those that are not argument registers are unknown.
+fn pieces(operations: &[Operation<Slice<'_>>]) -> Option<Passed> {
+    let mut places = Vec::new();
+    let parts = operations.split_inclusive(|o| matches!(o, Operation::Piece { .. }));
+    for part in parts {
+        places.push(match part {
+            [Operation::Register { register }, Operation::Piece { .. }] => {
+                argument_register(register.0).unwrap_or(Place::Unknown)
+            }
+            _ => Place::Unknown,
+        });
+    }
+    match places.as_slice() {
+        [one] if *one != Place::Unknown => Some(Passed::at(*one)),
+        [first, second] if places.iter().any(|p| *p != Place::Unknown) => Some(Passed {
+            place2: Some(*second),
+            ..Passed::at(*first)
+        }),
+        _ => None,
+    }
+}
+
+/// A place on the stack, by its distance from the stack pointer at entry.
+pub(super) fn stack_place(above_rsp: i64) -> Place {
+    match u32::try_from(above_rsp) {
+        Ok(offset) if offset >= 8 => Place::Memory { offset },
+        _ => Place::Unknown,
+    }
+}
+
+fn frame_base<'a>(session: &Session<'_, 'a>, function: &Die<'a>) -> Option<FrameBase> {
+    let value = session.attr(function, gimli::DW_AT_frame_base)?;
+    let AttributeValue::Exprloc(expression) = value else {
+        return None;
+    };
+    let mut operations = expression.operations(function.unit.encoding());
+    match operations.next().ok()?? {
+        Operation::CallFrameCFA => Some(FrameBase::Cfa),
+        Operation::Register { register } => Some(FrameBase::Register(register.0)),
+        _ => None,
+    }
+}

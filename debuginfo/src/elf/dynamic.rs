@@ -1,0 +1,53 @@
+//! The few entries of the dynamic section that say what kind of file this is.
+
+use object::LittleEndian;
+use object::elf;
+use object::pod::slice_from_all_bytes;
+
+use super::{Elf, slice};
+
+/// What the dynamic section says of the file itself.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(crate) struct Dynamic {
+    pub soname: Option<String>,
+    /// `DF_1_PIE`: the linker was asked for a position-independent executable.
+    pub says_pie: bool,
+}
+
+impl Elf {
+    /// Reads the dynamic section; all empty if there is none.
+    pub(crate) fn dynamic(&self) -> Dynamic {
+        let mut answer = Dynamic::default();
+        let (mut strtab, mut soname) = (None, None);
+        for entry in self.dynamic_entries() {
+            let value = entry.d_val.get(LittleEndian);
+            match u32::try_from(entry.d_tag.get(LittleEndian)) {
+                Ok(elf::DT_NULL) => break,
+                Ok(elf::DT_STRTAB) => strtab = Some(value),
+                Ok(elf::DT_SONAME) => soname = Some(value),
+                Ok(elf::DT_FLAGS_1) => {
+                    answer.says_pie = value & u64::from(elf::DF_1_PIE) != 0;
+                }
+                _ => {}
+            }
+        }
+        answer.soname = strtab
+            .zip(soname)
+            .and_then(|(table, offset)| self.c_string(table.checked_add(offset)?));
+        answer
+    }
+
+    fn dynamic_entries(&self) -> &[elf::Dyn64<LittleEndian>] {
+        let Some((offset, size)) = self.dynamic else {
+            return &[];
+        };
+        let whole = size - size % size_of::<elf::Dyn64<LittleEndian>>() as u64;
+        let bytes = slice(&self.bytes, offset, whole).unwrap_or_default();
+        slice_from_all_bytes(bytes).unwrap_or_default()
+    }
+
+    fn c_string(&self, svma: u64) -> Option<String> {
+        let text = self.from(svma)?.split(|b| *b == 0).next()?;
+        Some(String::from_utf8_lossy(text).into_owned())
+    }
+}

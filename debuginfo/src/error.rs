@@ -1,0 +1,104 @@
+//! What can go wrong: [`Error`] stops an answer, [`Warning`] narrows one.
+
+use std::path::PathBuf;
+
+/// Why a file could not be opened as a module.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The file could not be read or mapped.
+    #[error("open {path}: {source}", path = path.display())]
+    Open {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The file does not begin like an ELF file.
+    #[error("open {path}: not an ELF file; name a compiled program or library", path = path.display())]
+    NotElf {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A 32-bit or big-endian ELF file.
+    #[error("open {path}: {what} ELF file; only 64-bit little-endian programs can be used", path = path.display())]
+    WrongClass {
+        /// The file.
+        path: PathBuf,
+        /// `32-bit` or `big-endian`.
+        what: &'static str,
+    },
+    /// An ELF file for another processor.
+    #[error("open {path}: built for machine {machine}; only x86-64 (62) can be used", path = path.display())]
+    WrongMachine {
+        /// The file.
+        path: PathBuf,
+        /// `e_machine` of the ELF header.
+        machine: u16,
+    },
+    /// An object file, a core dump or another ELF file that is never mapped as code.
+    #[error("open {path}: {what} is not a program or a shared library", path = path.display())]
+    NotLoadable {
+        /// The file.
+        path: PathBuf,
+        /// What kind of ELF file it is.
+        what: &'static str,
+    },
+    /// The headers contradict the file's length or themselves.
+    #[error("open {path}: damaged ELF headers: {source}", path = path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What was found wrong.
+        #[source]
+        source: object::read::Error,
+    },
+}
+
+/// The crate's result type.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Something that could not be read; the answers it came with are right, but fewer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Warning {
+    /// A file named by `.gnu_debuglink` or `.gnu_debugaltlink` was found but does not belong to the module.
+    #[error("debug file {path} ignored: {why}", path = path.display())]
+    DebugFileRefused {
+        /// The file.
+        path: PathBuf,
+        /// Why it was not used.
+        why: String,
+    },
+    /// The supplementary file (made by dwz) was not found; what refers to it is unknown.
+    #[error("supplementary debug file {name} not found; some names and types are unknown")]
+    SupplementMissing {
+        /// The name in `.gnu_debugaltlink`.
+        name: String,
+    },
+    /// A debug section could not be decompressed.
+    #[error("section {section} ignored: {why}")]
+    BadSection {
+        /// The section's name.
+        section: String,
+        /// What was found wrong.
+        why: String,
+    },
+    /// The file that holds a unit's debug information was not found; its functions are known as symbols only.
+    #[error(
+        "split debug file {name} not found; functions of that unit are known by their symbols only"
+    )]
+    SplitUnitMissing {
+        /// The path in `DW_AT_dwo_name`, joined to the unit's directory.
+        name: String,
+    },
+    /// A unit's debug information is damaged from some point on.
+    #[error("debug information of the unit at offset {offset:#x} is damaged: {why}")]
+    BadUnit {
+        /// Offset of the unit's header in `.debug_info`.
+        offset: u64,
+        /// What was found wrong.
+        why: String,
+    },
+}

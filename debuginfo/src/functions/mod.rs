@@ -1,0 +1,174 @@
+//! All functions with machine code that the debug information describes.
+//!
+//! Two walks: the first lists, unit by unit, the entries with code; equal addresses are then reduced to one entry, since
+//! every unit that includes a header describes its inline functions again; the second walk reads what is left in full.
+//! Both run on all processors, and their answer does not depend on how the work was spread.
+
+mod build;
+mod files;
+mod names;
+mod scan;
+mod scopes;
+mod signature;
+mod split;
+
+use std::path::Path;
+
+use gimli::UnitType;
+
+use crate::code::Code;
+use crate::dies::{Home, Session, UnitTable, bad_unit};
+use crate::error::Warning;
+use crate::model::{Function, Functions};
+use crate::parallel;
+use scan::{Candidate, Scan};
+use split::{Package, Skeleton};
+
+/// What the first walk found in one unit.
+struct Walked {
+    scan: Scan,
+    /// The entries lie in the unit's split half.
+    split: bool,
+    warning: Option<Warning>,
+}
+
+/// Everything both walks need.
+struct Reader<'x, 'a> {
+    table: &'x UnitTable<'a>,
+    code: Code<'x>,
+    module: &'x Path,
+    package: Option<Package>,
+}
+
+/// Reads all functions of a module; `bytes` is the size of its debug information.
+pub(crate) fn read(
+    table: &UnitTable<'_>,
+    code: Code<'_>,
+    module: &Path,
+    bytes: usize,
+) -> Functions {
+    let reader = Reader {
+        table,
+        code,
+        module,
+        package: Package::open(module),
+    };
+    let threads = parallel::threads_for(bytes);
+    let units = table.headers(Home::Info).len();
+    let session = || Session::new(table);
+    let walked = parallel::map(units, threads, session, |s, unit| reader.walk(s, unit));
+    let chosen = choose(&walked);
+    let built = parallel::map(chosen.len(), threads, session, |s, index| {
+        let (unit, candidates) = &chosen[index];
+        reader.build(s, *unit, &walked[*unit], candidates)
+    });
+    let mut list: Vec<Function> = built.into_iter().flatten().collect();
+    list.sort_by_key(|f| f.svma);
+    Functions {
+        list,
+        warnings: walked.into_iter().filter_map(|w| w.warning).collect(),
+    }
+}
+
+/// The one candidate for each address, by unit: of several the best described, then the first.
+fn choose(walked: &[Walked]) -> Vec<(usize, Vec<&Candidate>)> {
+    let mut all: Vec<(u64, bool, usize, &Candidate)> = Vec::new();
+    for (unit, walked) in walked.iter().enumerate() {
+        let plain = !walked.scan.described;
+        let candidates = walked.scan.candidates.iter();
+        all.extend(candidates.map(|c| (c.svma, plain, unit, c)));
+    }
+    all.sort_by_key(|(svma, plain, unit, candidate)| (*svma, *plain, *unit, candidate.die.0));
+    all.dedup_by_key(|(svma, ..)| *svma);
+    all.sort_by_key(|(_, _, unit, candidate)| (*unit, candidate.die.0));
+    let mut by_unit: Vec<(usize, Vec<&Candidate>)> = Vec::new();
+    for (_, _, unit, candidate) in all {
+        match by_unit.last_mut() {
+            Some((last, list)) if *last == unit => list.push(candidate),
+            _ => by_unit.push((unit, vec![candidate])),
+        }
+    }
+    by_unit
+}
+
+impl Reader<'_, '_> {
+    fn walk(&self, session: &Session<'_, '_>, index: usize) -> Walked {
+        let header = &self.table.headers(Home::Info)[index];
+        let nothing = |warning| Walked {
+            scan: Scan::default(),
+            split: false,
+            warning,
+        };
+        if let UnitType::Type { .. } | UnitType::SplitType { .. } = header.type_() {
+            return nothing(None);
+        }
+        let offset = header.offset().as_debug_info_offset().map_or(0, |o| o.0);
+        let unit = match session.unit(Home::Info, index) {
+            Ok(unit) => unit,
+            Err(error) => return nothing(Some(bad_unit(offset, error))),
+        };
+        let damage = |scan: &Scan| scan.error.map(|error| bad_unit(offset, error));
+        let mut missing = None;
+        if let Some(skeleton) = split::skeleton(session, &unit) {
+            let code = &self.code;
+            let scanned = self.with_split(session, index, &skeleton, |split, index| {
+                let unit = split.unit(Home::Info, index);
+                unit.map(|unit| scan::scan(split, &unit, code))
+            });
+            match scanned {
+                Ok(Ok(scan)) => {
+                    return Walked {
+                        warning: damage(&scan),
+                        scan,
+                        split: true,
+                    };
+                }
+                Ok(Err(error)) => missing = Some(bad_unit(offset, error)),
+                Err(warning) => missing = Some(warning),
+            }
+        }
+        let scan = scan::scan(session, &unit, &self.code);
+        Walked {
+            warning: missing.or(damage(&scan)),
+            scan,
+            split: false,
+        }
+    }
+
+    fn build(
+        &self,
+        session: &Session<'_, '_>,
+        index: usize,
+        walked: &Walked,
+        candidates: &[&Candidate],
+    ) -> Vec<Function> {
+        if !walked.split {
+            return build::build(session, index, &walked.scan, candidates, &self.code);
+        }
+        let skeleton = session
+            .unit(Home::Info, index)
+            .ok()
+            .and_then(|unit| split::skeleton(session, &unit));
+        let built = skeleton.map(|skeleton| {
+            self.with_split(session, index, &skeleton, |split, index| {
+                build::build(split, index, &walked.scan, candidates, &self.code)
+            })
+        });
+        // The first walk found the file; if it is gone now, so are its functions.
+        built.and_then(Result::ok).unwrap_or_default()
+    }
+
+    fn with_split<T>(
+        &self,
+        session: &Session<'_, '_>,
+        index: usize,
+        skeleton: &Skeleton,
+        then: impl FnOnce(&Session<'_, '_>, usize) -> T,
+    ) -> Result<T, Warning> {
+        let unit = session
+            .unit(Home::Info, index)
+            .map_err(|error| bad_unit(0, error))?;
+        let package = self.package.as_ref();
+        split::with_split(session.table, &unit, skeleton, package, self.module, then)
+    }
+}

@@ -1,0 +1,112 @@
+//! The two names of a function: what linkers call it and what people call it.
+
+use gimli::constants as dw;
+
+use super::scan::Candidate;
+use super::scopes::Scopes;
+use crate::code::Code;
+use crate::demangle::{self, Mangling};
+use crate::dies::{Die, Session};
+use crate::dwarf::Slice;
+
+/// Names of one function.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Names {
+    pub readable: String,
+    pub linkage: String,
+    /// The compiler made a variant of the function whose parameters or result may differ from the source.
+    pub changed: Option<Change>,
+    /// The linker name was made by mangling.
+    pub mangled: bool,
+}
+
+/// What the compiler may have changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Change {
+    /// Parameters may be gone (`.constprop`).
+    Params,
+    /// Parameters and the result may be gone (`.isra`, `.part`).
+    ParamsAndResult,
+}
+
+/// Finds the names of the function that `chain` describes.
+pub(super) fn names<'a>(
+    session: &Session<'_, 'a>,
+    scopes: &Scopes<'_, '_, 'a>,
+    chain: &[Die<'a>],
+    candidate: &Candidate,
+    code: &Code<'_>,
+) -> Names {
+    let string = |name| chain.iter().find_map(|die| session.string(die, name));
+    let stated = string(dw::DW_AT_linkage_name).or_else(|| string(dw::DW_AT_MIPS_linkage_name));
+    let plain = string(dw::DW_AT_name).map(lossy).unwrap_or_default();
+    let stated = stated.map(lossy);
+    let linkage = linkage(stated.as_deref().unwrap_or(&plain), candidate.svma, code);
+    let readable = match demangle::readable(&linkage) {
+        Some((name, Mangling::RustLegacy)) => with_generics(name, &plain),
+        Some((name, _)) => name,
+        None if plain.is_empty() => linkage.clone(),
+        None if candidate.top_level && chain.len() == 1 => plain,
+        // The declaration at the end of the chain is the one that lies in its scope.
+        None => chain
+            .last()
+            .map_or(plain.clone(), |die| scopes.qualified(die, &plain)),
+    };
+    Names {
+        changed: change(&linkage),
+        mangled: stated.is_some_and(|s| s != readable),
+        readable,
+        linkage,
+    }
+}
+
+fn lossy(slice: Slice<'_>) -> String {
+    slice.to_string_lossy().into_owned()
+}
+
+/// The symbol at `svma` that belongs to `stated`: the same name, or a variant of it, or any other.
+fn linkage(stated: &str, svma: u64, code: &Code<'_>) -> String {
+    let is_variant = |name: &&str| {
+        name.strip_prefix(stated)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    };
+    let mut first = None;
+    for name in code.names(svma) {
+        if is_variant(&name) {
+            return name.to_owned();
+        }
+        first = first.or(Some(name));
+    }
+    match first {
+        // Constructors and destructors are described once, under a name (C4, D4) that no symbol has.
+        Some(symbol) if stated.is_empty() || stated.contains("C4E") || stated.contains("D4E") => {
+            symbol.to_owned()
+        }
+        _ => stated.to_owned(),
+    }
+}
+
+fn change(linkage: &str) -> Option<Change> {
+    let mut changed = None;
+    for part in linkage.split('.').skip(1) {
+        changed = match part {
+            "isra" | "part" => Some(Change::ParamsAndResult),
+            "constprop" if changed.is_none() => Some(Change::Params),
+            _ => changed,
+        };
+    }
+    changed
+}
+
+/// The older Rust mangling leaves out generic arguments of functions, which the debug information has.
+fn with_generics(demangled: String, plain: &str) -> String {
+    let Some((base, _)) = plain.split_once('<') else {
+        return demangled;
+    };
+    match demangled.strip_suffix(base) {
+        Some(scope) if !base.is_empty() && (scope.is_empty() || scope.ends_with("::")) => {
+            format!("{scope}{plain}")
+        }
+        _ => demangled,
+    }
+}

@@ -1,0 +1,178 @@
+//! The first walk over a unit: which entries are functions with code, where they begin, and their parameters' entries.
+
+use gimli::constants as dw;
+use gimli::{AttributeValue, Unit, UnitOffset};
+
+use crate::code::Code;
+use crate::dies::{Session, Value};
+use crate::dwarf::Slice;
+
+/// Ranges of one function that are looked at.
+pub(super) const MAX_RANGES: usize = 4096;
+
+/// An entry that describes a function with machine code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Candidate {
+    pub svma: u64,
+    pub die: UnitOffset,
+    /// Its formal parameters, as a range of [`Scan::params`].
+    pub params: std::ops::Range<u32>,
+    pub variadic: bool,
+    /// It lies directly below the unit: its name has no scope.
+    pub top_level: bool,
+}
+
+/// What the walk found.
+#[derive(Debug, Default)]
+pub(super) struct Scan {
+    pub candidates: Vec<Candidate>,
+    pub params: Vec<UnitOffset>,
+    /// The unit holds types: a function without parameters has none. Otherwise only lines were recorded.
+    pub described: bool,
+    /// Why the walk ended early.
+    pub error: Option<gimli::Error>,
+}
+
+/// The attributes of a subprogram that the walk needs.
+#[derive(Default)]
+struct Extent<'a> {
+    low_pc: Option<Value<'a>>,
+    ranges: Option<Value<'a>>,
+    entry_pc: Option<Value<'a>>,
+    declaration: bool,
+}
+
+/// Walks the whole unit.
+pub(super) fn scan<'a>(session: &Session<'_, 'a>, unit: &Unit<Slice<'a>>, code: &Code<'_>) -> Scan {
+    let mut scan = Scan::default();
+    if let Err(error) = walk(session, unit, code, &mut scan) {
+        scan.error = Some(error);
+    }
+    scan
+}
+
+fn walk<'a>(
+    session: &Session<'_, 'a>,
+    unit: &Unit<Slice<'a>>,
+    code: &Code<'_>,
+    scan: &mut Scan,
+) -> gimli::Result<()> {
+    let mut entries = unit.entries_raw(None)?;
+    // The candidate that the last entry seen at each depth stands for.
+    let mut open: Vec<Option<usize>> = Vec::new();
+    while !entries.is_empty() {
+        let offset = entries.next_offset();
+        let depth = entries.next_depth();
+        let Some(abbreviation) = entries.read_abbreviation()? else {
+            continue;
+        };
+        let Ok(depth) = usize::try_from(depth) else {
+            return Ok(());
+        };
+        open.truncate(depth);
+        open.resize(depth, None);
+        let mut candidate = None;
+        match abbreviation.tag() {
+            dw::DW_TAG_subprogram => {
+                let mut extent = Extent::default();
+                for spec in abbreviation.attributes() {
+                    extent.take(entries.read_attribute(*spec)?);
+                }
+                let start = extent.start(session, unit, code);
+                if let Some(svma) = start.filter(|svma| code.is_code(*svma)) {
+                    candidate = Some(scan.candidates.len());
+                    let next = scan.params.len() as u32;
+                    scan.candidates.push(Candidate {
+                        svma,
+                        die: offset,
+                        params: next..next,
+                        variadic: false,
+                        top_level: depth == 1,
+                    });
+                }
+            }
+            tag => {
+                entries.skip_attributes(abbreviation.attributes())?;
+                scan.note(tag, offset, open.last().copied().flatten());
+            }
+        }
+        open.push(candidate);
+    }
+    Ok(())
+}
+
+impl Scan {
+    /// Notes an entry whose parent is `function` (an index of `candidates`), if the parent is a candidate.
+    fn note(&mut self, tag: gimli::DwTag, offset: UnitOffset, function: Option<usize>) {
+        match tag {
+            dw::DW_TAG_formal_parameter => {
+                self.described = true;
+                if let Some(candidate) = function.map(|f| &mut self.candidates[f])
+                    && candidate.params.end as usize == self.params.len()
+                {
+                    self.params.push(offset);
+                    candidate.params.end += 1;
+                }
+            }
+            dw::DW_TAG_unspecified_parameters => {
+                if let Some(function) = function {
+                    self.candidates[function].variadic = true;
+                }
+            }
+            dw::DW_TAG_base_type
+            | dw::DW_TAG_pointer_type
+            | dw::DW_TAG_structure_type
+            | dw::DW_TAG_class_type
+            | dw::DW_TAG_imported_unit => self.described = true,
+            _ => {}
+        }
+    }
+}
+
+impl<'a> Extent<'a> {
+    fn take(&mut self, attribute: gimli::Attribute<Slice<'a>>) {
+        match attribute.name() {
+            dw::DW_AT_low_pc => self.low_pc = Some(attribute.value()),
+            dw::DW_AT_ranges => self.ranges = Some(attribute.value()),
+            dw::DW_AT_entry_pc => self.entry_pc = Some(attribute.value()),
+            dw::DW_AT_declaration => {
+                self.declaration = matches!(attribute.value(), AttributeValue::Flag(true));
+            }
+            _ => {}
+        }
+    }
+
+    /// The function's first instruction.
+    fn start(
+        &self,
+        session: &Session<'_, 'a>,
+        unit: &Unit<Slice<'a>>,
+        code: &Code<'_>,
+    ) -> Option<u64> {
+        if self.declaration {
+            return None;
+        }
+        let dwarf = &session.table.dwarf;
+        let address = |value: Option<Value<'a>>| dwarf.attr_address(unit, value?).ok()?;
+        if let Some(start) = address(self.entry_pc).or_else(|| address(self.low_pc)) {
+            return Some(start);
+        }
+        let offset = dwarf.attr_ranges_offset(unit, self.ranges?).ok()??;
+        let mut ranges = dwarf.ranges(unit, offset).ok()?;
+        let mut first = None;
+        for _ in 0..MAX_RANGES {
+            let Ok(Some(range)) = ranges.next() else {
+                break;
+            };
+            if !code.is_code(range.begin) {
+                continue;
+            }
+            // The part with the entry comes first, except where a linker or an old compiler put cold code there.
+            if !code.is_cold(range.begin) {
+                return Some(range.begin);
+            }
+            first = first.or(Some(range.begin));
+        }
+        first
+    }
+}

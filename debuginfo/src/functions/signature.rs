@@ -1,0 +1,271 @@
+//! Parameters and result of one function: what they are, and where they are at entry and on return.
+//!
+//! The calling convention says where each argument ought to be. Optimisers may have changed a function that only its own
+//! unit calls; then what the location lists say of the first instruction counts, and what they leave open is unknown.
+
+use std::rc::Rc;
+
+use gimli::constants as dw;
+
+use crate::args::{self, Found, Locations, Passed, Spills};
+use crate::code::Code;
+use crate::dies::{Die, Session};
+use crate::model::{Param, Place, RetPlace, RetReg, ValueKind};
+use crate::types::{Abi, TypeInfo, Types};
+
+/// Bytes of a function that are searched for the stores of its arguments.
+const PROLOGUE_BYTES: usize = 512;
+
+/// How much of the declared signature the machine code still obeys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Trust {
+    All,
+    /// The result is as declared, parameters may have changed.
+    Result,
+    Nothing,
+}
+
+/// The answer.
+pub(super) struct Signature {
+    pub params: Vec<Param>,
+    pub params_known: bool,
+    pub ret: ValueKind,
+    pub ret_place: RetPlace,
+    pub xmm_args: u8,
+    pub ret_in_xmm: bool,
+}
+
+/// Reads signatures of functions of one unit.
+pub(super) struct Signatures<'x, 's, 't, 'a> {
+    pub session: &'x Session<'t, 'a>,
+    pub types: &'x Types<'s, 't, 'a>,
+    pub code: &'x Code<'x>,
+    pub abi: Abi,
+    /// The unit holds types; if not, nothing is known of any signature.
+    pub described: bool,
+}
+
+/// A parameter: its entries from the concrete one to the declaration, and whether the concrete one exists.
+struct Formal<'a> {
+    chain: Vec<Die<'a>>,
+    concrete: bool,
+}
+
+impl<'a> Signatures<'_, '_, '_, 'a> {
+    /// `chain` is the function's, `own` the parameters listed below its concrete entry.
+    pub(super) fn read(
+        &self,
+        chain: &[Die<'a>],
+        own: Vec<Die<'a>>,
+        svma: u64,
+        trust: Trust,
+    ) -> Signature {
+        let result = self.result(chain);
+        let mut ret_place = args::ret_place(&result);
+        let ret_in_xmm = uses_xmm(ret_place);
+        let formals = self.formals(chain, own);
+        let infos: Vec<Rc<TypeInfo>> = formals.iter().map(|f| self.type_of(&f.chain)).collect();
+        let declared = args::assign(infos.iter().map(|i| &**i), ret_place == RetPlace::Hidden);
+        let stated = self.stated(&chain[0], &formals, &infos, svma, trust);
+        let places = settle(&declared, &stated, trust);
+        let mut ret = result.kind.clone();
+        if trust == Trust::Nothing && ret != ValueKind::Void {
+            (ret, ret_place) = (ValueKind::Unknown, RetPlace::Unknown);
+        }
+        let xmm_args = places
+            .iter()
+            .chain(&declared)
+            .map(last_xmm)
+            .max()
+            .unwrap_or(0);
+        let known = !places.iter().any(is_unknown);
+        let param = |((formal, info), passed): ((&Formal<'a>, &Rc<TypeInfo>), &Passed)| Param {
+            name: self.name_of(&formal.chain),
+            kind: info.kind.clone(),
+            place: passed.place,
+            place2: passed.place2,
+            indirect: passed.indirect,
+        };
+        Signature {
+            params: formals.iter().zip(&infos).zip(&places).map(param).collect(),
+            params_known: known && self.described && self.abi != Abi::Other,
+            ret,
+            ret_place,
+            xmm_args,
+            ret_in_xmm,
+        }
+    }
+
+    fn result(&self, chain: &[Die<'a>]) -> TypeInfo {
+        let of = chain
+            .iter()
+            .find_map(|d| self.session.follow(d, dw::DW_AT_type));
+        match of {
+            Some(of) => (*self.types.info(&of, self.abi)).clone(),
+            None if self.described => TypeInfo::void(),
+            None => TypeInfo::unknown(),
+        }
+    }
+
+    /// All parameters in the order of the source, also those that the concrete entry lists differently or not at all.
+    fn formals(&self, chain: &[Die<'a>], own: Vec<Die<'a>>) -> Vec<Formal<'a>> {
+        let own: Vec<Vec<Die<'a>>> = own.iter().map(|d| self.session.chain(d)).collect();
+        let is_instance = self
+            .session
+            .attr(&chain[0], dw::DW_AT_abstract_origin)
+            .is_some();
+        let declared = match is_instance {
+            true => self.declared(&chain[1..]),
+            false => Vec::new(),
+        };
+        let matching = |declared: &Die<'a>| {
+            own.iter()
+                .position(|o| o[1..].iter().any(|d| d.key() == declared.key()))
+        };
+        let matched: Vec<Option<usize>> = declared.iter().map(matching).collect();
+        if matched.iter().flatten().count() < own.len() || declared.is_empty() {
+            let concrete = |chain| Formal {
+                chain,
+                concrete: true,
+            };
+            return own.into_iter().map(concrete).collect();
+        }
+        let formal = |(declared, matched): (Die<'a>, Option<usize>)| match matched {
+            Some(index) => Some(Formal {
+                chain: own[index].clone(),
+                concrete: true,
+            }),
+            // Constructors are declared with hidden parameters that only some of their instances have.
+            None if self.session.flag(&declared, dw::DW_AT_artificial) => None,
+            None => Some(Formal {
+                chain: self.session.chain(&declared),
+                concrete: false,
+            }),
+        };
+        declared
+            .into_iter()
+            .zip(matched)
+            .filter_map(formal)
+            .collect()
+    }
+
+    /// Parameters of the nearest declaration that lists any.
+    fn declared(&self, chain: &[Die<'a>]) -> Vec<Die<'a>> {
+        for die in chain {
+            let mut found = Vec::new();
+            self.session.each_child(die, |tag, offset| {
+                if tag == dw::DW_TAG_formal_parameter {
+                    found.push(die.sibling(offset));
+                }
+                // Parameters come before variables and blocks.
+                !matches!(tag, dw::DW_TAG_variable | dw::DW_TAG_lexical_block)
+            });
+            if !found.is_empty() {
+                return found;
+            }
+        }
+        Vec::new()
+    }
+
+    fn type_of(&self, chain: &[Die<'a>]) -> Rc<TypeInfo> {
+        let of = chain
+            .iter()
+            .find_map(|d| self.session.follow(d, dw::DW_AT_type));
+        match of {
+            Some(of) => self.types.info(&of, self.abi),
+            None => Rc::new(TypeInfo::unknown()),
+        }
+    }
+
+    fn name_of(&self, chain: &[Die<'a>]) -> String {
+        let name = chain
+            .iter()
+            .find_map(|d| self.session.string(d, dw::DW_AT_name));
+        name.map(|n| n.to_string_lossy().into_owned())
+            .unwrap_or_default()
+    }
+
+    /// What the function's own locations and first instructions say of each parameter.
+    fn stated(
+        &self,
+        function: &Die<'a>,
+        formals: &[Formal<'a>],
+        infos: &[Rc<TypeInfo>],
+        svma: u64,
+        trust: Trust,
+    ) -> Vec<Option<Passed>> {
+        let locations = Locations::new(self.session, function, svma);
+        // The convention of C is certain, so that only a contradiction about the entry itself counts against it.
+        let certain = matches!(self.abi, Abi::SysV { .. }) && trust == Trust::All;
+        let mut spills: Option<Spills> = None;
+        let mut of = |formal: &Formal<'a>, info: &TypeInfo| {
+            let die = formal.chain.first().filter(|_| formal.concrete)?;
+            match locations.of(die) {
+                Found::AtEntry(passed) => Some(passed),
+                Found::Always(passed) if !certain => Some(passed),
+                Found::Home(home) if !certain => {
+                    let spills = spills
+                        .get_or_insert_with(|| args::trace(self.code.bytes(svma, PROLOGUE_BYTES)));
+                    spills.came(home, info.size)
+                }
+                _ => None,
+            }
+        };
+        formals
+            .iter()
+            .zip(infos)
+            .map(|(formal, info)| of(formal, info))
+            .collect()
+    }
+}
+
+/// Joins what the convention says with what the code says.
+fn settle(declared: &[Passed], stated: &[Option<Passed>], trust: Trust) -> Vec<Passed> {
+    let pairs = || declared.iter().zip(stated);
+    let contradicted = pairs().any(|(d, s)| s.is_some_and(|s| contradicts(d, &s)));
+    if trust == Trust::All && !contradicted {
+        return pairs().map(|(d, s)| complete(d, s)).collect();
+    }
+    let place = |(declared, stated): (&Passed, &Option<Passed>)| match (declared.place, stated) {
+        (_, Some(stated)) => *stated,
+        (Place::Empty, None) => *declared,
+        _ => Passed::UNKNOWN,
+    };
+    pairs().map(place).collect()
+}
+
+/// Tells whether both are known and differ.
+fn contradicts(declared: &Passed, stated: &Passed) -> bool {
+    let differ = |a: Place, b: Place| a != b && a != Place::Unknown && b != Place::Unknown;
+    differ(declared.place, stated.place)
+        || matches!((declared.place2, stated.place2), (Some(a), Some(b)) if differ(a, b))
+}
+
+/// The declared place, or the stated one where the declaration leaves it open.
+fn complete(declared: &Passed, stated: &Option<Passed>) -> Passed {
+    match (declared.place, stated) {
+        (Place::Unknown, Some(stated)) => *stated,
+        _ => *declared,
+    }
+}
+
+fn is_unknown(passed: &Passed) -> bool {
+    passed.place == Place::Unknown || passed.place2 == Some(Place::Unknown)
+}
+
+/// One more than the highest vector register used.
+fn last_xmm(passed: &Passed) -> u8 {
+    let xmm = |place| match place {
+        Place::Sse(index) => index + 1,
+        _ => 0,
+    };
+    xmm(passed.place).max(passed.place2.map_or(0, xmm))
+}
+
+fn uses_xmm(place: RetPlace) -> bool {
+    let xmm = |register| matches!(register, RetReg::Xmm0 | RetReg::Xmm1);
+    match place {
+        RetPlace::Regs(first, second) => xmm(first) || second.is_some_and(xmm),
+        _ => false,
+    }
+}

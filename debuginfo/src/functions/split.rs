@@ -1,0 +1,111 @@
+//! Finds the `.dwo` and `.dwp` files that hold the bulk of a unit's debug information.
+
+use std::path::{Path, PathBuf};
+
+use gimli::{Dwarf, DwarfPackage, DwoId, Unit};
+
+use crate::dies::{Home, Session, UnitTable};
+use crate::dwarf::{DebugSections, Slice};
+use crate::elf::Elf;
+use crate::error::Warning;
+use crate::map::Bytes;
+
+/// What a skeleton unit says of its other half.
+pub(super) struct Skeleton {
+    id: DwoId,
+    path: PathBuf,
+}
+
+/// Reads the reference to a split file from a unit's root; `None` for an ordinary unit.
+pub(super) fn skeleton<'a>(session: &Session<'_, 'a>, unit: &Unit<Slice<'a>>) -> Option<Skeleton> {
+    let id = unit.dwo_id?;
+    let name = unit.dwo_name().ok()??;
+    let dwarf = &session.table.dwarf;
+    let name = dwarf.attr_string(unit, name).ok()?;
+    let name = PathBuf::from(name.to_string_lossy().into_owned());
+    let directory = unit.comp_dir.map(|d| d.to_string_lossy().into_owned());
+    Some(Skeleton {
+        id,
+        path: PathBuf::from(directory.unwrap_or_default()).join(name),
+    })
+}
+
+/// The package beside the module, if there is one.
+pub(super) struct Package {
+    elf: Elf,
+}
+
+impl Package {
+    pub(super) fn open(module: &Path) -> Option<Package> {
+        let mut name = module.file_name()?.to_owned();
+        name.push(".dwp");
+        let path = module.with_file_name(name);
+        let bytes = Bytes::map(&path).ok()?;
+        let elf = Elf::parse_any(&path, bytes).ok()?;
+        Some(Package { elf })
+    }
+}
+
+/// Opens a skeleton's other half and hands a session on it and the index of the right unit to `then`.
+///
+/// # Errors
+/// A warning if the half is nowhere, or damaged.
+pub(super) fn with_split<'a, T>(
+    table: &UnitTable<'a>,
+    skeleton_unit: &Unit<Slice<'a>>,
+    skeleton: &Skeleton,
+    package: Option<&Package>,
+    module: &Path,
+    then: impl FnOnce(&Session<'_, '_>, usize) -> T,
+) -> Result<T, Warning> {
+    let missing = || Warning::SplitUnitMissing {
+        name: skeleton.path.display().to_string(),
+    };
+    let file;
+    let (elf, packed) = match package {
+        Some(package) => (&package.elf, true),
+        None => {
+            file = open_dwo(&skeleton.path, module).ok_or_else(missing)?;
+            (&file, false)
+        }
+    };
+    let sections = DebugSections::read_split(elf);
+    let dwarf = match packed {
+        true => from_package(&sections, skeleton.id, &table.dwarf).ok_or_else(missing)?,
+        false => {
+            let mut dwarf = sections.dwarf(None);
+            dwarf.make_dwo(&table.dwarf);
+            dwarf
+        }
+    };
+    let split = UnitTable::read(dwarf);
+    let mut session = Session::new(&split);
+    session.skeleton = Some((&table.dwarf, skeleton_unit));
+    let count = split.headers(Home::Info).len();
+    let is_wanted = |index: &usize| {
+        let unit = session.unit(Home::Info, *index);
+        unit.is_ok_and(|u| u.dwo_id == Some(skeleton.id))
+    };
+    let index = (0..count).find(is_wanted).ok_or_else(missing)?;
+    Ok(then(&session, index))
+}
+
+fn from_package<'s>(
+    sections: &'s DebugSections<'_>,
+    id: DwoId,
+    parent: &Dwarf<Slice<'s>>,
+) -> Option<Dwarf<Slice<'s>>> {
+    let load = |section| Ok::<_, gimli::Error>(sections.get(section));
+    let empty = Slice::new(&[], gimli::LittleEndian);
+    let package = DwarfPackage::load(load, empty).ok()?;
+    package.find_cu(id, parent).ok()?
+}
+
+/// The `.dwo` file where the compiler wrote it, or beside the module.
+fn open_dwo(path: &Path, module: &Path) -> Option<Elf> {
+    let beside = module.with_file_name(path.file_name()?);
+    [path, &beside].into_iter().find_map(|path| {
+        let bytes = Bytes::map(path).ok()?;
+        Elf::parse_any(path, bytes).ok()
+    })
+}

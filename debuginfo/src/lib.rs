@@ -1,0 +1,41 @@
+//! Answers about ELF files and their DWARF: what code a module has, what its functions take and return.
+//!
+//! A [`Module`] is one program or shared library together with its separate debug files. It is asked for
+//! [`Module::functions`], and where there is no debug information for [`Module::symbols`] and
+//! [`Module::plt_entries`]. All addresses are [`Svma`]s: as the file states them, without a load bias.
+//!
+//! The crate reads files and nothing else: no process, no registers. Damaged input gives an [`Error`] when nothing can
+//! be answered and [`Warning`]s when less can; it never panics.
+//!
+//! ```
+//! let module = debuginfo::Module::open("/proc/self/exe")?;
+//! let main = module.symbols().into_iter().find(|s| s.linkage == "main");
+//! assert!(main.is_some());
+//! # Ok::<(), debuginfo::Error>(())
+//! ```
+#![deny(unsafe_code)]
+
+mod args;
+mod code;
+mod demangle;
+mod dies;
+mod dwarf;
+mod elf;
+mod error;
+mod frames;
+mod functions;
+mod map;
+mod model;
+mod module;
+mod parallel;
+mod plt;
+mod separate;
+mod symbols;
+mod types;
+
+pub use error::{Error, Result, Warning};
+pub use model::{
+    Binding, CodeRange, Function, Functions, Param, Place, PltEntry, RetPlace, RetReg, Segment,
+    SegmentFlags, Svma, Symbol, SymbolKind, ValueKind,
+};
+pub use module::{Module, OpenOptions};

@@ -1,0 +1,329 @@
+//! A module: an ELF file and the files that hold its debug information, as one thing to ask.
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use crate::code::Code;
+use crate::dies::UnitTable;
+use crate::dwarf::DebugSections;
+use crate::elf::{Dynamic, Elf};
+use crate::error::{Result, Warning};
+use crate::frames;
+use crate::functions;
+use crate::map::Bytes;
+use crate::model::{CodeRange, Functions, PltEntry, Segment, Svma, Symbol};
+use crate::plt;
+use crate::separate::{Search, hex};
+use crate::symbols::{SymbolFiles, SymbolIndex};
+
+/// How a module is opened.
+#[derive(Debug, Clone)]
+pub struct OpenOptions {
+    search: Search,
+}
+
+impl Default for OpenOptions {
+    fn default() -> Self {
+        OpenOptions {
+            search: Search {
+                debug_dirs: vec![PathBuf::from("/usr/lib/debug")],
+            },
+        }
+    }
+}
+
+impl OpenOptions {
+    /// Returns the usual options: separate debug files are searched for in `/usr/lib/debug`.
+    #[must_use]
+    pub fn new() -> OpenOptions {
+        OpenOptions::default()
+    }
+
+    /// Replaces the directories that hold separate debug files (and `.build-id` below them).
+    #[must_use]
+    pub fn debug_dirs(mut self, dirs: impl IntoIterator<Item = PathBuf>) -> OpenOptions {
+        self.search.debug_dirs = dirs.into_iter().collect();
+        self
+    }
+
+    /// Opens the program or library at `path`, and its separate debug files if there are any.
+    ///
+    /// # Errors
+    /// See [`Module::open`].
+    pub fn open(&self, path: impl AsRef<Path>) -> Result<Module> {
+        let path = path.as_ref();
+        let bytes = Bytes::map(path).map_err(|source| crate::Error::Open {
+            path: path.to_owned(),
+            source,
+        })?;
+        let elf = Elf::parse(path, bytes)?;
+        let mut warnings = Vec::new();
+        let mut debug = None;
+        if !elf.has_debug_info() {
+            debug = self.search.debug_file(&elf, &mut warnings);
+        }
+        let described = debug.as_ref().unwrap_or(&elf);
+        let supplement = self.search.supplement(described, &mut warnings);
+        Ok(Module::new(elf, debug, supplement, warnings))
+    }
+}
+
+/// A program or shared library, with whatever debug information can be found for it.
+///
+/// Opening is cheap; each kind of answer is worked out when it is first asked for, and kept.
+#[derive(Debug)]
+pub struct Module {
+    elf: Elf,
+    debug: Option<Elf>,
+    supplement: Option<Elf>,
+    dynamic: Dynamic,
+    build_id: Option<String>,
+    warnings: Vec<Warning>,
+    symbols: OnceLock<SymbolIndex>,
+    plt: OnceLock<Vec<PltEntry>>,
+    frames: OnceLock<Vec<CodeRange>>,
+    starts: OnceLock<Vec<u64>>,
+    functions: OnceLock<Functions>,
+}
+
+impl Module {
+    /// Opens the program or library at `path`, and its separate debug files if there are any.
+    ///
+    /// Separate debug files are looked for by build id in `/usr/lib/debug/.build-id`, then by the name in
+    /// `.gnu_debuglink` beside the module, in `.debug/` beside it and in `/usr/lib/debug`. A file with the right name
+    /// and the wrong checksum or build id is not used; [`Module::warnings`] says so.
+    ///
+    /// # Errors
+    /// The file cannot be read, is not ELF, is not a 64-bit little-endian program or library for x86-64, or has
+    /// damaged headers.
+    pub fn open(path: impl AsRef<Path>) -> Result<Module> {
+        OpenOptions::new().open(path)
+    }
+
+    /// Opens a module that is already in memory; `path` appears in messages only, no other file is read.
+    ///
+    /// # Errors
+    /// As [`Module::open`], except for reading the file.
+    pub fn from_bytes(path: impl AsRef<Path>, bytes: Vec<u8>) -> Result<Module> {
+        let elf = Elf::parse(path.as_ref(), Bytes::Owned(bytes))?;
+        Ok(Module::new(elf, None, None, Vec::new()))
+    }
+
+    fn new(
+        elf: Elf,
+        debug: Option<Elf>,
+        supplement: Option<Elf>,
+        warnings: Vec<Warning>,
+    ) -> Module {
+        Module {
+            dynamic: elf.dynamic(),
+            build_id: elf.build_id().map(hex),
+            elf,
+            debug,
+            supplement,
+            warnings,
+            symbols: OnceLock::new(),
+            plt: OnceLock::new(),
+            frames: OnceLock::new(),
+            starts: OnceLock::new(),
+            functions: OnceLock::new(),
+        }
+    }
+
+    /// Returns the path the module was opened by.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.elf.path()
+    }
+
+    /// Returns the file the debug information comes from, if it is not the module itself.
+    #[must_use]
+    pub fn debug_path(&self) -> Option<&Path> {
+        self.debug.as_ref().map(Elf::path)
+    }
+
+    /// Returns dwz's supplementary debug file, if the debug information refers to one that was found.
+    #[must_use]
+    pub fn supplement_path(&self) -> Option<&Path> {
+        self.supplement.as_ref().map(Elf::path)
+    }
+
+    /// Returns what was found wrong while looking for debug files.
+    #[must_use]
+    pub fn warnings(&self) -> &[Warning] {
+        &self.warnings
+    }
+
+    /// Returns the GNU build id in lower-case hexadecimal, if the module has one.
+    #[must_use]
+    pub fn build_id(&self) -> Option<&str> {
+        self.build_id.as_deref()
+    }
+
+    /// Tells whether the module is an executable that may be loaded at any address.
+    #[must_use]
+    pub fn is_pie(&self) -> bool {
+        // Linkers have marked such files since 2015; older ones are told apart from libraries by their interpreter.
+        let unmarked = self.interp().is_some() && self.soname().is_none();
+        self.elf.is_dyn() && (self.dynamic.says_pie || unmarked)
+    }
+
+    /// Tells whether the module is a shared library.
+    #[must_use]
+    pub fn is_library(&self) -> bool {
+        self.elf.is_dyn() && !self.is_pie()
+    }
+
+    /// Returns the address of the first instruction that the kernel or the dynamic linker jumps to; 0 for none.
+    #[must_use]
+    pub fn entry(&self) -> Svma {
+        self.elf.entry()
+    }
+
+    /// Returns the path of the dynamic linker that the module asks for.
+    #[must_use]
+    pub fn interp(&self) -> Option<&str> {
+        self.elf.interp()
+    }
+
+    /// Returns the name by which other modules ask for this library.
+    #[must_use]
+    pub fn soname(&self) -> Option<&str> {
+        self.dynamic.soname.as_deref()
+    }
+
+    /// Returns the parts of the file that are mapped, in the order of the program headers.
+    #[must_use]
+    pub fn load_segments(&self) -> &[Segment] {
+        self.elf.segments()
+    }
+
+    /// Returns `len` bytes at `svma` as the file has them (before relocation); `None` where it has not all of them.
+    #[must_use]
+    pub fn code(&self, svma: Svma, len: u64) -> Option<&[u8]> {
+        self.elf.at(svma.0, len)
+    }
+
+    /// Tells whether the module or its debug file holds DWARF.
+    #[must_use]
+    pub fn has_dwarf(&self) -> bool {
+        self.described().has_debug_info()
+    }
+
+    /// Returns all functions with machine code that the debug information describes, by address.
+    ///
+    /// Functions that exist as inlined copies only are not among them, nor are split-off cold parts. Of functions
+    /// that several units describe, and of different functions at one address, one is listed. Without debug
+    /// information the list is empty: see [`Module::symbols`].
+    #[must_use]
+    pub fn functions(&self) -> &Functions {
+        self.functions.get_or_init(|| self.read_functions())
+    }
+
+    fn read_functions(&self) -> Functions {
+        let elf = self.described();
+        let sections = DebugSections::read(elf);
+        if !sections.has_info() {
+            return Functions {
+                list: Vec::new(),
+                warnings: sections.warnings,
+            };
+        }
+        let supplement = self.supplement.as_ref().map(DebugSections::read);
+        let table = UnitTable::read(sections.dwarf(supplement.as_ref()));
+        let bytes = sections.get(gimli::SectionId::DebugInfo).len();
+        let mut functions = functions::read(&table, self.code_view(), self.path(), bytes);
+        let mut warnings = sections.warnings.clone();
+        warnings.extend(supplement.iter().flat_map(|s| s.warnings.iter().cloned()));
+        warnings.extend(table.warnings.iter().cloned());
+        warnings.append(&mut functions.warnings);
+        functions.warnings = warnings;
+        functions
+    }
+
+    /// Returns the code symbols of `.symtab` and `.dynsym`, by address; several may share one.
+    #[must_use]
+    pub fn symbols(&self) -> Vec<Symbol> {
+        self.symbol_index().symbols(self.files())
+    }
+
+    /// Returns the stubs through which the module calls other modules, by address.
+    #[must_use]
+    pub fn plt_entries(&self) -> &[PltEntry] {
+        let find = || plt::entries(self.files(), self.symbol_index());
+        self.plt.get_or_init(find)
+    }
+
+    /// Returns the ranges that the unwind tables describe, by address: functions, split-off parts, tables of stubs.
+    #[must_use]
+    pub fn frames(&self) -> &[CodeRange] {
+        self.frames
+            .get_or_init(|| frames::read(&self.elf, self.debug.as_ref()))
+    }
+
+    /// Returns the range of the unwind tables that holds `svma`. Its end is where the code really ends; what follows
+    /// up to [`Module::next_function_start`] is padding.
+    #[must_use]
+    pub fn frame_at(&self, svma: Svma) -> Option<CodeRange> {
+        frames::find(self.frames(), svma)
+    }
+
+    /// Returns the lowest address above `svma` at which other code is known to begin: a symbol, a range of the
+    /// unwind tables or a stub.
+    #[must_use]
+    pub fn next_function_start(&self, svma: Svma) -> Option<Svma> {
+        let starts = self.starts();
+        let after = starts.partition_point(|s| *s <= svma.0);
+        starts.get(after).map(|s| Svma(*s))
+    }
+
+    /// Returns the first address that does not belong to the function at `svma` any more, when nothing states its
+    /// size: the end of its range in the unwind tables, or else the next start or the end of its section. `None` if
+    /// `svma` is not code.
+    #[must_use]
+    pub fn function_end(&self, svma: Svma) -> Option<Svma> {
+        let section_end = self.elf.code_section_end(svma.0)?;
+        let next = self.next_function_start(svma).map_or(u64::MAX, |s| s.0);
+        let frame = self.frame_at(svma).filter(|f| f.start == svma);
+        let frame_end = frame.map_or(u64::MAX, |f| f.end.0);
+        Some(Svma(section_end.min(next).min(frame_end)))
+    }
+
+    fn starts(&self) -> &[u64] {
+        self.starts.get_or_init(|| {
+            let frames = self.frames().iter().map(|f| f.start.0);
+            let stubs = self.plt_entries().iter().map(|p| p.svma.0);
+            let mut starts: Vec<u64> = self
+                .symbol_index()
+                .starts()
+                .chain(frames)
+                .chain(stubs)
+                .collect();
+            starts.sort_unstable();
+            starts.dedup();
+            starts
+        })
+    }
+
+    fn described(&self) -> &Elf {
+        self.debug.as_ref().unwrap_or(&self.elf)
+    }
+
+    fn files(&self) -> SymbolFiles<'_> {
+        SymbolFiles {
+            main: &self.elf,
+            debug: self.debug.as_ref(),
+        }
+    }
+
+    fn symbol_index(&self) -> &SymbolIndex {
+        self.symbols.get_or_init(|| SymbolIndex::read(self.files()))
+    }
+
+    fn code_view(&self) -> Code<'_> {
+        Code {
+            files: self.files(),
+            symbols: self.symbol_index(),
+        }
+    }
+}

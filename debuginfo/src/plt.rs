@@ -1,0 +1,110 @@
+//! Names the stubs of the procedure linkage table by following each stub's jump to its slot.
+
+use std::collections::HashMap;
+
+use object::LittleEndian;
+use object::elf;
+use object::pod::slice_from_all_bytes;
+
+use crate::elf::{Elf, Section, slice};
+use crate::model::{PltEntry, Svma};
+use crate::symbols::{SymbolFiles, SymbolIndex, symbol_name};
+
+const ENDBR64: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
+const PLT_SECTIONS: [&str; 4] = [".plt", ".plt.sec", ".plt.got", ".iplt"];
+
+/// Finds every stub that jumps through a slot which a relocation fills.
+pub(crate) fn entries(files: SymbolFiles<'_>, symbols: &SymbolIndex) -> Vec<PltEntry> {
+    let slots = slots(files, symbols);
+    let mut found = Vec::new();
+    for section in files.main.sections() {
+        if PLT_SECTIONS.contains(&section.name.as_str()) && section.is_code() {
+            add_section(files.main, section, &slots, &mut found);
+        }
+    }
+    found.sort_unstable_by_key(|e| e.svma);
+    found.dedup_by_key(|e| e.svma);
+    found
+}
+
+fn add_section(
+    elf: &Elf,
+    section: &Section,
+    slots: &HashMap<u64, String>,
+    found: &mut Vec<PltEntry>,
+) {
+    let bytes = elf.section_bytes(section);
+    let step = stub_size(section);
+    for (index, stub) in bytes.chunks(step).enumerate() {
+        let svma = section.addr.wrapping_add((index * step) as u64);
+        let slot = jump_slot(svma, stub);
+        if let Some((slot, name)) = slot.and_then(|s| Some((s, slots.get(&s)?))) {
+            found.push(PltEntry {
+                svma: Svma(svma),
+                size: stub.len() as u64,
+                symbol: name.clone(),
+                slot: Svma(slot),
+            });
+        }
+    }
+}
+
+/// Stubs have 16 bytes, except those of `.plt.got` in files without IBT, which have 8.
+fn stub_size(section: &Section) -> usize {
+    match section.entsize {
+        8 => 8,
+        _ => 16,
+    }
+}
+
+/// The slot of `[endbr64] [bnd] jmp *slot(%rip)` at `svma`.
+fn jump_slot(svma: u64, stub: &[u8]) -> Option<u64> {
+    let mut rest = stub.strip_prefix(&ENDBR64).unwrap_or(stub);
+    rest = rest.strip_prefix(&[0xf2]).unwrap_or(rest);
+    let operand = rest.strip_prefix(&[0xff, 0x25])?.first_chunk::<4>()?;
+    let length = stub.len() - rest.len() + 6;
+    let next = svma.wrapping_add(length as u64);
+    Some(next.wrapping_add_signed(i64::from(i32::from_le_bytes(*operand))))
+}
+
+/// What fills each slot of the global offset table: the slot's address and the name of the symbol.
+fn slots(files: SymbolFiles<'_>, symbols: &SymbolIndex) -> HashMap<u64, String> {
+    let elf = files.main;
+    let mut slots = HashMap::new();
+    for section in elf.sections().iter().filter(|s| s.kind == elf::SHT_RELA) {
+        let bytes = elf.section_bytes(section);
+        let entry_size = size_of::<elf::Rela64<LittleEndian>>();
+        let whole = bytes.len() - bytes.len() % entry_size;
+        let relocations: &[elf::Rela64<LittleEndian>] =
+            slice_from_all_bytes(&bytes[..whole]).unwrap_or_default();
+        for relocation in relocations {
+            let name = match relocation.r_type(LittleEndian, false) {
+                elf::R_X86_64_JUMP_SLOT | elf::R_X86_64_GLOB_DAT => {
+                    import(elf, section, relocation.r_sym(LittleEndian, false))
+                }
+                elf::R_X86_64_IRELATIVE => {
+                    let target = relocation.r_addend.get(LittleEndian) as u64;
+                    symbols
+                        .at(files, target)
+                        .next()
+                        .map(|(name, ..)| name.to_owned())
+                }
+                _ => None,
+            };
+            if let Some(name) = name {
+                slots.insert(relocation.r_offset.get(LittleEndian), name);
+            }
+        }
+    }
+    slots
+}
+
+/// The name of symbol `index` in the table that the relocation section refers to.
+fn import(elf: &Elf, relocations: &Section, index: u32) -> Option<String> {
+    let table = elf.sections().get(relocations.link as usize)?;
+    let (symbols, offset, size) = elf.symbol_table(table);
+    let symbol = symbols.get(index as usize)?;
+    let names = slice(elf.bytes(), offset, size)?;
+    let at = symbol.st_name.get(LittleEndian) as usize;
+    symbol_name(names.get(at..)?).map(str::to_owned)
+}

@@ -1,0 +1,188 @@
+//! Code symbols of `.symtab` (the module's, or its debug file's) and `.dynsym`, by address.
+
+use object::LittleEndian;
+use object::elf;
+use object::pod::slice_from_all_bytes;
+
+use crate::demangle;
+use crate::elf::{Elf, Section, slice};
+use crate::model::{Binding, Svma, Symbol, SymbolKind};
+
+type RawSym = elf::Sym64<LittleEndian>;
+
+/// A code symbol whose name still lies in its file.
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    svma: u64,
+    size: u64,
+    kind: SymbolKind,
+    binding: Binding,
+    in_debug_file: bool,
+    name_offset: usize,
+    name_len: usize,
+}
+
+/// All code symbols, sorted by address; at one address the most visible first.
+#[derive(Debug, Default)]
+pub(crate) struct SymbolIndex {
+    entries: Vec<Entry>,
+}
+
+/// The files that symbol names are read from.
+#[derive(Clone, Copy)]
+pub(crate) struct SymbolFiles<'a> {
+    pub main: &'a Elf,
+    pub debug: Option<&'a Elf>,
+}
+
+impl<'a> SymbolFiles<'a> {
+    fn name(&self, entry: &Entry) -> &'a str {
+        let elf = match entry.in_debug_file {
+            true => self.debug.unwrap_or(self.main),
+            false => self.main,
+        };
+        let raw = elf
+            .bytes()
+            .get(entry.name_offset..entry.name_offset + entry.name_len);
+        std::str::from_utf8(raw.unwrap_or_default()).unwrap_or_default()
+    }
+}
+
+impl SymbolIndex {
+    /// Reads the symbol tables of both files.
+    pub(crate) fn read(files: SymbolFiles<'_>) -> SymbolIndex {
+        let mut entries = Vec::new();
+        let full = files.main.section_of_kind(elf::SHT_SYMTAB);
+        match (full, files.debug) {
+            (Some(table), _) => add_table(files.main, files.main, table, false, &mut entries),
+            (None, Some(debug)) => {
+                if let Some(table) = debug.section_of_kind(elf::SHT_SYMTAB) {
+                    add_table(files.main, debug, table, true, &mut entries);
+                }
+            }
+            (None, None) => {}
+        }
+        if let Some(table) = files.main.section_of_kind(elf::SHT_DYNSYM) {
+            add_table(files.main, files.main, table, false, &mut entries);
+        }
+        let key = |e: &Entry| (e.svma, e.binding, files.name(e), e.in_debug_file);
+        entries.sort_unstable_by(|a, b| key(a).cmp(&key(b)));
+        entries.dedup_by(|a, b| a.svma == b.svma && files.name(a) == files.name(b));
+        SymbolIndex { entries }
+    }
+
+    /// Readable symbols, in the index's order.
+    pub(crate) fn symbols(&self, files: SymbolFiles<'_>) -> Vec<Symbol> {
+        let symbol = |e: &Entry| {
+            let linkage = files.name(e);
+            let readable = demangle::readable(linkage).map(|(name, _)| name);
+            Symbol {
+                svma: Svma(e.svma),
+                size: e.size,
+                name: readable.unwrap_or_else(|| linkage.to_owned()),
+                linkage: linkage.to_owned(),
+                kind: e.kind,
+                binding: e.binding,
+            }
+        };
+        self.entries.iter().map(symbol).collect()
+    }
+
+    /// Linker names, kinds and sizes of the symbols exactly at `svma`.
+    pub(crate) fn at<'a>(
+        &'a self,
+        files: SymbolFiles<'a>,
+        svma: u64,
+    ) -> impl Iterator<Item = (&'a str, SymbolKind, u64)> {
+        let start = self.entries.partition_point(|e| e.svma < svma);
+        self.entries[start..]
+            .iter()
+            .take_while(move |e| e.svma == svma)
+            .map(move |e| (files.name(e), e.kind, e.size))
+    }
+
+    /// Start addresses, sorted, repeated where several symbols share one.
+    pub(crate) fn starts(&self) -> impl Iterator<Item = u64> + '_ {
+        self.entries.iter().map(|e| e.svma)
+    }
+}
+
+impl Elf {
+    fn section_of_kind(&self, kind: u32) -> Option<&Section> {
+        self.sections().iter().find(|s| s.kind == kind)
+    }
+
+    /// The symbols of a symbol table section and the file offset and size of its names.
+    pub(crate) fn symbol_table(&self, table: &Section) -> (&[RawSym], u64, u64) {
+        let bytes = self.section_bytes(table);
+        let whole = bytes.len() - bytes.len() % size_of::<RawSym>();
+        let symbols = slice_from_all_bytes(&bytes[..whole]).unwrap_or_default();
+        let names = usize::try_from(table.link)
+            .ok()
+            .and_then(|i| self.sections().get(i))
+            .filter(|s| s.kind == elf::SHT_STRTAB);
+        let (offset, size) = names.map_or((0, 0), |s| (s.offset, s.size));
+        (symbols, offset, size)
+    }
+}
+
+/// Adds the code symbols of `table`, which lies in `holder` and describes `code`.
+fn add_table(code: &Elf, holder: &Elf, table: &Section, in_debug_file: bool, out: &mut Vec<Entry>) {
+    let (symbols, names_offset, names_size) = holder.symbol_table(table);
+    let names = slice(holder.bytes(), names_offset, names_size).unwrap_or_default();
+    for symbol in symbols {
+        let Some((mut kind, binding)) = classify(symbol) else {
+            continue;
+        };
+        let svma = symbol.st_value.get(LittleEndian);
+        let offset = symbol.st_name.get(LittleEndian) as usize;
+        let Some(name) = names.get(offset..).and_then(symbol_name) else {
+            continue;
+        };
+        if !code.is_code(svma) {
+            continue;
+        }
+        if is_cold_part(name) {
+            kind = SymbolKind::Cold;
+        }
+        out.push(Entry {
+            svma,
+            size: symbol.st_size.get(LittleEndian),
+            kind,
+            binding,
+            in_debug_file,
+            // The names lie inside the file, so the sum is at most its length.
+            name_offset: names_offset as usize + offset,
+            name_len: name.len(),
+        });
+    }
+}
+
+fn classify(symbol: &RawSym) -> Option<(SymbolKind, Binding)> {
+    if symbol.st_shndx.get(LittleEndian) == elf::SHN_UNDEF {
+        return None;
+    }
+    let kind = match symbol.st_info & 0xf {
+        elf::STT_FUNC => SymbolKind::Function,
+        elf::STT_GNU_IFUNC => SymbolKind::Ifunc,
+        _ => return None,
+    };
+    let binding = match symbol.st_info >> 4 {
+        elf::STB_LOCAL => Binding::Local,
+        elf::STB_WEAK => Binding::Weak,
+        _ => Binding::Global,
+    };
+    Some((kind, binding))
+}
+
+/// The name at the start of `bytes`, without the version that linkers append in `.symtab` (`memcpy@@GLIBC_2.14`).
+pub(crate) fn symbol_name(bytes: &[u8]) -> Option<&str> {
+    let name = bytes.split(|b| *b == 0).next()?;
+    let plain = name.split(|b| *b == b'@').next()?;
+    std::str::from_utf8(plain).ok().filter(|n| !n.is_empty())
+}
+
+/// Tells whether a linker name belongs to code split off a function: `f.cold`, `f.cold.3`, `f.isra.0.cold`.
+pub(crate) fn is_cold_part(name: &str) -> bool {
+    name.split('.').skip(1).any(|part| part == "cold")
+}

@@ -1,0 +1,254 @@
+//! The classification of the System V AMD64 ABI (section 3.2.3 of its document), as gcc and clang do it.
+
+use gimli::constants as dw;
+
+use super::shape::{Encoding, Shape};
+use super::{MAX_VISITS, Passing, RegClass, Types};
+use crate::dies::Die;
+
+/// The class of an eightbyte.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Class {
+    None,
+    Integer,
+    Sse,
+    SseUp,
+    X87,
+    X87Up,
+    ComplexX87,
+    Memory,
+}
+
+impl Class {
+    /// The class of an eightbyte that two fields share (step 4 of the algorithm).
+    fn merge(self, other: Class) -> Class {
+        use Class::{ComplexX87, Integer, Memory, None, Sse, X87, X87Up};
+        match (self, other) {
+            (a, b) if a == b => a,
+            (None, other) | (other, None) => other,
+            (Memory, _) | (_, Memory) => Memory,
+            (Integer, _) | (_, Integer) => Integer,
+            (X87 | X87Up | ComplexX87, _) | (_, X87 | X87Up | ComplexX87) => Memory,
+            _ => Sse,
+        }
+    }
+}
+
+/// The classes of an object of at most 16 bytes.
+struct Eightbytes {
+    classes: [Class; 2],
+    visits: u32,
+    /// A part was met whose class is not known.
+    unknown: bool,
+}
+
+impl Eightbytes {
+    fn add(&mut self, eightbyte: u64, class: Class) {
+        let index = usize::try_from(eightbyte).unwrap_or(usize::MAX);
+        match self.classes.get_mut(index) {
+            Some(slot) => *slot = slot.merge(class),
+            None => self.unknown = true,
+        }
+    }
+}
+
+impl<'a> Types<'_, '_, 'a> {
+    pub(super) fn sysv_passing(&self, shape: &Shape<'a>, size: u64, cxx: bool) -> Passing {
+        match shape {
+            Shape::Void => Passing::Empty,
+            Shape::Unknown => Passing::Unknown,
+            Shape::Base(Encoding::ComplexX87) => Passing::X87,
+            Shape::Record(die) if cxx && self.is_passed_by_reference(die) => Passing::Reference,
+            // Wider vectors go to one register if the function was compiled for AVX, which is not recorded.
+            Shape::Array { vector: true, .. } if size > 16 => Passing::Unknown,
+            Shape::Record(die) if size > 16 && self.is_wide_vector(die, size) => Passing::Unknown,
+            _ if size > 16 => Passing::Stack,
+            _ => self.small(shape, size),
+        }
+    }
+
+    fn small(&self, shape: &Shape<'a>, size: u64) -> Passing {
+        let mut parts = Eightbytes {
+            classes: [Class::None; 2],
+            visits: MAX_VISITS,
+            unknown: false,
+        };
+        self.classify(shape, size, 0, 0, &mut parts);
+        if parts.unknown {
+            return Passing::Unknown;
+        }
+        passing(parts.classes)
+    }
+
+    fn classify(&self, shape: &Shape<'a>, size: u64, at: u64, depth: u32, out: &mut Eightbytes) {
+        if depth > 32 || out.visits == 0 {
+            out.unknown = true;
+            return;
+        }
+        out.visits -= 1;
+        match shape {
+            Shape::Void => {}
+            Shape::Unknown => out.unknown = true,
+            Shape::Pointer | Shape::MemberPointer => scalar(Class::Integer, 8, at, out),
+            Shape::MethodPointer => {
+                scalar(Class::Integer, 8, at, out);
+                scalar(Class::Integer, 8, at.saturating_add(8), out);
+            }
+            Shape::Enum(_) => scalar(Class::Integer, size, at, out),
+            Shape::Base(encoding) => base(*encoding, size, at, out),
+            Shape::Array { element, vector } => {
+                self.classify_array(element, *vector, size, at, depth, out);
+            }
+            Shape::Record(die) => self.classify_record(die, at, depth, out),
+        }
+    }
+
+    fn classify_array(
+        &self,
+        element: &Die<'a>,
+        vector: bool,
+        size: u64,
+        at: u64,
+        depth: u32,
+        out: &mut Eightbytes,
+    ) {
+        if vector && size == 16 {
+            return pair(Class::Sse, Class::SseUp, 16, at, out);
+        }
+        if vector {
+            // MMX vectors of 8 bytes and smaller ones go to vector registers too.
+            return scalar(Class::Sse, size, at, out);
+        }
+        let shape = self.shape(element);
+        let (each, _) = self.layout(element);
+        if each == 0 {
+            return;
+        }
+        for index in 0..(size / each).min(16) {
+            self.classify(
+                &shape,
+                each,
+                at.saturating_add(index * each),
+                depth + 1,
+                out,
+            );
+        }
+    }
+
+    fn classify_record(&self, die: &Die<'a>, at: u64, depth: u32, out: &mut Eightbytes) {
+        self.classify_members(die, at, depth, out);
+        // A Rust enum with data, as a function of the C convention sees it: a tag and a union.
+        for part in self.session.children(die, &[dw::DW_TAG_variant_part]) {
+            self.classify_members(&part, at, depth, out);
+            for variant in self.session.children(&part, &[dw::DW_TAG_variant]) {
+                self.classify_members(&variant, at, depth, out);
+            }
+        }
+    }
+
+    fn classify_members(&self, die: &Die<'a>, at: u64, depth: u32, out: &mut Eightbytes) {
+        for member in self.members(die) {
+            if let Some((first, bits)) = member.bits {
+                bit_field(at.saturating_mul(8).saturating_add(first), bits, out);
+                continue;
+            }
+            let shape = self.shape(&member.of);
+            let (size, _) = self.layout(&member.of);
+            self.classify(
+                &shape,
+                size,
+                at.saturating_add(member.offset),
+                depth + 1,
+                out,
+            );
+        }
+    }
+
+    /// Tells whether the record is nothing but one vector of more than 16 bytes.
+    fn is_wide_vector(&self, die: &Die<'a>, size: u64) -> bool {
+        let members = self.members(die);
+        let [member] = members.as_slice() else {
+            return false;
+        };
+        let vector = matches!(self.shape(&member.of), Shape::Array { vector: true, .. });
+        vector && self.layout(&member.of).0 == size
+    }
+}
+
+fn base(encoding: Encoding, size: u64, at: u64, out: &mut Eightbytes) {
+    match encoding {
+        Encoding::Float => scalar(Class::Sse, size, at, out),
+        Encoding::Quad => pair(Class::Sse, Class::SseUp, 16, at, out),
+        Encoding::X87 => pair(Class::X87, Class::X87Up, 16, at, out),
+        Encoding::ComplexX87 => out.add(0, Class::ComplexX87),
+        Encoding::Complex => {
+            scalar(Class::Sse, size / 2, at, out);
+            scalar(Class::Sse, size / 2, at.saturating_add(size / 2), out);
+        }
+        Encoding::Other if size > 8 => {
+            // A complex integer: both halves are integers.
+            scalar(Class::Integer, size / 2, at, out);
+            scalar(Class::Integer, size / 2, at.saturating_add(size / 2), out);
+        }
+        _ if size > 8 => pair(Class::Integer, Class::Integer, 16, at, out),
+        _ => scalar(Class::Integer, size, at, out),
+    }
+}
+
+/// A scalar of at most 8 bytes; one that lies across its alignment sends the whole object to memory.
+fn scalar(class: Class, size: u64, at: u64, out: &mut Eightbytes) {
+    let misaligned = size.is_power_of_two() && at % size != 0;
+    match misaligned {
+        true => out.add(0, Class::Memory),
+        false if size == 0 => {}
+        false => out.add(at / 8, class),
+    }
+}
+
+/// A scalar of two eightbytes.
+fn pair(low: Class, high: Class, align: u64, at: u64, out: &mut Eightbytes) {
+    if at % align != 0 {
+        return out.add(0, Class::Memory);
+    }
+    out.add(at / 8, low);
+    out.add(at / 8 + 1, high);
+}
+
+fn bit_field(first: u64, bits: u64, out: &mut Eightbytes) {
+    if bits == 0 {
+        return;
+    }
+    let last = first.saturating_add(bits - 1) / 64;
+    for eightbyte in first / 64..=last.min(first / 64 + 2) {
+        out.add(eightbyte, Class::Integer);
+    }
+}
+
+/// The post-merger cleanup (step 5), and what the classes mean.
+fn passing(classes: [Class; 2]) -> Passing {
+    let [low, high] = match classes {
+        [low, Class::SseUp] if low != Class::Sse => [low, Class::Sse],
+        [Class::SseUp, high] => [Class::Sse, high],
+        other => other,
+    };
+    let class = |class| match class {
+        Class::None => None,
+        Class::Integer => Some(RegClass::Int),
+        _ => Some(RegClass::Sse),
+    };
+    match (low, high) {
+        (Class::Memory, _) | (_, Class::Memory) => Passing::Stack,
+        (Class::X87, Class::X87Up) | (Class::ComplexX87, _) => Passing::X87,
+        (Class::X87 | Class::X87Up, _) | (_, Class::X87 | Class::X87Up | Class::ComplexX87) => {
+            Passing::Stack
+        }
+        (Class::None, Class::None) => Passing::Empty,
+        (Class::Sse, Class::SseUp) => Passing::one(RegClass::Sse),
+        // An eightbyte of nothing but padding takes no register.
+        (low, high) => Passing::Regs {
+            first: class(low),
+            second: class(high),
+            together: true,
+        },
+    }
+}
