@@ -13,11 +13,13 @@ mod tests;
 use std::path::Path;
 use std::sync::OnceLock;
 
-pub use contents::{Contents, Fingerprint, ModuleInfo, PartEntry};
+pub use contents::{Contents, Fingerprint, ModuleInfo};
 use sled_files::SledFiles;
 
 use crate::control::FunctionDef;
 use crate::error::Result;
+use crate::recording::Recording;
+use crate::seal::Part;
 
 /// Writes the catalog folder `dir` anew, replacing what is there.
 ///
@@ -25,6 +27,16 @@ use crate::error::Result;
 /// [`crate::Error::Catalog`] or [`crate::Error::Io`]; the recording is then without a catalog, or keeps the old one.
 pub fn build(dir: &Path, fingerprint: Fingerprint, contents: &Contents) -> Result<()> {
     sled_files::build(dir, fingerprint, contents)
+}
+
+/// Writes the catalog of a recording anew, from what is sealed of it now.
+///
+/// # Errors
+/// Those of [`build`] and of [`Contents::read`].
+pub fn rebuild(recording: &Recording) -> Result<()> {
+    let fingerprint = Fingerprint::of_file(&recording.seal_state_path())?;
+    let contents = Contents::read(recording)?;
+    build(&recording.catalog_dir(), fingerprint, &contents)
 }
 
 /// Answers questions about functions, modules and parts, from the catalog or without it.
@@ -76,16 +88,17 @@ impl<L: Fn() -> Result<Contents>> Index<L> {
         }
     }
 
-    /// Returns the parts of the columns whose seqs overlap `first_seq..=last_seq`, in the order of their files.
+    /// Returns the sealed parts that hold events of `first_seq..=last_seq`, in order. The enter event of a call is in
+    /// the part of its leave event.
     ///
     /// # Errors
     /// Those of `load`.
-    pub fn parts_between(&self, first_seq: u64, last_seq: u64) -> Result<Vec<PartEntry>> {
+    pub fn parts_between(&self, first_seq: u64, last_seq: u64) -> Result<Vec<Part>> {
         let mut parts = match self.ask(SledFiles::parts) {
             Some(parts) => parts,
             None => self.contents()?.parts.clone(),
         };
-        parts.retain(|part| part.first_seq <= last_seq && part.last_seq >= first_seq);
+        parts.retain(|part| part.first_seq <= last_seq && part.end_seq > first_seq);
         Ok(parts)
     }
 

@@ -9,6 +9,7 @@ pub mod check;
 pub mod clock;
 pub mod columns;
 pub mod control;
+pub mod definitions;
 pub mod document;
 pub mod error;
 pub mod file_header;

@@ -6,7 +6,11 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::control::{Control, FunctionDef};
+use crate::definitions;
 use crate::error::{Error, Result};
+use crate::format::FileKind;
+use crate::recording::Recording;
+use crate::seal::{Part, SealState};
 
 /// Everything in a catalog.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -15,8 +19,8 @@ pub struct Contents {
     pub functions: BTreeMap<u32, FunctionDef>,
     /// Modules by number.
     pub modules: BTreeMap<u32, ModuleInfo>,
-    /// Parts of the columns, in the order of their files.
-    pub parts: Vec<PartEntry>,
+    /// Sealed parts, in order.
+    pub parts: Vec<Part>,
 }
 
 /// An ELF file that was mapped.
@@ -34,24 +38,19 @@ pub struct ModuleInfo {
     pub system: bool,
 }
 
-/// A part of the columns.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PartEntry {
-    /// File name in the columns folder.
-    pub file: String,
-    /// Number of rows.
-    pub rows: u64,
-    /// Lowest seq of a row.
-    pub first_seq: u64,
-    /// Highest seq of a row.
-    pub last_seq: u64,
-    /// Lowest time of a row, in nanoseconds since the recording began.
-    pub first_ts_ns: i64,
-    /// Highest time of a row, in nanoseconds since the recording began.
-    pub last_ts_ns: i64,
-}
-
 impl Contents {
+    /// Reads what a catalog of the recording holds from the definitions and the seal state.
+    ///
+    /// # Errors
+    /// Those of [`definitions::read_all`].
+    pub fn read(recording: &Recording) -> Result<Self> {
+        let mut contents = Self::default();
+        definitions::read_all(recording, |control| contents.add(control))?;
+        let header = recording.file_header(FileKind::SealState);
+        contents.parts = SealState::read(&recording.seal_state_path(), header)?.parts;
+        Ok(contents)
+    }
+
     /// Adds what a definition says; other control events and repetitions change nothing.
     pub fn add(&mut self, control: Control) {
         match control {

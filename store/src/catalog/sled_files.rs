@@ -9,9 +9,10 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{Contents, Fingerprint, ModuleInfo, PartEntry};
+use super::{Contents, Fingerprint, ModuleInfo};
 use crate::control::FunctionDef;
 use crate::error::{Error, Result};
+use crate::seal::Part;
 use crate::storage::{self, FILE_MODE};
 
 /// Changes when the catalog's own layout does; an older catalog is then left aside and built again.
@@ -84,7 +85,7 @@ impl SledFiles {
         self.get(MODULES, id)
     }
 
-    pub(super) fn parts(&self) -> Result<Vec<PartEntry>> {
+    pub(super) fn parts(&self) -> Result<Vec<Part>> {
         guarded(&self.dir, || {
             let tree = tree(&self.dir, &self.db, PARTS)?;
             tree.iter()

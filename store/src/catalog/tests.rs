@@ -6,6 +6,7 @@ use std::path::Path;
 
 use super::*;
 use crate::control::Control;
+use crate::seal::{Ending, FileSum, SealOptions, Sealer};
 use crate::synth::{Synth, SynthFrame};
 
 const NOW: Fingerprint = Fingerprint(7);
@@ -35,14 +36,19 @@ fn contents() -> Contents {
 }
 
 /// Part `number` holds the seqs from 100 times its number on.
-fn part(number: u64) -> PartEntry {
-    PartEntry {
-        file: format!("calls-{number:06}.parquet"),
-        rows: 100,
-        first_seq: number * 100,
-        last_seq: number * 100 + 99,
-        first_ts_ns: 0,
-        last_ts_ns: 1,
+fn part(number: u32) -> Part {
+    let sum = FileSum { len: 1, crc32c: 2 };
+    Part {
+        number,
+        first_seq: u64::from(number) * 100,
+        end_seq: u64::from(number) * 100 + 100,
+        from_ts_ns: 0,
+        to_ts_ns: 1,
+        calls: 50,
+        unfinished: 0,
+        events: 0,
+        calls_file: sum,
+        events_file: sum,
     }
 }
 
@@ -138,4 +144,23 @@ fn a_failing_source_is_reported() {
     let refused = index.function(0);
     let missing = matches!(refused, Err(crate::Error::SegmentMissing { .. }));
     assert!(missing, "{refused:?}");
+}
+
+#[test]
+fn a_sealed_recording_gets_its_catalog() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut synth = Synth::new();
+    let f = synth.function("f");
+    synth.thread(1).enter(f, 0x7f00).leave(0x7f00);
+    let recording = synth.record(&dir.path().join("run")).unwrap();
+    let sealer = Sealer::own(&recording, SealOptions::default()).unwrap();
+    let sealed = sealer.finish(Ending::Close, |_| {}).unwrap();
+    rebuild(&recording).unwrap();
+    let fingerprint = Fingerprint::of_file(&recording.seal_state_path()).unwrap();
+    let index = Index::open(&recording.catalog_dir(), fingerprint, || {
+        panic!("the catalog answers");
+    });
+    assert_eq!(index.function(f).unwrap().unwrap().name, "f");
+    let parts: Vec<Part> = sealed.parts.into_iter().map(|sealed| sealed.part).collect();
+    assert_eq!(index.parts_between(0, u64::MAX).unwrap(), parts);
 }

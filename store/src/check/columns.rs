@@ -10,9 +10,9 @@ use parquet::file::statistics::Statistics;
 use super::log::SealedLog;
 use super::{Report, Severity};
 use crate::control::Control;
+use crate::definitions;
 use crate::error::{Error, Result};
-use crate::format::{FileKind, FrameKind};
-use crate::log::frame_reader::FrameReader;
+use crate::format::FileKind;
 use crate::recording::Recording;
 use crate::seal::{FileSum, Part, SealState};
 
@@ -40,7 +40,7 @@ pub(super) fn check(
         &path,
         path.metadata().map_err(Error::io("read", &path))?.len(),
     );
-    check_definitions(recording, state.definitions_len, report)?;
+    check_definitions(recording, state.definitions_len, report);
     let dir = recording.columns_dir();
     for part in &state.parts {
         check_part(&dir, part, report, progress)?;
@@ -52,40 +52,21 @@ pub(super) fn check(
     }))
 }
 
-fn check_definitions(recording: &Recording, len: u64, report: &mut Report) -> Result<()> {
+fn check_definitions(recording: &Recording, len: u64, report: &mut Report) {
     if len == 0 {
-        return Ok(());
+        return;
     }
     let path = recording.definitions_path();
     let header = recording.file_header(FileKind::Definitions);
-    let mut reader = match FrameReader::open(&path, &header) {
-        Ok(reader) => reader,
-        Err(error) => {
-            report.damage(&path, &error);
-            return Ok(());
-        }
-    };
-    report.file(&path, reader.file_len()?);
-    while reader.offset() < len {
-        let offset = reader.offset();
-        let frame = match reader.next_frame()? {
-            Ok(frame) => frame,
-            Err(fault) => {
-                report.find(Severity::Damage, &path, Some(offset), fault.to_string());
-                return Ok(());
-            }
-        };
-        match rmp_serde::from_slice::<Control>(frame.payload) {
-            Ok(control) if frame.header.kind == FrameKind::Control && control.is_definition() => {
-                report.columns.functions += u64::from(matches!(control, Control::Function(_)));
-            }
-            _ => {
-                let what = "something else than a definition".to_string();
-                report.find(Severity::Damage, &path, Some(offset), what);
-            }
-        }
+    let functions = &mut report.columns.functions;
+    let read = definitions::read_file(&path, header, len, |control| {
+        *functions += u64::from(matches!(control, Control::Function(_)));
+    });
+    match (read, path.metadata()) {
+        (Err(error), _) => report.damage(&path, &error),
+        (Ok(()), Ok(meta)) => report.file(&path, meta.len()),
+        (Ok(()), Err(error)) => report.damage(&path, &Error::io("read", &path)(error)),
     }
-    Ok(())
 }
 
 fn check_part(
