@@ -206,7 +206,7 @@ impl Running {
         let (sender, ended) = channel();
         std::thread::spawn(move || {
             let status = child.wait().expect("a child can be waited for");
-            drop(sender.send(Status::from(status)));
+            let _ = sender.send(Status::from(status));
         });
         Self {
             pid,

@@ -47,15 +47,15 @@ impl Target {
         wait_until("more rounds", || {
             (self.steady.rounds() > before + 1_000).then_some(())
         });
-        assert_eq!(
-            changed_text(pid, "/steady"),
-            [],
-            "patches left in the program"
+        let patches = changed_text(pid, "/steady");
+        assert!(
+            patches.is_empty(),
+            "patches left in the program: {patches:x?}"
         );
-        assert_eq!(
-            changed_text(pid, "/libc.so.6"),
-            [],
-            "patches left in the C library"
+        let patches = changed_text(pid, "/libc.so.6");
+        assert!(
+            patches.is_empty(),
+            "patches left in the C library: {patches:x?}"
         );
         // Two of its own; those of the agent end soon after it is told to go.
         wait_until("the agent's threads to end", || {
