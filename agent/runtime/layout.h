@@ -88,7 +88,13 @@ struct hs_control
   uint64_t main_stack_high;
   uint64_t stack_bytes;          /* default size of a thread's stack */
   volatile uint64_t lost_no_ring; /* records lost because all rings were taken */
-  uint64_t unused[8];
+  /* The recorder asks the thread that waits for `modules_answered` for memory. */
+  volatile uint64_t map_address;
+  volatile uint64_t map_bytes;
+  volatile uint64_t map_result; /* as mmap returns it */
+  volatile uint32_t map_asked;
+  volatile uint32_t map_answered;
+  uint64_t unused[4];
   volatile uint64_t taken[HS_RINGS / 64]; /* bit set: ring has a thread */
 };
 

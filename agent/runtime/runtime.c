@@ -488,32 +488,57 @@ hs_record_exec (const char * path)
   write_bytes (local, HS_EXEC, 0, path, length);
 }
 
+/* Maps memory for stubs on the recorder's behalf. */
+static void
+map_for_recorder (struct hs_control * control)
+{
+  uint32_t asked = control->map_asked;
+  if (asked == control->map_answered)
+    return;
+  register long flags __asm__ ("r10") = 0x100022; /* PRIVATE, ANONYMOUS, FIXED_NOREPLACE */
+  register long fd __asm__ ("r8") = -1;
+  register long offset __asm__ ("r9") = 0;
+  long result;
+  __asm__ volatile ("syscall"
+                    : "=a" (result)
+                    : "a" (SYS_mmap), "D" (control->map_address),
+                      "S" (control->map_bytes), "d" (5 /* READ, EXEC */),
+                      "r" (flags), "r" (fd), "r" (offset)
+                    : "rcx", "r11", "memory");
+  control->map_result = (uint64_t) result;
+  control->map_answered = asked;
+}
+
+static void
+wait_for_answer (struct hs_control * control, uint32_t seen)
+{
+  struct timespec t = { 0, 1000000 };
+  register long timeout __asm__ ("r10") = (long) &t;
+  long result;
+  __asm__ volatile ("syscall"
+                    : "=a" (result)
+                    : "a" (SYS_futex), "D" (&control->modules_answered),
+                      "S" (FUTEX_WAIT), "d" (seen), "r" (timeout)
+                    : "rcx", "r11", "memory");
+}
+
 /* The dynamic linker's list of modules has changed, and no constructor of a
  * new one has run yet: lets the recorder look and arm. */
 void
 hs_modules_changed (void)
 {
-  if (hs_alive != HS_MAGIC || recording_ended ())
-    return;
   struct hs_control * control = hs_runtime.control;
+  if (hs_alive != HS_MAGIC || hs_local.vfork || recording_ended ())
+    return;
   uint32_t asked =
       __atomic_add_fetch (&control->modules_asked, 1, __ATOMIC_SEQ_CST);
-  for (int waits = 0; (int32_t) (control->modules_answered - asked) < 0; waits++)
+  for (;;)
   {
-    if (recording_ended ())
+    uint32_t answered = control->modules_answered;
+    if ((int32_t) (answered - asked) >= 0 || recording_ended ())
       return;
-    struct timespec t = { 0, 1000000 };
-    __asm__ volatile ("" : : : "memory");
-    register long timeout __asm__ ("r10") = (long) &t;
-    long result;
-    uint32_t seen = control->modules_answered;
-    if ((int32_t) (seen - asked) >= 0)
-      break;
-    __asm__ volatile ("syscall"
-                      : "=a" (result)
-                      : "a" (SYS_futex), "D" (&control->modules_answered),
-                        "S" (FUTEX_WAIT), "d" (seen), "r" (timeout)
-                      : "rcx", "r11", "memory");
+    map_for_recorder (control);
+    wait_for_answer (control, answered);
   }
 }
 

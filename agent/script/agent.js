@@ -1,0 +1,107 @@
+// The control plane inside the target: maps what the runtime needs, loads it and starts it.
+// It hooks nothing itself, and nothing that outlives it belongs to it: the host detaches once `start` has answered,
+// and what threads may still run or touch then is the library's, never unloaded, or mapped and never unmapped.
+
+const PROT_READ_WRITE = 3, PROT_READ_EXECUTE = 5;
+const MAP_SHARED = 0x01, MAP_PRIVATE_ANONYMOUS = 0x22, MAP_NORESERVE = 0x4000, MAP_FIXED_NOREPLACE = 0x100000;
+const MADV_DONTFORK = 10, MADV_DONTDUMP = 16;
+const O_RDWR_CLOEXEC = 0x80002;
+const MAP_FAILED = ptr(-1);
+const THREAD_KEYS_WITHOUT_MALLOC = 32;
+
+function libc(name, result, args) {
+  return new SystemFunction(Module.getGlobalExportByName(name), result, args);
+}
+
+const mmap = libc('mmap', 'pointer', ['pointer', 'size_t', 'int', 'int', 'int', 'int64']);
+const madvise = libc('madvise', 'int', ['pointer', 'size_t', 'int']);
+const open = libc('open', 'int', ['pointer', 'int']);
+const close = libc('close', 'int', ['int']);
+
+function map(what, address, size, flags, fd) {
+  const r = mmap(address, size, PROT_READ_WRITE, flags, fd, 0);
+  if (r.value.equals(MAP_FAILED))
+    throw new Error(`cannot map ${what} (errno ${r.errno}); is there a limit on virtual memory (ulimit -v)?`);
+  madvise(r.value, size, MADV_DONTDUMP);
+  return r.value;
+}
+
+function mapShared(path, size) {
+  const r = open(Memory.allocUtf8String(path), O_RDWR_CLOEXEC);
+  if (r.value === -1)
+    throw new Error(`cannot open the recorder's shared memory (errno ${r.errno}); does the program run in another container?`);
+  try {
+    const memory = map('the shared memory', NULL, size, MAP_SHARED | MAP_NORESERVE, r.value);
+    madvise(memory, size, MADV_DONTFORK);
+    return memory;
+  } finally {
+    close(r.value);
+  }
+}
+
+// Where return addresses are kept; a second recording of the same process finds them mapped.
+function mapShadows(shadows) {
+  for (const [base, size] of shadows) {
+    const address = ptr(base), bytes = uint64(size);
+    const r = mmap(address, bytes, PROT_READ_WRITE, MAP_PRIVATE_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+    if (r.value.equals(address)) {
+      madvise(address, bytes, MADV_DONTDUMP);
+      continue;
+    }
+    const there = Process.findRangeByAddress(address);
+    if (there === null || !there.base.equals(address) || there.protection !== 'rw-')
+      throw new Error(`cannot map the shadow of the stacks at ${base} (errno ${r.errno}); is there a limit on virtual memory (ulimit -v)?`);
+  }
+}
+
+// Names of the runtime's replacements, what stands in for each, and where the original's address goes.
+function readReplacements(exports) {
+  const table = exports.add(32).readPointer(), count = exports.add(40).readU64().toNumber();
+  const rows = [];
+  for (let i = 0; i !== count; i++) {
+    const row = table.add(i * 24);
+    rows.push({ name: row.readPointer().readUtf8String(), by: row.add(8).readPointer(), original: row.add(16).readPointer() });
+  }
+  return rows;
+}
+
+// pthread_setspecific stores the first 32 keys in the thread's own block; a later key would need malloc.
+function threadKey(destructor) {
+  const key = Memory.alloc(8);
+  const made = libc('pthread_key_create', 'int', ['pointer', 'pointer'])(key, destructor);
+  return made.value === 0 && key.readU32() < THREAD_KEYS_WITHOUT_MALLOC ? key.readU32() : null;
+}
+
+rpc.exports = {
+  // Memory for stubs; false where something else is mapped by now.
+  reserve({ address, size }) {
+    const flags = MAP_PRIVATE_ANONYMOUS | MAP_FIXED_NOREPLACE;
+    return mmap(ptr(address), size, PROT_READ_EXECUTE, flags, -1, 0).value.equals(ptr(address));
+  },
+
+  start({ library, exportsVersion, sharedPath, sharedSize, shadows }) {
+    const shared = mapShared(sharedPath, uint64(sharedSize));
+    mapShadows(shadows);
+    const runtime = Module.load(library);
+    const exports = runtime.getExportByName('hs_exports');
+    if (exports.readU64().toNumber() !== exportsVersion)
+      throw new Error(`${library} is of another release`);
+    const key = threadKey(exports.add(24).readPointer());
+    const setSpecific = key === null ? NULL : Module.getGlobalExportByName('pthread_setspecific');
+    const start = Memory.alloc(40);
+    start.writePointer(shared);
+    start.add(8).writePointer(setSpecific);
+    start.add(16).writeU64(key ?? 0);
+    start.add(24).writePointer(runtime.base);
+    start.add(32).writeU64(runtime.size);
+    const failed = new NativeFunction(runtime.getExportByName('hs_init'), 'int', ['pointer'])(start);
+    if (failed !== 0)
+      throw new Error(`the runtime's check ${failed} failed`);
+    return {
+      shared,
+      enter: exports.add(8).readPointer(),
+      enterXmm: exports.add(16).readPointer(),
+      replacements: readReplacements(exports),
+    };
+  },
+};

@@ -1,0 +1,81 @@
+//! What can go wrong between the recorder and the target's inside.
+
+use std::{io, path::PathBuf};
+
+/// The result of this crate's functions.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Each message reads after "failed to" and names the next step where there is one.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A tool that the set-up needs is not there.
+    #[error("find a usable {tool}: {detail}; install it (Debian: apt-get install {package}) and try again")]
+    MissingTool {
+        /// What was looked for.
+        tool: &'static str,
+        /// Its Debian package.
+        package: &'static str,
+        /// What happened when it was tried.
+        detail: String,
+    },
+    /// pip could not fetch or install the pinned wheel.
+    #[error("install Frida {version} with pip: {detail}")]
+    Install {
+        /// The pinned version.
+        version: &'static str,
+        /// The last lines pip printed.
+        detail: String,
+    },
+    /// The fetched wheel is not the pinned one.
+    #[error("verify the Frida wheel {path}: its sha256 is {found}, not one of the pinned ones; it was not installed")]
+    WrongDigest {
+        /// The file.
+        path: PathBuf,
+        /// Its digest, in hex.
+        found: String,
+    },
+    /// No folder for what is kept between runs.
+    #[error("find your cache folder; set HOME or XDG_CACHE_HOME")]
+    NoCacheFolder,
+    /// A file of ours could not be written or read.
+    #[error("{action} {path}")]
+    File {
+        /// What was tried, as a verb.
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Why it failed.
+        #[source]
+        source: io::Error,
+    },
+    /// The helper process that drives Frida could not be started or has gone.
+    #[error("talk to the Frida helper process: {detail}")]
+    HelperGone {
+        /// What is known.
+        detail: String,
+    },
+    /// Frida refused.
+    #[error("{action}: {message}")]
+    Frida {
+        /// What was asked of it, as a verb.
+        action: String,
+        /// What it answered.
+        message: String,
+    },
+    /// Shared memory could not be made.
+    #[error("share {bytes} bytes of memory with the program")]
+    Shared {
+        /// How much.
+        bytes: u64,
+        /// Why it failed.
+        #[source]
+        source: io::Error,
+    },
+    /// The runtime in the target answered something unexpected.
+    #[error("start the runtime inside the program: {detail}")]
+    Runtime {
+        /// What it answered.
+        detail: String,
+    },
+}

@@ -1,0 +1,122 @@
+//! The two ways to drive Frida, behind one trait: `wheel` (the default) and `devkit` (a cargo feature).
+
+#[cfg(feature = "devkit")]
+pub mod devkit;
+pub mod wheel;
+
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+
+use crate::{Error, Result, runtime, shared};
+
+/// The script that runs inside the target.
+pub const SCRIPT: &str = include_str!("../../script/agent.js");
+
+/// A way to get [`SCRIPT`] into a process and to call its exports.
+pub trait Host {
+    /// Returns Frida's version.
+    fn version(&self) -> &str;
+
+    /// Attaches to a process.
+    ///
+    /// # Errors
+    /// [`Error::Frida`] with what Frida said: not permitted, no such process.
+    fn attach(&mut self, pid: i32) -> Result<()>;
+
+    /// Loads a script into the attached process.
+    ///
+    /// # Errors
+    /// [`Error::Frida`] when it does not compile or run.
+    fn load(&mut self, source: &str) -> Result<()>;
+
+    /// Calls an export of the loaded script.
+    ///
+    /// # Errors
+    /// [`Error::Frida`] with what the script threw.
+    fn call(&mut self, name: &str, argument: Value) -> Result<Value>;
+
+    /// Unloads the script and leaves the process.
+    ///
+    /// # Errors
+    /// [`Error::Frida`] when the process has gone.
+    fn detach(&mut self) -> Result<()>;
+}
+
+/// Where the started runtime's parts lie in the target, as `start` in agent.js answers.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Started {
+    /// Address of the shared memory.
+    #[serde(deserialize_with = "address")]
+    pub shared: u64,
+    /// Where stubs of functions without vector arguments or results jump to.
+    #[serde(deserialize_with = "address")]
+    pub enter: u64,
+    /// Where all other stubs jump to.
+    #[serde(deserialize_with = "address")]
+    pub enter_xmm: u64,
+    /// Functions of system libraries that the runtime can stand in for.
+    pub replacements: Vec<Replacement>,
+}
+
+/// A function of a system library and what may stand in for it.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Replacement {
+    /// Name of the exported function.
+    pub name: String,
+    /// Address of the function to put in its place; 0: only its own address is wanted.
+    #[serde(deserialize_with = "address")]
+    pub by: u64,
+    /// Where the address to reach the original by is to be written.
+    #[serde(deserialize_with = "address")]
+    pub original: u64,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Start<'a> {
+    library: &'a str,
+    exports_version: u64,
+    shared_path: &'a str,
+    shared_size: u64,
+    shadows: Vec<(String, u64)>,
+}
+
+/// Attaches to `pid` and starts the runtime in `library` there over the shared memory at `shared_path`.
+/// The caller then reserves what it needs and detaches.
+///
+/// # Errors
+/// When Frida or the runtime refuse; the process then goes on as it was.
+pub fn start_runtime(host: &mut dyn Host, pid: i32, library: &str, shared_path: &str) -> Result<Started> {
+    host.attach(pid)?;
+    let shadows = shared::SHADOWS.iter().map(|shadow| (format!("{:#x}", shadow.base), shadow.bytes)).collect();
+    let start = Start {
+        library,
+        exports_version: runtime::EXPORTS_VERSION,
+        shared_path,
+        shared_size: shared::TOTAL_BYTES,
+        shadows,
+    };
+    let argument = serde_json::to_value(&start).expect("strings and numbers are JSON");
+    let answer = host.load(SCRIPT).and_then(|()| host.call("start", argument));
+    if answer.is_err() {
+        // The first error is the one to tell.
+        let _ = host.detach();
+    }
+    serde_json::from_value(answer?).map_err(|error| Error::Runtime { detail: error.to_string() })
+}
+
+/// Reserves memory for code (readable, executable) at `address` in the program. False: something else is there.
+///
+/// # Errors
+/// When the script or the process has gone.
+pub fn reserve(host: &mut dyn Host, address: u64, bytes: u64) -> Result<bool> {
+    let answer = host.call("reserve", serde_json::json!({"address": format!("{address:#x}"), "size": bytes}))?;
+    Ok(answer.as_bool().unwrap_or(false))
+}
+
+fn address<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<u64, D::Error> {
+    let text = String::deserialize(from)?;
+    let digits = text.strip_prefix("0x").unwrap_or(&text);
+    u64::from_str_radix(digits, 16).map_err(serde::de::Error::custom)
+}

@@ -1,0 +1,377 @@
+//! The memory that the target's threads write their records to and the recorder reads: agent/runtime/layout.h in Rust.
+//!
+//! One page of control, then the headers of all rings, then the rings. Each ring has one producer (the thread it was
+//! given to) and one consumer (the recorder). Positions are addresses in the target. Only touched pages exist.
+
+use std::{
+    fs::File,
+    io,
+    os::fd::{AsRawFd, FromRawFd, OwnedFd},
+    sync::atomic::{AtomicU32, AtomicU64, Ordering::*},
+    time::{Duration, Instant},
+};
+
+use crate::{Error, Result};
+
+/// First word of the control page.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"HINDSHM1");
+/// Threads that can write at the same time.
+pub const RINGS: usize = 4096;
+/// Bytes of a ring.
+pub const RING_BYTES: u64 = 8 << 20;
+const CONTROL_BYTES: u64 = 4096;
+/// Where the first ring begins, in bytes.
+pub const DATA_OFFSET: u64 = CONTROL_BYTES + (RINGS * size_of::<Ring>()) as u64;
+/// Length of the shared memory in bytes.
+pub const TOTAL_BYTES: u64 = DATA_OFFSET + RINGS as u64 * RING_BYTES;
+
+/// Memory for the return addresses of stacks: slot `a` has its shadow at `a ^ (1 << SHADOW_BIT)`.
+#[derive(Clone, Copy, Debug)]
+pub struct Shadow {
+    /// Address in the target.
+    pub base: u64,
+    /// Length in bytes; reserved only, pages exist when touched.
+    pub bytes: u64,
+}
+
+/// Turning over this bit of a stack slot's address gives its shadow's address.
+pub const SHADOW_BIT: u32 = 46;
+
+/// For stacks that the kernel or pthreads made, for heaps of position-independent programs (coroutines), and for
+/// those of the others.
+pub const SHADOWS: [Shadow; 3] = [
+    Shadow { base: 0x2000_0000_0000, bytes: 0x2000_0000_0000 },
+    Shadow { base: 0x1500_0000_0000, bytes: 0x0200_0000_0000 },
+    Shadow { base: 0x4000_0000_0000, bytes: 0x0001_0000_0000 },
+];
+
+/// The head of a ring: `struct hs_ring`.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Ring {
+    head: AtomicU64,
+    wrap_at: AtomicU64,
+    tid: AtomicU32,
+    tenancy: AtomicU32,
+    lost: AtomicU64,
+    exiting: AtomicU64,
+    unused_a: [u64; 3],
+    tail: AtomicU64,
+    unused_b: [u64; 7],
+}
+
+/// The control page: `struct hs_control`.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Control {
+    magic: AtomicU64,
+    stop: AtomicU32,
+    drop_when_full: AtomicU32,
+    owner: AtomicU32,
+    modules_asked: AtomicU32,
+    modules_answered: AtomicU32,
+    main_tid: AtomicU32,
+    main_stack_high: AtomicU64,
+    stack_bytes: AtomicU64,
+    lost_no_ring: AtomicU64,
+    map_address: AtomicU64,
+    map_bytes: AtomicU64,
+    map_result: AtomicU64,
+    map_asked: AtomicU32,
+    map_answered: AtomicU32,
+    unused: [u64; 4],
+    taken: [AtomicU64; RINGS / 64],
+}
+
+const _: () = assert!(size_of::<Ring>() == 128);
+const _: () = assert!(size_of::<Control>() <= CONTROL_BYTES as usize);
+
+/// The recorder's mapping of the shared memory.
+#[derive(Debug)]
+pub struct Shared {
+    base: *mut u8,
+    file: File,
+    /// Where the target has mapped it.
+    target_base: AtomicU64,
+}
+
+// SAFETY: the mapping lives as long as the value, and everything in it is reached through atomics, except the bytes
+// of rings, which `Drain` hands out only between a ring's tail and its head, where the producer does not write.
+unsafe impl Send for Shared {}
+// SAFETY: see above.
+unsafe impl Sync for Shared {}
+
+impl Shared {
+    /// Makes and maps the memory; it has no name in any file system and ends with its last user.
+    ///
+    /// # Errors
+    /// [`Error::Shared`] when the kernel refuses.
+    pub fn create(drop_when_full: bool, uid: u32) -> Result<Self> {
+        let error = |source| Error::Shared { bytes: TOTAL_BYTES, source };
+        // SAFETY: the name is NUL-terminated; a non-negative result is a new descriptor that nobody else owns.
+        let fd = unsafe { libc::memfd_create(c"hindsight".as_ptr(), libc::MFD_CLOEXEC) };
+        if fd < 0 {
+            return Err(error(io::Error::last_os_error()));
+        }
+        // SAFETY: see above.
+        let file = File::from(unsafe { OwnedFd::from_raw_fd(fd) });
+        file.set_len(TOTAL_BYTES).map_err(error)?;
+        // SAFETY: plain calls on our own descriptor. Without the right to give it away, the target must be ours anyway.
+        unsafe {
+            libc::fchmod(fd, 0o600);
+            libc::fchown(fd, uid, u32::MAX);
+        }
+        // SAFETY: a new mapping of our own file; its length is the file's.
+        let base = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                TOTAL_BYTES as usize,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED | libc::MAP_NORESERVE,
+                fd,
+                0,
+            )
+        };
+        if base == libc::MAP_FAILED {
+            return Err(error(io::Error::last_os_error()));
+        }
+        let shared = Self { base: base.cast(), file, target_base: AtomicU64::new(0) };
+        shared.control().magic.store(MAGIC, Release);
+        shared.control().drop_when_full.store(drop_when_full.into(), Release);
+        Ok(shared)
+    }
+
+    /// Returns a path by which the target can open the memory while this process lives.
+    pub fn path(&self) -> String {
+        format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd())
+    }
+
+    /// Tells the runtime which thread is the main one, where its stack ends, and how large stacks are by default.
+    pub fn set_main_thread(&self, tid: u32, stack_high: u64, stack_bytes: u64) {
+        let control = self.control();
+        control.main_tid.store(tid, Release);
+        control.main_stack_high.store(stack_high, Release);
+        control.stack_bytes.store(stack_bytes, Release);
+    }
+
+    /// Prepares all rings, once it is known where the target has mapped the memory.
+    pub fn set_target_base(&self, base: u64) {
+        self.target_base.store(base, Release);
+    }
+
+    /// Makes the calling thread the one whose death ends the recording: the kernel marks the word when it dies.
+    pub fn own(&self) -> RobustOwner<'_> {
+        RobustOwner::new(&self.control().owner)
+    }
+
+    /// Tells all threads to record nothing any more; they notice when they next ask for room.
+    pub fn stop(&self) {
+        self.control().stop.store(1, Release);
+    }
+
+    /// Returns how often the runtime has asked for a look at the list of modules.
+    pub fn modules_asked(&self) -> u32 {
+        self.control().modules_asked.load(Acquire)
+    }
+
+    /// Returns which of these were answered.
+    pub fn modules_answered(&self) -> u32 {
+        self.control().modules_answered.load(Acquire)
+    }
+
+    /// Returns how many records ring `index` has lost since it was given to its thread.
+    pub fn lost(&self, index: usize) -> u64 {
+        self.ring(index).lost.load(Acquire)
+    }
+
+    /// Lets the threads go on that asked up to `asked`.
+    pub fn answer_modules(&self, asked: u32) {
+        let word = &self.control().modules_answered;
+        word.store(asked, Release);
+        // SAFETY: a wake-up on a word of ours; no memory is touched.
+        unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
+    }
+
+    /// Asks the thread that waits for an answer about modules to reserve memory for code at `address`; returns whether
+    /// it is there, or `None` when nobody answered in time.
+    pub fn reserve(&self, address: u64, bytes: u64, patience: Duration) -> Option<bool> {
+        let control = self.control();
+        control.map_address.store(address, Release);
+        control.map_bytes.store(bytes, Release);
+        let asked = control.map_asked.fetch_add(1, AcqRel) + 1;
+        let deadline = Instant::now() + patience;
+        while control.map_answered.load(Acquire) != asked {
+            if Instant::now() > deadline {
+                return None;
+            }
+            std::thread::sleep(Duration::from_micros(100));
+        }
+        Some(control.map_result.load(Acquire) == address)
+    }
+
+    /// Takes the number of records lost because no ring was free.
+    pub fn take_lost_no_ring(&self) -> u64 {
+        self.control().lost_no_ring.swap(0, AcqRel)
+    }
+
+    /// Returns the rings that a thread has, by index.
+    pub fn taken(&self) -> impl Iterator<Item = usize> + '_ {
+        let words = self.control().taken.iter().enumerate();
+        words.flat_map(|(index, word)| {
+            let mut bits = word.load(Acquire);
+            std::iter::from_fn(move || {
+                let bit = bits.trailing_zeros() as usize;
+                bits &= bits.wrapping_sub(1);
+                (bit < 64).then_some(index * 64 + bit)
+            })
+        })
+    }
+
+    /// Returns the thread that has ring `index`, how often the ring was given away before, and whether the thread
+    /// ran its last destructors.
+    pub fn tenant(&self, index: usize) -> Tenant {
+        let ring = self.ring(index);
+        Tenant {
+            tid: ring.tid.load(Acquire),
+            tenancy: ring.tenancy.load(Acquire),
+            exiting: ring.exiting.load(Acquire) != 0,
+        }
+    }
+
+    /// Returns what has been written to ring `index` and not been released: one piece, or two where it wraps.
+    pub fn pending(&self, index: usize) -> Pending<'_> {
+        let ring = self.ring(index);
+        let base = self.ring_base(index);
+        let head = ring.head.load(Acquire).max(base);
+        let tail = ring.tail.load(Acquire).max(base);
+        let end = base + RING_BYTES;
+        let (first, second) = if head >= tail {
+            (tail..head, base..base)
+        } else {
+            (tail..ring.wrap_at.load(Acquire), base..head)
+        };
+        let bytes = |range: std::ops::Range<u64>| {
+            // The target writes these words: whatever they say, only the ring itself is read.
+            let start = range.start.clamp(base, end);
+            let stop = range.end.clamp(start, end);
+            let offset = DATA_OFFSET + index as u64 * RING_BYTES + (start - base);
+            // SAFETY: inside the mapping by the clamps, and between tail and head, where the producer is done.
+            unsafe { std::slice::from_raw_parts(self.base.add(offset as usize), (stop - start) as usize) }
+        };
+        Pending { first: bytes(first), second: bytes(second), head }
+    }
+
+    /// Lets the thread of ring `index` reuse everything before `head`.
+    pub fn release(&self, index: usize, head: u64) {
+        self.ring(index).tail.store(head, Release);
+    }
+
+    /// Takes ring `index` back from a thread that is gone; the next one finds it empty.
+    pub fn free(&self, index: usize) {
+        let ring = self.ring(index);
+        ring.tenancy.fetch_add(1, AcqRel);
+        for word in [&ring.head, &ring.tail, &ring.wrap_at, &ring.exiting, &ring.lost] {
+            word.store(0, Release);
+        }
+        ring.tid.store(0, Release);
+        self.control().taken[index / 64].fetch_and(!(1 << (index % 64)), AcqRel);
+    }
+
+    fn control(&self) -> &Control {
+        // SAFETY: the mapping begins with the control page, is zeroed, and all its fields are atomics.
+        unsafe { &*self.base.cast() }
+    }
+
+    fn ring(&self, index: usize) -> &Ring {
+        assert!(index < RINGS, "ring {index} of {RINGS}");
+        // SAFETY: inside the mapping by the assertion; all fields that change are atomics.
+        unsafe { &*self.base.add(CONTROL_BYTES as usize).cast::<Ring>().add(index) }
+    }
+
+    fn ring_base(&self, index: usize) -> u64 {
+        self.target_base.load(Acquire) + DATA_OFFSET + index as u64 * RING_BYTES
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // SAFETY: the mapping made in `create`, which nothing borrows any more.
+        unsafe { libc::munmap(self.base.cast(), TOTAL_BYTES as usize) };
+    }
+}
+
+/// Whose ring it is.
+#[derive(Clone, Copy, Debug)]
+pub struct Tenant {
+    /// Thread id, 0 while the thread is still taking the ring.
+    pub tid: u32,
+    /// How often the ring was given away before.
+    pub tenancy: u32,
+    /// True once the thread ran its last destructors.
+    pub exiting: bool,
+}
+
+/// Whole records that wait in a ring.
+#[derive(Clone, Copy, Debug)]
+pub struct Pending<'a> {
+    /// The older bytes.
+    pub first: &'a [u8],
+    /// The newer ones, from the ring's beginning, where it wrapped.
+    pub second: &'a [u8],
+    /// What to release once they are kept.
+    pub head: u64,
+}
+
+impl Pending<'_> {
+    /// Returns whether nothing waits.
+    pub fn is_empty(&self) -> bool {
+        self.first.is_empty() && self.second.is_empty()
+    }
+}
+
+/// Holds a word that the kernel marks with FUTEX_OWNER_DIED when the owning thread ends without giving it back
+/// (get_robust_list(2)): the target's threads see it even if the recorder is killed.
+#[derive(Debug)]
+pub struct RobustOwner<'a> {
+    word: &'a AtomicU32,
+    list: Box<RobustList>,
+    previous: (usize, usize),
+    not_send: std::marker::PhantomData<*const ()>,
+}
+
+/// `struct robust_list_head` with one entry.
+#[repr(C)]
+#[derive(Debug)]
+struct RobustList {
+    first: *const usize,
+    futex_offset: isize,
+    pending: *const usize,
+    entry: usize,
+}
+
+impl<'a> RobustOwner<'a> {
+    fn new(word: &'a AtomicU32) -> Self {
+        let mut previous: (usize, usize) = (0, 0);
+        let mut list = Box::new(RobustList { first: std::ptr::null(), futex_offset: 0, pending: std::ptr::null(), entry: 0 });
+        list.first = &raw const list.entry;
+        list.entry = &raw const *list as usize; // the list is a ring through its head
+        list.futex_offset = (word.as_ptr() as isize) - (&raw const list.entry as isize);
+        // SAFETY: gettid has no arguments; the list stays where it is and alive until `drop` unregisters it, on this
+        // same thread (the type is not Send). The C library's own list is put back then.
+        unsafe {
+            word.store(libc::syscall(libc::SYS_gettid) as u32, Release);
+            libc::syscall(libc::SYS_get_robust_list, 0, &mut previous.0, &mut previous.1);
+            libc::syscall(libc::SYS_set_robust_list, &raw const *list, 3 * size_of::<usize>());
+        }
+        Self { word, list, previous, not_send: std::marker::PhantomData }
+    }
+}
+
+impl Drop for RobustOwner<'_> {
+    fn drop(&mut self) {
+        let _ = &self.list;
+        // SAFETY: puts back what `new` found on this thread.
+        unsafe { libc::syscall(libc::SYS_set_robust_list, self.previous.0, self.previous.1) };
+        self.word.store(0, Release);
+    }
+}

@@ -1,0 +1,168 @@
+//! The patterns of `-f` and `-x`: which functions are wanted.
+
+use std::path::Path;
+
+use globset::{GlobBuilder, GlobMatcher};
+
+use crate::{Error, Result};
+
+/// One pattern.
+#[derive(Clone, Debug)]
+enum Pattern {
+    /// On the demangled name, or the linker's.
+    Name(Glob),
+    /// `file:` on the path of the source file, or its last part.
+    File(Glob),
+    /// `module:` on the path of the ELF file, or its last part.
+    Module(Glob),
+}
+
+/// A glob that also matches itself literally: names hold `[]`, `{}` and `*`.
+#[derive(Clone, Debug)]
+struct Glob {
+    text: String,
+    matcher: Option<GlobMatcher>,
+}
+
+/// What a pattern is compared with.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject<'a> {
+    /// Demangled name.
+    pub name: &'a str,
+    /// The linker's name.
+    pub linkage: &'a str,
+    /// Source file.
+    pub file: Option<&'a str>,
+    /// ELF file.
+    pub module: &'a Path,
+}
+
+/// Which functions are wanted: those that any of the first patterns matches (all, if there are none) and none of the
+/// second.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    include: Vec<Pattern>,
+    exclude: Vec<Pattern>,
+}
+
+impl Filter {
+    /// Parses patterns: `GLOB`, `file:GLOB` or `module:GLOB`. In a glob `*` matches anything, `/` and `::` included.
+    ///
+    /// # Errors
+    /// [`Error::Pattern`] for an empty one.
+    pub fn new(include: &[String], exclude: &[String]) -> Result<Self> {
+        let parse = |patterns: &[String]| patterns.iter().map(|pattern| Pattern::parse(pattern)).collect::<Result<_>>();
+        Ok(Self { include: parse(include)?, exclude: parse(exclude)? })
+    }
+
+    /// Tells whether a function is wanted.
+    pub fn wants(&self, subject: Subject<'_>) -> bool {
+        let included = self.include.is_empty() || self.include.iter().any(|pattern| pattern.matches(subject));
+        included && !self.exclude.iter().any(|pattern| pattern.matches(subject))
+    }
+
+    /// Tells whether a module's functions are candidates: the program's own always, a library of the system only when
+    /// a `module:` pattern names it.
+    pub fn considers(&self, module: &Path, is_system: bool) -> bool {
+        let named = |patterns: &[Pattern]| {
+            patterns.iter().any(|pattern| matches!(pattern, Pattern::Module(glob) if glob.matches_path(module)))
+        };
+        !named(&self.exclude) && (!is_system || named(&self.include))
+    }
+
+    /// Tells whether functions were asked for by pattern.
+    pub fn is_explicit(&self) -> bool {
+        !self.include.is_empty()
+    }
+}
+
+impl Pattern {
+    fn parse(text: &str) -> Result<Self> {
+        let (make, glob): (fn(Glob) -> Self, &str) = match text.split_once(':') {
+            Some(("file", glob)) => (Self::File, glob),
+            Some(("module", glob)) => (Self::Module, glob),
+            _ => (Self::Name, text),
+        };
+        if glob.is_empty() {
+            let reason = "it is empty; write a name, file:GLOB or module:GLOB".to_owned();
+            return Err(Error::Pattern { pattern: text.to_owned(), reason });
+        }
+        let matcher = GlobBuilder::new(glob).literal_separator(false).build().ok().map(|glob| glob.compile_matcher());
+        Ok(make(Glob { text: glob.to_owned(), matcher }))
+    }
+
+    fn matches(&self, subject: Subject<'_>) -> bool {
+        match self {
+            Self::Name(glob) => glob.matches(subject.name) || glob.matches(subject.linkage),
+            Self::File(glob) => subject.file.is_some_and(|file| glob.matches_path(Path::new(file))),
+            Self::Module(glob) => glob.matches_path(subject.module),
+        }
+    }
+}
+
+impl Glob {
+    fn matches(&self, text: &str) -> bool {
+        self.text == text || self.matcher.as_ref().is_some_and(|matcher| matcher.is_match(text))
+    }
+
+    fn matches_path(&self, path: &Path) -> bool {
+        let last = path.file_name().map(|name| name.to_string_lossy());
+        self.matches(&path.to_string_lossy()) || last.is_some_and(|name| self.matches(&name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wants(include: &[&str], exclude: &[&str], name: &str) -> bool {
+        let owned = |patterns: &[&str]| patterns.iter().map(|p| (*p).to_owned()).collect::<Vec<_>>();
+        let subject =
+            Subject { name, linkage: "_Zlinkage", file: Some("/src/queue.c"), module: Path::new("/opt/bin/app") };
+        Filter::new(&owned(include), &owned(exclude)).unwrap().wants(subject)
+    }
+
+    #[test]
+    fn without_patterns_everything_is_wanted() {
+        assert!(wants(&[], &[], "main"));
+        assert!(!wants(&[], &["m*"], "main"));
+    }
+
+    #[test]
+    fn globs_cross_namespaces_and_match_linkage_names() {
+        assert!(wants(&["a::*"], &[], "a::b::c"));
+        assert!(wants(&["_Zlink*"], &[], "a::b"));
+        assert!(!wants(&["b*"], &[], "a::b"));
+    }
+
+    #[test]
+    fn names_with_glob_characters_match_themselves() {
+        assert!(wants(&["std::vector<int>::operator[]"], &[], "std::vector<int>::operator[]"));
+        assert!(wants(&["app::main::{closure#0}"], &[], "app::main::{closure#0}"));
+        assert!(wants(&["{{closure"], &[], "{{closure"));
+    }
+
+    #[test]
+    fn files_and_modules_match_by_path_or_last_part() {
+        for pattern in ["file:queue.c", "file:/src/*", "module:app", "module:/opt/*"] {
+            assert!(wants(&[pattern], &[], "x"), "{pattern}");
+        }
+        assert!(!wants(&["file:main.c"], &[], "x"));
+    }
+
+    #[test]
+    fn an_empty_pattern_is_refused() {
+        for pattern in ["", "file:", "module:"] {
+            assert!(matches!(Filter::new(&[pattern.into()], &[]), Err(Error::Pattern { .. })), "{pattern:?}");
+        }
+    }
+
+    #[test]
+    fn system_libraries_are_reached_only_by_module_patterns() {
+        let filter = |pattern: &str| Filter::new(&[pattern.to_owned()], &[]).unwrap();
+        let libz = Path::new("/usr/lib/libz.so.1");
+        assert!(!filter("*").considers(libz, true));
+        assert!(filter("module:libz*").considers(libz, true));
+        assert!(filter("*").considers(libz, false));
+    }
+}

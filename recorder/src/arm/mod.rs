@@ -1,0 +1,11 @@
+//! Chooses functions and makes them call the runtime.
+
+pub mod choose;
+pub mod filter;
+pub mod modules;
+pub mod patch;
+pub mod stubs;
+
+pub use filter::Filter;
+pub use modules::{LoadedModule, Modules};
+pub use patch::Armer;

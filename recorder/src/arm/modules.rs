@@ -1,0 +1,134 @@
+//! The modules of the target: which are mapped, and how their addresses lie in the process.
+
+use std::path::{Path, PathBuf};
+
+use debuginfo::Module;
+
+use crate::process::maps::MappedFile;
+
+/// Where libraries of the system lie; the program itself is never one.
+const SYSTEM_FOLDERS: [&str; 6] = ["/lib/", "/lib64/", "/lib32/", "/usr/lib/", "/usr/lib64/", "/usr/lib32/"];
+const PAGE: u64 = 4096;
+
+/// A module that is mapped.
+#[derive(Debug)]
+pub struct LoadedModule {
+    /// Its number in the recording, dense from 0.
+    pub number: u32,
+    /// How it is mapped.
+    pub file: MappedFile,
+    /// A library of the system.
+    pub is_system: bool,
+    /// What to add to an address in the file to get one in the process.
+    pub bias: u64,
+    /// The file, if it could be read.
+    pub elf: Option<Module>,
+    /// Why it could not be.
+    pub problem: Option<String>,
+}
+
+/// All modules seen so far.
+#[derive(Debug, Default)]
+pub struct Modules {
+    /// Those mapped now.
+    pub loaded: Vec<LoadedModule>,
+    seen: u32,
+}
+
+/// How the list of modules has changed.
+#[derive(Debug, Default)]
+pub struct Change {
+    /// Numbers of the new ones.
+    pub added: Vec<u32>,
+    /// The ones that are gone.
+    pub removed: Vec<LoadedModule>,
+}
+
+impl Modules {
+    /// Brings the list up to date with what is mapped now. `pid` is the process, `exe` its executable, `ignored` the
+    /// runtime's own library.
+    pub fn update(&mut self, pid: i32, files: Vec<MappedFile>, exe: &Path, ignored: &Path) -> Change {
+        let mut change = Change::default();
+        let (kept, removed) = std::mem::take(&mut self.loaded)
+            .into_iter()
+            .partition(|module: &LoadedModule| files.iter().any(|file| same(file, &module.file)));
+        self.loaded = kept;
+        change.removed = removed;
+        for file in files {
+            let is_ours = file.path == ignored || file.path.starts_with("/memfd:frida-agent") || file.path.starts_with("/dev/");
+            if is_ours || self.loaded.iter().any(|module| same(&file, &module.file)) {
+                continue;
+            }
+            let module = LoadedModule::open(self.seen, pid, file, exe);
+            change.added.push(module.number);
+            self.seen += 1;
+            self.loaded.push(module);
+        }
+        change
+    }
+
+    /// Returns a mapped module by number.
+    pub fn by_number(&self, number: u32) -> Option<&LoadedModule> {
+        self.loaded.iter().find(|module| module.number == number)
+    }
+}
+
+/// The same file at the same place. Its end moves when the program maps or unmaps parts.
+fn same(a: &MappedFile, b: &MappedFile) -> bool {
+    a.path == b.path && a.range.start == b.range.start
+}
+
+impl LoadedModule {
+    fn open(number: u32, pid: i32, file: MappedFile, exe: &Path) -> Self {
+        let is_system = file.path != exe && is_system_path(&file.path);
+        // Through the process's own root: it may run in another mount namespace.
+        let inside: PathBuf = format!("/proc/{pid}/root{}", file.path.display()).into();
+        let opened = Module::open(&file.path).or_else(|_| Module::open(&inside));
+        let (elf, problem) = match opened {
+            Ok(elf) => (Some(elf), None),
+            Err(error) => (None, Some(error.to_string())),
+        };
+        let first = elf.as_ref().and_then(|elf| elf.load_segments().iter().map(|segment| segment.vaddr.0).min());
+        let bias = file.range.start.wrapping_sub(first.unwrap_or(0) & !(PAGE - 1));
+        Self { number, file, is_system, bias, elf, problem }
+    }
+
+    /// Returns the address in the process of an address in the file.
+    pub fn addr_from_svma(&self, svma: u64) -> u64 {
+        svma.wrapping_add(self.bias)
+    }
+}
+
+fn is_system_path(path: &Path) -> bool {
+    let text = path.to_string_lossy();
+    SYSTEM_FOLDERS.iter().any(|folder| text.starts_with(folder))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(path: &str, start: u64) -> MappedFile {
+        MappedFile { path: path.into(), range: start..start + 0x1000, first_offset: 0 }
+    }
+
+    #[test]
+    fn changes_name_what_came_and_what_went() {
+        let mut modules = Modules::default();
+        let exe = Path::new("/nowhere/app");
+        let mut update = |files| modules.update(1, files, exe, Path::new("/nowhere/runtime.so"));
+        let first = update(vec![file("/nowhere/app", 0x1000), file("/usr/lib/x.so", 0x9000), file("/nowhere/runtime.so", 0xf000)]);
+        assert_eq!(first.added, [0, 1]);
+        let second = update(vec![file("/nowhere/app", 0x1000), file("/usr/lib/x.so", 0x5000)]);
+        assert_eq!((second.added, second.removed.len()), (vec![2], 1));
+        assert_eq!(second.removed[0].number, 1);
+    }
+
+    #[test]
+    fn the_program_is_never_a_system_library() {
+        let exe = Path::new("/usr/lib/git-core/git");
+        assert!(!LoadedModule::open(0, 1, file("/usr/lib/git-core/git", 0x1000), exe).is_system);
+        assert!(LoadedModule::open(0, 1, file("/usr/lib/libz.so", 0x1000), exe).is_system);
+        assert!(!LoadedModule::open(0, 1, file("/opt/app/libz.so", 0x1000), exe).is_system);
+    }
+}

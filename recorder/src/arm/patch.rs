@@ -1,0 +1,271 @@
+//! Plans the patches of modules, and writes them into the stopped process.
+//!
+//! Invariants: nothing is written over bytes that are not what the file says; a thread that stands in displaced bytes is
+//! moved to their copy in the same stop; what was written is remembered, so that it can be taken back.
+
+use std::{collections::BTreeMap, ops::Range};
+
+use agent::host::{Replacement, Started};
+use store::control::{Control, FunctionDef};
+
+use super::{
+    LoadedModule,
+    choose::{Candidate, candidates, refused_by_name},
+    filter::Filter,
+    stubs::{Patch, Probe, Region},
+};
+use crate::{
+    displace::{Branches, Displacement, Limits, place_near, plan},
+    stop::{StopError, StoppedProcess},
+};
+
+/// Functions of these libraries (by the beginning of their names) may be replaced.
+const REPLACED_IN: [&str; 3] = ["libc.so", "ld-linux", "libgcc_s.so"];
+/// More is not read of a function whose size nobody knows.
+const LONGEST_UNKNOWN: u64 = 4096;
+
+/// A module's functions, chosen and found fit; memory for their stubs is still to be reserved.
+#[derive(Debug)]
+pub struct Prepared {
+    module: u32,
+    probes: Vec<(Candidate, Displacement, Vec<u8>)>,
+    replacements: Vec<(Replacement, Displacement, Vec<u8>)>,
+    addresses: Vec<(u64, u64)>,
+    anchor: Range<u64>,
+    /// Probes that cannot be armed: address in the file, name, reason.
+    pub skipped: Vec<Control>,
+}
+
+/// What is to be written into the stopped process.
+#[derive(Debug, Default)]
+pub struct Plan {
+    /// Whole regions of new code.
+    code: Vec<(u64, Vec<u8>)>,
+    /// Words: addresses of originals, for the runtime.
+    words: Vec<(u64, u64)>,
+    patches: Vec<Patch>,
+    /// Definitions of the functions armed, for the log.
+    pub functions: Vec<FunctionDef>,
+}
+
+/// Arms modules, and can take everything back.
+#[derive(Debug)]
+pub struct Armer {
+    filter: Filter,
+    started: Option<Started>,
+    next_id: u32,
+    written: BTreeMap<u64, (Vec<u8>, [u8; 5])>,
+}
+
+impl Prepared {
+    /// Returns how many bytes of memory for code are needed near the module; 0: nothing is to be armed.
+    pub fn region_bytes(&self) -> u64 {
+        match self.probes.len() + self.replacements.len() {
+            0 => 0,
+            functions => Region::bytes_for(functions),
+        }
+    }
+
+    /// Returns a place for that memory, given what is mapped.
+    pub fn place(&self, mapped: &[Range<u64>]) -> Option<u64> {
+        place_near(mapped, &self.anchor, self.region_bytes())
+    }
+}
+
+impl Armer {
+    /// Starts with nothing armed.
+    pub fn new(filter: Filter) -> Self {
+        Self { filter, started: None, next_id: 0, written: BTreeMap::new() }
+    }
+
+    /// Tells where the runtime's entry points are.
+    pub fn runtime_started(&mut self, started: Started) {
+        self.started = Some(started);
+    }
+
+    /// Chooses what to arm in `module`. Reads files only; needs the runtime's addresses only for replacements, by name.
+    pub fn prepare(&self, module: &LoadedModule) -> Prepared {
+        let mut prepared = Prepared {
+            module: module.number,
+            probes: Vec::new(),
+            replacements: Vec::new(),
+            addresses: Vec::new(),
+            anchor: module.file.range.clone(),
+            skipped: Vec::new(),
+        };
+        let Some(elf) = &module.elf else { return prepared };
+        if self.filter.considers(&module.file.path, module.is_system) {
+            let wanted = candidates(elf, &self.filter, module.is_system);
+            let branches = if wanted.is_empty() { Branches::default() } else { branches_of(module, elf) };
+            for candidate in wanted {
+                prepared.probe(module, elf, &branches, candidate);
+            }
+        }
+        prepared
+    }
+
+    /// Adds the functions of system libraries that the runtime stands in for.
+    pub fn prepare_replacements(&self, module: &LoadedModule, prepared: &mut Prepared) {
+        let (Some(started), Some(elf)) = (&self.started, &module.elf) else { return };
+        let name = module.file.path.file_name().unwrap_or_default().to_string_lossy();
+        if !module.is_system || !REPLACED_IN.iter().any(|start| name.starts_with(start)) {
+            return;
+        }
+        let symbols = elf.symbols();
+        for replacement in &started.replacements {
+            let Some(symbol) = symbols.iter().find(|symbol| symbol.linkage == replacement.name) else { continue };
+            if replacement.by == 0 {
+                prepared.addresses.push((replacement.original, module.addr_from_svma(symbol.svma.0)));
+                continue;
+            }
+            match displacement(module, elf, symbol.svma.0, symbol.size, &Branches::default()) {
+                Ok((displacement, code)) => prepared.replacements.push((replacement.clone(), displacement, code)),
+                Err(reason) => prepared.skipped.push(skipped(module.number, symbol.svma.0, &symbol.name, reason)),
+            }
+        }
+    }
+
+    /// Lays out a prepared module's code at `base` and gives its functions their ids.
+    ///
+    /// # Panics
+    /// When the runtime was not started.
+    pub fn lay_out(&mut self, prepared: &mut Prepared, base: u64, plan: &mut Plan) {
+        let started = self.started.as_ref().expect("modules are laid out after the runtime has started");
+        let mut region = Region::new(base, prepared.region_bytes(), started.enter, started.enter_xmm);
+        for (candidate, displacement, code) in prepared.probes.drain(..) {
+            let Candidate { mut def, xmm_args, ret_xmm } = candidate;
+            let probe = Probe { id: self.next_id, xmm_args, ret_xmm };
+            match region.add_probe(&displacement, &code, probe) {
+                Ok(patch) => {
+                    def.id = self.next_id;
+                    def.module = prepared.module;
+                    self.next_id += 1;
+                    plan.patches.push(patch);
+                    plan.functions.push(def);
+                }
+                Err(refusal) => {
+                    prepared.skipped.push(skipped(prepared.module, def.svma, &def.name, refusal.to_string()));
+                }
+            }
+        }
+        for (replacement, displacement, code) in prepared.replacements.drain(..) {
+            if let Ok(patch) = region.add_replacement(&displacement, &code, replacement.by) {
+                plan.words.push((replacement.original, patch.trampoline.at));
+                plan.patches.push(patch);
+            }
+        }
+        plan.words.append(&mut prepared.addresses);
+        plan.code.push((base, region.bytes().to_vec()));
+    }
+
+    /// Writes a plan. Returns the functions whose code in memory is not the file's, by entry address: they stay as
+    /// they are.
+    ///
+    /// # Errors
+    /// When memory cannot be written; what was written until then is remembered and can be taken back.
+    pub fn apply(&mut self, plan: &Plan, process: &mut StoppedProcess) -> Result<Vec<u64>, StopError> {
+        for (address, bytes) in &plan.code {
+            process.write(*address, bytes)?;
+        }
+        for (address, word) in &plan.words {
+            process.write(*address, &word.to_le_bytes())?;
+        }
+        let mut changed = Vec::new();
+        let mut moves = BTreeMap::new();
+        for patch in &plan.patches {
+            let mut found = vec![0; patch.expected.len()];
+            process.read(patch.entry, &mut found)?;
+            if found != patch.expected {
+                changed.push(patch.entry);
+                continue;
+            }
+            process.write(patch.entry, &patch.jump)?;
+            self.written.insert(patch.entry, (found[..patch.jump.len()].to_vec(), patch.jump));
+            moves.extend(patch.trampoline.moves.iter().filter(|m| m.old != patch.entry).map(|m| (m.old, m.new)));
+        }
+        for tid in process.tids() {
+            let rip = process.regs(tid)?.rip;
+            if let Some(new) = moves.get(&rip) {
+                process.set_rip(tid, *new)?;
+            }
+        }
+        Ok(changed)
+    }
+
+    /// Takes back everything that still stands where it was written.
+    ///
+    /// # Errors
+    /// When memory cannot be written.
+    pub fn take_back(&mut self, process: &mut StoppedProcess) -> Result<(), StopError> {
+        for (entry, (original, jump)) in std::mem::take(&mut self.written) {
+            let mut found = [0; 5];
+            // A module that was unmapped took its patches along.
+            if process.read(entry, &mut found).is_ok() && found == jump {
+                process.write(entry, &original)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Forgets what was written into a module that is gone.
+    pub fn forget(&mut self, range: &Range<u64>) {
+        self.written.retain(|entry, _| !range.contains(entry));
+    }
+}
+
+impl Prepared {
+    fn probe(&mut self, module: &LoadedModule, elf: &debuginfo::Module, branches: &Branches, candidate: Candidate) {
+        let def = &candidate.def;
+        let planned = match refused_by_name(&def.linkage) {
+            Some(reason) => Err(reason.to_owned()),
+            None => displacement(module, elf, def.svma, def.size, branches),
+        };
+        match planned {
+            Ok((displacement, code)) => self.probes.push((candidate, displacement, code)),
+            Err(reason) => self.skipped.push(skipped(module.number, def.svma, &def.name, reason)),
+        }
+    }
+}
+
+fn skipped(module: u32, svma: u64, name: &str, reason: String) -> Control {
+    Control::Skipped { module, svma, name: name.to_owned(), reason }
+}
+
+/// Plans the displacement of the function at `svma`; returns it with the code it was planned from.
+fn displacement(
+    module: &LoadedModule,
+    elf: &debuginfo::Module,
+    svma: u64,
+    size: u64,
+    branches: &Branches,
+) -> Result<(Displacement, Vec<u8>), String> {
+    let next = elf.next_function_start(debuginfo::Svma(svma)).map(|next| next.0);
+    let segment_end = elf
+        .load_segments()
+        .iter()
+        .map(|segment| (segment.vaddr.0, segment.vaddr.0 + segment.filesz))
+        .find(|(start, end)| (*start..*end).contains(&svma))
+        .map(|(_, end)| end)
+        .ok_or("it is not in a part of the file that is mapped")?;
+    let known_end = if size == 0 { elf.function_end(debuginfo::Svma(svma)).map(|end| end.0) } else { Some(svma + size) };
+    let limit = next.unwrap_or(segment_end).min(segment_end);
+    let wanted = known_end.unwrap_or(svma + LONGEST_UNKNOWN).max(limit.min(svma + 64)).min(segment_end) - svma;
+    let code = elf.code(debuginfo::Svma(svma), wanted).ok_or("its code is not in the file")?;
+    let entry = module.addr_from_svma(svma);
+    let limits = Limits::up_to(module.addr_from_svma(limit)).with_branches(branches);
+    let size = if size == 0 { known_end.map_or(0, |end| end - svma) } else { size };
+    let displacement = plan(code, entry, size, limits).map_err(|refusal| refusal.to_string())?;
+    let code = code[..displacement.len_bytes()].to_vec();
+    Ok((displacement, code))
+}
+
+/// All branches in the module's code, at their addresses in the process.
+fn branches_of(module: &LoadedModule, elf: &debuginfo::Module) -> Branches {
+    let mut all = Branches::default();
+    for segment in elf.load_segments().iter().filter(|segment| segment.flags.execute) {
+        if let Some(code) = elf.code(segment.vaddr, segment.filesz) {
+            all = Branches::of(code, module.addr_from_svma(segment.vaddr.0));
+        }
+    }
+    all
+}

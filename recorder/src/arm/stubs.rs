@@ -1,0 +1,130 @@
+//! The code that lies near a module: for each armed function its probe, its stub and its displaced instructions.
+//!
+//! ```text
+//! region:   enter address | enter_xmm address | entries ...
+//! entry:    probe (32 bytes, struct hs_probe) | stub | displaced instructions
+//! stub:     push %r11 ; lea probe(%rip), %r11 ; jmp *enter(%rip)
+//! ```
+
+use crate::displace::{Displacement, MAX_TRAMPOLINE_BYTES, Refusal, Trampoline, patch_bytes};
+
+const HEADER_BYTES: u64 = 16;
+const PROBE_BYTES: u64 = 32;
+const STUB_BYTES: u64 = 16;
+const ALIGNMENT: u64 = 16;
+/// The most an entry can need.
+const ENTRY_BYTES: u64 = PROBE_BYTES + STUB_BYTES + MAX_TRAMPOLINE_BYTES as u64;
+
+const ENTER_BYTES: u8 = 72;
+const KIND_ENTER: u64 = store::wire::KIND_ENTER as u64;
+
+/// A region being filled.
+#[derive(Debug)]
+pub struct Region {
+    /// Its address in the process.
+    pub base: u64,
+    /// Its length in bytes.
+    pub len: u64,
+    bytes: Vec<u8>,
+}
+
+/// What to write so that a function calls the runtime.
+#[derive(Clone, Debug)]
+pub struct Patch {
+    /// The function's first instruction.
+    pub entry: u64,
+    /// What must stand there.
+    pub expected: Vec<u8>,
+    /// What to write.
+    pub jump: [u8; 5],
+    /// Where its first instructions are now.
+    pub trampoline: Trampoline,
+}
+
+/// What the runtime is told about a function.
+#[derive(Clone, Copy, Debug)]
+pub struct Probe {
+    /// Function id.
+    pub id: u32,
+    /// How many xmm argument registers to keep: 0, 2, 4 or 8.
+    pub xmm_args: u8,
+    /// Keep xmm0 and xmm1 when it returns.
+    pub ret_xmm: bool,
+}
+
+impl Region {
+    /// Returns how many bytes a region for `functions` functions needs, in whole pages.
+    pub fn bytes_for(functions: usize) -> u64 {
+        (HEADER_BYTES + functions as u64 * ENTRY_BYTES).next_multiple_of(4096)
+    }
+
+    /// Starts a region at `base` whose stubs jump to these two addresses.
+    pub fn new(base: u64, len: u64, enter: u64, enter_xmm: u64) -> Self {
+        let mut bytes = Vec::new();
+        bytes.extend_from_slice(&enter.to_le_bytes());
+        bytes.extend_from_slice(&enter_xmm.to_le_bytes());
+        Self { base, len, bytes }
+    }
+
+    /// Returns what is to be written at `base`.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Adds a function that records its calls.
+    ///
+    /// # Errors
+    /// When the region is out of the function's reach.
+    pub fn add_probe(&mut self, displacement: &Displacement, code: &[u8], probe: Probe) -> Result<Patch, Refusal> {
+        let at = self.base + self.bytes.len() as u64;
+        let stub_at = at + PROBE_BYTES;
+        let trampoline = displacement.encode(stub_at + STUB_BYTES)?;
+        let jump = patch_bytes(displacement.entry(), stub_at)?;
+        let with_xmm = probe.xmm_args != 0 || probe.ret_xmm;
+        let id = u64::from(probe.id);
+        self.word((id & 0xfff) << 8 | u64::from(probe.xmm_args) << 4 | KIND_ENTER);
+        self.word(id >> 12 << 48);
+        self.word(trampoline.at);
+        self.bytes.extend_from_slice(&[ENTER_BYTES + 8 * probe.xmm_args, with_xmm.into(), 0, 0, 0, 0, 0, 0]);
+        let relative = |to: u64, from: u64| (to as i64 - from as i64) as i32;
+        let enter = self.base + if with_xmm { 8 } else { 0 };
+        self.bytes.extend_from_slice(&[0x41, 0x53, 0x4c, 0x8d, 0x1d]);
+        self.bytes.extend_from_slice(&relative(at, stub_at + 9).to_le_bytes());
+        self.bytes.extend_from_slice(&[0xff, 0x25]);
+        self.bytes.extend_from_slice(&relative(enter, stub_at + 15).to_le_bytes());
+        self.bytes.push(0xcc);
+        self.finish(displacement, code, jump, trampoline)
+    }
+
+    /// Adds a function that another one stands in for.
+    ///
+    /// # Errors
+    /// When the region is out of the function's reach.
+    pub fn add_replacement(&mut self, displacement: &Displacement, code: &[u8], by: u64) -> Result<Patch, Refusal> {
+        let stub_at = self.base + self.bytes.len() as u64;
+        let trampoline = displacement.encode(stub_at + STUB_BYTES)?;
+        let jump = patch_bytes(displacement.entry(), stub_at)?;
+        // jmp *(%rip), and the address behind it
+        self.bytes.extend_from_slice(&[0xff, 0x25, 2, 0, 0, 0, 0xcc, 0xcc]);
+        self.word(by);
+        self.finish(displacement, code, jump, trampoline)
+    }
+
+    fn finish(
+        &mut self,
+        displacement: &Displacement,
+        code: &[u8],
+        jump: [u8; 5],
+        trampoline: Trampoline,
+    ) -> Result<Patch, Refusal> {
+        self.bytes.extend_from_slice(&trampoline.bytes);
+        self.bytes.resize(self.bytes.len().next_multiple_of(ALIGNMENT as usize), 0xcc);
+        assert!(self.bytes.len() as u64 <= self.len, "regions are made for the longest entries");
+        let expected = code[..displacement.len_bytes()].to_vec();
+        Ok(Patch { entry: displacement.entry(), expected, jump, trampoline })
+    }
+
+    fn word(&mut self, word: u64) {
+        self.bytes.extend_from_slice(&word.to_le_bytes());
+    }
+}

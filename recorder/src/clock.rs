@@ -1,0 +1,70 @@
+//! Measures how fast the time stamp counter ticks.
+//!
+//! The counter is the records' clock: the same on all processors of a machine that says `constant_tsc nonstop_tsc`.
+
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
+
+use store::manifest::ClockCalibration;
+
+/// The shortest distance of two readings that gives the rate to about one part in a million.
+const SHORTEST: Duration = Duration::from_millis(60);
+
+/// A first reading, to be compared with a later one.
+#[derive(Clone, Copy, Debug)]
+pub struct Calibration {
+    ticks: u64,
+    at: Instant,
+}
+
+/// Returns what the time stamp counter shows.
+pub fn ticks() -> u64 {
+    // SAFETY: the instruction has no preconditions on x86-64.
+    unsafe { core::arch::x86_64::_rdtsc() }
+}
+
+impl Calibration {
+    /// Takes the first reading.
+    pub fn begin() -> Self {
+        let (ticks, at) = reading();
+        Self { ticks, at }
+    }
+
+    /// Takes the second reading, after a wait if the first was just taken. The recording's time 0 is now.
+    pub fn finish(self) -> ClockCalibration {
+        if let Some(missing) = SHORTEST.checked_sub(self.at.elapsed()) {
+            thread::sleep(missing);
+        }
+        let (ticks, at) = reading();
+        let seconds = at.duration_since(self.at).as_secs_f64();
+        ClockCalibration { tsc_hz: (ticks - self.ticks) as f64 / seconds, tsc_base: ticks }
+    }
+}
+
+/// The closest pair of both clocks out of a few: a pair is only as good as the time between its halves.
+fn reading() -> (u64, Instant) {
+    let pairs = (0..8).map(|_| {
+        let before = ticks();
+        let at = Instant::now();
+        let after = ticks();
+        (after - before, before + (after - before) / 2, at)
+    });
+    let (_, ticks, at) = pairs.min_by_key(|pair| pair.0).expect("eight pairs");
+    (ticks, at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_measurements_agree() {
+        let first = Calibration::begin().finish();
+        let second = Calibration::begin().finish();
+        let ratio = first.tsc_hz / second.tsc_hz;
+        assert!((0.999..1.001).contains(&ratio), "{first:?} {second:?}");
+        assert!(second.tsc_base > first.tsc_base);
+    }
+}

@@ -1,0 +1,101 @@
+//! Moves what the target's threads wrote from their rings to the log, and notices threads that are gone.
+//!
+//! Nothing is decoded here. A watermark follows each pass: records found later were made visible after the pass began,
+//! and are not put before it in the recording's order even where their own time is earlier (a thread that was
+//! interrupted between taking the time and making the record visible).
+
+use agent::shared::Shared;
+use store::{
+    control::{Control, GapReason},
+    log::LogWriter,
+};
+
+use crate::{clock, process::status::thread_exists};
+
+/// Passes between looks at threads that did not announce their end.
+const PASSES_PER_ROLL_CALL: u32 = 64;
+
+/// The one reader of all rings.
+#[derive(Debug)]
+pub struct Drain<'a> {
+    shared: &'a Shared,
+    pid: i32,
+    passes: u32,
+    /// The disk took no more: records are thrown away, so that nobody waits for room.
+    discarding: bool,
+    threads: u64,
+    lost: u64,
+}
+
+impl<'a> Drain<'a> {
+    /// Starts with empty rings.
+    pub fn new(shared: &'a Shared, pid: i32) -> Self {
+        Self { shared, pid, passes: 0, discarding: false, threads: 0, lost: 0 }
+    }
+
+    /// Returns how many threads have ended or been seen so far.
+    pub fn threads(&self) -> u64 {
+        self.threads
+    }
+
+    /// Returns how many records were lost so far.
+    pub fn lost(&self) -> u64 {
+        self.lost + self.shared.taken().map(|index| self.shared.lost(index)).sum::<u64>()
+    }
+
+    /// Throws away what threads still write, from now on.
+    pub fn discard(&mut self) {
+        self.discarding = true;
+        self.shared.stop();
+    }
+
+    /// Moves everything that is there now; returns how many bytes that was.
+    ///
+    /// # Errors
+    /// When the log takes no more.
+    pub fn pass(&mut self, log: &mut LogWriter) -> store::Result<u64> {
+        let watermark = clock::ticks();
+        self.passes = self.passes.wrapping_add(1);
+        let roll_call = self.passes.is_multiple_of(PASSES_PER_ROLL_CALL);
+        let mut moved = 0;
+        for index in self.shared.taken() {
+            moved += self.ring(index, roll_call, log)?;
+        }
+        if moved != 0 && !self.discarding {
+            log.append_watermark(watermark)?;
+        }
+        let lost = self.shared.take_lost_no_ring();
+        self.lost += lost;
+        if lost != 0 && !self.discarding {
+            log.append_control(&Control::Gap { ticks: watermark, tid: 0, lost, reason: GapReason::NoFreeRing })?;
+        }
+        Ok(moved)
+    }
+
+    fn ring(&mut self, index: usize, roll_call: bool, log: &mut LogWriter) -> store::Result<u64> {
+        let tenant = self.shared.tenant(index);
+        if tenant.tid == 0 {
+            return Ok(0); // a thread is just taking it
+        }
+        let is_gone = (tenant.exiting || roll_call) && !thread_exists(self.pid, tenant.tid);
+        let pending = self.shared.pending(index);
+        let moved = (pending.first.len() + pending.second.len()) as u64;
+        if moved != 0 {
+            if !self.discarding {
+                log.append_block(index as u32, tenant.tenancy, [pending.first, pending.second])?;
+            }
+            self.shared.release(index, pending.head);
+        }
+        // Asked before looking: a thread that was gone then has written nothing since.
+        if is_gone {
+            self.threads += 1;
+            self.lost += self.shared.lost(index);
+            if !self.discarding {
+                let (ring, tenancy) = (index as u32, tenant.tenancy);
+                log.append_control(&Control::ThreadEnd { ticks: clock::ticks(), ring, tenancy, tid: tenant.tid })?;
+            }
+            self.shared.free(index);
+        }
+        Ok(moved)
+    }
+}

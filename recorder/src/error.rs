@@ -1,0 +1,84 @@
+//! What can go wrong while recording.
+
+use std::{io, path::PathBuf};
+
+use crate::stop::StopError;
+
+/// The result of this crate's functions.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Each message reads after "failed to" and names the next step where there is one.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The program could not be run at all.
+    #[error("start {program}: {source}")]
+    Start {
+        /// As given.
+        program: String,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// It is not a program that can be recorded.
+    #[error("record {path}: {reason}")]
+    Unsupported {
+        /// The executable.
+        path: PathBuf,
+        /// Why, and what to do.
+        reason: String,
+    },
+    /// A pattern is wrong.
+    #[error("understand the pattern '{pattern}': {reason}")]
+    Pattern {
+        /// As given.
+        pattern: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// There is no such process, or not any more.
+    #[error("attach to process {pid}: {reason}")]
+    Attach {
+        /// Process id.
+        pid: i32,
+        /// Why.
+        reason: String,
+    },
+    /// The agent could not be brought into the program.
+    #[error(transparent)]
+    Agent(#[from] agent::Error),
+    /// The program could not be stopped to be patched.
+    #[error("stop the program for patching")]
+    Stop(#[from] StopError),
+    /// The recording could not be written.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// The program's files could not be read.
+    #[error(transparent)]
+    DebugInfo(#[from] debuginfo::Error),
+    /// A system call failed.
+    #[error("{action}")]
+    System {
+        /// What was tried, as a verb.
+        action: String,
+        /// Why it failed.
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl Error {
+    /// Makes the error of a failed system call.
+    pub(crate) fn system(action: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        let action = action.into();
+        move |source| Self::System { action, source }
+    }
+
+    /// Tells whether the target could not be started or attached to (the CLI's exit code 4).
+    pub fn is_about_the_target(&self) -> bool {
+        matches!(
+            self,
+            Self::Start { .. } | Self::Unsupported { .. } | Self::Attach { .. } | Self::Stop(_) | Self::Agent(_)
+        )
+    }
+}

@@ -1,0 +1,19 @@
+//! Records a program: starts it or attaches to it, arms its functions, drains what they write, and keeps it in order.
+//!
+//! Layers: `displace` plans patches and does no I/O; `stop` stops a process; `process` starts one and reads what /proc
+//! tells; `arm` chooses functions and patches them; `drain` moves rings to the log; `session` puts them together.
+
+pub mod arm;
+pub mod clock;
+pub mod displace;
+mod drain;
+pub mod error;
+pub mod options;
+pub mod process;
+mod session;
+mod signals;
+pub mod stop;
+
+pub use error::{Error, Result};
+pub use options::{Exit, Observer, OnFull, Outcome, RecordOptions, Target};
+pub use session::record;

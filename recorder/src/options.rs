@@ -1,0 +1,95 @@
+//! What a recording is asked for, and what came of it.
+
+use std::{ffi::OsString, path::PathBuf, time::Duration};
+
+pub use store::manifest::OnFull;
+
+/// What to record and how.
+#[derive(Clone, Debug)]
+pub struct RecordOptions {
+    /// Where to; `None`: the program's name in the current folder, made unique.
+    pub output: Option<PathBuf>,
+    /// Patterns of functions to trace; none: all of the program's own.
+    pub include: Vec<String>,
+    /// Patterns of functions not to trace.
+    pub exclude: Vec<String>,
+    /// What a thread does when its ring is full.
+    pub on_full: OnFull,
+    /// Keep the log's segments after sealing.
+    pub keep_log: bool,
+    /// Which process.
+    pub target: Target,
+}
+
+/// The process to record.
+#[derive(Clone, Debug)]
+pub enum Target {
+    /// A new one.
+    Spawn {
+        /// Program (looked up in PATH) and arguments.
+        argv: Vec<OsString>,
+    },
+    /// A running one.
+    Attach {
+        /// Process id.
+        pid: i32,
+        /// For how long; `None`: until Ctrl-C or its end.
+        duration: Option<Duration>,
+    },
+}
+
+/// Is told what takes time. Calls may come from any thread.
+pub trait Observer: Sync {
+    /// A step of the set-up that happens once per machine.
+    fn setup(&self, message: &str) {
+        let _ = message;
+    }
+
+    /// The program has ended (or was left) and its recording is being sealed.
+    fn sealing(&self, done_events: u64, done_bytes: u64, total_bytes: u64) {
+        let _ = (done_events, done_bytes, total_bytes);
+    }
+
+    /// Something the user should know; the recording goes on.
+    fn warning(&self, message: &str) {
+        let _ = message;
+    }
+}
+
+/// How the target ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// With an exit code.
+    Code(i32),
+    /// Killed by a signal.
+    Signal(i32),
+    /// It was left running, or ended out of sight.
+    Detached,
+}
+
+/// What was recorded.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The recording's folder.
+    pub recording: PathBuf,
+    /// Number of events.
+    pub events: u64,
+    /// Number of calls.
+    pub calls: u64,
+    /// Number of threads that were seen.
+    pub threads: u64,
+    /// Number of records lost.
+    pub gaps_lost: u64,
+    /// From the start to the end of the recording, in nanoseconds.
+    pub duration_ns: u64,
+    /// Length of all files of the recording, in bytes.
+    pub bytes_on_disk: u64,
+    /// Number of functions armed.
+    pub armed: u64,
+    /// Number of functions that could not be armed.
+    pub skipped: u64,
+    /// How the target ended.
+    pub exit: Exit,
+    /// Why the recording is not whole, if it is not.
+    pub incomplete: Option<String>,
+}

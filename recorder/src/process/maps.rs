@@ -1,0 +1,149 @@
+//! What is mapped in a process: /proc/PID/maps, by mapping and by module.
+
+use std::{collections::BTreeMap, fs, io, ops::Range, path::PathBuf};
+
+/// One line of /proc/PID/maps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mapping {
+    /// Addresses.
+    pub range: Range<u64>,
+    /// Where the mapping begins in the file.
+    pub offset: u64,
+    /// Device and inode: two files of the same path are not the same.
+    pub file: (String, u64),
+    /// The file's path, or a name in brackets; empty for anonymous memory.
+    pub path: String,
+    /// Executable.
+    pub executable: bool,
+}
+
+/// A mapped file that has code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MappedFile {
+    /// Path as the system shows it.
+    pub path: PathBuf,
+    /// From its first to its last mapped byte.
+    pub range: Range<u64>,
+    /// Where its first mapping begins in the file; 0 for what dynamic linkers map.
+    pub first_offset: u64,
+}
+
+/// All mappings of a process at one moment.
+#[derive(Clone, Debug, Default)]
+pub struct Maps {
+    /// Lowest address first.
+    pub mappings: Vec<Mapping>,
+}
+
+impl Maps {
+    /// Reads the mappings of `pid`.
+    ///
+    /// # Errors
+    /// When the process is gone or may not be looked at.
+    pub fn read(pid: i32) -> io::Result<Self> {
+        Ok(Self::parse(&fs::read_to_string(format!("/proc/{pid}/maps"))?))
+    }
+
+    /// Parses the text of a maps file; lines that are none are passed over.
+    pub fn parse(text: &str) -> Self {
+        Self { mappings: text.lines().filter_map(mapping).collect() }
+    }
+
+    /// Returns the occupied ranges.
+    pub fn ranges(&self) -> Vec<Range<u64>> {
+        self.mappings.iter().map(|mapping| mapping.range.clone()).collect()
+    }
+
+    /// Returns the end of the main thread's stack.
+    pub fn stack_high(&self) -> Option<u64> {
+        self.mappings.iter().find(|mapping| mapping.path == "[stack]").map(|mapping| mapping.range.end)
+    }
+
+    /// Returns the mapped files that have code, lowest first. The same file mapped twice in a row of other mappings is
+    /// two (dlmopen).
+    pub fn files(&self) -> Vec<MappedFile> {
+        let mut open: BTreeMap<(&str, u64, &str), MappedFile> = BTreeMap::new();
+        let mut files = Vec::new();
+        let mut executable = std::collections::BTreeSet::new();
+        for mapping in self.mappings.iter().filter(|mapping| mapping.path.starts_with('/')) {
+            let key = (mapping.file.0.as_str(), mapping.file.1, mapping.path.as_str());
+            let starts_over = mapping.offset == 0 && open.contains_key(&key);
+            if starts_over && executable.remove(&key) {
+                files.extend(open.remove(&key));
+            }
+            let file = open.entry(key).or_insert_with(|| MappedFile {
+                path: mapping.path.trim_end_matches(" (deleted)").into(),
+                range: mapping.range.clone(),
+                first_offset: mapping.offset,
+            });
+            file.range.end = mapping.range.end;
+            if mapping.executable {
+                executable.insert(key);
+            }
+        }
+        files.extend(open.into_iter().filter(|(key, _)| executable.contains(key)).map(|(_, file)| file));
+        files.sort_by_key(|file| file.range.start);
+        files
+    }
+}
+
+/// `559a0-559b0 r-xp 00001000 fe:00 123   /usr/bin/true`
+fn mapping(line: &str) -> Option<Mapping> {
+    let mut rest = line;
+    let mut word = || {
+        rest = rest.trim_start();
+        let (word, after) = rest.split_at(rest.find(' ').unwrap_or(rest.len()));
+        rest = after;
+        word
+    };
+    let (start, end) = word().split_once('-')?;
+    let access = word();
+    let offset = u64::from_str_radix(word(), 16).ok()?;
+    let device = word().to_owned();
+    let inode = word().parse().ok()?;
+    Some(Mapping {
+        range: u64::from_str_radix(start, 16).ok()?..u64::from_str_radix(end, 16).ok()?,
+        offset,
+        file: (device, inode),
+        executable: access.contains('x'),
+        path: rest.trim_start().to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "\
+400000-401000 r--p 00000000 fe:00 11   /opt/with space/app
+401000-402000 r-xp 00001000 fe:00 11   /opt/with space/app
+402000-403000 rw-p 00000000 00:00 0
+7f0000000000-7f0000001000 r--p 00000000 fe:00 12   /usr/lib/data.bin
+7f0000002000-7f0000003000 r--p 00000000 fe:00 13   /usr/lib/libx.so
+7f0000003000-7f0000004000 r-xp 00001000 fe:00 13   /usr/lib/libx.so
+7f0000006000-7f0000007000 r--p 00000000 fe:00 13   /usr/lib/libx.so
+7f0000007000-7f0000008000 r-xp 00001000 fe:00 13   /usr/lib/libx.so
+7ffc00000000-7ffc00021000 rw-p 00000000 00:00 0    [stack]
+";
+
+    #[test]
+    fn files_with_code_are_modules_and_a_second_copy_is_another() {
+        let maps = Maps::parse(TEXT);
+        let files: Vec<_> = maps.files().into_iter().map(|file| (file.path, file.range)).collect();
+        assert_eq!(
+            files,
+            [
+                ("/opt/with space/app".into(), 0x400000..0x402000),
+                ("/usr/lib/libx.so".into(), 0x7f0000002000..0x7f0000004000),
+                ("/usr/lib/libx.so".into(), 0x7f0000006000..0x7f0000008000),
+            ]
+        );
+        assert_eq!(maps.stack_high(), Some(0x7ffc00021000));
+        assert_eq!(maps.ranges().len(), 9);
+    }
+
+    #[test]
+    fn lines_that_are_none_are_passed_over() {
+        assert!(Maps::parse("nonsense\n\n12-zz r 0 0 0\n").mappings.is_empty());
+    }
+}

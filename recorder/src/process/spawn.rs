@@ -1,0 +1,205 @@
+//! Starts a program and parks it at its entry point: its libraries are loaded, none of its own code has run.
+//!
+//! The program is our own child with our own terminal and descriptors, so its status and its output are what they would
+//! be without us. It is parked in a loop of two instructions instead of a ptrace stop, because Frida, which then comes
+//! in, must be the one that traces.
+
+use std::{
+    ffi::OsString,
+    fs, io,
+    os::unix::{fs::FileExt, process::CommandExt},
+    path::PathBuf,
+    process::Command,
+};
+
+use crate::{Error, Result, signals::ChildSignals};
+
+/// `pause; jmp` to itself: waits without touching a register.
+const PARK: [u8; 4] = [0xf3, 0x90, 0xeb, 0xfc];
+const INT3: u8 = 0xcc;
+const AT_ENTRY: u64 = 9;
+
+/// A child that waits at its entry point.
+#[derive(Debug)]
+pub struct Parked {
+    /// Process id, and the id of its only thread.
+    pub pid: i32,
+    /// Address of its entry point.
+    pub entry: u64,
+    /// What stands there, under the parking loop.
+    pub original: [u8; PARK.len()],
+    /// Path of its executable.
+    pub exe: PathBuf,
+}
+
+/// What became of a start.
+#[derive(Debug)]
+pub enum Started {
+    /// It waits at its entry point.
+    Parked(Parked),
+    /// It ended before (a library is missing, say); its status is to be collected.
+    Ended(i32),
+}
+
+/// Starts `argv` and parks it. `check` may refuse the executable before any of the program's code runs.
+///
+/// # Errors
+/// [`Error::Start`] when it cannot be run; what `check` returns.
+pub fn start(
+    argv: &[OsString],
+    signals: &ChildSignals,
+    check: impl FnOnce(&PathBuf) -> Result<()>,
+) -> Result<Started> {
+    let program = argv[0].to_string_lossy().into_owned();
+    let mut command = Command::new(&argv[0]);
+    command.args(&argv[1..]);
+    let signals = *signals;
+    // SAFETY: between fork and exec only async-signal-safe calls: ptrace, prctl and sigaction.
+    unsafe {
+        command.pre_exec(move || {
+            signals.restore();
+            // Where Yama restricts tracing to ancestors, Frida's helper is a sibling.
+            libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY, 0, 0, 0);
+            match libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) {
+                0 => Ok(()),
+                _ => Err(io::Error::last_os_error()),
+            }
+        });
+    }
+    let child = command.spawn().map_err(|source| Error::Start { program: program.clone(), source })?;
+    let pid = child.id() as i32;
+    // The handle is not needed: the status is collected by number, by whoever watches the exit.
+    drop(child);
+    let tracee = Tracee { pid, running: false };
+    tracee.park(check)
+}
+
+/// A child that we trace; killed when dropped before it is let go.
+struct Tracee {
+    pid: i32,
+    running: bool,
+}
+
+impl Tracee {
+    fn park(mut self, check: impl FnOnce(&PathBuf) -> Result<()>) -> Result<Started> {
+        let pid = self.pid;
+        if self.wait()?.is_none() {
+            return self.ended();
+        }
+        let exe = fs::read_link(format!("/proc/{pid}/exe")).map_err(Error::system("find the program's file"))?;
+        check(&exe)?;
+        let entry = entry_point(pid)?;
+        let memory = fs::OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(format!("/proc/{pid}/mem"))
+            .map_err(Error::system("open the program's memory"))?;
+        let mut original = [0; PARK.len()];
+        memory.read_exact_at(&mut original, entry).map_err(Error::system("read the program's entry point"))?;
+        memory.write_all_at(&[INT3], entry).map_err(Error::system("write to the program's entry point"))?;
+        if !self.run_to(entry)? {
+            return self.ended();
+        }
+        memory.write_all_at(&PARK, entry).map_err(Error::system("write to the program's entry point"))?;
+        self.request(libc::PTRACE_DETACH, 0).map_err(Error::system("let the program go"))?;
+        self.running = true;
+        Ok(Started::Parked(Parked { pid, entry, original, exe }))
+    }
+
+    /// Runs until the trap at `entry`; passes signals on. False: it ended.
+    fn run_to(&mut self, entry: u64) -> Result<bool> {
+        let mut signal = 0;
+        loop {
+            self.request(libc::PTRACE_CONT, signal).map_err(Error::system("start the program"))?;
+            let Some(stopped_by) = self.wait()? else { return Ok(false) };
+            let mut registers = self.registers().map_err(Error::system("read the program's registers"))?;
+            if stopped_by == libc::SIGTRAP && registers.rip == entry + 1 {
+                registers.rip = entry;
+                self.set_registers(&registers).map_err(Error::system("set the program's registers"))?;
+                return Ok(true);
+            }
+            signal = if stopped_by == libc::SIGTRAP { 0 } else { stopped_by };
+        }
+    }
+
+    /// Waits for the next stop and returns its signal; `None`: it ended (and still has to be collected).
+    fn wait(&self) -> Result<Option<i32>> {
+        // SAFETY: `info` is ours, and all zeroes is a valid value of it.
+        let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+        loop {
+            let wanted = libc::WEXITED | libc::WSTOPPED | libc::WNOWAIT;
+            // SAFETY: `info` is ours.
+            if unsafe { libc::waitid(libc::P_PID, self.pid as u32, &mut info, wanted) } == 0 {
+                break;
+            }
+            let error = io::Error::last_os_error();
+            if error.kind() != io::ErrorKind::Interrupted {
+                return Err(Error::system("wait for the program")(error));
+            }
+        }
+        if info.si_code == libc::CLD_EXITED || info.si_code == libc::CLD_KILLED || info.si_code == libc::CLD_DUMPED {
+            return Ok(None);
+        }
+        let mut status = 0;
+        // SAFETY: `status` is ours; a stop is waiting, so this does not.
+        unsafe { libc::waitpid(self.pid, &mut status, libc::WUNTRACED) };
+        Ok(Some(libc::WSTOPSIG(status)))
+    }
+
+    fn ended(mut self) -> Result<Started> {
+        self.running = true;
+        Ok(Started::Ended(self.pid))
+    }
+
+    fn request(&self, request: libc::c_uint, data: i32) -> io::Result<()> {
+        // SAFETY: these requests take no addresses of ours.
+        match unsafe { libc::ptrace(request, self.pid, 0usize, data as usize) } {
+            -1 => Err(io::Error::last_os_error()),
+            _ => Ok(()),
+        }
+    }
+
+    fn registers(&self) -> io::Result<libc::user_regs_struct> {
+        // SAFETY: all zeroes is a valid value; the kernel fills it.
+        let mut registers: libc::user_regs_struct = unsafe { std::mem::zeroed() };
+        // SAFETY: `registers` is ours and of the type the request asks for.
+        match unsafe { libc::ptrace(libc::PTRACE_GETREGS, self.pid, 0usize, &raw mut registers) } {
+            -1 => Err(io::Error::last_os_error()),
+            _ => Ok(registers),
+        }
+    }
+
+    fn set_registers(&self, registers: &libc::user_regs_struct) -> io::Result<()> {
+        // SAFETY: `registers` is of the type the request asks for.
+        match unsafe { libc::ptrace(libc::PTRACE_SETREGS, self.pid, 0usize, &raw const *registers) } {
+            -1 => Err(io::Error::last_os_error()),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Drop for Tracee {
+    fn drop(&mut self) {
+        if !self.running {
+            kill(self.pid);
+        }
+    }
+}
+
+/// Kills a child that must not run, and collects it.
+pub fn kill(pid: i32) {
+    // SAFETY: a child of ours that was not collected, so the number is still its own.
+    unsafe {
+        libc::kill(pid, libc::SIGKILL);
+        libc::waitpid(pid, std::ptr::null_mut(), 0);
+    }
+}
+
+/// Reads where the program begins, as the kernel told the dynamic linker (getauxval(3)).
+fn entry_point(pid: i32) -> Result<u64> {
+    let auxv = fs::read(format!("/proc/{pid}/auxv")).map_err(Error::system("read where the program begins"))?;
+    let words: Vec<u64> =
+        auxv.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().expect("eight bytes"))).collect();
+    let entry = words.chunks_exact(2).find(|pair| pair[0] == AT_ENTRY).map(|pair| pair[1]);
+    entry.ok_or_else(|| Error::system("find where the program begins")(io::ErrorKind::NotFound.into()))
+}

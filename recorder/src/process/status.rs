@@ -1,0 +1,80 @@
+//! Notices the end of a process, and reads its limits.
+
+use std::{
+    io,
+    os::fd::{AsRawFd, FromRawFd, OwnedFd},
+};
+
+use crate::options::Exit;
+
+/// Largest stack that is believed when no limit is set.
+const UNLIMITED_STACK_BYTES: u64 = 1 << 30;
+
+/// Watches one process by a descriptor (pidfd_open(2)), so that its number cannot come to mean another process.
+#[derive(Debug)]
+pub struct ExitWatch {
+    pid: i32,
+    fd: OwnedFd,
+    is_child: bool,
+}
+
+impl ExitWatch {
+    /// Watches `pid`; `is_child`: it is ours, and its status is to be collected.
+    ///
+    /// # Errors
+    /// When there is no such process.
+    pub fn new(pid: i32, is_child: bool) -> io::Result<Self> {
+        // SAFETY: no memory is passed; a non-negative result is a new descriptor.
+        let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: see above.
+        let fd = unsafe { OwnedFd::from_raw_fd(fd as i32) };
+        Ok(Self { pid, fd, is_child })
+    }
+
+    /// Returns how the process ended, or `None` while it runs. Does not wait.
+    pub fn poll(&self) -> Option<Exit> {
+        let mut poll = libc::pollfd { fd: self.fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        // SAFETY: one valid pollfd.
+        if unsafe { libc::poll(&mut poll, 1, 0) } <= 0 {
+            return None;
+        }
+        Some(if self.is_child { self.collect() } else { Exit::Detached })
+    }
+
+    /// Sends the process a signal; one that is gone gets none.
+    pub fn signal(&self, signal: i32) {
+        // SAFETY: no memory is passed (the third argument may be null).
+        unsafe { libc::syscall(libc::SYS_pidfd_send_signal, self.fd.as_raw_fd(), signal, 0, 0) };
+    }
+
+    fn collect(&self) -> Exit {
+        let mut status = 0;
+        // SAFETY: `status` is ours; the child has ended, so this does not wait.
+        let waited = unsafe { libc::waitpid(self.pid, &mut status, 0) };
+        if waited != self.pid {
+            return Exit::Detached;
+        }
+        if libc::WIFSIGNALED(status) { Exit::Signal(libc::WTERMSIG(status)) } else { Exit::Code(libc::WEXITSTATUS(status)) }
+    }
+}
+
+/// Returns how large stacks in `pid` are by default, in bytes.
+pub fn stack_limit(pid: i32) -> u64 {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: asks for a limit and sets none.
+    let asked = unsafe { libc::prlimit(pid, libc::RLIMIT_STACK, std::ptr::null(), &mut limit) };
+    if asked != 0 || limit.rlim_cur == libc::RLIM_INFINITY {
+        return UNLIMITED_STACK_BYTES;
+    }
+    limit.rlim_cur.min(UNLIMITED_STACK_BYTES)
+}
+
+/// Tells whether thread `tid` of process `pid` exists.
+pub fn thread_exists(pid: i32, tid: u32) -> bool {
+    // SAFETY: signal 0 only asks.
+    let sent = unsafe { libc::syscall(libc::SYS_tgkill, pid, tid, 0) };
+    sent == 0 || io::Error::last_os_error().raw_os_error() != Some(libc::ESRCH)
+}

@@ -1,0 +1,55 @@
+//! Signals that reach the recorder while it records.
+//!
+//! Ctrl-C and Ctrl-\ are for the program, which gets them from the terminal as we do: while we started it, they are
+//! passed over here. When we attached, they end the recording. SIGTERM and SIGHUP are passed on to a program that we
+//! started, and end the recording of one that we attached to.
+
+use std::sync::atomic::{AtomicI32, Ordering::*};
+
+const WATCHED: [i32; 4] = [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP];
+
+static RECEIVED: AtomicI32 = AtomicI32::new(0);
+
+extern "C" fn note(signal: i32) {
+    RECEIVED.store(signal, SeqCst);
+}
+
+/// The dispositions found at the start, for the child to get back.
+#[derive(Clone, Copy)]
+pub struct ChildSignals {
+    found: [libc::sigaction; WATCHED.len()],
+}
+
+impl ChildSignals {
+    /// Installs our handlers.
+    pub fn watch() -> Self {
+        // SAFETY: all zeroes is a valid sigaction.
+        let mut found: [libc::sigaction; WATCHED.len()] = unsafe { std::mem::zeroed() };
+        for (signal, found) in WATCHED.iter().zip(&mut found) {
+            // SAFETY: the handler only stores to an atomic; both structures are ours.
+            unsafe {
+                let mut ours: libc::sigaction = std::mem::zeroed();
+                ours.sa_sigaction = note as *const () as usize;
+                ours.sa_flags = libc::SA_RESTART;
+                libc::sigaction(*signal, &ours, found);
+            }
+        }
+        Self { found }
+    }
+
+    /// Puts back what was found. Async-signal-safe.
+    pub fn restore(&self) {
+        for (signal, found) in WATCHED.iter().zip(&self.found) {
+            // SAFETY: `found` came from sigaction.
+            unsafe { libc::sigaction(*signal, found, std::ptr::null_mut()) };
+        }
+    }
+}
+
+/// Takes the last signal received, if any.
+pub fn take() -> Option<i32> {
+    match RECEIVED.swap(0, SeqCst) {
+        0 => None,
+        signal => Some(signal),
+    }
+}
