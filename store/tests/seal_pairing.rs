@@ -498,8 +498,8 @@ fn a_torn_block_becomes_a_gap_of_unknown_length() {
         expect![[r#"
             0 t1 thread_start at 10 [synth-1]
             1 t1 f0 enters at 20 depth 0
-            2 t1 gap at 72057594037927935 [torn]
-            3   1 returns 0 after 72057594037927915, callees 0
+            2 t1 gap at 20 [torn]
+            3   1 returns 0 after 10, callees 0
         "#]],
     );
 }

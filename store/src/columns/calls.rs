@@ -1,6 +1,6 @@
 //! Writes the Parquet file of finished calls, one row per call in the order they are given.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::sync::Arc;
 
 use parquet::basic::{Repetition, Type};

@@ -12,9 +12,11 @@ mod delta;
 mod dictionary;
 mod events;
 mod page;
+mod read;
 mod rle;
 
 pub use calls::{
     CALL_COLUMNS, CallColumn, CallEnd, CallStart, CallsWriter, PAGE_ROWS, ROW_GROUP_ROWS,
 };
 pub use events::{EventKind, EventRow, EventsWriter, events_schema};
+pub use read::{ReadCall, ReadEvent, read_calls, read_events};

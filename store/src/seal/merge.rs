@@ -159,8 +159,7 @@ impl Merge {
                 Source::Thread { index, .. } => {
                     let stop_at = release.stop_at(head.source);
                     let thread = &mut self.threads[index];
-                    thread.release(stop_at, budget, &mut self.pool, out)?;
-                    thread.queue.head_ticks()
+                    thread.release(stop_at, budget, &mut self.pool, out)?
                 }
             };
             release.add(next, head.source);
@@ -304,56 +303,56 @@ impl Thread {
         self.queue.is_empty() && self.stacks.open().next().is_none()
     }
 
-    /// Releases records older than `stop_at`, at most `budget` of them.
+    /// Releases records older than `stop_at`, at most `budget` of them, and returns when the next one is.
     fn release<S: Sink>(
         &mut self,
         stop_at: u64,
         budget: &mut u64,
         pool: &mut Vec<Vec<u8>>,
         out: &mut Numbered<S>,
-    ) -> Result<()> {
+    ) -> Result<Option<u64>> {
         while let Some(mut block) = self.queue.take() {
-            block.at = self.release_block(&block, stop_at, budget, out)?;
-            if block.at < block.bytes.len() {
+            let next = self.release_block(&mut block, stop_at, budget, out)?;
+            if next.is_some() {
                 self.queue.put_back(block);
-                return Ok(());
+                return Ok(next);
             }
             if pool.len() < MAX_POOL {
                 pool.push(block.bytes);
             }
         }
-        Ok(())
+        Ok(None)
     }
 
-    /// Releases records of a block and returns where the first one that is left begins.
+    /// Releases records of a block and returns when its next one is, if one is left.
     fn release_block<S: Sink>(
         &mut self,
-        block: &Block,
+        block: &mut Block,
         stop_at: u64,
         budget: &mut u64,
         out: &mut Numbered<S>,
-    ) -> Result<usize> {
+    ) -> Result<Option<u64>> {
         let mut records = Records::new(&block.bytes[block.at..]);
         loop {
             let offset = block.at + records.offset();
-            let rest = &block.bytes[offset..];
-            if rest.is_empty() {
-                return Ok(offset);
-            }
-            let ticks = self.queue.ticks_at(rest, block.floor);
+            let Some(record) = records.next() else {
+                return Ok(None);
+            };
+            let raw_ticks = record.as_ref().ok().map(|record| record.ticks);
+            let ticks = self.queue.clamp(raw_ticks, block.floor);
             if ticks >= stop_at || *budget == 0 {
-                return Ok(offset);
+                block.at = offset;
+                return Ok(Some(ticks));
             }
             *budget -= 1;
             self.queue.advance(ticks);
             let ts_ns = out.clock.ns_from_ticks(ticks);
-            match records.next() {
-                Some(Ok(decoded)) => self.record(ts_ns, &decoded.record, out)?,
-                Some(Err(_)) => {
+            match record {
+                Ok(decoded) => self.record(ts_ns, &decoded.record, out)?,
+                Err(_) => {
                     describe::torn(self.tid, ts_ns, out)?;
-                    return Ok(block.bytes.len());
+                    return Ok(None);
                 }
-                None => return Ok(block.bytes.len()),
             }
         }
     }

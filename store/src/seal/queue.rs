@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use crate::wire::WORD_LEN;
+use crate::wire::Records;
 
 /// The latest moment that events can have. Releases end before a moment, and the last one must take everything.
 pub(super) const LAST_TICKS: u64 = u64::MAX - 1;
@@ -42,7 +42,11 @@ impl Queue {
     /// Returns when the next record happened.
     pub(super) fn head_ticks(&self) -> Option<u64> {
         let block = self.blocks.front()?;
-        Some(self.ticks_at(&block.bytes[block.at..], block.floor))
+        let record = Records::new(&block.bytes[block.at..]).next();
+        let ticks = record
+            .and_then(|record| record.ok())
+            .map(|record| record.ticks);
+        Some(self.clamp(ticks, block.floor))
     }
 
     /// Takes the first block out; [`Self::put_back`] returns what is left of it.
@@ -63,17 +67,15 @@ impl Queue {
         }
     }
 
-    /// Returns when the first record of `bytes` happened: not before the thread's last one, nor before `floor`.
-    /// Bytes too short for a record happened as early as that allows.
+    /// Returns when a record happened that says `ticks`: not before the thread's last one, nor before `floor`. A record
+    /// that cannot be read says nothing, and happened as early as that allows.
     #[inline]
-    pub(super) fn ticks_at(&self, bytes: &[u8], floor: u64) -> u64 {
-        let word0 = bytes
-            .first_chunk::<WORD_LEN>()
-            .map_or(0, |w| u64::from_le_bytes(*w));
-        word0.min(LAST_TICKS).max(floor).max(self.last_ticks)
+    pub(super) fn clamp(&self, ticks: Option<u64>, floor: u64) -> u64 {
+        let ticks = ticks.map_or(0, |ticks| ticks.min(LAST_TICKS));
+        ticks.max(floor).max(self.last_ticks)
     }
 
-    /// Sets the thread's clock to what [`Self::ticks_at`] gave.
+    /// Sets the thread's clock to what [`Self::clamp`] gave.
     #[inline]
     pub(super) fn advance(&mut self, ticks: u64) {
         self.last_ticks = ticks;
