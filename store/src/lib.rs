@@ -14,6 +14,8 @@ pub mod document;
 pub mod error;
 pub mod file_header;
 pub mod format;
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod log;
 pub mod manifest;
 pub mod recording;
