@@ -14,6 +14,8 @@ mod events;
 mod page;
 mod read;
 mod rle;
+#[cfg(test)]
+mod tests;
 
 pub use calls::{
     CALL_COLUMNS, CallColumn, CallEnd, CallStart, CallsWriter, PAGE_ROWS, ROW_GROUP_ROWS,

@@ -1,11 +1,9 @@
 //! Names the moments at which a crash must do no harm; tests stop at each of them.
 
-use crate::error::Result;
-
 /// Passes one such moment.
 #[cfg(not(test))]
 #[inline]
-pub(super) fn point() -> Result<()> {
+pub(super) fn point() -> crate::error::Result<()> {
     Ok(())
 }
 

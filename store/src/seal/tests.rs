@@ -1,1 +1,256 @@
-//! Tests of sealing as a whole.
+//! Goal: a crash at any moment of sealing loses nothing and doubles nothing. Method: count the moments, crash at each
+//! of them, damage what was not yet counted, seal on, and compare with a run without a crash.
+
+use std::fs;
+use std::path::Path;
+
+use super::{Ending, SealOptions, SealState, Sealer, crash};
+use crate::columns::{ReadCall, ReadEvent, read_calls, read_events};
+use crate::control::Control;
+use crate::definitions;
+use crate::error::{Error, Result};
+use crate::format::FileKind;
+use crate::log::{LogWriter, segment_path, segments};
+use crate::recording::{Created, OnTaken, OpenRecording, Recording};
+use crate::seal::{Part, Sealed};
+use crate::storage::Disk;
+use crate::synth::{self, Synth};
+
+const TOP: u64 = 0x7f00_0010_0000;
+
+/// Segments of the test's log, in bytes: small, so that many are dropped.
+const SEGMENT_LEN: u64 = 2000;
+
+#[derive(Debug, Default, PartialEq)]
+struct Everything {
+    calls: Vec<ReadCall>,
+    events: Vec<ReadEvent>,
+    definitions: Vec<Control>,
+}
+
+/// Makes a closed recording whose log has many segments and some definitions late in it.
+fn recording(dir: &Path) -> Recording {
+    let mut synth = Synth::new();
+    for round in 0..60u64 {
+        let function = match round % 10 {
+            0 => synth.function(&format!("f{round}")),
+            _ => 0,
+        };
+        for tid in 1..=2u32 {
+            let top = TOP + u64::from(tid - 1) * 0x10_0000 - 8 - (round % 4) * 64;
+            synth
+                .thread(tid)
+                .enter(function, top)
+                .enter(function, top - 256);
+            synth.leave_value(top - 256, round).output(1, b"x");
+        }
+        if round % 3 == 0 {
+            synth.watermark();
+        }
+    }
+    let Created { open, log } =
+        OpenRecording::create(&dir.join("r"), OnTaken::Number, synth::manifest()).unwrap();
+    drop(log);
+    let log_dir = open.recording().log_dir();
+    fs::remove_file(segment_path(&log_dir, 0)).unwrap();
+    let id = open.recording().manifest().recording_id;
+    let mut log = LogWriter::create_on(Disk, &log_dir, id, SEGMENT_LEN).unwrap();
+    synth.append_to(&mut log).unwrap();
+    let recording = open.close(log.close().unwrap()).unwrap();
+    assert!(segments(&recording.log_dir()).unwrap().len() > 8);
+    recording
+}
+
+const OPTIONS: SealOptions = SealOptions {
+    part_calls: 25,
+    part_events: 1000,
+    part_log_bytes: 1 << 30,
+    keep_log: false,
+};
+
+/// Seals as a recorder does, in steps, until the end or a crash.
+fn seal(recording: &Recording) -> Result<Sealed> {
+    let mut sealer = Sealer::own(recording, OPTIONS)?;
+    while !sealer.step(13)?.caught_up {}
+    sealer.finish(Ending::Close, |_| {})
+}
+
+fn everything(recording: &Recording, sealed: &Sealed) -> Everything {
+    let mut all = Everything::default();
+    for part in &sealed.parts {
+        all.calls.extend(read_calls(&part.calls).unwrap());
+        all.events.extend(read_events(&part.events).unwrap());
+        assert_sums_hold(&part.part, &recording.columns_dir());
+    }
+    let header = recording.file_header(FileKind::Definitions);
+    for file in &sealed.definitions {
+        definitions::read_file(&file.path, header, file.len, |d| all.definitions.push(d)).unwrap();
+    }
+    all
+}
+
+fn assert_sums_hold(part: &Part, dir: &Path) {
+    for (path, sum) in [
+        (Part::calls_path(dir, part.number), part.calls_file),
+        (Part::events_path(dir, part.number), part.events_file),
+    ] {
+        let bytes = fs::read(path).unwrap();
+        assert_eq!(
+            (bytes.len() as u64, crc32c::crc32c(&bytes)),
+            (sum.len, sum.crc32c)
+        );
+    }
+}
+
+/// Seals with a crash at moment `at`. Returns whether there was one.
+fn crash_at(recording: &Recording, at: u32) -> bool {
+    crash::arm(Some(at));
+    let crashed = match seal(recording) {
+        Ok(_) => false,
+        Err(Error::Io {
+            action: "crash at", ..
+        }) => true,
+        Err(error) => panic!("at {at}: {error}"),
+    };
+    crash::arm(None);
+    crashed
+}
+
+/// Does to files that no state counts what a power failure may do.
+fn damage_what_is_not_counted(recording: &Recording) {
+    let header = recording.file_header(FileKind::SealState);
+    let state = SealState::read(&recording.seal_state_path(), header).unwrap();
+    for entry in fs::read_dir(recording.columns_dir()).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap().to_string();
+        let counted = |part: &Part| Part::number_from_name(&name) == Some(part.number);
+        if Part::number_from_name(&name).is_some() && !state.parts.iter().any(counted) {
+            fs::write(&path, b"half").unwrap();
+        }
+    }
+    let path = recording.definitions_path();
+    if let Ok(mut bytes) = fs::read(&path) {
+        bytes.truncate(state.definitions_len as usize);
+        bytes.extend_from_slice(b"half a frame");
+        fs::write(&path, bytes).unwrap();
+    }
+}
+
+#[test]
+fn a_crash_at_any_moment_is_recoverable() {
+    let dir = tempfile::tempdir().unwrap();
+    let unharmed = recording(dir.path());
+    crash::arm(None);
+    let sealed = seal(&unharmed).unwrap();
+    let moments = crash::passed();
+    let expected = everything(&unharmed, &sealed);
+    assert!(
+        sealed.parts.len() > 3 && moments > 40,
+        "{} parts, {moments} moments",
+        sealed.parts.len()
+    );
+    assert_eq!(expected.definitions.len(), 6);
+    for at in 0..moments {
+        let recording = recording(dir.path());
+        assert!(crash_at(&recording, at), "no moment {at}");
+        damage_what_is_not_counted(&recording);
+        let sealed = seal(&recording).unwrap();
+        assert!(
+            everything(&recording, &sealed) == expected,
+            "after a crash at moment {at}"
+        );
+        let left = segments(&recording.log_dir()).unwrap();
+        assert!(left.is_empty(), "after a crash at moment {at}: {left:?}");
+    }
+}
+
+#[test]
+fn crashes_while_recovering_are_recoverable_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let unharmed = recording(dir.path());
+    crash::arm(None);
+    let expected = everything(&unharmed, &seal(&unharmed).unwrap());
+    for first in (0..40).step_by(10) {
+        let recording = recording(dir.path());
+        crash_at(&recording, first);
+        let mut crashes = 0;
+        while crash_at(&recording, crashes) {
+            damage_what_is_not_counted(&recording);
+            crashes += 1;
+        }
+        let sealed = seal(&recording).unwrap();
+        assert!(
+            everything(&recording, &sealed) == expected,
+            "first crash at moment {first}"
+        );
+    }
+}
+
+#[test]
+fn a_reader_of_a_crashed_sealing_sees_everything_and_changes_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let unharmed = recording(dir.path());
+    crash::arm(None);
+    let expected = everything(&unharmed, &seal(&unharmed).unwrap());
+    for at in (0..40).step_by(3) {
+        let recording = recording(dir.path());
+        crash_at(&recording, at);
+        let aside = tempfile::tempdir().unwrap();
+        let sealer = Sealer::aside(&recording, aside.path(), OPTIONS).unwrap();
+        let sealed = sealer.finish(Ending::Close, |_| {}).unwrap();
+        let mut found = Everything::default();
+        for part in &sealed.parts {
+            found.calls.extend(read_calls(&part.calls).unwrap());
+            found.events.extend(read_events(&part.events).unwrap());
+        }
+        let header = recording.file_header(FileKind::Definitions);
+        for file in &sealed.definitions {
+            let read = definitions::read_file(&file.path, header, file.len, |d| {
+                found.definitions.push(d);
+            });
+            read.unwrap();
+        }
+        assert!(found == expected, "after a crash at moment {at}");
+    }
+}
+
+#[test]
+fn sealing_a_sealed_recording_changes_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let recording = recording(dir.path());
+    crash::arm(None);
+    let first = seal(&recording).unwrap();
+    assert_eq!(seal(&recording).unwrap(), first);
+}
+
+#[test]
+fn the_log_stays_when_it_is_to_be_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let recording = recording(dir.path());
+    crash::arm(None);
+    let before = segments(&recording.log_dir()).unwrap();
+    let options = SealOptions {
+        keep_log: true,
+        ..OPTIONS
+    };
+    let sealer = Sealer::own(&recording, options).unwrap();
+    sealer.finish(Ending::Close, |_| {}).unwrap();
+    assert_eq!(segments(&recording.log_dir()).unwrap(), before);
+}
+
+#[test]
+fn progress_ends_with_all_bytes_done() {
+    let dir = tempfile::tempdir().unwrap();
+    let recording = recording(dir.path());
+    crash::arm(None);
+    let sealer = Sealer::own(&recording, OPTIONS).unwrap();
+    let mut seen = Vec::new();
+    sealer
+        .finish(Ending::Close, |progress| seen.push(*progress))
+        .unwrap();
+    let last = seen.last().unwrap();
+    assert!(last.bytes_done > 10_000 && last.events > 300, "{last:?}");
+    // What follows the last frame of the last segment, and segments' own headers and last frames, are no frames.
+    assert!(last.bytes_total - last.bytes_done < 200, "{last:?}");
+    assert!(seen.is_sorted_by_key(|progress| progress.bytes_done));
+}
