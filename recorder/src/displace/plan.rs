@@ -1,0 +1,263 @@
+//! Decides which instructions a patch displaces, or why it must not be made.
+
+use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic};
+
+use super::classify::{Kind, classify};
+use super::scan::references;
+use super::{Branches, Refusal};
+
+/// Length of the patch: `jmp rel32`.
+pub const PATCH_BYTES: usize = 5;
+
+/// What bounds a patch besides the function itself.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits<'a> {
+    /// Start of the next function, or end of the section: nothing at or above it is overwritten or displaced.
+    pub next_code: u64,
+    /// Branches from anywhere, if known: those from outside the function into the patched bytes forbid the patch.
+    pub branches: Option<&'a Branches>,
+}
+
+impl<'a> Limits<'a> {
+    /// Limits that only know where the next code begins.
+    pub fn up_to(next_code: u64) -> Limits<'a> {
+        Limits {
+            next_code,
+            branches: None,
+        }
+    }
+
+    /// Adds the branches of the surrounding code.
+    pub fn with_branches(self, branches: &'a Branches) -> Limits<'a> {
+        Limits {
+            branches: Some(branches),
+            ..self
+        }
+    }
+}
+
+/// One displaced instruction.
+#[derive(Debug, Clone)]
+pub(super) struct Piece {
+    pub(super) instruction: Instruction,
+    pub(super) bytes: Vec<u8>,
+    pub(super) kind: Kind,
+}
+
+impl Piece {
+    pub(super) fn at(&self) -> u64 {
+        self.instruction.ip()
+    }
+}
+
+/// The instructions that a patch at a function's entry displaces. Made by [`plan`].
+#[derive(Debug, Clone)]
+pub struct Displacement {
+    pub(super) entry: u64,
+    pub(super) pieces: Vec<Piece>,
+    pub(super) end: u64,
+    jumps_back_to_entry: bool,
+}
+
+impl Displacement {
+    /// Returns the address that was planned for.
+    pub fn entry(&self) -> u64 {
+        self.entry
+    }
+
+    /// Returns how many bytes from the entry on are displaced: whole instructions, or padding, at least
+    /// [`PATCH_BYTES`], at most 19.
+    pub fn len_bytes(&self) -> usize {
+        (self.end - self.entry) as usize
+    }
+
+    /// Returns how many instructions are displaced (padding is not counted).
+    pub fn instruction_count(&self) -> usize {
+        self.pieces.len()
+    }
+
+    /// Returns whether the function, beyond its displaced instructions, jumps to its own entry. Each such jump (a tail
+    /// call to itself, or a loop whose head is the entry; nothing tells them apart) runs into the patch again.
+    pub fn jumps_back_to_entry(&self) -> bool {
+        self.jumps_back_to_entry
+    }
+
+    pub(super) fn starts_piece(&self, address: u64) -> bool {
+        self.pieces.iter().any(|piece| piece.at() == address)
+    }
+}
+
+/// Plans the patch of the function at `entry`.
+///
+/// `code` holds the bytes from `entry` on: the whole function where its `size` (bytes, 0 = not known) is known, and
+/// preferably up to `limits.next_code`, because a function shorter than the patch can be patched when padding follows.
+///
+/// # Errors
+/// The reason why the function must not be patched.
+pub fn plan(
+    code: &[u8],
+    entry: u64,
+    size: u64,
+    limits: Limits<'_>,
+) -> Result<Displacement, Refusal> {
+    let given = code.len() as u64;
+    if given < size {
+        return Err(Refusal::CodeMissing { given, size });
+    }
+    if is_signal_return(code) {
+        return Err(Refusal::SignalReturn);
+    }
+    let room = limits.next_code.saturating_sub(entry).min(given) as usize;
+    let known = if size == 0 { room } else { size as usize };
+    let (pieces, length) = cut(&code[..room], entry, known)?;
+    let mut displacement = Displacement {
+        entry,
+        pieces,
+        end: entry + length as u64,
+        jumps_back_to_entry: false,
+    };
+    check_references(&mut displacement, &code[..known], limits)?;
+    Ok(displacement)
+}
+
+/// Cuts whole instructions off the front of `code` until the patch is covered. Returns them and their length in bytes.
+/// The function is known to be `known` bytes long; what follows must be padding.
+fn cut(code: &[u8], entry: u64, known: usize) -> Result<(Vec<Piece>, usize), Refusal> {
+    let too_short = Refusal::TooShort {
+        room: code.len() as u64,
+    };
+    if code.len() < PATCH_BYTES {
+        return Err(too_short);
+    }
+    let mut decoder = Decoder::with_ip(64, code, entry, DecoderOptions::NONE);
+    let mut pieces: Vec<Piece> = Vec::new();
+    let mut offset = 0;
+    while offset < PATCH_BYTES {
+        let at = entry + offset as u64;
+        if !is_reached(&pieces, at) {
+            offset += padding(&code[offset..]).ok_or(Refusal::HiddenCode { at })?;
+            continue;
+        }
+        seek(&mut decoder, entry, offset);
+        let piece = decode(&mut decoder, code, offset, too_short.clone())?;
+        if offset >= known && piece.instruction.mnemonic() != Mnemonic::Nop {
+            return Err(Refusal::TooShort { room: known as u64 });
+        }
+        offset += piece.bytes.len();
+        refuse_return_into_patch(&piece, entry)?;
+        pieces.push(piece);
+    }
+    Ok((pieces, offset))
+}
+
+/// Whether control can come to `at` from the pieces cut so far. Backward branches do not matter: what they lead to was
+/// reached before.
+fn is_reached(pieces: &[Piece], at: u64) -> bool {
+    match pieces.last() {
+        None => true,
+        Some(last) => {
+            let falls = last.kind.falls_through() && last.instruction.next_ip() == at;
+            falls
+                || pieces.iter().any(|piece| {
+                    piece.kind.has_target() && piece.instruction.near_branch_target() == at
+                })
+        }
+    }
+}
+
+fn decode(
+    decoder: &mut Decoder,
+    code: &[u8],
+    offset: usize,
+    too_short: Refusal,
+) -> Result<Piece, Refusal> {
+    let instruction = decoder.decode();
+    if instruction.is_invalid() {
+        return Err(match decoder.last_error() {
+            iced_x86::DecoderError::NoMoreBytes => too_short,
+            _ => Refusal::Undecodable {
+                at: instruction.ip(),
+            },
+        });
+    }
+    let bytes = &code[offset..offset + instruction.len()];
+    let offsets = decoder.get_constant_offsets(&instruction);
+    let kind = classify(&instruction, bytes, &offsets)?;
+    Ok(Piece {
+        instruction,
+        bytes: bytes.to_vec(),
+        kind,
+    })
+}
+
+fn refuse_return_into_patch(piece: &Piece, entry: u64) -> Result<(), Refusal> {
+    let returns = matches!(piece.kind, Kind::Call | Kind::CallIndirect { .. });
+    let to = piece.instruction.next_ip();
+    if returns && to < entry + PATCH_BYTES as u64 {
+        return Err(Refusal::ReturnIntoPatch {
+            call: piece.at(),
+            to,
+        });
+    }
+    Ok(())
+}
+
+/// Length of the padding unit that `code` begins with: a nop of any length, `int3`, or a zero byte.
+fn padding(code: &[u8]) -> Option<usize> {
+    if matches!(code.first(), Some(0xcc | 0x00)) {
+        return Some(1);
+    }
+    let instruction = Decoder::new(64, code, DecoderOptions::NONE).decode();
+    (!instruction.is_invalid() && instruction.mnemonic() == Mnemonic::Nop)
+        .then_some(instruction.len())
+}
+
+/// Refuses branches into the patched bytes, save those of displaced instructions to displaced instructions: the copies
+/// will lead to the copies.
+fn check_references(
+    displacement: &mut Displacement,
+    function: &[u8],
+    limits: Limits<'_>,
+) -> Result<(), Refusal> {
+    let entry = displacement.entry;
+    let patch = entry..entry + PATCH_BYTES as u64;
+    let inside = entry + 1..patch.end;
+    let found = references(function, entry, patch);
+    if let Some(&(from, to)) = found.data.first() {
+        return Err(Refusal::PatchUsedAsData { from, to });
+    }
+    displacement.jumps_back_to_entry = found
+        .branches
+        .into_range(entry..entry + 1)
+        .any(|branch| !branch.is_call && !displacement.starts_piece(branch.from));
+    let elsewhere = limits.branches.iter();
+    let all = std::iter::once(&found.branches).chain(elsewhere.copied());
+    for branch in all.flat_map(|branches| branches.into_range(inside.clone())) {
+        let own = (entry..displacement.end).contains(&branch.from);
+        let redirected =
+            displacement.starts_piece(branch.from) && displacement.starts_piece(branch.to);
+        // A branch "from" the middle of a displaced instruction was read out of step, and is none.
+        let misread = own && !displacement.starts_piece(branch.from);
+        if !redirected && !misread {
+            return Err(Refusal::BranchIntoPatch {
+                from: branch.from,
+                to: branch.to,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// `mov eax, 15; syscall`: `__restore_rt` and its like.
+fn is_signal_return(code: &[u8]) -> bool {
+    const LONG: [u8; 9] = [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05];
+    const SHORT: [u8; 7] = [0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05];
+    code.starts_with(&LONG) || code.starts_with(&SHORT)
+}
+
+fn seek(decoder: &mut Decoder, entry: u64, offset: usize) {
+    decoder
+        .set_position(offset)
+        .expect("the offset is inside the code");
+    decoder.set_ip(entry + offset as u64);
+}

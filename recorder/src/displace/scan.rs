@@ -1,0 +1,217 @@
+//! Finds the branches in a range of code: which addresses are jumped to or called, and from where.
+//!
+//! Code is read from front to back. Where bytes are no instruction (data between functions, tables in hand-written
+//! assembly), [`Branches::of`] goes on at the next byte; x86 code read from a wrong start falls into step again after
+//! a few instructions, but those few may be missed.
+
+use std::ops::Range;
+
+use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic};
+
+/// One branch or call whose target is a number in the instruction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Branch {
+    pub to: u64,
+    pub from: u64,
+    pub is_call: bool,
+}
+
+/// The branches of a range of code, by target.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Branches {
+    by_target: Vec<Branch>,
+}
+
+impl Branches {
+    /// Finds the branches in `code`, which is (or will be) at address `start`. Meant for a whole section, once: about
+    /// 24 bytes are kept for each branch.
+    pub fn of(code: &[u8], start: u64) -> Branches {
+        let mut branches = Branches::default();
+        walk(code, start, |step| match step {
+            Step::Instruction(instruction) => branches.by_target.extend(branch(instruction)),
+            Step::Undecodable => {}
+        });
+        branches.by_target.sort_unstable();
+        branches
+    }
+
+    /// Returns the branches whose target lies in `targets`, lowest target first.
+    pub fn into_range(&self, targets: Range<u64>) -> impl Iterator<Item = &Branch> {
+        let first = self.by_target.partition_point(|b| b.to < targets.start);
+        self.by_target[first..]
+            .iter()
+            .take_while(move |b| b.to < targets.end)
+    }
+
+    /// Returns the number of branches found.
+    pub fn len(&self) -> usize {
+        self.by_target.len()
+    }
+
+    /// Returns whether no branch was found.
+    pub fn is_empty(&self) -> bool {
+        self.by_target.is_empty()
+    }
+}
+
+/// What a function's own instructions refer to within its first bytes.
+#[derive(Debug, Default)]
+pub(super) struct References {
+    pub(super) branches: Branches,
+    /// (instruction, target) of operands that name or read a byte of the range as data.
+    pub(super) data: Vec<(u64, u64)>,
+}
+
+/// Finds what in `code` refers to `range`: branches to it, and rip-relative operands in it.
+///
+/// When some bytes are not instructions, reading may have been out of step somewhere; then every offset is tried as the
+/// start of a branch, so that none is missed (and a few are seen that are none).
+pub(super) fn references(code: &[u8], start: u64, range: Range<u64>) -> References {
+    let mut found = References::default();
+    let mut in_step = true;
+    walk(code, start, |step| match step {
+        Step::Instruction(instruction) => found.note(instruction, &range),
+        Step::Undecodable => in_step = false,
+    });
+    if !in_step {
+        let mut decoder = decoder(code, start);
+        for offset in 0..code.len() {
+            let instruction = decode_at(&mut decoder, start, offset);
+            if !instruction.is_invalid() {
+                found.note(&instruction, &range);
+            }
+        }
+    }
+    found.branches.by_target.sort_unstable();
+    found.branches.by_target.dedup();
+    found
+}
+
+impl References {
+    fn note(&mut self, instruction: &Instruction, range: &Range<u64>) {
+        if let Some(branch) = branch(instruction)
+            && range.contains(&branch.to)
+        {
+            self.branches.by_target.push(branch);
+        }
+        if let Some(to) = data_reference(instruction, range) {
+            self.data.push((instruction.ip(), to));
+        }
+    }
+}
+
+/// An operand that reads the range, or names an address inside it. Naming its first byte is harmless: that is what a
+/// pointer to the function is.
+fn data_reference(instruction: &Instruction, range: &Range<u64>) -> Option<u64> {
+    if !instruction.is_ip_rel_memory_operand() {
+        return None;
+    }
+    let to = instruction.ip_rel_memory_address();
+    let touched = match instruction.mnemonic() {
+        Mnemonic::Lea if to == range.start => return None,
+        Mnemonic::Lea | Mnemonic::Nop => 1,
+        _ => instruction.memory_size().size().max(1) as u64,
+    };
+    let overlaps = to < range.end && to.saturating_add(touched) > range.start;
+    (overlaps && instruction.mnemonic() != Mnemonic::Nop).then_some(to)
+}
+
+enum Step<'a> {
+    Instruction(&'a Instruction),
+    Undecodable,
+}
+
+fn walk(code: &[u8], start: u64, mut visit: impl FnMut(Step)) {
+    let mut decoder = decoder(code, start);
+    let mut instruction = Instruction::default();
+    while decoder.can_decode() {
+        let offset = decoder.position();
+        decoder.decode_out(&mut instruction);
+        if instruction.is_invalid() {
+            visit(Step::Undecodable);
+            seek(&mut decoder, start, offset + 1);
+        } else {
+            visit(Step::Instruction(&instruction));
+        }
+    }
+}
+
+fn decoder(code: &[u8], start: u64) -> Decoder<'_> {
+    Decoder::with_ip(64, code, start, DecoderOptions::NONE)
+}
+
+fn decode_at(decoder: &mut Decoder, start: u64, offset: usize) -> Instruction {
+    seek(decoder, start, offset);
+    decoder.decode()
+}
+
+fn seek(decoder: &mut Decoder, start: u64, offset: usize) {
+    decoder
+        .set_position(offset)
+        .expect("the offset is at most the length of the code");
+    decoder.set_ip(start.wrapping_add(offset as u64));
+}
+
+fn branch(instruction: &Instruction) -> Option<Branch> {
+    let is_call = match instruction.flow_control() {
+        FlowControl::UnconditionalBranch | FlowControl::ConditionalBranch => false,
+        FlowControl::Call if instruction.is_call_near() => true,
+        FlowControl::XbeginXabortXend if instruction.mnemonic() == Mnemonic::Xbegin => false,
+        _ => return None,
+    };
+    Some(Branch {
+        to: instruction.near_branch_target(),
+        from: instruction.ip(),
+        is_call,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn branches_are_listed_by_target() {
+        // 1000: jne 1005; call 1000; 1007: jmp 1000
+        let code = [0x75, 0x05, 0xe8, 0xf9, 0xff, 0xff, 0xff, 0xeb, 0xf7, 0xc3];
+        let branches = Branches::of(&code, 0x1000);
+        let to_start: Vec<_> = branches
+            .into_range(0x1000..0x1001)
+            .map(|b| (b.from, b.is_call))
+            .collect();
+        assert_eq!(to_start, [(0x1002, true), (0x1007, false)]);
+        let inside: Vec<_> = branches
+            .into_range(0x1001..0x1008)
+            .map(|b| b.from)
+            .collect();
+        assert_eq!(inside, [0x1000]);
+        assert_eq!(branches.len(), 3);
+    }
+
+    #[test]
+    fn branch_hidden_behind_undecodable_bytes_is_found() {
+        // 06 is no 64-bit instruction; 0f eats the start of what follows it when reading goes on.
+        let code = [
+            0x90, 0x90, 0x90, 0x90, 0x90, 0xc3, 0x06, 0x48, 0xb8, 0xeb, 0xf9,
+        ];
+        let found = references(&code, 0x1000, 0x1000..0x1005);
+        assert_eq!(
+            found.branches.into_range(0x1001..0x1005).count(),
+            1,
+            "jmp at 1009 leads to 1004"
+        );
+    }
+
+    #[test]
+    fn naming_the_entry_is_harmless_and_reading_it_is_not() {
+        // lea rax, [entry]
+        let lea = [0x48, 0x8d, 0x05, 0xf9, 0xff, 0xff, 0xff];
+        assert!(references(&lea, 0x1000, 0x1000..0x1005).data.is_empty());
+        // mov rax, [entry - 4] reads four bytes of the patch
+        let load = [0x48, 0x8b, 0x05, 0xf5, 0xff, 0xff, 0xff];
+        assert_eq!(
+            references(&load, 0x1000, 0x1000..0x1005).data,
+            [(0x1000, 0xffc)]
+        );
+    }
+}

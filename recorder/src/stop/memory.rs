@@ -1,0 +1,77 @@
+//! Reads and writes the memory of a stopped process, read-only text included.
+//!
+//! `/proc/PID/mem` does it in one call of any length. Kernels built to forbid it to write where the program could not
+//! still allow ptrace to, word by word; so that is the second try.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::FileExt;
+
+use super::StopError;
+use super::ptrace;
+
+pub(super) struct Memory {
+    pid: i32,
+    file: File,
+}
+
+impl Memory {
+    /// Opens the memory of `pid` by way of its live thread `tid`: a leader that has ended has none.
+    pub(super) fn open(pid: i32, tid: i32) -> Result<Memory, StopError> {
+        let path = format!("/proc/{pid}/task/{tid}/mem");
+        let opened = OpenOptions::new().read(true).write(true).open(&path);
+        let file = opened.map_err(|source| StopError::System {
+            what: format!("open {path}"),
+            source,
+        })?;
+        Ok(Memory { pid, file })
+    }
+
+    pub(super) fn read(&self, address: u64, bytes: &mut [u8]) -> Result<(), StopError> {
+        let len = bytes.len();
+        self.file
+            .read_exact_at(bytes, address)
+            .map_err(|source| self.error("read", address, len, source))
+    }
+
+    /// Writes through `tid`, a stopped thread, if the file does not allow it.
+    pub(super) fn write(&self, tid: i32, address: u64, bytes: &[u8]) -> Result<(), StopError> {
+        self.file
+            .write_all_at(bytes, address)
+            .or_else(|refused| poke_all(tid, address, bytes).map_err(|_| refused))
+            .map_err(|source| self.error("write", address, bytes.len(), source))
+    }
+
+    fn error(
+        &self,
+        operation: &'static str,
+        address: u64,
+        len: usize,
+        source: io::Error,
+    ) -> StopError {
+        StopError::Memory {
+            pid: self.pid,
+            operation,
+            address,
+            len,
+            source,
+        }
+    }
+}
+
+/// Writes whole aligned words; the bytes around `bytes` keep their value, as nothing else runs.
+fn poke_all(tid: i32, address: u64, bytes: &[u8]) -> io::Result<()> {
+    let end = address + bytes.len() as u64;
+    let mut word_at = address & !7;
+    while word_at < end {
+        let mut word = ptrace::peek(tid, word_at)?;
+        for (at, byte) in (word_at..).zip(&mut word) {
+            if (address..end).contains(&at) {
+                *byte = bytes[(at - address) as usize];
+            }
+        }
+        ptrace::poke(tid, word_at, word)?;
+        word_at += 8;
+    }
+    Ok(())
+}

@@ -1,0 +1,416 @@
+//! A stopped process: made by seizing and interrupting thread after thread until no new one appears, undone by `Drop`.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::marker::PhantomData;
+use std::panic;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use libc::c_int;
+
+use super::memory::Memory;
+use super::{Registers, StopError, procfs, ptrace};
+
+/// Polls of a thread's state before sleeping between them. Most threads stop within some ten microseconds.
+const EAGER_POLLS: u32 = 100;
+const FIRST_PAUSE: Duration = Duration::from_micros(20);
+const LONGEST_PAUSE: Duration = Duration::from_millis(1);
+
+/// How often threads that ended are released while others are being stopped.
+const BURIAL_INTERVAL: Duration = Duration::from_millis(5);
+
+const SYSCALL: [u8; 2] = [0x0f, 0x05];
+
+/// Stops all threads of `pid`, runs `work`, and lets them go.
+///
+/// `patience` bounds the wait for threads to stop; they usually need less than a millisecond. `work` runs in a thread of
+/// its own. If it panics, the process is let go and the panic goes on in the caller.
+///
+/// # Errors
+/// When the process cannot be stopped. It then runs as before.
+pub fn while_stopped<R: Send>(
+    pid: i32,
+    patience: Duration,
+    work: impl FnOnce(&mut StoppedProcess) -> R + Send,
+) -> Result<R, StopError> {
+    thread::scope(|scope| {
+        let (report, stopping) = mpsc::channel::<()>();
+        let tracer = thread::Builder::new()
+            .name("stop".to_owned())
+            .spawn_scoped(scope, move || {
+                let stopped = StoppedProcess::stop(pid, patience);
+                drop(report);
+                stopped.map(|mut stopped| work(&mut stopped))
+            })
+            .map_err(|source| StopError::System {
+                what: "start a thread".to_owned(),
+                source,
+            })?;
+        while stopping.recv_timeout(BURIAL_INTERVAL) == Err(RecvTimeoutError::Timeout) {
+            bury_the_dead(pid);
+        }
+        tracer
+            .join()
+            .unwrap_or_else(|panicked| panic::resume_unwind(panicked))
+    })
+}
+
+/// Releases the threads of `pid` that ended while seized by a thread of ours. Not the leader, whose exit status belongs
+/// to its parent.
+///
+/// An exec ends all other threads, and waits until they are released. Seizing a thread waits for the end of an exec. So
+/// the thread that seizes would wait for itself; seen with a program that execs from a second thread while it is
+/// stopped over and over. The kernel allows any thread of the tracer's process to release them; this one does.
+fn bury_the_dead(pid: i32) {
+    let tids = procfs::tasks(pid).unwrap_or_default();
+    for tid in tids.into_iter().filter(|&tid| tid != pid) {
+        if procfs::state(pid, tid) == Some('Z') {
+            ptrace::reap(tid);
+        }
+    }
+}
+
+/// What a seized thread is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Thread {
+    /// Seized and interrupted, but not seen stopped yet.
+    Stopping,
+    /// Stopped because we asked for it, or because the whole process was job-control stopped.
+    Interrupted { job_control: bool },
+    /// Stopped on its way to receive a signal, which it gets when let go.
+    Receiving { signal: c_int },
+    /// Ended.
+    Dead,
+}
+
+impl Thread {
+    fn is_stopped(self) -> bool {
+        matches!(self, Thread::Interrupted { .. } | Thread::Receiving { .. })
+    }
+}
+
+/// A process none of whose threads runs. Given to the closure of [`while_stopped`].
+///
+/// Not `Send`: ptrace requests must come from the thread that seized.
+pub struct StoppedProcess {
+    pid: i32,
+    threads: BTreeMap<i32, Thread>,
+    memory: Option<Memory>,
+    not_send: PhantomData<*const ()>,
+}
+
+impl StoppedProcess {
+    /// Must run in a thread that ends soon after: only that lets go of threads that are not stopped.
+    fn stop(pid: i32, patience: Duration) -> Result<StoppedProcess, StopError> {
+        if pid == std::process::id() as i32 {
+            return Err(StopError::OwnProcess { pid });
+        }
+        let mut stopped = StoppedProcess {
+            pid,
+            threads: BTreeMap::new(),
+            memory: None,
+            not_send: PhantomData,
+        };
+        let deadline = Instant::now() + patience;
+        // A listing may miss a thread if another one ends while it is made. Once all known threads are stopped, only an
+        // unknown one can end; two listings without an unknown one in a row leave none.
+        let mut complete_listings = 0;
+        while complete_listings < 2 {
+            if stopped.seize_new()? {
+                complete_listings = 0;
+            } else {
+                complete_listings += 1;
+            }
+            stopped.await_stops(deadline, patience)?;
+        }
+        let tid = stopped.any_stopped().ok_or_else(|| stopped.gone())?;
+        stopped.memory = Some(Memory::open(pid, tid)?);
+        Ok(stopped)
+    }
+
+    /// Returns the process id.
+    pub fn pid(&self) -> i32 {
+        self.pid
+    }
+
+    /// Returns the ids of the stopped threads, lowest first.
+    pub fn tids(&self) -> Vec<i32> {
+        let stopped = self.threads.iter().filter(|(_, t)| t.is_stopped());
+        stopped.map(|(&tid, _)| tid).collect()
+    }
+
+    /// Returns the registers of a thread. Inside an interrupted system call, `rip` is behind the instruction, `orig_rax`
+    /// the call's number, and `rax` may be a code of the kernel's own (-512 to -516) that makes it run the call again.
+    ///
+    /// # Errors
+    /// If `tid` is none of [`tids`](StoppedProcess::tids), or was killed meanwhile.
+    pub fn regs(&self, tid: i32) -> Result<Registers, StopError> {
+        self.check_stopped(tid)?;
+        ptrace::registers(tid).map_err(|source| self.failed("read the registers", tid, source))
+    }
+
+    /// Makes a thread go on at `address`. If it is inside a system call that the kernel may run again, `address` must be
+    /// just behind a `syscall` instruction, as its present `rip` is: the kernel goes back by that instruction's length.
+    ///
+    /// # Errors
+    /// As [`regs`](StoppedProcess::regs), and if the instruction before `address` is not the `syscall` it must be.
+    pub fn set_rip(&mut self, tid: i32, address: u64) -> Result<(), StopError> {
+        let registers = self.regs(tid)?;
+        if may_restart(&registers) && !self.follows_syscall(address) {
+            return Err(StopError::RestartPending { tid, address });
+        }
+        ptrace::set_rip(tid, address)
+            .map_err(|source| self.failed("set the instruction pointer", tid, source))
+    }
+
+    /// Fills `bytes` from memory at `address`.
+    ///
+    /// # Errors
+    /// If any of it is not mapped. `bytes` may then be partly filled.
+    pub fn read(&self, address: u64, bytes: &mut [u8]) -> Result<(), StopError> {
+        self.memory().read(address, bytes)
+    }
+
+    /// Writes `bytes` at `address`, also into read-only private memory such as program text (the page is copied, the
+    /// file does not change).
+    ///
+    /// # Errors
+    /// If any of it is not mapped. A part may then have been written.
+    pub fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), StopError> {
+        let tid = self.any_stopped().ok_or_else(|| self.gone())?;
+        self.memory().write(tid, address, bytes)
+    }
+
+    /// Seizes and interrupts every thread that is not known yet. Returns whether there was one.
+    fn seize_new(&mut self) -> Result<bool, StopError> {
+        let tids = procfs::tasks(self.pid).map_err(|_| self.gone())?;
+        let mut found = false;
+        for tid in tids {
+            let known = self.threads.get(&tid);
+            // After an exec the leader's id belongs to the thread that made it.
+            if known.is_some_and(|&thread| thread != Thread::Dead) {
+                continue;
+            }
+            if self.seize(tid)? {
+                self.threads.insert(tid, Thread::Stopping);
+                found = true;
+            }
+        }
+        Ok(found)
+    }
+
+    /// Seizes and interrupts one thread. Returns false if it has ended.
+    fn seize(&self, tid: i32) -> Result<bool, StopError> {
+        let seized = ptrace::seize(tid).and_then(|()| ptrace::interrupt(tid));
+        let Err(error) = seized else {
+            return Ok(true);
+        };
+        if procfs::is_dead(procfs::state(self.pid, tid)) {
+            return Ok(false);
+        }
+        match error.raw_os_error() {
+            Some(libc::ESRCH) => Ok(false),
+            // Seized by us under the id it had before its exec.
+            Some(libc::EPERM) if ptrace::interrupt(tid).is_ok() => Ok(true),
+            Some(libc::EPERM) => Err(self.not_permitted(tid)),
+            _ => Err(self.failed("seize", tid, error)),
+        }
+    }
+
+    fn await_stops(&mut self, deadline: Instant, patience: Duration) -> Result<(), StopError> {
+        let mut polls = 0;
+        let mut pause = FIRST_PAUSE;
+        while let Some(tid) = self.first_stopping() {
+            let thread = observe(tid);
+            if thread != Thread::Stopping {
+                self.threads.insert(tid, thread);
+                continue;
+            }
+            polls += 1;
+            if polls < EAGER_POLLS {
+                thread::yield_now();
+                continue;
+            }
+            self.note_the_dead();
+            if Instant::now() > deadline && self.first_stopping() == Some(tid) {
+                return Err(StopError::NotStopping {
+                    pid: self.pid,
+                    tid,
+                    state: procfs::state(self.pid, tid).unwrap_or('?'),
+                    patience,
+                });
+            }
+            thread::sleep(pause);
+            pause = LONGEST_PAUSE.min(pause * 2);
+        }
+        Ok(())
+    }
+
+    fn first_stopping(&self) -> Option<i32> {
+        let stopping = self.threads.iter().find(|(_, t)| **t == Thread::Stopping);
+        stopping.map(|(&tid, _)| tid)
+    }
+
+    fn any_stopped(&self) -> Option<i32> {
+        let stopped = self.threads.iter().find(|(_, t)| t.is_stopped());
+        stopped.map(|(&tid, _)| tid)
+    }
+
+    fn note_the_dead(&mut self) {
+        for (&tid, thread) in &mut self.threads {
+            if procfs::is_dead(procfs::state(self.pid, tid)) {
+                *thread = Thread::Dead;
+            }
+        }
+    }
+
+    fn check_stopped(&self, tid: i32) -> Result<(), StopError> {
+        let thread = self.threads.get(&tid);
+        if thread.is_some_and(|thread| thread.is_stopped()) {
+            return Ok(());
+        }
+        Err(StopError::NoSuchThread { pid: self.pid, tid })
+    }
+
+    fn follows_syscall(&self, address: u64) -> bool {
+        let mut before = [0; 2];
+        let read = self.read(address.wrapping_sub(2), &mut before);
+        read.is_ok() && before == SYSCALL
+    }
+
+    fn memory(&self) -> &Memory {
+        self.memory
+            .as_ref()
+            .expect("opened before anyone else sees the stopped process")
+    }
+
+    fn gone(&self) -> StopError {
+        let pid = self.pid;
+        match procfs::state(pid, pid) {
+            Some('Z') => StopError::Zombie { pid },
+            _ => StopError::Gone { pid },
+        }
+    }
+
+    fn failed(&self, request: &'static str, tid: i32, source: io::Error) -> StopError {
+        match source.raw_os_error() {
+            Some(libc::ESRCH) => StopError::NoSuchThread { pid: self.pid, tid },
+            _ => StopError::Ptrace {
+                request,
+                tid,
+                source,
+            },
+        }
+    }
+
+    /// Finds out why the kernel said EPERM.
+    fn not_permitted(&self, tid: i32) -> StopError {
+        let pid = self.pid;
+        if let Some(tracer) = procfs::tracer(pid, tid) {
+            // The kernel names the tracing thread.
+            let tracer = procfs::thread_group(tracer).unwrap_or(tracer);
+            let tracer_name = procfs::name(tracer);
+            return StopError::AlreadyTraced {
+                pid,
+                tracer,
+                tracer_name,
+            };
+        }
+        // SAFETY: geteuid has no preconditions.
+        let our_uid = unsafe { libc::geteuid() };
+        let target_uid = procfs::user(pid).unwrap_or(our_uid);
+        match procfs::ptrace_scope() {
+            Some(3) => StopError::ScopeNobody { pid },
+            Some(2) if our_uid != 0 => StopError::ScopeRoot { pid },
+            Some(1) if our_uid != 0 && our_uid == target_uid => StopError::ScopeDescendants { pid },
+            _ => StopError::NotPermitted {
+                pid,
+                our_uid,
+                target_uid,
+            },
+        }
+    }
+}
+
+impl Drop for StoppedProcess {
+    /// Lets every thread go. What is not stopped here is let go by the end of this thread.
+    fn drop(&mut self) {
+        for (&tid, &thread) in &self.threads {
+            let signal = match thread {
+                Thread::Stopping | Thread::Dead => continue,
+                Thread::Interrupted { job_control } => {
+                    if !job_control {
+                        ask_for_restart(tid);
+                    }
+                    0
+                }
+                Thread::Receiving { signal } => signal,
+            };
+            // If it fails, the thread was killed.
+            let _ = ptrace::detach(tid, signal);
+        }
+    }
+}
+
+/// Sees whether a thread has stopped, and for what.
+fn observe(tid: i32) -> Thread {
+    let Ok(info) = ptrace::stop_info(tid) else {
+        return Thread::Stopping;
+    };
+    if info.si_code >> 8 == libc::PTRACE_EVENT_STOP {
+        // SIGTRAP says: interrupted. Anything else is the signal that the whole process is stopped by; the kernel stops
+        // the thread for it again when we let go, unless a SIGCONT came.
+        return Thread::Interrupted {
+            job_control: info.si_signo != libc::SIGTRAP,
+        };
+    }
+    Thread::Receiving {
+        signal: info.si_signo,
+    }
+}
+
+/// Whether the thread, when let go, may go back to the system call instruction that ends at its `rip`.
+fn may_restart(registers: &Registers) -> bool {
+    const FIRST: i64 = -516; // -ERESTART_RESTARTBLOCK
+    const LAST: i64 = -512; // -ERESTARTSYS
+    let in_syscall = registers.orig_rax as i64 >= 0;
+    let result = registers.rax as i64;
+    in_syscall && (FIRST..=LAST).contains(&result) || is_interrupted_for_nothing(registers)
+}
+
+/// Some system calls end with EINTR when a thread is merely interrupted, though no signal handler ran (signal(7) lists
+/// them). Programs without signal handlers take that for a failure. Seen with epoll_wait in a program stopped by a
+/// debugger. So the result is replaced by the kernel's own code for "run it again, unless a handler runs first, then
+/// EINTR": exactly what other calls return.
+fn ask_for_restart(tid: i32) {
+    const RESTART_UNLESS_HANDLED: i64 = -514; // -ERESTARTNOHAND
+    if ptrace::registers(tid).is_ok_and(|registers| is_interrupted_for_nothing(&registers)) {
+        // If it fails, the thread was killed.
+        let _ = ptrace::set_rax(tid, RESTART_UNLESS_HANDLED as u64);
+    }
+}
+
+/// Whether the thread ends a system call with EINTR that has no effect then, and that may do so without a handler.
+fn is_interrupted_for_nothing(registers: &Registers) -> bool {
+    const IO_PGETEVENTS: i64 = 333; // not in the libc crate
+    let failed = registers.rax as i64 == -i64::from(libc::EINTR);
+    failed
+        && matches!(
+            registers.orig_rax as i64,
+            libc::SYS_epoll_wait
+                | libc::SYS_epoll_pwait
+                | libc::SYS_epoll_pwait2
+                | libc::SYS_rt_sigtimedwait
+                | libc::SYS_semop
+                | libc::SYS_semtimedop
+                | libc::SYS_io_getevents
+                | IO_PGETEVENTS
+                | libc::SYS_io_uring_enter
+                | libc::SYS_recvfrom
+                | libc::SYS_recvmsg
+                | libc::SYS_accept
+                | libc::SYS_accept4
+        )
+}
