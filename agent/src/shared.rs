@@ -7,7 +7,10 @@ use std::{
     fs::File,
     io,
     os::fd::{AsRawFd, FromRawFd, OwnedFd},
-    sync::atomic::{AtomicU32, AtomicU64, Ordering::*},
+    sync::{
+        Arc,
+        atomic::{AtomicU32, AtomicU64, Ordering::*},
+    },
     time::{Duration, Instant},
 };
 
@@ -160,8 +163,8 @@ impl Shared {
     }
 
     /// Makes the calling thread the one whose death ends the recording: the kernel marks the word when it dies.
-    pub fn own(&self) -> RobustOwner<'_> {
-        RobustOwner::new(&self.control().owner)
+    pub fn own(self: &Arc<Self>) -> RobustOwner {
+        RobustOwner::new(Arc::clone(self))
     }
 
     /// Tells all threads to record nothing any more; they notice when they next ask for room.
@@ -332,8 +335,8 @@ impl Pending<'_> {
 /// Holds a word that the kernel marks with FUTEX_OWNER_DIED when the owning thread ends without giving it back
 /// (get_robust_list(2)): the target's threads see it even if the recorder is killed.
 #[derive(Debug)]
-pub struct RobustOwner<'a> {
-    word: &'a AtomicU32,
+pub struct RobustOwner {
+    shared: Arc<Shared>,
     list: Box<RobustList>,
     previous: (usize, usize),
     not_send: std::marker::PhantomData<*const ()>,
@@ -349,8 +352,9 @@ struct RobustList {
     entry: usize,
 }
 
-impl<'a> RobustOwner<'a> {
-    fn new(word: &'a AtomicU32) -> Self {
+impl RobustOwner {
+    fn new(shared: Arc<Shared>) -> Self {
+        let word = &shared.control().owner;
         let mut previous: (usize, usize) = (0, 0);
         let mut list = Box::new(RobustList { first: std::ptr::null(), futex_offset: 0, pending: std::ptr::null(), entry: 0 });
         list.first = &raw const list.entry;
@@ -363,15 +367,15 @@ impl<'a> RobustOwner<'a> {
             libc::syscall(libc::SYS_get_robust_list, 0, &mut previous.0, &mut previous.1);
             libc::syscall(libc::SYS_set_robust_list, &raw const *list, 3 * size_of::<usize>());
         }
-        Self { word, list, previous, not_send: std::marker::PhantomData }
+        Self { shared, list, previous, not_send: std::marker::PhantomData }
     }
 }
 
-impl Drop for RobustOwner<'_> {
+impl Drop for RobustOwner {
     fn drop(&mut self) {
         let _ = &self.list;
         // SAFETY: puts back what `new` found on this thread.
         unsafe { libc::syscall(libc::SYS_set_robust_list, self.previous.0, self.previous.1) };
-        self.word.store(0, Release);
+        self.shared.control().owner.store(0, Release);
     }
 }

@@ -15,7 +15,7 @@ use std::{
 use agent::{
     host::{self, Host, wheel::WheelHost},
     runtime,
-    shared::Shared,
+    shared::{RobustOwner, Shared},
 };
 use store::{
     control::Control,
@@ -158,6 +158,8 @@ fn check_executable(exe: &PathBuf) -> Result<()> {
 struct Session {
     target: Running,
     shared: Arc<Shared>,
+    /// From before the program runs until its rings are drained, on the thread that drains.
+    owner: RobustOwner,
     armer: Armer,
     modules: Modules,
     runtime: PathBuf,
@@ -219,6 +221,7 @@ impl Session {
         let Created { open, log } = OpenRecording::create(&path, on_taken, manifest)?;
         let mut session = Self {
             target,
+            owner: shared.own(),
             shared,
             armer,
             modules,
@@ -347,7 +350,6 @@ impl Session {
     /// Moves records to the log until the program has ended or the recording is to end.
     fn follow(&mut self, observer: &dyn Observer) -> Result<Ended> {
         let shared = Arc::clone(&self.shared);
-        let owner = shared.own();
         let mut drain = Drain::new(&shared, self.target.pid);
         let mut incomplete = None;
         let mut pause = Duration::ZERO;
@@ -371,7 +373,6 @@ impl Session {
         self.log_end(exit, &mut incomplete);
         let lost = drain.lost();
         let threads = drain.threads() + shared.taken().count() as u64;
-        drop(owner);
         Ok(Ended { exit, incomplete, lost, threads, armed: self.armed, skipped: self.skipped })
     }
 
@@ -493,6 +494,7 @@ impl Session {
         sealer: store::Result<Sealer>,
         observer: &dyn Observer,
     ) -> (Option<Sealed>, Option<String>) {
+        drop(self.owner);
         let closed = self.log.close();
         let sealed = sealer.and_then(|sealer| {
             sealer.finish(Ending::Close, |progress| {
