@@ -77,9 +77,9 @@ fn check_part(
 ) -> Result<()> {
     let totals = &mut report.columns;
     totals.parts += 1;
-    totals.calls += part.calls;
-    totals.unfinished += part.unfinished;
-    totals.events += part.events;
+    totals.calls = totals.calls.saturating_add(part.calls);
+    totals.unfinished = totals.unfinished.saturating_add(part.unfinished);
+    totals.events = totals.events.saturating_add(part.events);
     let files = [
         (
             Part::calls_path(dir, part.number),
@@ -196,9 +196,10 @@ fn check_numbers(path: &Path, state: &SealState, report: &mut Report) {
             state.next_seq
         ));
     }
-    let sum = |count: fn(&Part) -> u64| state.parts.iter().map(count).sum::<u64>();
-    let unfinished = sum(|part| part.unfinished);
-    let told = 2 * (sum(|part| part.calls) - unfinished) + unfinished + sum(|part| part.events);
+    let told = state.parts.iter().fold(0, |told: u64, part| {
+        let halves = part.calls.saturating_mul(2).saturating_sub(part.unfinished);
+        told.saturating_add(halves).saturating_add(part.events)
+    });
     if state.closed && told != state.next_seq {
         odd(format!(
             "the parts hold {told} events of {}",

@@ -139,8 +139,8 @@ impl FrameReader {
     /// # Errors
     /// [`Error::Io`].
     pub fn find_frame_after(&mut self, end: u64) -> Result<Option<u64>> {
-        let mut offset = self.offset + FRAME_ALIGN as u64;
-        while offset + FRAME_HEADER_LEN as u64 <= end {
+        let mut offset = self.offset.saturating_add(FRAME_ALIGN as u64);
+        while offset.saturating_add(FRAME_HEADER_LEN as u64) <= end {
             let len = SEARCH_LEN.min((end - offset) as usize);
             let bytes = self.read_at(offset, len)?;
             let whole = bytes.len().saturating_sub(FRAME_HEADER_LEN - 1);
@@ -212,7 +212,8 @@ impl Window {
     }
 
     fn holds(&self, offset: u64, len: usize) -> bool {
-        offset >= self.start && offset + len as u64 <= self.start + self.len as u64
+        let end = offset.saturating_add(len as u64);
+        offset >= self.start && end <= self.start + self.len as u64
     }
 
     /// Returns bytes that are known to be in memory.
