@@ -6,12 +6,15 @@ mod seal_support;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use seal_support::{Rows, TOP, folder, parts_of, record, rows, seal, story};
 use store::Recording;
 use store::control::Control;
+use store::log::{LogWriter, segment_path};
 use store::recording::{Created, OnTaken, OpenRecording};
 use store::seal::{Ending, SealOptions, Sealer, seal_tail};
+use store::storage::Disk;
 use store::synth::{self, Synth, SynthFrame};
 use store::wire::{self, EnterFields, EnterForm, Leave};
 
@@ -190,6 +193,45 @@ fn listing(dir: &Path) -> BTreeMap<std::path::PathBuf, (u64, std::time::SystemTi
         }
     }
     files
+}
+
+#[test]
+fn readers_stay_right_while_the_recorder_seals_and_drops_segments() {
+    let dir = folder();
+    let frames = busy_program(150);
+    let finished = seal(&record(dir.path(), &frames), parts_of(20), u64::MAX);
+    let Created { open, log } =
+        OpenRecording::create(&dir.path().join("race"), OnTaken::Refuse, synth::manifest())
+            .unwrap();
+    drop(log);
+    let recording = open.recording();
+    fs::remove_file(segment_path(&recording.log_dir(), 0)).unwrap();
+    let id = recording.manifest().recording_id;
+    let mut log = LogWriter::create_on(Disk, &recording.log_dir(), id, 3000).unwrap();
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(|| {
+            let mut snapshots = 0;
+            while !done.load(Ordering::Acquire) || snapshots == 0 {
+                let aside = folder();
+                let live = Recording::open(recording.dir()).unwrap();
+                let sealed = seal_tail(&live, aside.path(), parts_of(30), |_| {}).unwrap();
+                assert_is_beginning(&rows(&sealed), &finished, sealed.events);
+                snapshots += 1;
+            }
+        });
+        let mut sealer = Sealer::own(recording, parts_of(20)).unwrap();
+        for frame in &frames {
+            synth::append_frame(&mut log, frame).unwrap();
+            sealer.step(40).unwrap();
+        }
+        let closed = log.close().unwrap();
+        let sealed = sealer.finish(Ending::Close, |_| {}).unwrap();
+        assert_eq!(rows(&sealed), finished);
+        done.store(true, Ordering::Release);
+        reader.join().unwrap();
+        drop(closed);
+    });
 }
 
 #[test]
