@@ -225,12 +225,11 @@ fn readers_stay_right_while_the_recorder_seals_and_drops_segments() {
             synth::append_frame(&mut log, frame).unwrap();
             sealer.step(40).unwrap();
         }
-        let closed = log.close().unwrap();
+        log.close().unwrap();
         let sealed = sealer.finish(Ending::Close, |_| {}).unwrap();
         assert_eq!(rows(&sealed), finished);
         done.store(true, Ordering::Release);
         reader.join().unwrap();
-        drop(closed);
     });
 }
 

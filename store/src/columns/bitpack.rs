@@ -88,12 +88,6 @@ mod tests {
     fn a_short_group_is_filled_up_to_eight() {
         let mut out = Vec::new();
         pack_groups_of_8(&[1, 2, 3, 1, 2, 3, 1, 2, 3], 2, &mut out);
-        assert_eq!(
-            out,
-            [0b0111_1001, 0b1001_1110, 0b11, 0][..4]
-                .iter()
-                .copied()
-                .collect::<Vec<u8>>()
-        );
+        assert_eq!(out, [0b0111_1001, 0b1001_1110, 0b11, 0]);
     }
 }

@@ -3,202 +3,30 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use parquet::basic::{Repetition, Type};
 use parquet::errors::Result as ParquetResult;
 use parquet::file::metadata::SortingColumn;
 use parquet::file::properties::{WriterProperties, WriterVersion};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types;
-use serde::{Deserialize, Serialize};
 
+use super::call::{
+    CALL_COLUMNS, CallColumn, CallEnd, CallStart, NONE, RETURNED, RETURNED_XMM, Source, TAIL,
+    UNWOUND, buffered,
+};
 use super::chunk::{Chunk, Presence};
-use super::page::{Physical, Tools};
-use crate::wire::{ENTER_MAX_XMM, INT_ARGS, LEAVE_XMM};
+use super::page::Tools;
 
 /// Rows after which the columns of a page are encoded. Columns that do not change have longer pages.
 pub const PAGE_ROWS: usize = 8 << 10;
 /// Rows of a row group, except the last one of a file.
 pub const ROW_GROUP_ROWS: usize = 256 << 10;
 
-/// Columns whose values are buffered for each row.
-const BUFFERED: usize = 19 + ENTER_MAX_XMM + LEAVE_XMM;
 /// Values from one buffered column to the next. Not a power of two: the columns would compete for the same cache lines.
 const STRIDE: usize = PAGE_ROWS + 8;
 
-const UNWOUND: u8 = 1;
-const TAIL: u8 = 2;
-const RETURNED: u8 = 4;
-const RETURNED_XMM: u8 = 8;
-
-const NONE: i64 = -1;
-
-/// A call as it began.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CallStart {
-    /// Seq of the enter event; also the call's id.
-    pub seq: u64,
-    /// When, in nanoseconds.
-    pub ts_ns: i64,
-    /// Which function.
-    pub function_id: u32,
-    /// Enclosing traced calls.
-    pub depth: u32,
-    /// `seq` of the enclosing traced call.
-    pub parent_seq: Option<u64>,
-    /// Whether a tail call replaced another call by this one.
-    pub tail: bool,
-    /// Address of the stack word with the return address.
-    pub slot: u64,
-    /// Where the caller goes on.
-    pub return_addr: u64,
-    /// rdi, rsi, rdx, rcx, r8 and r9.
-    pub args: [u64; INT_ARGS],
-    /// How many of `xmm` were captured.
-    pub xmm_count: u8,
-    /// Low 64 bits of xmm0 to xmm7.
-    pub xmm: [u64; ENTER_MAX_XMM],
-}
-
-/// How a call ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CallEnd {
-    /// It returned.
-    Returned {
-        /// Seq of the leave event.
-        seq: u64,
-        /// When, in nanoseconds.
-        ts_ns: i64,
-        /// First integer return register.
-        rax: u64,
-        /// Second integer return register.
-        rdx: u64,
-        /// Low 64 bits of xmm0 and xmm1, where captured.
-        xmm: Option<[u64; LEAVE_XMM]>,
-    },
-    /// It was left by other means: an exception, longjmp, the end of its thread.
-    Unwound {
-        /// Seq of the leave event that stands for it.
-        seq: u64,
-        /// When that was noticed, in nanoseconds.
-        ts_ns: i64,
-    },
-    /// It was still open when the recording ended.
-    Unfinished,
-}
-
-/// One column of the file.
-#[derive(Clone, Copy, Debug)]
-pub struct CallColumn {
-    /// Its name.
-    pub name: &'static str,
-    physical: Physical,
-    source: Source,
-}
-
-/// Where a column's values come from; numbers are those of buffered columns.
-#[derive(Clone, Copy, Debug)]
-enum Source {
-    /// Every row has a value.
-    Always(usize),
-    /// Rows with -1 have none.
-    UnlessNone(usize),
-    /// Rows with that flag have one.
-    IfFlag(usize, u8),
-    /// The flag is the value.
-    Flag(u8),
-    /// Rows with more than that many captured xmm registers have one.
-    Xmm(usize),
-}
-
-impl CallColumn {
-    const fn int64(name: &'static str, source: Source) -> Self {
-        Self {
-            name,
-            physical: Physical::Int64,
-            source,
-        }
-    }
-
-    const fn int32(name: &'static str, source: Source) -> Self {
-        Self {
-            name,
-            physical: Physical::Int32,
-            source,
-        }
-    }
-
-    const fn flag(name: &'static str, flag: u8) -> Self {
-        Self {
-            name,
-            physical: Physical::Boolean,
-            source: Source::Flag(flag),
-        }
-    }
-
-    /// Returns whether rows may have no value in this column.
-    pub const fn is_optional(&self) -> bool {
-        !matches!(self.source, Source::Always(_) | Source::Flag(_))
-    }
-
-    fn to_parquet(self) -> ParquetResult<types::Type> {
-        let physical = match self.physical {
-            Physical::Boolean => Type::BOOLEAN,
-            Physical::Int32 => Type::INT32,
-            Physical::Int64 => Type::INT64,
-        };
-        let repetition = match self.is_optional() {
-            true => Repetition::OPTIONAL,
-            false => Repetition::REQUIRED,
-        };
-        types::Type::primitive_type_builder(self.name, physical)
-            .with_repetition(repetition)
-            .build()
-    }
-}
-
-/// The columns of the file, in order.
-pub const CALL_COLUMNS: [CallColumn; 31] = {
-    use Source::{Always, IfFlag, UnlessNone, Xmm};
-    [
-        CallColumn::int64("end_seq", UnlessNone(0)),
-        CallColumn::int64("start_seq", Always(1)),
-        CallColumn::int64("ts_ns", Always(2)),
-        CallColumn::int64("dur_ns", Always(3)),
-        CallColumn::int64("child_ns", Always(4)),
-        CallColumn::int32("function_id", Always(5)),
-        CallColumn::int32("tid", UnlessNone(6)),
-        CallColumn::int32("depth", Always(7)),
-        CallColumn::int64("parent_seq", UnlessNone(8)),
-        CallColumn::flag("unwound", UNWOUND),
-        CallColumn::flag("tail", TAIL),
-        CallColumn::int64("a0", Always(9)),
-        CallColumn::int64("a1", Always(10)),
-        CallColumn::int64("a2", Always(11)),
-        CallColumn::int64("a3", Always(12)),
-        CallColumn::int64("a4", Always(13)),
-        CallColumn::int64("a5", Always(14)),
-        CallColumn::int64("sp", Always(15)),
-        CallColumn::int64("ret_addr", Always(16)),
-        CallColumn::int64("rax", IfFlag(17, RETURNED)),
-        CallColumn::int64("rdx", IfFlag(18, RETURNED)),
-        CallColumn::int64("x0", Xmm(0)),
-        CallColumn::int64("x1", Xmm(1)),
-        CallColumn::int64("x2", Xmm(2)),
-        CallColumn::int64("x3", Xmm(3)),
-        CallColumn::int64("x4", Xmm(4)),
-        CallColumn::int64("x5", Xmm(5)),
-        CallColumn::int64("x6", Xmm(6)),
-        CallColumn::int64("x7", Xmm(7)),
-        CallColumn::int64("xr0", IfFlag(FIRST_RETURN_XMM, RETURNED_XMM)),
-        CallColumn::int64("xr1", IfFlag(FIRST_RETURN_XMM + 1, RETURNED_XMM)),
-    ]
-};
-const FIRST_XMM: usize = 19;
-const FIRST_RETURN_XMM: usize = FIRST_XMM + ENTER_MAX_XMM;
-
 /// Rows that are not yet encoded, column by column.
 struct Rows {
-    values: Box<[[i64; STRIDE]; BUFFERED]>,
+    values: Box<[[i64; STRIDE]; buffered::COUNT]>,
     flags: Box<[u8; PAGE_ROWS]>,
     xmm_counts: Box<[u8; PAGE_ROWS]>,
     len: usize,
@@ -320,7 +148,7 @@ impl<W: Write + Send> CallsWriter<W> {
 
 impl Rows {
     fn new() -> Self {
-        let columns = vec![[0; STRIDE]; BUFFERED].into_boxed_slice();
+        let columns = vec![[0; STRIDE]; buffered::COUNT].into_boxed_slice();
         Self {
             values: columns.try_into().expect("the length is that of the type"),
             flags: Box::new([0; PAGE_ROWS]),
@@ -351,8 +179,8 @@ impl Rows {
                 let mut flags = RETURNED;
                 if let Some(xmm) = xmm {
                     flags |= RETURNED_XMM;
-                    self.values[FIRST_RETURN_XMM][row] = xmm[0] as i64;
-                    self.values[FIRST_RETURN_XMM + 1][row] = xmm[1] as i64;
+                    self.values[buffered::RETURN_XMM][row] = xmm[0] as i64;
+                    self.values[buffered::RETURN_XMM + 1][row] = xmm[1] as i64;
                 }
                 (seq as i64, ts_ns - start.ts_ns, flags, rax, rdx)
             }
@@ -360,27 +188,27 @@ impl Rows {
             CallEnd::Unfinished => (NONE, NONE, 0, 0, 0),
         };
         let values = &mut *self.values;
-        values[0][row] = end_seq;
-        values[1][row] = start.seq as i64;
-        values[2][row] = start.ts_ns;
-        values[3][row] = dur_ns;
-        values[4][row] = child_ns;
-        values[5][row] = i64::from(start.function_id);
-        values[6][row] = tid.map_or(NONE, i64::from);
-        values[7][row] = i64::from(start.depth);
-        values[8][row] = start.parent_seq.map_or(NONE, |seq| seq as i64);
+        values[buffered::END_SEQ][row] = end_seq;
+        values[buffered::START_SEQ][row] = start.seq as i64;
+        values[buffered::TS_NS][row] = start.ts_ns;
+        values[buffered::DUR_NS][row] = dur_ns;
+        values[buffered::CHILD_NS][row] = child_ns;
+        values[buffered::FUNCTION_ID][row] = i64::from(start.function_id);
+        values[buffered::TID][row] = tid.map_or(NONE, i64::from);
+        values[buffered::DEPTH][row] = i64::from(start.depth);
+        values[buffered::PARENT_SEQ][row] = start.parent_seq.map_or(NONE, |seq| seq as i64);
         for (i, arg) in start.args.iter().enumerate() {
-            values[9 + i][row] = *arg as i64;
+            values[buffered::ARGS + i][row] = *arg as i64;
         }
-        values[15][row] = start.slot as i64;
-        values[16][row] = start.return_addr as i64;
-        values[17][row] = rax as i64;
-        values[18][row] = rdx as i64;
+        values[buffered::SP][row] = start.slot as i64;
+        values[buffered::RET_ADDR][row] = start.return_addr as i64;
+        values[buffered::RAX][row] = rax as i64;
+        values[buffered::RDX][row] = rdx as i64;
         self.flags[row] = flags | if start.tail { TAIL } else { 0 };
         self.xmm_counts[row] = start.xmm_count;
         if start.xmm_count > 0 {
             for (i, xmm) in start.xmm.iter().enumerate() {
-                values[FIRST_XMM + i][row] = *xmm as i64;
+                values[buffered::XMM + i][row] = *xmm as i64;
             }
         }
         self.len = row + 1;
@@ -410,7 +238,7 @@ impl Rows {
                 let present = self.xmm_counts[..len]
                     .iter()
                     .map(|c| usize::from(*c) > register);
-                scratch.select(&self.values[FIRST_XMM + register][..len], present)
+                scratch.select(&self.values[buffered::XMM + register][..len], present)
             }
         }
     }

@@ -5,6 +5,7 @@
 //! `docs/format.md` lists the columns.
 
 mod bitpack;
+mod call;
 mod calls;
 mod chunk;
 mod compress;
@@ -17,8 +18,7 @@ mod rle;
 #[cfg(test)]
 mod tests;
 
-pub use calls::{
-    CALL_COLUMNS, CallColumn, CallEnd, CallStart, CallsWriter, PAGE_ROWS, ROW_GROUP_ROWS,
-};
+pub use call::{CALL_COLUMNS, CallColumn, CallEnd, CallStart};
+pub use calls::{CallsWriter, PAGE_ROWS, ROW_GROUP_ROWS};
 pub use events::{EventKind, EventRow, EventsWriter, events_schema};
 pub use read::{ReadCall, ReadEvent, read_calls, read_events};

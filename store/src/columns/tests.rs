@@ -2,8 +2,14 @@
 //! of different shapes, lengths around pages and row groups, read back with the `parquet` crate.
 
 use std::fs::File;
+use std::ops::Range;
 use std::path::PathBuf;
 
+use arrow::array::RecordBatch;
+use arrow::compute::concat_batches;
+use parquet::arrow::arrow_reader::{
+    ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection,
+};
 use parquet::basic::{BoundaryOrder, Encoding};
 use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader};
 use parquet::file::page_index::column_index::ColumnIndexMetaData;
@@ -186,6 +192,51 @@ fn metadata(path: &PathBuf) -> ParquetMetaData {
     let mut reader = ParquetMetaDataReader::new().with_page_index_policy(PageIndexPolicy::Required);
     reader.try_parse(&File::open(path).unwrap()).unwrap();
     reader.finish().unwrap()
+}
+
+#[test]
+fn skipping_rows_gives_the_rows_asked_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let rows = 6 * PAGE_ROWS;
+    for shape in [Shape::Growing, Shape::Steps] {
+        let path = write(&dir, shape, rows as u64);
+        let whole = batches(&path, None);
+        let (mut ranges, mut from) = (Vec::new(), 0);
+        for (number, len) in [1, 5, 4000, 3, 9000, 100, 1, 8192, 7]
+            .into_iter()
+            .enumerate()
+        {
+            from += 1 + number * 531;
+            ranges.push(from..from + len);
+            from += len;
+        }
+        assert!(from < rows);
+        let picked = batches(&path, Some(&ranges));
+        let expected: Vec<RecordBatch> = ranges
+            .iter()
+            .map(|range| whole.slice(range.start, range.len()))
+            .collect();
+        assert_eq!(
+            picked,
+            concat_batches(&whole.schema(), &expected).unwrap(),
+            "{shape:?}"
+        );
+    }
+}
+
+/// Returns all rows of a file, or those of some ranges, in one batch.
+fn batches(path: &PathBuf, ranges: Option<&[Range<usize>]>) -> RecordBatch {
+    let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Required);
+    let file = File::open(path).unwrap();
+    let mut builder = ParquetRecordBatchReaderBuilder::try_new_with_options(file, options).unwrap();
+    if let Some(ranges) = ranges {
+        let rows = builder.metadata().file_metadata().num_rows() as usize;
+        let selection = RowSelection::from_consecutive_ranges(ranges.iter().cloned(), rows);
+        builder = builder.with_row_selection(selection);
+    }
+    let schema = builder.schema().clone();
+    let found: Vec<RecordBatch> = builder.build().unwrap().map(Result::unwrap).collect();
+    concat_batches(&schema, &found).unwrap()
 }
 
 #[test]

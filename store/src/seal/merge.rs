@@ -10,16 +10,12 @@ use std::collections::{BinaryHeap, HashMap, VecDeque};
 use serde::{Deserialize, Serialize};
 
 use super::describe;
-use super::pair::{self, Numbered, Sink};
-use super::queue::{Block, LAST_TICKS, Queue};
-use super::stacks::{Open, Stacks};
-use crate::columns::EventKind;
+use super::pair::{Numbered, Sink};
+use super::queue::{Block, LAST_TICKS};
+use super::stacks::Open;
+use super::thread::Thread;
 use crate::control::Control;
 use crate::error::Result;
-use crate::wire::{Record, Records};
-
-/// Buffers that are kept for the next blocks.
-const MAX_POOL: usize = 64;
 
 /// Everything that waits to be released, and the open calls of all threads.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -33,17 +29,6 @@ pub(super) struct Merge {
     release: Option<Release>,
     #[serde(skip)]
     pool: Vec<Vec<u8>>,
-}
-
-/// One thread: a ring in one of its uses.
-#[derive(Debug, Serialize, Deserialize)]
-struct Thread {
-    ring: u32,
-    tenancy: u32,
-    tid: Option<u32>,
-    ended: bool,
-    queue: Queue,
-    stacks: Stacks,
 }
 
 /// A release under way: the next record of each source that has one.
@@ -65,11 +50,7 @@ struct Head {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Source {
     Controls,
-    Thread {
-        ring: u32,
-        tenancy: u32,
-        index: usize,
-    },
+    Thread { id: (u32, u32), index: usize },
 }
 
 impl Merge {
@@ -83,7 +64,7 @@ impl Merge {
     /// Makes a merge that was read back usable.
     pub(super) fn restore(&mut self) {
         let numbered = self.threads.iter().enumerate();
-        self.index = numbered.map(|(i, t)| ((t.ring, t.tenancy), i)).collect();
+        self.index = numbered.map(|(i, t)| (t.id, i)).collect();
     }
 
     /// Returns the watermark so far, in ticks.
@@ -96,9 +77,10 @@ impl Merge {
         if bytes.is_empty() {
             return;
         }
-        let index = match self.index.get(&(ring, tenancy)) {
+        let id = (ring, tenancy);
+        let index = match self.index.get(&id) {
             Some(index) => *index,
-            None => self.add_thread(ring, tenancy),
+            None => self.add_thread(id),
         };
         let mut owned = self.pool.pop().unwrap_or_default();
         owned.clear();
@@ -177,7 +159,7 @@ impl Merge {
     ) -> Result<()> {
         let threads = self.threads.iter();
         let mut open: Vec<(Option<u32>, &Open)> = threads
-            .flat_map(|thread| thread.stacks.open().map(|open| (thread.tid, open)))
+            .flat_map(|thread| thread.open().map(|open| (thread.tid(), open)))
             .collect();
         open.sort_unstable_by_key(|(_, open)| open.start.seq);
         open.into_iter().try_for_each(|(tid, open)| each(tid, open))
@@ -195,23 +177,23 @@ impl Merge {
         let controls = self.controls.front().map(|(ticks, _)| *ticks);
         release.add(controls, Source::Controls);
         for (index, thread) in self.threads.iter().enumerate() {
-            release.add(thread.queue.head_ticks(), thread.source(index));
+            release.add(
+                thread.queue.head_ticks(),
+                Source::Thread {
+                    id: thread.id,
+                    index,
+                },
+            );
         }
         self.release = Some(release);
     }
 
     /// Makes place for a thread and forgets earlier tenants of its ring that left nothing behind.
-    fn add_thread(&mut self, ring: u32, tenancy: u32) -> usize {
+    fn add_thread(&mut self, id: (u32, u32)) -> usize {
+        let (ring, tenancy) = id;
         self.threads
-            .retain(|t| t.ring != ring || t.tenancy > tenancy || !t.is_over());
-        self.threads.push(Thread {
-            ring,
-            tenancy,
-            tid: None,
-            ended: false,
-            queue: Queue::default(),
-            stacks: Stacks::default(),
-        });
+            .retain(|t| t.id.0 != ring || t.id.1 > tenancy || !t.is_over());
+        self.threads.push(Thread::new(id));
         self.restore();
         self.threads.len() - 1
     }
@@ -252,8 +234,7 @@ impl Merge {
         match self.index.get(&id) {
             Some(index) => {
                 let thread = &mut self.threads[*index];
-                thread.tid = thread.tid.or(Some(tid));
-                thread.end(ts_ns, out)
+                thread.end(tid, ts_ns, out)
             }
             None => Ok(()),
         }
@@ -261,10 +242,10 @@ impl Merge {
 
     fn end_all_threads<S: Sink>(&mut self, ts_ns: i64, out: &mut Numbered<S>) -> Result<()> {
         let mut order: Vec<usize> = (0..self.threads.len()).collect();
-        order.sort_unstable_by_key(|i| (self.threads[*i].ring, self.threads[*i].tenancy));
+        order.sort_unstable_by_key(|i| self.threads[*i].id);
         for index in order {
             let thread = &mut self.threads[index];
-            pair::end_all(&mut thread.stacks, thread.tid, ts_ns, out)?;
+            thread.end_calls(ts_ns, out)?;
         }
         Ok(())
     }
@@ -287,123 +268,5 @@ impl Release {
         };
         let goes_first = u64::from(source < other.source);
         self.limit.min(other.ticks + goes_first)
-    }
-}
-
-impl Thread {
-    fn source(&self, index: usize) -> Source {
-        Source::Thread {
-            ring: self.ring,
-            tenancy: self.tenancy,
-            index,
-        }
-    }
-
-    fn is_over(&self) -> bool {
-        self.queue.is_empty() && self.stacks.open().next().is_none()
-    }
-
-    /// Releases records older than `stop_at`, at most `budget` of them, and returns when the next one is.
-    fn release<S: Sink>(
-        &mut self,
-        stop_at: u64,
-        budget: &mut u64,
-        pool: &mut Vec<Vec<u8>>,
-        out: &mut Numbered<S>,
-    ) -> Result<Option<u64>> {
-        while let Some(mut block) = self.queue.take() {
-            let next = self.release_block(&mut block, stop_at, budget, out)?;
-            if next.is_some() {
-                self.queue.put_back(block);
-                return Ok(next);
-            }
-            if pool.len() < MAX_POOL {
-                pool.push(block.bytes);
-            }
-        }
-        Ok(None)
-    }
-
-    /// Releases records of a block and returns when its next one is, if one is left.
-    fn release_block<S: Sink>(
-        &mut self,
-        block: &mut Block,
-        stop_at: u64,
-        budget: &mut u64,
-        out: &mut Numbered<S>,
-    ) -> Result<Option<u64>> {
-        let mut records = Records::new(&block.bytes[block.at..]);
-        loop {
-            let offset = block.at + records.offset();
-            let Some(record) = records.next() else {
-                return Ok(None);
-            };
-            let raw_ticks = record.as_ref().ok().map(|record| record.ticks);
-            let ticks = self.queue.clamp(raw_ticks, block.floor);
-            if ticks >= stop_at || *budget == 0 {
-                block.at = offset;
-                return Ok(Some(ticks));
-            }
-            *budget -= 1;
-            self.queue.advance(ticks);
-            let ts_ns = out.clock.ns_from_ticks(ticks);
-            match record {
-                Ok(decoded) => self.record(ts_ns, &decoded.record, out)?,
-                Err(_) => {
-                    describe::torn(self.tid, ts_ns, out)?;
-                    return Ok(None);
-                }
-            }
-        }
-    }
-
-    #[inline]
-    fn record<S: Sink>(
-        &mut self,
-        ts_ns: i64,
-        record: &Record<'_>,
-        out: &mut Numbered<S>,
-    ) -> Result<()> {
-        match record {
-            Record::Enter(enter) => pair::enter(&mut self.stacks, self.tid, ts_ns, enter, out),
-            Record::Leave(leave) => pair::leave(&mut self.stacks, self.tid, ts_ns, leave, out),
-            _ => self.rare_record(ts_ns, record, out),
-        }
-    }
-
-    #[inline(never)]
-    fn rare_record<S: Sink>(
-        &mut self,
-        ts_ns: i64,
-        record: &Record<'_>,
-        out: &mut Numbered<S>,
-    ) -> Result<()> {
-        match *record {
-            Record::Thread {
-                tid,
-                stack_low,
-                stack_high,
-                ..
-            } => {
-                self.tid = Some(tid);
-                self.stacks.set_main(stack_low, stack_high);
-            }
-            Record::ThreadExit { tid } => {
-                self.tid = self.tid.or(Some(tid));
-                return self.end(ts_ns, out);
-            }
-            _ => {}
-        }
-        describe::record(record, self.tid, ts_ns, out)
-    }
-
-    /// Ends the thread's open calls, and the thread itself unless that is known already.
-    fn end<S: Sink>(&mut self, ts_ns: i64, out: &mut Numbered<S>) -> Result<()> {
-        pair::end_all(&mut self.stacks, self.tid, ts_ns, out)?;
-        if self.ended {
-            return Ok(());
-        }
-        self.ended = true;
-        out.event(ts_ns, self.tid, EventKind::ThreadExit, |row| row)
     }
 }

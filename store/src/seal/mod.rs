@@ -4,6 +4,11 @@
 //! (`seq`), paired to calls and written as Parquet, one part after the other. After each part `seal.state` says how
 //! far that came, so that sealing goes on after a crash, and so that a reader continues over the log's tail into a
 //! folder of its own with the very same code. The same log gives the same numbers, however it is cut into steps.
+//!
+//! Memory is bounded by: the reader's window (4 MiB, or one frame if that is longer); the blocks between two watermarks;
+//! the rows of one page (2 MiB) and the encoded pages of one row group (262,144 calls: at most 65 MB where all values
+//! are random, some 2 MB usually); text and output of one row group of events (16 MiB, or one record if that is longer);
+//! and 200 bytes for each open call. The length of the recording plays no part, but for 200 bytes per part.
 
 mod crash;
 mod definitions;
@@ -16,11 +21,14 @@ mod sealer;
 mod stacks;
 mod state;
 mod tail;
+mod terms;
 #[cfg(test)]
 mod tests;
+mod thread;
 
 pub use definitions::DefinitionsFile;
 pub use part::{FileSum, Part};
-pub use sealer::{Ending, Progress, SealOptions, Sealed, SealedPart, Sealer};
+pub use sealer::Sealer;
 pub use state::SealState;
 pub use tail::seal_tail;
+pub use terms::{Ending, Progress, SealOptions, Sealed, SealedPart};

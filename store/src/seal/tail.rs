@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use super::sealer::{Ending, Progress, SealOptions, Sealed, Sealer};
+use super::sealer::Sealer;
 use super::state::SealState;
+use super::terms::{Ending, Progress, SealOptions, Sealed};
 use crate::error::{Error, Result};
 use crate::format::FileKind;
 use crate::recording::{Recording, RecordingState};

@@ -215,6 +215,53 @@ fn a_reader_of_a_crashed_sealing_sees_everything_and_changes_nothing() {
 }
 
 #[test]
+fn a_deep_recursion_is_carried_from_part_to_part() {
+    const DEPTH: u64 = 50_000;
+    let dir = tempfile::tempdir().unwrap();
+    crash::arm(None);
+    let mut synth = Synth::new();
+    synth.thread(1);
+    for depth in 0..DEPTH {
+        synth.enter(depth as u32 % 100, TOP - 8 - depth * 16);
+    }
+    let inner = TOP - 8 - DEPTH * 16;
+    for _ in 0..3 {
+        synth.enter(7, inner).leave(inner).watermark();
+    }
+    for depth in (0..DEPTH).rev() {
+        synth.leave_value(TOP - 8 - depth * 16, depth);
+    }
+    let recording = synth.record(&dir.path().join("deep")).unwrap();
+    let options = SealOptions {
+        part_calls: 1,
+        ..OPTIONS
+    };
+    let mut sealer = Sealer::own(&recording, options).unwrap();
+    while sealer.state().parts.len() < 2 {
+        sealer.step(1).unwrap();
+    }
+    drop(sealer);
+    let state_len = fs::metadata(recording.seal_state_path()).unwrap().len();
+    assert!(state_len < DEPTH * 20, "{state_len} bytes");
+    let sealed = Sealer::own(&recording, options)
+        .unwrap()
+        .finish(Ending::Close, |_| {})
+        .unwrap();
+    let found = everything(&recording, &sealed);
+    assert_eq!(found.calls.len() as u64, DEPTH + 3);
+    let outermost = found.calls.last().unwrap();
+    assert_eq!(
+        (outermost.start_seq, outermost.depth, outermost.rax),
+        (1, 0, Some(0))
+    );
+    assert!(
+        found.calls[3..]
+            .iter()
+            .all(|call| call.rax == Some(u64::from(call.depth)))
+    );
+}
+
+#[test]
 fn sealing_a_sealed_recording_changes_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let recording = recording(dir.path());

@@ -1,0 +1,78 @@
+//! Names what a caller tells a sealer and hears from it.
+
+use std::path::PathBuf;
+
+use super::definitions::DefinitionsFile;
+use super::part::Part;
+
+/// When parts end, and what happens to the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SealOptions {
+    /// A part ends at the first watermark after that many calls.
+    pub part_calls: u64,
+    /// The same for other events.
+    pub part_events: u64,
+    /// The same for bytes of the log, so that deep recursion does not hold segments back.
+    pub part_log_bytes: u64,
+    /// Whether segments stay after sealing.
+    pub keep_log: bool,
+}
+
+impl Default for SealOptions {
+    fn default() -> Self {
+        Self {
+            part_calls: 4 << 20,
+            part_events: 1 << 20,
+            part_log_bytes: 1 << 30,
+            keep_log: false,
+        }
+    }
+}
+
+/// How the numbering ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// Nobody writes the log any more: everything in it counts.
+    Close,
+    /// The log goes on: only what is older than the last watermark counts.
+    LiveTail,
+}
+
+/// How far sealing has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Events numbered so far, from the recording's beginning.
+    pub events: u64,
+    /// Bytes of the log read by this sealer.
+    pub bytes_done: u64,
+    /// Bytes of the log that there were for it to read, as far as known.
+    pub bytes_total: u64,
+    /// Whether there is nothing more to do for now.
+    pub caught_up: bool,
+}
+
+/// The result of sealing: everything a query needs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sealed {
+    /// All parts in order.
+    pub parts: Vec<SealedPart>,
+    /// The definitions, in order.
+    pub definitions: Vec<DefinitionsFile>,
+    /// Number of events.
+    pub events: u64,
+    /// When the last numbered event was, in nanoseconds.
+    pub last_ts_ns: i64,
+    /// Bytes at the log's end that are not a whole frame.
+    pub torn_bytes: u64,
+}
+
+/// A part and its files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SealedPart {
+    /// What it holds.
+    pub part: Part,
+    /// The file of calls.
+    pub calls: PathBuf,
+    /// The file of events.
+    pub events: PathBuf,
+}

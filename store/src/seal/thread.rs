@@ -1,0 +1,167 @@
+//! Releases the records of one thread and keeps what is known of the thread.
+
+use serde::{Deserialize, Serialize};
+
+use super::describe;
+use super::pair::{self, Numbered, Sink};
+use super::queue::{Block, Queue};
+use super::stacks::{Open, Stacks};
+use crate::columns::EventKind;
+use crate::error::Result;
+use crate::wire::{Record, Records};
+
+/// Buffers that are kept for the next blocks.
+const MAX_POOL: usize = 64;
+
+/// One thread: a ring in one of its uses.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Thread {
+    /// Ring and tenancy.
+    pub(super) id: (u32, u32),
+    tid: Option<u32>,
+    /// Whether its end was seen.
+    ended: bool,
+    pub(super) queue: Queue,
+    stacks: Stacks,
+}
+
+impl Thread {
+    /// Returns a thread of which nothing is known yet.
+    pub(super) fn new(id: (u32, u32)) -> Self {
+        Self {
+            id,
+            tid: None,
+            ended: false,
+            queue: Queue::default(),
+            stacks: Stacks::default(),
+        }
+    }
+
+    /// Returns the thread's id, if known.
+    pub(super) fn tid(&self) -> Option<u32> {
+        self.tid
+    }
+
+    /// Returns its open calls, in no particular order.
+    pub(super) fn open(&self) -> impl Iterator<Item = &Open> {
+        self.stacks.open()
+    }
+
+    /// Returns whether nothing of it is left: no record that waits and no open call.
+    pub(super) fn is_over(&self) -> bool {
+        self.queue.is_empty() && self.open().next().is_none()
+    }
+
+    /// Releases records older than `stop_at`, at most `budget` of them, and returns when the next one is.
+    pub(super) fn release<S: Sink>(
+        &mut self,
+        stop_at: u64,
+        budget: &mut u64,
+        pool: &mut Vec<Vec<u8>>,
+        out: &mut Numbered<S>,
+    ) -> Result<Option<u64>> {
+        while let Some(mut block) = self.queue.take() {
+            let next = self.release_block(&mut block, stop_at, budget, out)?;
+            if next.is_some() {
+                self.queue.put_back(block);
+                return Ok(next);
+            }
+            if pool.len() < MAX_POOL {
+                pool.push(block.bytes);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Releases records of a block and returns when its next one is, if one is left.
+    fn release_block<S: Sink>(
+        &mut self,
+        block: &mut Block,
+        stop_at: u64,
+        budget: &mut u64,
+        out: &mut Numbered<S>,
+    ) -> Result<Option<u64>> {
+        let mut records = Records::new(&block.bytes[block.at..]);
+        loop {
+            let offset = block.at + records.offset();
+            let Some(record) = records.next() else {
+                return Ok(None);
+            };
+            let raw_ticks = record.as_ref().ok().map(|record| record.ticks);
+            let ticks = self.queue.clamp(raw_ticks, block.floor);
+            if ticks >= stop_at || *budget == 0 {
+                block.at = offset;
+                return Ok(Some(ticks));
+            }
+            *budget -= 1;
+            self.queue.advance(ticks);
+            let ts_ns = out.clock.ns_from_ticks(ticks);
+            match record {
+                Ok(decoded) => self.record(ts_ns, &decoded.record, out)?,
+                Err(_) => {
+                    describe::torn(self.tid, ts_ns, out)?;
+                    return Ok(None);
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn record<S: Sink>(
+        &mut self,
+        ts_ns: i64,
+        record: &Record<'_>,
+        out: &mut Numbered<S>,
+    ) -> Result<()> {
+        match record {
+            Record::Enter(enter) => pair::enter(&mut self.stacks, self.tid, ts_ns, enter, out),
+            Record::Leave(leave) => pair::leave(&mut self.stacks, self.tid, ts_ns, leave, out),
+            _ => self.rare_record(ts_ns, record, out),
+        }
+    }
+
+    #[inline(never)]
+    fn rare_record<S: Sink>(
+        &mut self,
+        ts_ns: i64,
+        record: &Record<'_>,
+        out: &mut Numbered<S>,
+    ) -> Result<()> {
+        match *record {
+            Record::Thread {
+                tid,
+                stack_low,
+                stack_high,
+                ..
+            } => {
+                self.tid = Some(tid);
+                self.stacks.set_main(stack_low, stack_high);
+            }
+            Record::ThreadExit { tid } => {
+                return self.end(tid, ts_ns, out);
+            }
+            _ => {}
+        }
+        describe::record(record, self.tid, ts_ns, out)
+    }
+
+    /// Ends the thread's open calls, without a word about the thread itself.
+    pub(super) fn end_calls<S: Sink>(&mut self, ts_ns: i64, out: &mut Numbered<S>) -> Result<()> {
+        pair::end_all(&mut self.stacks, self.tid, ts_ns, out)
+    }
+
+    /// Ends the thread `tid` with its open calls; the second time only those.
+    pub(super) fn end<S: Sink>(
+        &mut self,
+        tid: u32,
+        ts_ns: i64,
+        out: &mut Numbered<S>,
+    ) -> Result<()> {
+        self.tid = self.tid.or(Some(tid));
+        self.end_calls(ts_ns, out)?;
+        match std::mem::replace(&mut self.ended, true) {
+            true => Ok(()),
+            false => out.event(ts_ns, self.tid, EventKind::ThreadExit, |row| row),
+        }
+    }
+}
