@@ -1,4 +1,19 @@
 //! Writes the Parquet file of all events but the enter and leave of calls, in order of `seq`.
+//!
+//! | kind | text | value | others |
+//! |---|---|---|---|
+//! | `process_start` | command line, joined by spaces | process id | |
+//! | `process_exit` | | exit code | aux: name of the killing signal |
+//! | `exec` | path | | |
+//! | `fork` | | process id of the child | |
+//! | `thread_start` | name | | addr, size: its stack, where known |
+//! | `thread_exit`, `detached` | | | |
+//! | `module_load` | path | number of the module | aux: build id; addr, size: where it is mapped |
+//! | `module_unload` | | number of the module | |
+//! | `stdout`, `stderr` | | | bytes; size: how many |
+//! | `gap` | reason | events lost, null where not known | |
+//! | `warning`, `note` | what was said | | |
+//! | `leave` (no call began there) | | rax | addr: the slot |
 
 use std::io::Write;
 use std::sync::Arc;
@@ -80,7 +95,7 @@ impl EventKind {
     }
 }
 
-/// One event. What each field means for each kind, `docs/format.md` says.
+/// One event. What each field means for each kind, the table above says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EventRow<'a> {
     /// Number in the recording's order.

@@ -2,7 +2,12 @@
 //!
 //! Calls come at millions a second, so they have encoders of their own that choose per column chunk between the
 //! encodings of the Parquet format; other events are few and go through the `parquet` crate's Arrow writer.
-//! `docs/format.md` lists the columns.
+//! [`CALL_COLUMNS`] and [`events_schema`] list the columns.
+//!
+//! A file of calls is in order of `end_seq`, unfinished calls at its end. Row groups have 262,144 rows, pages 8,192;
+//! pages in a row that hold one same value are one page. Column and offset indexes are there for every column. What
+//! the first page of a chunk looks like decides between DELTA_BINARY_PACKED, RLE_DICTIONARY, PLAIN and
+//! BYTE_STREAM_SPLIT, and whether its pages are compressed with zstd; flags are RLE. Data pages are version 2.
 
 mod bitpack;
 mod call;

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::file_header::FileHeader;
 use crate::format::FrameKind;
 use crate::log::frame_writer::FrameWriter;
-use crate::storage::Disk;
+use crate::storage::{Disk, Storage};
 
 /// A file of definitions and how much of it counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +25,8 @@ pub(super) struct Definitions {
     path: PathBuf,
     header: FileHeader,
     file: Option<FrameWriter>,
+    /// Whether the file's name is not on the disk yet.
+    is_new: bool,
 }
 
 impl Definitions {
@@ -37,7 +39,12 @@ impl Definitions {
             }
             len => Some(FrameWriter::resume(&path, header, len)?),
         };
-        Ok(Self { path, header, file })
+        Ok(Self {
+            path,
+            header,
+            file,
+            is_new: len == 0,
+        })
     }
 
     /// Appends a definition; other control events are left aside.
@@ -55,9 +62,19 @@ impl Definitions {
         Ok(())
     }
 
-    /// Brings everything appended to the disk.
-    pub(super) fn sync(&self) -> Result<()> {
-        self.file.as_ref().map_or(Ok(()), FrameWriter::sync)
+    /// Brings everything appended to the disk, and the file's name.
+    pub(super) fn sync(&mut self) -> Result<()> {
+        let Some(file) = &self.file else {
+            return Ok(());
+        };
+        file.sync()?;
+        if self.is_new
+            && let Some(dir) = self.path.parent()
+        {
+            Disk.sync_dir(dir).map_err(Error::io("sync", dir))?;
+        }
+        self.is_new = false;
+        Ok(())
     }
 
     /// Returns the file and its length; none when there was no definition.

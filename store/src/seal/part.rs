@@ -13,7 +13,7 @@ use super::crash;
 use super::pair::Sink;
 use crate::columns::{CallEnd, CallStart, CallsWriter, EventRow, EventsWriter};
 use crate::error::{Error, Result};
-use crate::storage::FILE_MODE;
+use crate::storage::{Disk, FILE_MODE, Storage};
 
 /// Ending of a file that is not whole yet.
 const DRAFT_SUFFIX: &str = ".draft";
@@ -139,8 +139,8 @@ impl Parts {
         let events_file = events_out.publish(&events_path, self.durable)?;
         if self.durable {
             crash::point()?;
-            let synced = File::open(&self.dir).and_then(|dir| dir.sync_all());
-            synced.map_err(Error::io("sync", &self.dir))?;
+            Disk.sync_dir(&self.dir)
+                .map_err(Error::io("sync", &self.dir))?;
             crash::point()?;
         }
         self.next_number += 1;
