@@ -164,10 +164,13 @@ pub struct Param {
     pub name: String,
     /// What it is.
     pub kind: ValueKind,
-    /// Where its first 8 bytes (all of it, unless `place2` is set or it is in memory) are at entry.
+    /// Where it is at entry: all of it, or the bytes in front of `second_at` if `place2` is set.
     pub place: Place,
     /// Where the rest is, for a value passed in two registers (or, in Rust, a register and the stack).
     pub place2: Option<Place>,
+    /// The byte of the value at which the part in `place2` begins: 8, except that Rust passes a pair of smaller
+    /// scalars in two registers as well.
+    pub second_at: u8,
     /// The place holds the address of the value, not the value: large structs in Rust, non-trivial classes in C++.
     pub indirect: bool,
 }

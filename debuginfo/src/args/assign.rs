@@ -8,6 +8,8 @@ use crate::types::{Passing, RegClass, TypeInfo};
 pub(crate) struct Passed {
     pub place: Place,
     pub place2: Option<Place>,
+    /// The byte of the value at which the part in `place2` begins.
+    pub second_at: u8,
     pub indirect: bool,
 }
 
@@ -18,6 +20,7 @@ impl Passed {
         Passed {
             place,
             place2: None,
+            second_at: 8,
             indirect: false,
         }
     }
@@ -63,21 +66,20 @@ impl Left {
                 indirect: true,
                 ..Passed::at(self.register_or_word(RegClass::Int))
             },
-            Passing::Regs {
-                first,
-                second,
-                together,
-            } => self.in_registers(first, second, together, param),
+            Passing::Regs { .. } => self.in_registers(param),
         }
     }
 
-    fn in_registers(
-        &mut self,
-        first: Option<RegClass>,
-        second: Option<RegClass>,
-        together: bool,
-        param: &TypeInfo,
-    ) -> Passed {
+    fn in_registers(&mut self, param: &TypeInfo) -> Passed {
+        let Passing::Regs {
+            first,
+            second,
+            second_at,
+            together,
+        } = param.passing
+        else {
+            return Passed::UNKNOWN;
+        };
         if together && !self.fits(first, second) {
             return self.on_stack(param.size, param.align);
         }
@@ -85,6 +87,7 @@ impl Left {
         Passed {
             place: place(first).unwrap_or(Place::Empty),
             place2: place(second),
+            second_at,
             indirect: false,
         }
     }

@@ -56,7 +56,7 @@ impl<'x, 's, 't, 'a> Locations<'x, 's, 't, 'a> {
             session,
             function,
             svma,
-            frame_base: frame_base(session, function),
+            frame_base: frame_base(session, function, svma),
         }
     }
 
@@ -242,8 +242,12 @@ impl<'x, 's, 't, 'a> Locations<'x, 's, 't, 'a> {
 /// The first two pieces of a value in several places; those that are not argument registers are unknown.
 fn pieces(operations: &[Operation<Slice<'_>>]) -> Option<Passed> {
     let mut places = Vec::new();
+    let mut first_bits = None;
     let parts = operations.split_inclusive(|o| matches!(o, Operation::Piece { .. }));
     for part in parts {
+        if let Some(Operation::Piece { size_in_bits, .. }) = part.last() {
+            first_bits = first_bits.or(Some(*size_in_bits));
+        }
         places.push(match part {
             [Operation::Register { register }, Operation::Piece { .. }] => {
                 argument_register(register.0).unwrap_or(Place::Unknown)
@@ -255,6 +259,7 @@ fn pieces(operations: &[Operation<Slice<'_>>]) -> Option<Passed> {
         [one] if *one != Place::Unknown => Some(Passed::at(*one)),
         [first, second] if places.iter().any(|p| *p != Place::Unknown) => Some(Passed {
             place2: Some(*second),
+            second_at: u8::try_from(first_bits? / 8).ok()?,
             ..Passed::at(*first)
         }),
         _ => None,
@@ -269,15 +274,36 @@ pub(super) fn stack_place(above_rsp: i64) -> Place {
     }
 }
 
-fn frame_base<'a>(session: &Session<'_, 'a>, function: &Die<'a>) -> Option<FrameBase> {
+fn frame_base<'a>(session: &Session<'_, 'a>, function: &Die<'a>, svma: u64) -> Option<FrameBase> {
     let value = session.attr(function, gimli::DW_AT_frame_base)?;
     let AttributeValue::Exprloc(expression) = value else {
-        return None;
+        return listed_frame_base(session, function, value, svma);
     };
     let mut operations = expression.operations(function.unit.encoding());
     match operations.next().ok()?? {
         Operation::CallFrameCFA => Some(FrameBase::Cfa),
         Operation::Register { register } => Some(FrameBase::Register(register.0)),
+        _ => None,
+    }
+}
+
+/// Before DWARF 3 a list says how to compute the canonical frame address at each instruction; at entry, `rsp + 8`.
+fn listed_frame_base<'a>(
+    session: &Session<'_, 'a>,
+    function: &Die<'a>,
+    value: AttributeValue<Slice<'a>>,
+    svma: u64,
+) -> Option<FrameBase> {
+    let dwarf = session.dwarf(function);
+    let mut list = dwarf.attr_locations(&function.unit, value).ok()??;
+    let first = list.next().ok()??;
+    let mut operations = first.data.operations(function.unit.encoding());
+    match operations.next().ok()?? {
+        Operation::RegisterOffset {
+            register: gimli::Register(super::RSP),
+            offset: 8,
+            ..
+        } if first.range.begin == svma => Some(FrameBase::Cfa),
         _ => None,
     }
 }

@@ -69,6 +69,7 @@ impl Spills {
             }),
             [first, second] if first.at == at && !home.deref => Some(Passed {
                 place2: Some(second.from),
+                second_at: u8::try_from(second.at - first.at).ok()?,
                 ..Passed::at(first.from)
             }),
             _ => None,

@@ -41,7 +41,7 @@ pub(super) fn names<'a>(
     let stated = string(dw::DW_AT_linkage_name).or_else(|| string(dw::DW_AT_MIPS_linkage_name));
     let plain = string(dw::DW_AT_name).map(lossy).unwrap_or_default();
     let stated = stated.map(lossy);
-    let linkage = linkage(stated.as_deref().unwrap_or(&plain), candidate.svma, code);
+    let linkage = linkage(stated.as_deref(), &plain, candidate.svma, code);
     let readable = match demangle::readable(&linkage) {
         Some((name, Mangling::RustLegacy)) => with_generics(name, &plain),
         Some((name, _)) => name,
@@ -64,10 +64,11 @@ fn lossy(slice: Slice<'_>) -> String {
     slice.to_string_lossy().into_owned()
 }
 
-/// The symbol at `svma` that belongs to `stated`: the same name, or a variant of it, or any other.
-fn linkage(stated: &str, svma: u64, code: &Code<'_>) -> String {
+/// The symbol at `svma` that belongs to the function: the stated one, or a variant of it, or any other.
+fn linkage(stated: Option<&str>, plain: &str, svma: u64, code: &Code<'_>) -> String {
+    let expected = stated.unwrap_or(plain);
     let is_variant = |name: &&str| {
-        name.strip_prefix(stated)
+        name.strip_prefix(expected)
             .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     };
     let mut first = None;
@@ -77,13 +78,10 @@ fn linkage(stated: &str, svma: u64, code: &Code<'_>) -> String {
         }
         first = first.or(Some(name));
     }
-    match first {
-        // Constructors and destructors are described once, under a name (C4, D4) that no symbol has.
-        Some(symbol) if stated.is_empty() || stated.contains("C4E") || stated.contains("D4E") => {
-            symbol.to_owned()
-        }
-        _ => stated.to_owned(),
-    }
+    // Constructors and destructors are described once, under a name (C4, D4) that no symbol has; functions of unnamed
+    // namespaces without any.
+    let vague = stated.is_none_or(|s| s.contains("C4E") || s.contains("D4E"));
+    first.filter(|_| vague).unwrap_or(expected).to_owned()
 }
 
 fn change(linkage: &str) -> Option<Change> {

@@ -84,6 +84,7 @@ impl<'a> Signatures<'_, '_, '_, 'a> {
             kind: info.kind.clone(),
             place: passed.place,
             place2: passed.place2,
+            second_at: passed.second_at,
             indirect: passed.indirect,
         };
         Signature {
@@ -221,32 +222,59 @@ impl<'a> Signatures<'_, '_, '_, 'a> {
 
 /// Joins what the convention says with what the code says.
 fn settle(declared: &[Passed], stated: &[Option<Passed>], trust: Trust) -> Vec<Passed> {
-    let pairs = || declared.iter().zip(stated);
-    let contradicted = pairs().any(|(d, s)| s.is_some_and(|s| contradicts(d, &s)));
-    if trust == Trust::All && !contradicted {
-        return pairs().map(|(d, s)| complete(d, s)).collect();
-    }
-    let place = |(declared, stated): (&Passed, &Option<Passed>)| match (declared.place, stated) {
-        (_, Some(stated)) => *stated,
-        (Place::Empty, None) => *declared,
-        _ => Passed::UNKNOWN,
+    let conflicts = || {
+        declared
+            .iter()
+            .zip(stated)
+            .filter_map(|(d, s)| conflict(d, (*s)?))
     };
-    pairs().map(place).collect()
+    let certainty = match conflicts().max() {
+        _ if trust != Trust::All => Certainty::Nothing,
+        Some(Conflict::Register) => Certainty::Nothing,
+        Some(Conflict::Stack) => Certainty::Registers,
+        None => Certainty::All,
+    };
+    let join = |(declared, stated): (&Passed, &Option<Passed>)| {
+        let on_stack = matches!(declared.place, Place::Memory { .. });
+        match (declared.place, stated) {
+            (Place::Empty, _) if declared.place2.is_none() => *declared,
+            (Place::Unknown, stated) => stated.unwrap_or(Passed::UNKNOWN),
+            _ if certainty == Certainty::All => *declared,
+            _ if certainty == Certainty::Registers && !on_stack => *declared,
+            (_, stated) => stated.unwrap_or(Passed::UNKNOWN),
+        }
+    };
+    declared.iter().zip(stated).map(join).collect()
 }
 
-/// Tells whether both are known and differ.
-fn contradicts(declared: &Passed, stated: &Passed) -> bool {
-    let differ = |a: Place, b: Place| a != b && a != Place::Unknown && b != Place::Unknown;
-    differ(declared.place, stated.place)
-        || matches!((declared.place2, stated.place2), (Some(a), Some(b)) if differ(a, b))
+/// How much of the declared places is believed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Certainty {
+    All,
+    /// The alignment of something on the stack is not as assumed.
+    Registers,
+    Nothing,
 }
 
-/// The declared place, or the stated one where the declaration leaves it open.
-fn complete(declared: &Passed, stated: &Option<Passed>) -> Passed {
-    match (declared.place, stated) {
-        (Place::Unknown, Some(stated)) => *stated,
-        _ => *declared,
-    }
+/// What a difference between declared and stated places is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Conflict {
+    Stack,
+    Register,
+}
+
+/// Tells how the places differ, where both are known.
+fn conflict(declared: &Passed, stated: Passed) -> Option<Conflict> {
+    let open = |place: Place| matches!(place, Place::Unknown | Place::Empty);
+    let on_stack = |place: Place| matches!(place, Place::Memory { .. });
+    let differ = |a: Place, b: Place| match a == b || open(a) || open(b) {
+        true => None,
+        false if on_stack(a) && on_stack(b) => Some(Conflict::Stack),
+        false => Some(Conflict::Register),
+    };
+    let seconds = declared.place2.zip(stated.place2);
+    let seconds = seconds.filter(|_| declared.second_at == stated.second_at);
+    differ(declared.place, stated.place).max(seconds.and_then(|(a, b)| differ(a, b)))
 }
 
 fn is_unknown(passed: &Passed) -> bool {

@@ -55,6 +55,8 @@ pub(crate) enum Passing {
     Regs {
         first: Option<RegClass>,
         second: Option<RegClass>,
+        /// The byte of the value at which the second part begins.
+        second_at: u8,
         together: bool,
     },
     /// On the stack as an argument, in the caller's memory as a result.
@@ -71,6 +73,7 @@ impl Passing {
         Passing::Regs {
             first: Some(first),
             second: None,
+            second_at: 8,
             together: true,
         }
     }

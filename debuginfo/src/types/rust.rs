@@ -75,6 +75,7 @@ impl<'a> Types<'_, '_, 'a> {
             Repr::Scalar(Scalar::Int(16)) => Passing::Regs {
                 first: Some(RegClass::Int),
                 second: Some(RegClass::Int),
+                second_at: 8,
                 together: true,
             },
             Repr::Scalar(scalar) => Passing::one(scalar.class()),
@@ -83,6 +84,7 @@ impl<'a> Types<'_, '_, 'a> {
             Repr::Pair(a, b) => Passing::Regs {
                 first: Some(a.class()),
                 second: Some(b.class()),
+                second_at: second_offset(a, b) as u8,
                 together: false,
             },
             Repr::Memory if size <= 8 => Passing::one(RegClass::Int),

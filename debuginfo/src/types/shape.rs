@@ -141,8 +141,16 @@ impl<'a> Types<'_, '_, 'a> {
             dw::DW_ATE_float if size == 16 && quad => Encoding::Quad,
             dw::DW_ATE_float if size > 8 => Encoding::X87,
             dw::DW_ATE_float => Encoding::Float,
-            dw::DW_ATE_decimal_float if size == 16 => Encoding::Quad,
-            dw::DW_ATE_decimal_float => Encoding::Float,
+            // DWARF 2 has no encoding for decimal numbers.
+            dw::DW_ATE_decimal_float | dw::DW_ATE_lo_user
+                if encoding == dw::DW_ATE_decimal_float || name.starts_with(b"_Decimal") =>
+            {
+                if size == 16 {
+                    Encoding::Quad
+                } else {
+                    Encoding::Float
+                }
+            }
             dw::DW_ATE_complex_float if size == 32 && !quad => Encoding::ComplexX87,
             dw::DW_ATE_complex_float => Encoding::Complex,
             _ => Encoding::Other,

@@ -248,6 +248,7 @@ fn passing(classes: [Class; 2]) -> Passing {
         (low, high) => Passing::Regs {
             first: class(low),
             second: class(high),
+            second_at: 8,
             together: true,
         },
     }

@@ -1,0 +1,113 @@
+//! Builds the test programs with the system's compilers and asks other tools what is true of them.
+#![allow(dead_code)]
+
+pub mod observed;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use debuginfo::{Function, Module};
+use tempfile::TempDir;
+
+/// A directory for one test's files; removed when dropped, kept when the test fails.
+pub struct Bench {
+    dir: Option<TempDir>,
+}
+
+impl Bench {
+    pub fn new() -> Bench {
+        let dir = tempfile::Builder::new().prefix("debuginfo-").tempdir();
+        Bench {
+            dir: Some(dir.expect("a temporary directory")),
+        }
+    }
+
+    pub fn dir(&self) -> &Path {
+        self.dir.as_ref().expect("present until dropped").path()
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.dir().join(name)
+    }
+
+    /// Writes a source file of the test itself.
+    pub fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.path(name);
+        std::fs::write(&path, text).expect("a writable temporary directory");
+        path
+    }
+
+    /// Runs `compiler options source -o output` and returns the path of the output.
+    pub fn compile(
+        &self,
+        compiler: &str,
+        source: &Path,
+        output: &str,
+        options: &[&str],
+    ) -> PathBuf {
+        let path = self.path(output);
+        let mut command = Command::new(compiler);
+        command.current_dir(self.dir()).args(options).arg(source);
+        run(command.arg("-o").arg(&path));
+        path
+    }
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        if let (true, Some(dir)) = (std::thread::panicking(), self.dir.take()) {
+            eprintln!("files kept in {}", dir.keep().display());
+        }
+    }
+}
+
+/// A file of `tests/programs`.
+pub fn program(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/programs")
+        .join(name)
+}
+
+/// Runs a command that must succeed and returns what it printed.
+pub fn run(command: &mut Command) -> String {
+    let output = command
+        .output()
+        .unwrap_or_else(|e| panic!("run {command:?}: {e}"));
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?} failed: {errors}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Runs a tool with arguments and a file at the end.
+pub fn tool(name: &str, args: &[&str], file: &Path) -> String {
+    run(Command::new(name).env("LC_ALL", "C").args(args).arg(file))
+}
+
+pub fn open(path: &Path) -> Module {
+    Module::open(path).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// The function with this readable name or mangled linker name; there must be exactly one.
+pub fn function<'m>(module: &'m Module, name: &str) -> &'m Function {
+    let list = &module.functions().list;
+    let is_named = |f: &&Function| f.name == name || name.starts_with("_Z") && f.linkage == name;
+    let found: Vec<_> = list.iter().filter(is_named).collect();
+    match found.as_slice() {
+        [one] => one,
+        _ => panic!("{} functions are called {name}", found.len()),
+    }
+}
+
+pub fn hex(text: &str) -> u64 {
+    u64::from_str_radix(text.trim_start_matches("0x"), 16)
+        .unwrap_or_else(|e| panic!("hexadecimal {text}: {e}"))
+}
+
+pub fn bytes(text: &str) -> Vec<u8> {
+    let digits: Vec<u8> = text.bytes().collect();
+    let pair = |pair: &[u8]| {
+        let pair = std::str::from_utf8(pair).expect("ASCII digits");
+        u8::from_str_radix(pair, 16).unwrap_or_else(|e| panic!("byte {pair}: {e}"))
+    };
+    digits.chunks(2).map(pair).collect()
+}
