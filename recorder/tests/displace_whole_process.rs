@@ -93,7 +93,8 @@ fn prepare(path: &Path, base: u64) -> Vec<Patch> {
             let Ok(plan) = text.plan(function) else {
                 continue;
             };
-            let copy = plan.encode(place).expect("the copies are near");
+            let copy = plan.encode(place);
+            let copy = copy.unwrap_or_else(|refusal| panic!("{}: {refusal}", function.name));
             let bytes = copy.bytes;
             // SAFETY: the copy lies in the mapping just made for as many copies of the greatest length.
             unsafe {

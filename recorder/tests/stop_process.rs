@@ -202,7 +202,7 @@ fn check_stopped(stopped: &mut StoppedProcess, counter: u64, round: u32) {
     for &tid in &tids {
         assert_ne!(stopped.regs(tid).expect("its registers").rip, 0);
     }
-    if round % 16 == 0 {
+    if round.is_multiple_of(16) {
         let before = read_counter(stopped, counter);
         let states = states(stopped.pid());
         assert!(states.iter().all(|s| "tTZX".contains(*s)), "{states:?}");
@@ -464,6 +464,26 @@ fn thread_goes_on_where_it_is_told_to() {
         })
     });
     assert_eq!(target.end().0.code(), Some(8));
+}
+
+#[test]
+fn code_interrupted_by_a_signal_goes_on_where_it_is_told_to() {
+    for mode in ["handler", "handler-elsewhere"] {
+        let mut target = Target::start(mode);
+        let go_here = target.address("go_here");
+        let pid = target.pid();
+        wait_until("the thread is in the loop", || {
+            target.stopped(|stopped| stopped.regs(pid).expect("stopped").rip) == go_here - 2
+        });
+        target.signal(libc::SIGUSR1);
+        target.address("handler");
+        let moved = target
+            .stopped(|stopped| stopped.move_threads(|rip| (rip == go_here - 2).then_some(go_here)));
+        assert_eq!(moved.expect("it is stopped"), 1, "{mode}");
+        let input = target.input.as_mut().expect("open");
+        input.write_all(b"x").expect("written");
+        assert_eq!(target.end().0.code(), Some(8), "{mode}");
+    }
 }
 
 #[test]

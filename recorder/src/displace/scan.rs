@@ -35,6 +35,12 @@ impl Branches {
         branches
     }
 
+    /// Adds the branches of other code.
+    pub fn extend(&mut self, other: Branches) {
+        self.by_target.extend(other.by_target);
+        self.by_target.sort_unstable();
+    }
+
     /// Returns the branches whose target lies in `targets`, lowest target first.
     pub fn into_range(&self, targets: Range<u64>) -> impl Iterator<Item = &Branch> {
         let first = self.by_target.partition_point(|b| b.to < targets.start);
@@ -186,6 +192,9 @@ mod tests {
             .collect();
         assert_eq!(inside, [0x1000]);
         assert_eq!(branches.len(), 3);
+        let mut both = Branches::of(&code, 0x2000);
+        both.extend(branches);
+        assert_eq!(both.into_range(0x1005..0x2001).count(), 3);
     }
 
     #[test]

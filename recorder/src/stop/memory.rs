@@ -34,6 +34,23 @@ impl Memory {
             .map_err(|source| self.error("read", address, len, source))
     }
 
+    /// Reads up to `len` bytes, fewer where what is mapped ends.
+    pub(super) fn read_up_to(&self, address: u64, len: usize) -> Vec<u8> {
+        let mut bytes = vec![0; len];
+        let mut filled = 0;
+        while filled < len {
+            match self
+                .file
+                .read_at(&mut bytes[filled..], address + filled as u64)
+            {
+                Ok(0) | Err(_) => break,
+                Ok(count) => filled += count,
+            }
+        }
+        bytes.truncate(filled);
+        bytes
+    }
+
     /// Writes through `tid`, a stopped thread, if the file does not allow it.
     pub(super) fn write(&self, tid: i32, address: u64, bytes: &[u8]) -> Result<(), StopError> {
         self.file
@@ -74,4 +91,35 @@ fn poke_all(tid: i32, address: u64, bytes: &[u8]) -> io::Result<()> {
         word_at += 8;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+    use std::time::Duration;
+
+    use super::super::while_stopped;
+    use super::*;
+
+    #[test]
+    fn words_are_written_by_ptrace_where_the_file_does_not_allow_it() {
+        let mut child = Command::new("sleep")
+            .arg("1000")
+            .spawn()
+            .expect("it starts");
+        let pid = child.id() as i32;
+        while_stopped(pid, Duration::from_secs(10), |stopped| {
+            let at = (stopped.regs(pid).expect("it is stopped").rsp & !7) - 64;
+            stopped.write(at, &[0xaa; 32]).expect("the stack is mapped");
+            poke_all(pid, at + 3, b"0123456789").expect("it is stopped");
+            let mut bytes = [0; 32];
+            stopped.read(at, &mut bytes).expect("the stack is mapped");
+            let expected = [&[0xaa; 3][..], b"0123456789", &[0xaa; 19]].concat();
+            assert_eq!(bytes[..], expected);
+            poke_all(pid, 0x10, b"x").expect_err("nothing is mapped there");
+        })
+        .expect("our child can be stopped");
+        child.kill().expect("it runs");
+        child.wait().expect("it is our child");
+    }
 }

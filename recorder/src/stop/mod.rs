@@ -16,9 +16,11 @@
 //! be stopped before that either, so the stop waits for it, or is refused).
 
 mod error;
+mod frames;
 mod memory;
 mod procfs;
 mod ptrace;
+mod restart;
 mod stopped;
 
 pub use error::StopError;

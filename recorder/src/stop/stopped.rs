@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 
 use libc::c_int;
 
+use super::frames::interrupted;
 use super::memory::Memory;
+use super::restart::{ask_for_restart, may_restart};
 use super::{Registers, StopError, procfs, ptrace};
 
 /// Polls of a thread's state before sleeping between them. Most threads stop within some ten microseconds.
@@ -20,6 +22,8 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(1);
 
 /// How often threads that ended are released while others are being stopped.
 const BURIAL_INTERVAL: Duration = Duration::from_millis(5);
+
+const SEARCHED_STACK_BYTES: usize = 64 << 10;
 
 const SYSCALL: [u8; 2] = [0x0f, 0x05];
 
@@ -163,6 +167,33 @@ impl StoppedProcess {
         }
         ptrace::set_rip(tid, address)
             .map_err(|source| self.failed("set the instruction pointer", tid, source))
+    }
+
+    /// Moves every thread that stands, or will return from a signal handler to, an address that `moved` gives another
+    /// one for. Returns how many places were changed.
+    ///
+    /// What the handlers will return to is found on the 64 KiB of stack above each thread's stack pointer.
+    ///
+    /// # Errors
+    /// As [`set_rip`](StoppedProcess::set_rip) and [`write`](StoppedProcess::write).
+    pub fn move_threads(&mut self, moved: impl Fn(u64) -> Option<u64>) -> Result<usize, StopError> {
+        let mut changed = 0;
+        for tid in self.tids() {
+            let registers = self.regs(tid)?;
+            if let Some(address) = moved(registers.rip) {
+                self.set_rip(tid, address)?;
+                changed += 1;
+            }
+            let stack_at = registers.rsp & !7;
+            let stack = self.memory().read_up_to(stack_at, SEARCHED_STACK_BYTES);
+            for interrupted in interrupted(&stack, stack_at) {
+                if let Some(address) = moved(interrupted.rip) {
+                    self.write(interrupted.slot, &address.to_le_bytes())?;
+                    changed += 1;
+                }
+            }
+        }
+        Ok(changed)
     }
 
     /// Fills `bytes` from memory at `address`.
@@ -369,48 +400,4 @@ fn observe(tid: i32) -> Thread {
     Thread::Receiving {
         signal: info.si_signo,
     }
-}
-
-/// Whether the thread, when let go, may go back to the system call instruction that ends at its `rip`.
-fn may_restart(registers: &Registers) -> bool {
-    const FIRST: i64 = -516; // -ERESTART_RESTARTBLOCK
-    const LAST: i64 = -512; // -ERESTARTSYS
-    let in_syscall = registers.orig_rax as i64 >= 0;
-    let result = registers.rax as i64;
-    in_syscall && (FIRST..=LAST).contains(&result) || is_interrupted_for_nothing(registers)
-}
-
-/// Some system calls end with EINTR when a thread is merely interrupted, though no signal handler ran (signal(7) lists
-/// them). Programs without signal handlers take that for a failure. Seen with epoll_wait in a program stopped by a
-/// debugger. So the result is replaced by the kernel's own code for "run it again, unless a handler runs first, then
-/// EINTR": exactly what other calls return.
-fn ask_for_restart(tid: i32) {
-    const RESTART_UNLESS_HANDLED: i64 = -514; // -ERESTARTNOHAND
-    if ptrace::registers(tid).is_ok_and(|registers| is_interrupted_for_nothing(&registers)) {
-        // If it fails, the thread was killed.
-        let _ = ptrace::set_rax(tid, RESTART_UNLESS_HANDLED as u64);
-    }
-}
-
-/// Whether the thread ends a system call with EINTR that has no effect then, and that may do so without a handler.
-fn is_interrupted_for_nothing(registers: &Registers) -> bool {
-    const IO_PGETEVENTS: i64 = 333; // not in the libc crate
-    let failed = registers.rax as i64 == -i64::from(libc::EINTR);
-    failed
-        && matches!(
-            registers.orig_rax as i64,
-            libc::SYS_epoll_wait
-                | libc::SYS_epoll_pwait
-                | libc::SYS_epoll_pwait2
-                | libc::SYS_rt_sigtimedwait
-                | libc::SYS_semop
-                | libc::SYS_semtimedop
-                | libc::SYS_io_getevents
-                | IO_PGETEVENTS
-                | libc::SYS_io_uring_enter
-                | libc::SYS_recvfrom
-                | libc::SYS_recvmsg
-                | libc::SYS_accept
-                | libc::SYS_accept4
-        )
 }

@@ -435,6 +435,35 @@ spin_until_moved (void)
   return 8;
 }
 
+/* The loop is interrupted by a signal whose handler waits for a byte, on this stack or another. */
+
+static void
+wait_for_byte (int signal)
+{
+  char byte;
+  (void) signal;
+  dprintf (1, "handler=%p\n", (void *) &byte);
+  if (read (0, &byte, 1) != 1)
+    _exit (9);
+}
+
+static int
+spin_with_handler (void)
+{
+  handle (SIGUSR1, (void *) wait_for_byte, 0);
+  return spin_until_moved ();
+}
+
+static int
+spin_with_handler_elsewhere (void)
+{
+  static char other[65536];
+  stack_t stack = { .ss_sp = other, .ss_size = sizeof (other) };
+  sigaltstack (&stack, NULL);
+  handle (SIGUSR1, (void *) wait_for_byte, SA_ONSTACK);
+  return spin_until_moved ();
+}
+
 /* Two copies of a blocking read; which one returned? */
 
 static int
@@ -481,6 +510,8 @@ static const struct
   { "vfork", wait_for_vfork },
   { "constant", call_constant },
   { "spin", spin_until_moved },
+  { "handler", spin_with_handler },
+  { "handler-elsewhere", spin_with_handler_elsewhere },
   { "read", read_twice },
   { "threads", sleep_threads },
 };
