@@ -58,19 +58,12 @@ impl OpenRecording {
         );
         let clock = Clock::new(manifest.clock)?;
         let dir = create_dir(&with_suffix(path), on_taken)?;
-        let marker = create_marker(&dir)?;
-        for part in [LOG_DIR, COLUMNS_DIR] {
-            let part = dir.join(part);
-            storage::create_dir(&part).map_err(Error::io("create", &part))?;
+        let filled = fill(&dir, &manifest);
+        if filled.is_err() {
+            // The folder is ours alone: on a full disk it would only be in the way.
+            let _ = fs::remove_dir_all(&dir);
         }
-        let header = FileHeader {
-            kind: FileKind::Manifest,
-            recording_id: manifest.recording_id,
-            number: 0,
-        };
-        let log = LogWriter::create(&dir.join(LOG_DIR), manifest.recording_id)?;
-        // Last, because a folder with a manifest is a recording.
-        document::write(&dir.join(MANIFEST_FILE), header, &manifest)?;
+        let (marker, log) = filled?;
         let recording = Recording {
             dir,
             manifest,
@@ -94,14 +87,38 @@ impl OpenRecording {
         let dir = &self.recording.dir;
         let marker = dir.join(INCOMPLETE_FILE);
         fs::remove_file(&marker).map_err(Error::io("remove", &marker))?;
-        let synced = File::open(dir).and_then(|dir| dir.sync_all());
-        synced.map_err(Error::io("sync", dir))?;
+        sync_dir(dir)?;
         drop(self.marker);
         Ok(Recording {
             state: RecordingState::Closed,
             ..self.recording
         })
     }
+}
+
+/// Creates what a new recording has in its folder, and holds the lock on its marker.
+fn fill(dir: &Path, manifest: &Manifest) -> Result<(File, LogWriter)> {
+    let marker = create_marker(dir)?;
+    for part in [LOG_DIR, COLUMNS_DIR] {
+        let part = dir.join(part);
+        storage::create_dir(&part).map_err(Error::io("create", &part))?;
+    }
+    let header = FileHeader {
+        kind: FileKind::Manifest,
+        recording_id: manifest.recording_id,
+        number: 0,
+    };
+    let log = LogWriter::create(&dir.join(LOG_DIR), manifest.recording_id)?;
+    // Last, because a folder with a manifest is a recording.
+    document::write(&dir.join(MANIFEST_FILE), header, manifest)?;
+    let parent = dir.parent().filter(|parent| !parent.as_os_str().is_empty());
+    sync_dir(parent.unwrap_or(Path::new(".")))?;
+    Ok((marker, log))
+}
+
+fn sync_dir(dir: &Path) -> Result<()> {
+    let synced = File::open(dir).and_then(|dir| dir.sync_all());
+    synced.map_err(Error::io("sync", dir))
 }
 
 /// Creates the folder under the first name that is free.

@@ -69,6 +69,19 @@ fn a_taken_name_is_refused_or_numbered() {
 }
 
 #[test]
+fn a_recording_that_cannot_be_made_leaves_no_folder() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut huge = manifest();
+    huge.argv = vec!["x".repeat(crate::format::MAX_PAYLOAD_LEN)];
+    let refused = OpenRecording::create(&dir.path().join("run"), OnTaken::Refuse, huge).err();
+    assert!(
+        matches!(refused, Some(Error::BadPayload { .. })),
+        "{refused:?}"
+    );
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+}
+
+#[test]
 fn a_recording_is_live_until_its_recorder_closes_it() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("run");

@@ -1,0 +1,253 @@
+//! Splits blocks into records.
+
+use super::record::{
+    ENTER_LEN, Enter, EnterForm, GapReason, Leave, Record, slot_from_word1, value, word, word_at,
+};
+use super::{
+    BYTES_WORDS, ENTER_MAX_XMM, FORK_WORDS, GAP_WORDS, KIND_BITS, KIND_ENTER, KIND_ENTER_NOLEAVE,
+    KIND_ENTER_TAIL, KIND_EXEC, KIND_FORK, KIND_GAP, KIND_LEAVE, KIND_OUTPUT, KIND_THREAD,
+    KIND_THREAD_EXIT, LEAVE_WORDS, LEAVE_XMM, LEN_SHIFT, THREAD_EXIT_WORDS, THREAD_NAME_LEN,
+    THREAD_WORDS, VALUE_SHIFT, WORD_LEN, XMM_SHIFT,
+};
+
+const LEAVE_LEN: usize = LEAVE_WORDS * WORD_LEN;
+const THREAD_LEN: usize = THREAD_WORDS * WORD_LEN;
+const THREAD_EXIT_LEN: usize = THREAD_EXIT_WORDS * WORD_LEN;
+const GAP_LEN: usize = GAP_WORDS * WORD_LEN;
+const FORK_LEN: usize = FORK_WORDS * WORD_LEN;
+const BYTES_LEN: usize = BYTES_WORDS * WORD_LEN;
+
+/// A record and where it stands.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Decoded<'a> {
+    /// What the time stamp counter showed; `Clock` turns it into time.
+    pub ticks: u64,
+    /// Where the record begins, in bytes from the block's start.
+    pub offset: usize,
+    /// What it says.
+    pub record: Record<'a>,
+}
+
+/// Why the rest of a block cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WireFault {
+    /// The block ends inside a record.
+    #[error("the block ends inside a record of kind {0}")]
+    Torn(u8),
+    /// The kind is not one of those known.
+    #[error("unknown record kind {0}")]
+    UnknownKind(u8),
+    /// The number of xmm words is not one this kind can have.
+    #[error("a record of kind {kind} cannot have {count} xmm words")]
+    XmmCount {
+        /// The record's kind.
+        kind: u8,
+        /// The number found.
+        count: u8,
+    },
+}
+
+/// The record that cannot be read: it and everything after it in the block are lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("at offset {offset} of the block: {fault}")]
+pub struct WireError {
+    /// Where the unreadable part begins, in bytes from the block's start.
+    pub offset: usize,
+    /// Why.
+    pub fault: WireFault,
+}
+
+/// Iterates over the records of a block; after an error it ends.
+///
+/// ```
+/// use store::wire::{self, Record, Records};
+/// let mut block = Vec::new();
+/// wire::push_fork(&mut block, 41, 4711);
+/// let fork = Records::new(&block).next().unwrap().unwrap();
+/// assert_eq!((fork.ticks, fork.record), (41, Record::Fork { child_pid: 4711 }));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Records<'a> {
+    rest: &'a [u8],
+    block_len: usize,
+}
+
+impl<'a> Records<'a> {
+    /// Returns an iterator over the records of `block`.
+    #[inline]
+    pub fn new(block: &'a [u8]) -> Self {
+        Self {
+            rest: block,
+            block_len: block.len(),
+        }
+    }
+
+    /// Returns where the next record begins, in bytes from the block's start.
+    #[inline]
+    pub fn offset(&self) -> usize {
+        self.block_len - self.rest.len()
+    }
+}
+
+impl<'a> Iterator for Records<'a> {
+    type Item = Result<Decoded<'a>, WireError>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        let offset = self.offset();
+        match decode(self.rest) {
+            Ok((ticks, record, rest)) => {
+                self.rest = rest;
+                Some(Ok(Decoded {
+                    ticks,
+                    offset,
+                    record,
+                }))
+            }
+            Err(fault) => {
+                self.block_len = offset;
+                self.rest = &[];
+                Some(Err(WireError { offset, fault }))
+            }
+        }
+    }
+}
+
+impl std::iter::FusedIterator for Records<'_> {}
+
+type Step<'a> = Result<(u64, Record<'a>, &'a [u8]), WireFault>;
+
+/// Splits the first record off `bytes`, which is not empty.
+#[inline]
+fn decode(bytes: &[u8]) -> Step<'_> {
+    let (Some(ticks), Some(word1)) = (word_at(bytes, 0), word_at(bytes, 1)) else {
+        return Err(WireFault::Torn(0));
+    };
+    let kind = (word1 & ((1 << KIND_BITS) - 1)) as u8;
+    let xmm_count = ((word1 >> XMM_SHIFT) & 0xf) as u8;
+    let (record, rest) = match kind {
+        KIND_ENTER => enter(bytes, kind, xmm_count, EnterForm::Hooked)?,
+        KIND_LEAVE => leave(bytes, kind, xmm_count)?,
+        KIND_ENTER_TAIL => enter(bytes, kind, xmm_count, EnterForm::Tail)?,
+        KIND_ENTER_NOLEAVE => enter(bytes, kind, xmm_count, EnterForm::NoLeave)?,
+        _ if xmm_count != 0 && (KIND_THREAD..=KIND_EXEC).contains(&kind) => {
+            return Err(WireFault::XmmCount {
+                kind,
+                count: xmm_count,
+            });
+        }
+        _ => rare(bytes, kind)?,
+    };
+    Ok((ticks, record, rest))
+}
+
+#[inline]
+fn enter(
+    bytes: &[u8],
+    kind: u8,
+    xmm_count: u8,
+    form: EnterForm,
+) -> Result<(Record<'_>, &[u8]), WireFault> {
+    if usize::from(xmm_count) > ENTER_MAX_XMM {
+        return Err(WireFault::XmmCount {
+            kind,
+            count: xmm_count,
+        });
+    }
+    let (fixed, rest) = split::<ENTER_LEN>(bytes, kind)?;
+    let (xmm, rest) = rest
+        .split_at_checked(usize::from(xmm_count) * WORD_LEN)
+        .ok_or(WireFault::Torn(kind))?;
+    Ok((Record::Enter(Enter { fixed, xmm, form }), rest))
+}
+
+#[inline]
+fn leave(bytes: &[u8], kind: u8, xmm_count: u8) -> Result<(Record<'_>, &[u8]), WireFault> {
+    let (fixed, rest) = split::<LEAVE_LEN>(bytes, kind)?;
+    let (xmm, rest) = match usize::from(xmm_count) {
+        0 => (None, rest),
+        LEAVE_XMM => {
+            let (words, rest) = split::<{ LEAVE_XMM * WORD_LEN }>(rest, kind)?;
+            (Some([word(words, 0), word(words, 1)]), rest)
+        }
+        _ => {
+            return Err(WireFault::XmmCount {
+                kind,
+                count: xmm_count,
+            });
+        }
+    };
+    let leave = Leave {
+        slot: slot_from_word1(word(fixed, 1)),
+        rax: word(fixed, 2),
+        rdx: word(fixed, 3),
+        xmm,
+    };
+    Ok((Record::Leave(leave), rest))
+}
+
+/// Decodes the kinds that are not on the way of every call.
+#[inline(never)]
+fn rare(bytes: &[u8], kind: u8) -> Result<(Record<'_>, &[u8]), WireFault> {
+    match kind {
+        KIND_THREAD => {
+            let (fixed, rest) = split::<THREAD_LEN>(bytes, kind)?;
+            let name = &fixed[THREAD_LEN - THREAD_NAME_LEN..];
+            let name_len = name.iter().position(|b| *b == 0).unwrap_or(name.len());
+            let thread = Record::Thread {
+                tid: value(word(fixed, 1)),
+                stack_low: word(fixed, 2),
+                stack_high: word(fixed, 3),
+                name: &name[..name_len],
+            };
+            Ok((thread, rest))
+        }
+        KIND_OUTPUT => {
+            let (fixed, rest) = split::<BYTES_LEN>(bytes, kind)?;
+            let (bytes, rest) = padded(rest, word(fixed, 1) >> LEN_SHIFT, kind)?;
+            let fd = (word(fixed, 1) >> VALUE_SHIFT) as u8;
+            Ok((Record::Output { fd, bytes }, rest))
+        }
+        KIND_THREAD_EXIT => {
+            let (fixed, rest) = split::<THREAD_EXIT_LEN>(bytes, kind)?;
+            let tid = value(word(fixed, 1));
+            Ok((Record::ThreadExit { tid }, rest))
+        }
+        KIND_GAP => {
+            let (fixed, rest) = split::<GAP_LEN>(bytes, kind)?;
+            let lost = word(fixed, 2);
+            let reason = GapReason::from_code(word(fixed, 1) >> VALUE_SHIFT);
+            Ok((Record::Gap { lost, reason }, rest))
+        }
+        KIND_FORK => {
+            let (fixed, rest) = split::<FORK_LEN>(bytes, kind)?;
+            let child_pid = value(word(fixed, 1));
+            Ok((Record::Fork { child_pid }, rest))
+        }
+        KIND_EXEC => {
+            let (fixed, rest) = split::<BYTES_LEN>(bytes, kind)?;
+            let (path, rest) = padded(rest, word(fixed, 1) >> LEN_SHIFT, kind)?;
+            Ok((Record::Exec { path }, rest))
+        }
+        _ => Err(WireFault::UnknownKind(kind)),
+    }
+}
+
+/// Splits `len` bytes and their padding up to a whole word off `bytes`.
+fn padded(bytes: &[u8], len: u64, kind: u8) -> Result<(&[u8], &[u8]), WireFault> {
+    let torn = WireFault::Torn(kind);
+    let len = usize::try_from(len).map_err(|_| torn)?;
+    let padded_len = len.checked_next_multiple_of(WORD_LEN).ok_or(torn)?;
+    let (padded, rest) = bytes.split_at_checked(padded_len).ok_or(torn)?;
+    Ok((&padded[..len], rest))
+}
+
+#[inline]
+fn split<const LEN: usize>(bytes: &[u8], kind: u8) -> Result<(&[u8; LEN], &[u8]), WireFault> {
+    bytes
+        .split_first_chunk::<LEN>()
+        .ok_or(WireFault::Torn(kind))
+}

@@ -1,0 +1,229 @@
+//! Defines what records say; the words of an enter record are read when asked for.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    ENTER_WORDS, FUNCTION_HIGH_SHIFT, FUNCTION_LOW_BITS, INT_ARGS, LEAVE_XMM, SLOT_POSITION,
+    SLOT_SHIFT, VALUE_SHIFT, WORD_LEN,
+};
+
+pub(super) const ENTER_LEN: usize = ENTER_WORDS * WORD_LEN;
+
+/// Why records were lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum GapReason {
+    /// The thread's ring was full and the policy was `drop`.
+    RingFull,
+    /// There was no ring left for the thread.
+    NoFreeRing,
+    /// A block could not be read to its end.
+    Torn,
+    /// A code this release does not know.
+    Other(u64),
+}
+
+impl GapReason {
+    /// Returns the reason that `code` stands for in a gap record.
+    pub fn from_code(code: u64) -> Self {
+        match code {
+            1 => Self::RingFull,
+            2 => Self::NoFreeRing,
+            3 => Self::Torn,
+            other => Self::Other(other),
+        }
+    }
+
+    /// Returns the code of this reason in a gap record.
+    pub fn code(self) -> u64 {
+        match self {
+            Self::RingFull => 1,
+            Self::NoFreeRing => 2,
+            Self::Torn => 3,
+            Self::Other(code) => code,
+        }
+    }
+}
+
+impl fmt::Display for GapReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::RingFull => f.write_str("ring full"),
+            Self::NoFreeRing => f.write_str("no free ring"),
+            Self::Torn => f.write_str("torn"),
+            Self::Other(code) => write!(f, "reason {code}"),
+        }
+    }
+}
+
+/// Which of the three enter records it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EnterForm {
+    /// A leave record at the same slot will come.
+    Hooked,
+    /// As `Hooked`, and that leave also ends the call this one replaced.
+    Tail,
+    /// No leave record will come.
+    NoLeave,
+}
+
+/// An entered function. Words are read when asked for.
+#[derive(Clone, Copy)]
+pub struct Enter<'a> {
+    pub(super) fixed: &'a [u8; ENTER_LEN],
+    pub(super) xmm: &'a [u8],
+    pub(super) form: EnterForm,
+}
+
+impl Enter<'_> {
+    /// Returns which of the three enter records it is.
+    #[inline]
+    pub fn form(&self) -> EnterForm {
+        self.form
+    }
+
+    /// Returns the function's id, below 2^28.
+    #[inline]
+    pub fn function_id(&self) -> u32 {
+        let low = (word(self.fixed, 1) >> VALUE_SHIFT) & ((1 << FUNCTION_LOW_BITS) - 1);
+        let high = word(self.fixed, 2) >> FUNCTION_HIGH_SHIFT;
+        (high << FUNCTION_LOW_BITS | low) as u32
+    }
+
+    /// Returns the address of the stack word that holds the return address.
+    #[inline]
+    pub fn slot(&self) -> u64 {
+        slot_from_word1(word(self.fixed, 1))
+    }
+
+    /// Returns the address the caller goes on at.
+    #[inline]
+    pub fn return_addr(&self) -> u64 {
+        word(self.fixed, 2) & ((1 << FUNCTION_HIGH_SHIFT) - 1)
+    }
+
+    /// Returns rdi, rsi, rdx, rcx, r8 and r9.
+    #[inline]
+    pub fn args(&self) -> [u64; INT_ARGS] {
+        std::array::from_fn(|i| word(self.fixed, 3 + i))
+    }
+
+    /// Returns the low 64 bits of xmm`index`, or `None` when they were not captured.
+    #[inline]
+    pub fn xmm(&self, index: usize) -> Option<u64> {
+        word_at(self.xmm, index)
+    }
+
+    /// Returns how many xmm registers were captured, from xmm0 on: 0 to 8.
+    #[inline]
+    pub fn xmm_count(&self) -> usize {
+        self.xmm.len() / WORD_LEN
+    }
+}
+
+impl fmt::Debug for Enter<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let xmm: Vec<_> = (0..self.xmm_count()).map_while(|i| self.xmm(i)).collect();
+        f.debug_struct("Enter")
+            .field("form", &self.form)
+            .field("function_id", &self.function_id())
+            .field("slot", &self.slot())
+            .field("return_addr", &self.return_addr())
+            .field("args", &self.args())
+            .field("xmm", &xmm)
+            .finish()
+    }
+}
+
+impl PartialEq for Enter<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.form == other.form
+            && self.fixed[WORD_LEN + 1..] == other.fixed[WORD_LEN + 1..]
+            && self.xmm == other.xmm
+    }
+}
+
+/// A hooked return that was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Leave {
+    /// Address of the stack word that held the return address.
+    pub slot: u64,
+    /// First integer return register.
+    pub rax: u64,
+    /// Second integer return register.
+    pub rdx: u64,
+    /// Low 64 bits of xmm0 and xmm1, where captured.
+    pub xmm: Option<[u64; LEAVE_XMM]>,
+}
+
+/// What a record says.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Record<'a> {
+    /// A function was entered.
+    Enter(Enter<'a>),
+    /// A function returned.
+    Leave(Leave),
+    /// Which thread the ring belongs to from here on.
+    Thread {
+        /// Thread id.
+        tid: u32,
+        /// Lowest address of its stack, 0 when not known.
+        stack_low: u64,
+        /// Address just above its stack, 0 when not known.
+        stack_high: u64,
+        /// Its name, without the padding.
+        name: &'a [u8],
+    },
+    /// Bytes written to a file descriptor.
+    Output {
+        /// Low 8 bits of the descriptor.
+        fd: u8,
+        /// The bytes.
+        bytes: &'a [u8],
+    },
+    /// The thread ends.
+    ThreadExit {
+        /// Thread id.
+        tid: u32,
+    },
+    /// Records were lost just before this one.
+    Gap {
+        /// How many.
+        lost: u64,
+        /// Why.
+        reason: GapReason,
+    },
+    /// The process forked.
+    Fork {
+        /// Process id of the child.
+        child_pid: u32,
+    },
+    /// The process is about to run another program.
+    Exec {
+        /// Path of the program.
+        path: &'a [u8],
+    },
+}
+
+#[inline]
+pub(super) fn slot_from_word1(word1: u64) -> u64 {
+    (word1 >> SLOT_POSITION) << SLOT_SHIFT
+}
+
+/// Returns the thread or process id in word 1.
+pub(super) fn value(word1: u64) -> u32 {
+    (word1 >> VALUE_SHIFT) as u32
+}
+
+/// Returns word `index` of a record whose length is known to cover it.
+#[inline]
+pub(super) fn word<const LEN: usize>(bytes: &[u8; LEN], index: usize) -> u64 {
+    word_at(bytes, index).expect("callers ask for words inside the record")
+}
+
+#[inline]
+pub(super) fn word_at(bytes: &[u8], index: usize) -> Option<u64> {
+    let word = bytes.get(index * WORD_LEN..)?.first_chunk::<WORD_LEN>()?;
+    Some(u64::from_le_bytes(*word))
+}
