@@ -97,29 +97,38 @@ find_room (struct hs_local * local, uint64_t bytes)
   return 1;
 }
 
-/* Waits for room under `block`; counts the loss under `drop`, or where
- * waiting could not end. 0: the record is lost or the recording has ended. */
+/* Spins before sleeping: longer than a pass of the recorder takes, as a
+ * sandbox may forbid the program to sleep. */
+#define SPINS 20000
+
+/* Waits for room under `block`; counts the loss under `drop`. The caller has
+ * set `busy`, so that no handler moves `cur` meanwhile; while this waits,
+ * handlers may write and wait for themselves. 0: the record is lost or the
+ * recording has ended. */
 static int
-make_room (struct hs_local * local, uint64_t bytes, int may_wait)
+make_room (struct hs_local * local, uint64_t bytes)
 {
   unsigned spins = 0;
+  uint64_t busy = local->busy;
   while (!find_room (local, bytes))
   {
+    local->busy = 0;
     if (recording_ended ())
     {
       turn_off (local);
       return 0;
     }
-    if (hs_runtime.control->drop_when_full || !may_wait)
+    if (hs_runtime.control->drop_when_full)
     {
       local->pending_lost++;
       local->shared->lost++;
       return 0;
     }
-    if (++spins < 64)
+    if (++spins < SPINS)
       __builtin_ia32_pause ();
     else
-      sleep_us (spins < 1024 ? 50 : 1000);
+      sleep_us (spins < SPINS + 1000 ? 50 : 1000);
+    local->busy = busy;
   }
   return 1;
 }
@@ -150,11 +159,26 @@ begin (struct writing * w, struct hs_local * local, uint64_t bytes)
   uint64_t busy = local->busy;
   w->local = local;
   w->inside = busy != 0 && !was_abandoned (local, busy);
-  if (local->cur + bytes > local->limit + HS_GUARD_BYTES / 4
-      && !make_room (local, bytes, !w->inside))
-    return 0;
-  if (!w->inside)
+  if (w->inside)
+  {
+    /* Only the interrupted write may move to another lap; what is left
+     * behind its limit has to do. */
+    if (local->cur + bytes > local->limit + HS_GUARD_BYTES / 2)
+    {
+      local->pending_lost++;
+      local->shared->lost++;
+      return 0;
+    }
+  }
+  else
+  {
     local->busy = (uint64_t) __builtin_frame_address (0);
+    if (local->cur + bytes > local->limit && !make_room (local, bytes))
+    {
+      local->busy = 0;
+      return 0;
+    }
+  }
   w->words = (uint64_t *) bytes;
   __asm__ volatile ("xaddq %0, %1"
                     : "+r" (w->words), "+m" (local->cur)
@@ -199,7 +223,7 @@ static void
 write_pending_gap (struct hs_local * local)
 {
   uint64_t lost = local->pending_lost;
-  if (lost == 0 || !find_room (local, 512))
+  if (lost == 0 || local->busy != 0 || local->cur + 512 > local->limit)
     return;
   local->pending_lost = 0;
   write_small (local, 24, HS_GAP | HS_GAP_FULL << 8, lost);
@@ -253,7 +277,7 @@ write_thread (struct hs_local * local)
   w.words[2] = local->stack_low;
   w.words[3] = local->stack_high;
   w.words[4] = w.words[5] = 0;
-  syscall3 (SYS_prctl, 15 /* PR_GET_NAME */, (long) &w.words[4], 0);
+  syscall3 (SYS_prctl, 16 /* PR_GET_NAME */, (long) &w.words[4], 0);
   end (&w);
 }
 

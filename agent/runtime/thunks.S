@@ -299,9 +299,11 @@
     movq %xmm1, 40(%rdx)
 .endif
     push %r11
+    OWN_CFA(40)
     mov %rdx, %r11
     timestamp %r11
     pop %r11
+    OWN_CFA(32)
     publish %rdx, %rax
 2:  lea 24(%rsp), %rax
     btc $HS_SHADOW_BIT, %rax

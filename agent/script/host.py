@@ -30,6 +30,8 @@ class Host:
         if self.script is not None:
             self.script.unload()
         self.session.detach()
+        # Frida cleans up behind itself by borrowing a thread of the process; the process must not run before it has.
+        frida.shutdown()
 
 
 def answer(host, request):

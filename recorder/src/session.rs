@@ -33,7 +33,7 @@ use crate::{
     drain::Drain,
     process::{ExitWatch, Maps, spawn, stack_limit},
     signals::{self, ChildSignals},
-    stop::while_stopped,
+    stop::{StopError, StoppedProcess, while_stopped},
 };
 
 /// How long the threads of a program may take to stop; they usually need less than a millisecond.
@@ -191,7 +191,8 @@ impl Session {
         modules.update(target.pid, maps.files(), &target.exe, &runtime);
         let mut prepared: Vec<Prepared> = Vec::new();
         let mut plan = Plan::default();
-        if target.parked.is_some() || !target.spawned {
+        let ended_early = target.spawned && target.parked.is_none();
+        if !ended_early {
             // The files are read while Frida finds its way in.
             let started = thread::scope(|scope| {
                 let files = scope.spawn(|| modules.loaded.iter().map(|module| armer.prepare(module)).collect::<Vec<_>>());
@@ -214,6 +215,9 @@ impl Session {
                 lay_out(&mut armer, prepared, base, &mut plan, observer);
             }
             host.detach()?;
+            host::wait_until_gone(target.pid)?;
+            // Frida leaves a few libraries behind that its agent needed.
+            modules.ignore(&read_maps(target.pid)?.files());
         }
         let manifest = manifest(options, &target, host, calibration)?;
         let path = options.output.clone().unwrap_or_else(|| default_name(&target.exe));
@@ -237,7 +241,9 @@ impl Session {
         if session.armed == 0 && !options.include.is_empty() {
             observer.warning("no function matches the patterns given with -f; `hindsight sql REC \"SELECT name FROM functions\"` of a recording without -f lists names");
         }
-        session.release(&plan)?;
+        if !ended_early {
+            session.release(&plan)?;
+        }
         Ok(session)
     }
 
@@ -294,11 +300,8 @@ impl Session {
     /// Writes the patches and lets a parked program go.
     fn release(&mut self, plan: &Plan) -> Result<()> {
         let parked = self.target.parked.take();
-        if parked.is_none() && self.target.spawned {
-            return Ok(()); // it ended before its entry point
-        }
         let armer = &mut self.armer;
-        let changed = while_stopped(self.target.pid, STOP_PATIENCE, |process| {
+        let changed = stop_after_frida(self.target.pid, |process| {
             let changed = armer.apply(plan, process);
             if let Some(parked) = &parked {
                 process.write(parked.entry, &parked.original)?;
@@ -537,6 +540,20 @@ fn seal_in_background(
         }
     }
     Ok(sealer)
+}
+
+/// Stops the program as soon as Frida has let go of it, which it does after it says so.
+fn stop_after_frida<R: Send>(
+    pid: i32,
+    mut work: impl FnMut(&mut StoppedProcess) -> R + Send,
+) -> Result<R, StopError> {
+    let deadline = Instant::now() + STOP_PATIENCE;
+    loop {
+        match while_stopped(pid, STOP_PATIENCE, &mut work) {
+            Err(StopError::AlreadyTraced { .. }) if Instant::now() < deadline => thread::sleep(Duration::from_millis(1)),
+            result => return result,
+        }
+    }
 }
 
 fn set_priority(policy: i32) {

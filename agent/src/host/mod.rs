@@ -1,8 +1,11 @@
-//! The two ways to drive Frida, behind one trait: `wheel` (the default) and `devkit` (a cargo feature).
+//! Ways to drive Frida, behind one trait. `wheel` is the one that is built.
 
-#[cfg(feature = "devkit")]
-pub mod devkit;
 pub mod wheel;
+
+use std::{
+    fs, thread,
+    time::{Duration, Instant},
+};
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
@@ -35,7 +38,8 @@ pub trait Host {
     /// [`Error::Frida`] with what the script threw.
     fn call(&mut self, name: &str, argument: Value) -> Result<Value>;
 
-    /// Unloads the script and leaves the process.
+    /// Unloads the script and leaves the process for good: the host is of no more use. Returns when Frida has cleaned
+    /// up after itself in the process, as far as it tells; [`wait_until_gone`] looks.
     ///
     /// # Errors
     /// [`Error::Frida`] when the process has gone.
@@ -113,6 +117,45 @@ pub fn start_runtime(host: &mut dyn Host, pid: i32, library: &str, shared_path: 
 pub fn reserve(host: &mut dyn Host, address: u64, bytes: u64) -> Result<bool> {
     let answer = host.call("reserve", serde_json::json!({"address": format!("{address:#x}"), "size": bytes}))?;
     Ok(answer.as_bool().unwrap_or(false))
+}
+
+/// How long nothing of Frida must be seen in the process before it counts as gone: between two steps of its clean-up
+/// no thread is traced.
+const QUIET: Duration = Duration::from_millis(15);
+const GONE_PATIENCE: Duration = Duration::from_secs(3);
+
+/// Waits until nothing of Frida's is left in process `pid`: no tracer, no agent mapped, none of its threads. Its last
+/// steps borrow a thread of the program, and a signal that arrives meanwhile would find it far from its own code.
+///
+/// # Errors
+/// [`Error::Runtime`] when it does not leave.
+pub fn wait_until_gone(pid: i32) -> Result<()> {
+    let began = Instant::now();
+    let mut quiet_since = Instant::now();
+    while quiet_since.elapsed() < QUIET {
+        if is_present(pid) {
+            quiet_since = Instant::now();
+        }
+        if began.elapsed() > GONE_PATIENCE {
+            return Err(Error::Runtime { detail: "Frida does not leave the program".into() });
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    Ok(())
+}
+
+fn is_present(pid: i32) -> bool {
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+    if maps.lines().any(|line| line.contains("frida-agent")) {
+        return true;
+    }
+    let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else { return false };
+    tasks.flatten().any(|task| {
+        let status = fs::read_to_string(task.path().join("status")).unwrap_or_default();
+        let traced = status.lines().any(|line| line.strip_prefix("TracerPid:").is_some_and(|tracer| tracer.trim() != "0"));
+        let name = status.lines().next().unwrap_or_default();
+        traced || ["gum-js-loop", "gmain", "gdbus", "pool-frida", "frida-"].iter().any(|ours| name.contains(ours))
+    })
 }
 
 fn address<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<u64, D::Error> {

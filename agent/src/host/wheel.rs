@@ -61,7 +61,9 @@ impl WheelHost {
     fn request(&mut self, action: &str, request: &Value) -> Result<Value> {
         self.ready()?;
         let gone = |error: std::io::Error| Error::HelperGone { detail: error.to_string() };
-        let requests = self.requests.as_mut().expect("only drop takes it");
+        let Some(requests) = self.requests.as_mut() else {
+            return Err(Error::HelperGone { detail: "it was told to leave".into() });
+        };
         writeln!(requests, "{request}").and_then(|()| requests.flush()).map_err(gone)?;
         self.answer(action)
     }
@@ -100,7 +102,11 @@ impl Host for WheelHost {
     }
 
     fn detach(&mut self) -> Result<()> {
-        self.request("leave the program", &json!({"op": "detach"})).map(drop)
+        self.request("leave the program", &json!({"op": "detach"}))?;
+        drop(self.requests.take());
+        // It ends at the end of its input; a status of its own says nothing more.
+        let _ = self.child.wait();
+        Ok(())
     }
 }
 

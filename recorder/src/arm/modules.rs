@@ -32,6 +32,7 @@ pub struct LoadedModule {
 pub struct Modules {
     /// Those mapped now.
     pub loaded: Vec<LoadedModule>,
+    ignored: Vec<MappedFile>,
     seen: u32,
 }
 
@@ -56,6 +57,7 @@ impl Modules {
         change.removed = removed;
         for file in files {
             let is_ours = file.path == ignored || file.path.starts_with("/memfd:frida-agent") || file.path.starts_with("/dev/");
+            let is_ours = is_ours || self.ignored.iter().any(|ignored| same(&file, ignored));
             if is_ours || self.loaded.iter().any(|module| same(&file, &module.file)) {
                 continue;
             }
@@ -65,6 +67,12 @@ impl Modules {
             self.loaded.push(module);
         }
         change
+    }
+
+    /// Passes over those of `files` that are not modules of the recording now: they are not the program's.
+    pub fn ignore(&mut self, files: &[MappedFile]) {
+        let is_loaded = |file: &MappedFile| self.loaded.iter().any(|module| same(file, &module.file));
+        self.ignored = files.iter().filter(|file| !is_loaded(file)).cloned().collect();
     }
 
     /// Returns a mapped module by number.

@@ -112,13 +112,14 @@ impl Armer {
             return;
         }
         let symbols = elf.symbols();
+        let branches = branches_of(module, elf);
         for replacement in &started.replacements {
             let Some(symbol) = symbols.iter().find(|symbol| symbol.linkage == replacement.name) else { continue };
             if replacement.by == 0 {
                 prepared.addresses.push((replacement.original, module.addr_from_svma(symbol.svma.0)));
                 continue;
             }
-            match displacement(module, elf, symbol.svma.0, symbol.size, &Branches::default()) {
+            match displacement(module, elf, symbol.svma.0, symbol.size, &branches) {
                 Ok((displacement, code)) => prepared.replacements.push((replacement.clone(), displacement, code)),
                 Err(reason) => prepared.skipped.push(skipped(module.number, symbol.svma.0, &symbol.name, reason)),
             }
@@ -183,12 +184,7 @@ impl Armer {
             self.written.insert(patch.entry, (found[..patch.jump.len()].to_vec(), patch.jump));
             moves.extend(patch.trampoline.moves.iter().filter(|m| m.old != patch.entry).map(|m| (m.old, m.new)));
         }
-        for tid in process.tids() {
-            let rip = process.regs(tid)?.rip;
-            if let Some(new) = moves.get(&rip) {
-                process.set_rip(tid, *new)?;
-            }
-        }
+        process.move_threads(|rip| moves.get(&rip).copied())?;
         Ok(changed)
     }
 
@@ -264,7 +260,7 @@ fn branches_of(module: &LoadedModule, elf: &debuginfo::Module) -> Branches {
     let mut all = Branches::default();
     for segment in elf.load_segments().iter().filter(|segment| segment.flags.execute) {
         if let Some(code) = elf.code(segment.vaddr, segment.filesz) {
-            all = Branches::of(code, module.addr_from_svma(segment.vaddr.0));
+            all.extend(Branches::of(code, module.addr_from_svma(segment.vaddr.0)));
         }
     }
     all
