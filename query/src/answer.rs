@@ -1,0 +1,146 @@
+//! Hands out the rows of an answer while they are computed; dropping it stops the computation.
+
+use std::sync::Arc;
+
+use arrow::datatypes::SchemaRef;
+use arrow::record_batch::RecordBatch;
+use datafusion::common::DataFusionError;
+use futures::StreamExt;
+use futures::channel::mpsc::Receiver;
+use tokio::task::{AbortHandle, JoinHandle};
+
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+
+/// The rows of an answer, in batches. It may outlive its session.
+#[derive(Debug)]
+pub struct Answer {
+    schema: SchemaRef,
+    batches: Receiver<Result<RecordBatch>>,
+    task: Task,
+    rows_left: usize,
+    cut: bool,
+    ended: bool,
+}
+
+impl Answer {
+    pub(crate) fn new(
+        schema: SchemaRef,
+        batches: Receiver<Result<RecordBatch>>,
+        task: Task,
+        max_rows: Option<usize>,
+    ) -> Self {
+        Self {
+            schema,
+            batches,
+            task,
+            rows_left: max_rows.unwrap_or(usize::MAX),
+            cut: false,
+            ended: false,
+        }
+    }
+
+    /// Returns the columns.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// Waits for the next batch, which is never empty; `None` at the end. Nothing comes after an error.
+    pub async fn next_batch(&mut self) -> Option<Result<RecordBatch>> {
+        while !self.ended {
+            let batch = match self.batches.next().await {
+                Some(Ok(batch)) => self.within_limit(batch),
+                Some(Err(error)) => return Some(Err(self.end_with(error))),
+                None => match self.task.end().await {
+                    Ok(()) => break,
+                    Err(error) => return Some(Err(self.end_with(error))),
+                },
+            };
+            if batch.num_rows() > 0 {
+                return Some(Ok(batch));
+            }
+        }
+        self.ended = true;
+        None
+    }
+
+    /// Returns the rows of `batch` that the limit allows, and notes when there were more.
+    fn within_limit(&mut self, batch: RecordBatch) -> RecordBatch {
+        let rows = batch.num_rows();
+        if rows > self.rows_left {
+            (self.cut, self.ended) = (true, true);
+            self.stopper().stop();
+        }
+        let kept = rows.min(self.rows_left);
+        self.rows_left -= kept;
+        batch.slice(0, kept)
+    }
+
+    fn end_with(&mut self, error: Error) -> Error {
+        self.ended = true;
+        error
+    }
+
+    /// Returns the means to stop the computation from another thread.
+    pub fn stopper(&self) -> Stopper {
+        Stopper(self.task.handle.abort_handle())
+    }
+
+    /// Returns whether there were more rows than the limit. Known once the last batch was handed out.
+    pub fn was_cut(&self) -> bool {
+        self.cut
+    }
+}
+
+/// Blocks the calling thread for each batch.
+impl Iterator for Answer {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        futures::executor::block_on(self.next_batch())
+    }
+}
+
+/// Stops an answer. Who reads it gets what was computed before, then [`Error::Stopped`].
+#[derive(Debug, Clone)]
+pub struct Stopper(AbortHandle);
+
+impl Stopper {
+    /// Stops the computation; does nothing when it is done.
+    pub fn stop(&self) {
+        self.0.abort();
+    }
+}
+
+/// A computation that is stopped when dropped.
+#[derive(Debug)]
+pub(crate) struct Task {
+    handle: JoinHandle<()>,
+    _engine: Arc<Engine>,
+}
+
+impl Task {
+    pub fn new(handle: JoinHandle<()>, engine: Arc<Engine>) -> Self {
+        Self {
+            handle,
+            _engine: engine,
+        }
+    }
+
+    /// Waits for the computation's end.
+    ///
+    /// # Errors
+    /// What it sent so far is not the whole answer: [`Error::Stopped`], or [`Error::Execution`] when it panicked.
+    pub async fn end(&mut self) -> Result<()> {
+        (&mut self.handle).await.map_err(|error| match error.is_cancelled() {
+            true => Error::Stopped,
+            false => Error::Execution(Box::new(DataFusionError::ExecutionJoin(Box::new(error)))),
+        })
+    }
+}
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        self.handle.abort();
+    }
+}

@@ -1,0 +1,159 @@
+//! Holds what a recording defines once: functions, modules and the probes that could not be armed.
+//!
+//! Everything that SQL shows of a function besides its id comes from here.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Int64Array, StringViewArray};
+use store::control::{Control, FunctionDef};
+
+/// A mapped ELF file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Module {
+    /// Its number in the recording.
+    pub id: u32,
+    /// When it was mapped, in ticks.
+    pub ticks: u64,
+    /// Path of the file.
+    pub path: String,
+    /// GNU build id in hex.
+    pub build_id: Option<String>,
+    /// Where it is mapped.
+    pub addr: u64,
+    /// Bytes from the first to the last mapped one.
+    pub size: u64,
+    /// True for libraries of the system.
+    pub system: bool,
+}
+
+impl Module {
+    /// Returns the last component of the path: how people call the module.
+    pub fn name(&self) -> &str {
+        Path::new(&self.path)
+            .file_name()
+            .and_then(|name| name.to_str())
+            .unwrap_or(&self.path)
+    }
+}
+
+/// A probe that was asked for but could not be armed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Skipped {
+    /// Number of the module.
+    pub module: u32,
+    /// Address inside the file.
+    pub svma: u64,
+    /// Name of the function.
+    pub name: String,
+    /// Why not.
+    pub reason: String,
+}
+
+/// All definitions of one recording.
+#[derive(Debug, Default)]
+pub struct Definitions {
+    functions: Vec<Option<FunctionDef>>,
+    modules: BTreeMap<u32, Module>,
+    skipped: Vec<Skipped>,
+}
+
+impl Definitions {
+    /// Takes a control event in; those that define nothing are ignored. A later definition of the same id wins.
+    pub fn add(&mut self, control: Control) {
+        match control {
+            Control::Function(function) => self.add_function(function),
+            Control::Skipped {
+                module,
+                svma,
+                name,
+                reason,
+            } => {
+                let skipped = Skipped {
+                    module,
+                    svma,
+                    name,
+                    reason,
+                };
+                if !self.skipped.contains(&skipped) {
+                    self.skipped.push(skipped);
+                }
+            }
+            Control::ModuleLoad {
+                ticks,
+                module: id,
+                path,
+                build_id,
+                addr,
+                size,
+                system,
+            } => {
+                let module = Module {
+                    id,
+                    ticks,
+                    path,
+                    build_id,
+                    addr,
+                    size,
+                    system,
+                };
+                self.modules.insert(id, module);
+            }
+            _ => {}
+        }
+    }
+
+    fn add_function(&mut self, function: FunctionDef) {
+        let index = function.id as usize;
+        if index >= store::control::MAX_FUNCTIONS as usize {
+            return;
+        }
+        if index >= self.functions.len() {
+            self.functions.resize(index + 1, None);
+        }
+        self.functions[index] = Some(function);
+    }
+
+    /// Returns one more than the largest function id.
+    pub fn id_limit(&self) -> usize {
+        self.functions.len()
+    }
+
+    /// Returns the functions in order of their ids.
+    pub fn functions(&self) -> impl Iterator<Item = &FunctionDef> {
+        self.functions.iter().flatten()
+    }
+
+    /// Returns the definition of a function id.
+    pub fn function(&self, id: usize) -> Option<&FunctionDef> {
+        self.functions.get(id)?.as_ref()
+    }
+
+    /// Returns the modules in order of their numbers.
+    pub fn modules(&self) -> impl Iterator<Item = &Module> {
+        self.modules.values()
+    }
+
+    /// Returns the module with a number.
+    pub fn module(&self, id: u32) -> Option<&Module> {
+        self.modules.get(&id)
+    }
+
+    /// Returns the probes that could not be armed, as they were found.
+    pub fn skipped(&self) -> &[Skipped] {
+        &self.skipped
+    }
+
+    /// Returns one value per function id: `text` of its definition, null where there is none.
+    pub fn texts<'a>(&'a self, text: impl Fn(&'a FunctionDef) -> Option<&'a str>) -> ArrayRef {
+        let values = self.functions.iter().map(|f| f.as_ref().and_then(&text));
+        Arc::new(values.collect::<StringViewArray>())
+    }
+
+    /// Returns one value per function id: `number` of its definition, null where there is none.
+    pub fn numbers(&self, number: impl Fn(&FunctionDef) -> Option<i64>) -> ArrayRef {
+        let values = self.functions.iter().map(|f| f.as_ref().and_then(&number));
+        Arc::new(values.collect::<Int64Array>())
+    }
+}

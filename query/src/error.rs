@@ -1,0 +1,107 @@
+//! Names everything that can go wrong while a recording is asked, with where in the question and what to do next.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use datafusion::error::DataFusionError;
+
+use crate::question::message_of;
+
+/// The result of this crate's functions.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why a question could not be answered. Messages read after "failed to ...:".
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The recording could not be read.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// A sealed file could not be read.
+    #[error("read {path}: {source}; run \"hindsight check\"", path = path.display())]
+    Part {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        #[source]
+        source: parquet::errors::ParquetError,
+    },
+    /// The recording kept changing while it was opened.
+    #[error("open {path}: its files changed {attempts} times while they were listed; try again", path = path.display())]
+    Changing {
+        /// The recording.
+        path: PathBuf,
+        /// How often it was tried.
+        attempts: u32,
+    },
+    /// The question is wrong.
+    #[error("{0}")]
+    Sql(Box<SqlError>),
+    /// The question would change something.
+    #[error("{statement} is refused: recordings are read-only; ask with SELECT")]
+    ReadOnly {
+        /// The first words of the statement.
+        statement: String,
+    },
+    /// The answer does not fit the memory given, even with spilling.
+    #[error("answer within {limit_bytes} bytes of memory: {message}; give more memory or ask for less")]
+    Memory {
+        /// The limit in bytes.
+        limit_bytes: usize,
+        /// What asked for how much.
+        message: String,
+    },
+    /// Computing the answer failed.
+    #[error("compute the answer: {}", message_of(.0))]
+    Execution(Box<DataFusionError>),
+    /// The answer was stopped on purpose.
+    #[error("finish the answer: it was stopped")]
+    Stopped,
+    /// An answer could not be written.
+    #[error("write the answer: {0}")]
+    Write(#[from] std::io::Error),
+    /// An answer could not be converted for writing.
+    #[error("write the answer: {0}")]
+    Arrow(#[from] arrow::error::ArrowError),
+    /// An answer could not be written as Parquet.
+    #[error("write the answer: {0}")]
+    Parquet(#[from] parquet::errors::ParquetError),
+    /// The operating system refused a thread, a folder or a file.
+    #[error("{action}: {source}")]
+    System {
+        /// What was tried.
+        action: &'static str,
+        /// The refusal.
+        #[source]
+        source: std::io::Error,
+    },
+}
+
+/// What is wrong with a question, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SqlError {
+    /// What is wrong, a lower-case sentence.
+    pub message: String,
+    /// Line and column of the first wrong character, both from 1, where that is known.
+    pub position: Option<(usize, usize)>,
+    /// The wrong line with a caret below the wrong characters; empty when the position is not known.
+    pub excerpt: String,
+    /// What was perhaps meant, nearest first.
+    pub suggestions: Vec<String>,
+}
+
+impl fmt::Display for SqlError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        if let Some((line, column)) = self.position {
+            write!(f, " at line {line}, column {column}")?;
+        }
+        if !self.suggestions.is_empty() {
+            write!(f, "; did you mean {}?", self.suggestions.join(" or "))?;
+        }
+        if !self.excerpt.is_empty() {
+            write!(f, "\n{}", self.excerpt)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,391 @@
+//! The scalar function behind `args`: the arguments of a call as text, `n=5, s=0x55d0c0de1000`.
+//!
+//! Values that lie in memory were not captured and read `?`; registers of a function without debug information
+//! are shown as they are.
+
+use std::fmt::Write;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use arrow::array::{Array, AsArray, Int64Array, StringViewBuilder};
+use arrow::datatypes::{DataType, Int32Type, Int64Type};
+use datafusion::common::Result;
+use datafusion::logical_expr::{
+    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
+use store::control::{FunctionDef, Param, Place, ValueKind};
+
+use crate::definitions::Definitions;
+
+/// Registers that carry integer arguments, in order.
+const INT_REGISTERS: [&str; 6] = ["rdi", "rsi", "rdx", "rcx", "r8", "r9"];
+
+/// How many registers that carry floating point arguments are recorded.
+const SSE_REGISTERS: usize = 8;
+
+/// `arguments(function_id, a0..a5, x0..x7)`.
+#[derive(Debug)]
+struct Args {
+    definitions: Arc<Definitions>,
+    signature: Signature,
+}
+
+/// Returns the function behind `args`.
+pub fn function(definitions: &Arc<Definitions>) -> ScalarUDF {
+    let mut types = vec![DataType::Int32];
+    types.extend(vec![DataType::Int64; INT_REGISTERS.len() + SSE_REGISTERS]);
+    ScalarUDF::new_from_impl(Args {
+        definitions: Arc::clone(definitions),
+        signature: Signature::exact(types, Volatility::Immutable),
+    })
+}
+
+impl PartialEq for Args {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.definitions, &other.definitions)
+    }
+}
+
+impl Eq for Args {}
+
+impl Hash for Args {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.definitions.id_limit().hash(state);
+    }
+}
+
+impl ScalarUDFImpl for Args {
+    fn name(&self) -> &str {
+        "arguments"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _arg_types: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Utf8View)
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let rows = args.number_rows;
+        let arrays = ColumnarValue::values_to_arrays(&args.args)?;
+        let ids = arrays[0].as_primitive::<Int32Type>();
+        let registers: Vec<&Int64Array> = arrays[1..]
+            .iter()
+            .map(|array| array.as_primitive::<Int64Type>())
+            .collect();
+        let mut texts = StringViewBuilder::with_capacity(rows);
+        let mut text = String::new();
+        for row in 0..rows {
+            if ids.is_null(row) {
+                texts.append_null();
+                continue;
+            }
+            text.clear();
+            let registers = Registers::at(&registers, row);
+            write_args(
+                &mut text,
+                self.definitions.function(ids.value(row) as usize),
+                &registers,
+            );
+            texts.append_value(&text);
+        }
+        Ok(ColumnarValue::Array(Arc::new(texts.finish())))
+    }
+}
+
+/// The argument registers of one call.
+struct Registers {
+    int: [u64; INT_REGISTERS.len()],
+    sse: [Option<u64>; SSE_REGISTERS],
+}
+
+impl Registers {
+    fn at(arrays: &[&Int64Array], row: usize) -> Self {
+        let sse = |array: &Int64Array| array.is_valid(row).then(|| array.value(row) as u64);
+        Self {
+            int: std::array::from_fn(|i| arrays[i].value(row) as u64),
+            sse: std::array::from_fn(|i| sse(arrays[INT_REGISTERS.len() + i])),
+        }
+    }
+}
+
+/// Appends the arguments of one call to `text`.
+fn write_args(text: &mut String, function: Option<&FunctionDef>, registers: &Registers) {
+    match function {
+        Some(function) if function.params_known => {
+            for (index, param) in function.params.iter().enumerate() {
+                if index > 0 {
+                    text.push_str(", ");
+                }
+                write_param(text, index, param, registers);
+            }
+        }
+        _ => {
+            for (index, name) in INT_REGISTERS.iter().enumerate() {
+                let comma = if index > 0 { ", " } else { "" };
+                append(
+                    text,
+                    format_args!("{comma}{name}={:#x}", registers.int[index]),
+                );
+            }
+        }
+    }
+}
+
+fn write_param(text: &mut String, index: usize, param: &Param, registers: &Registers) {
+    match param.name.as_str() {
+        "" => append(text, format_args!("arg{index}=")),
+        name => append(text, format_args!("{name}=")),
+    }
+    match param.place {
+        Place::Int(first) if usize::from(first) < INT_REGISTERS.len() => {
+            write_int(text, &param.kind, &registers.int[usize::from(first)..]);
+        }
+        Place::Sse(index) => {
+            let bits = registers.sse.get(usize::from(index)).copied().flatten();
+            write_sse(text, &param.kind, bits);
+        }
+        Place::Int(_) | Place::Memory => text.push('?'),
+    }
+}
+
+/// Appends a value whose first eight bytes are `registers[0]`.
+fn write_int(text: &mut String, kind: &ValueKind, registers: &[u64]) {
+    let bits = registers[0];
+    match kind {
+        ValueKind::Void => {}
+        ValueKind::Bool => append(text, format_args!("{}", bits as u8 != 0)),
+        ValueKind::Char => write_char(text, bits as u8),
+        ValueKind::Int { bytes: 16, signed } => match (registers.get(1), signed) {
+            (Some(&high), true) => append(text, format_args!("{}", wide(bits, high) as i128)),
+            (Some(&high), false) => append(text, format_args!("{}", wide(bits, high))),
+            (None, _) => text.push('?'),
+        },
+        ValueKind::Int { bytes, signed } => {
+            append(text, format_args!("{}", narrow(bits, *bytes, *signed)));
+        }
+        ValueKind::Enum {
+            bytes,
+            signed,
+            names,
+        } => write_enum(text, narrow(bits, *bytes, *signed), names),
+        ValueKind::Struct { bytes } if *bytes > 8 => {
+            append(text, format_args!("{{{bits:#x}, ..}}"));
+        }
+        ValueKind::Struct { .. } => append(text, format_args!("{{{bits:#x}}}")),
+        ValueKind::Pointer | ValueKind::Float { .. } | ValueKind::Unknown => {
+            append(text, format_args!("{bits:#x}"));
+        }
+    }
+}
+
+/// Appends a value that lies in the low half of an xmm register, if that was recorded.
+fn write_sse(text: &mut String, kind: &ValueKind, bits: Option<u64>) {
+    let Some(bits) = bits else {
+        text.push('?');
+        return;
+    };
+    match kind {
+        ValueKind::Float { bytes: 4 } => {
+            append(text, format_args!("{:?}", f32::from_bits(bits as u32)));
+        }
+        ValueKind::Float { bytes: 8 } => append(text, format_args!("{:?}", f64::from_bits(bits))),
+        ValueKind::Float { .. } => text.push('?'),
+        ValueKind::Struct { bytes } if *bytes > 8 => {
+            append(text, format_args!("{{{bits:#x}, ..}}"));
+        }
+        ValueKind::Struct { .. } => append(text, format_args!("{{{bits:#x}}}")),
+        _ => append(text, format_args!("{bits:#x}")),
+    }
+}
+
+fn write_char(text: &mut String, byte: u8) {
+    append(text, format_args!("'{}'", byte.escape_ascii()));
+}
+
+fn write_enum(text: &mut String, value: i128, names: &[(i64, String)]) {
+    match names
+        .iter()
+        .find(|(known, _)| i128::from(*known) == value || i128::from(*known as u64) == value)
+    {
+        Some((_, name)) => text.push_str(name),
+        None => append(text, format_args!("{value}")),
+    }
+}
+
+/// Returns the low `bytes` of `bits` as a number.
+fn narrow(bits: u64, bytes: u8, signed: bool) -> i128 {
+    let shift = 64 - 8 * u32::from(bytes.clamp(1, 8));
+    match signed {
+        true => i128::from((bits as i64) << shift >> shift),
+        false => i128::from(bits << shift >> shift),
+    }
+}
+
+fn wide(low: u64, high: u64) -> u128 {
+    u128::from(high) << 64 | u128::from(low)
+}
+
+fn append(text: &mut String, what: std::fmt::Arguments<'_>) {
+    text.write_fmt(what)
+        .expect("a string takes whatever is written to it");
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::*;
+
+    fn int(bytes: u8, signed: bool) -> ValueKind {
+        ValueKind::Int { bytes, signed }
+    }
+
+    fn float(bytes: u8) -> ValueKind {
+        ValueKind::Float { bytes }
+    }
+
+    fn param(name: &str, kind: ValueKind, place: Place) -> Param {
+        Param {
+            name: name.into(),
+            kind,
+            place,
+        }
+    }
+
+    fn function(params: Vec<Param>, params_known: bool) -> FunctionDef {
+        FunctionDef {
+            id: 0,
+            module: 0,
+            svma: 0,
+            size: 0,
+            name: "f".into(),
+            linkage: "f".into(),
+            file: None,
+            line: None,
+            params,
+            ret: ValueKind::Void,
+            params_known,
+        }
+    }
+
+    fn check(params: Vec<Param>, int: [u64; 6], sse: [Option<u64>; 8], expect: Expect) {
+        let mut text = String::new();
+        write_args(
+            &mut text,
+            Some(&function(params, true)),
+            &Registers { int, sse },
+        );
+        expect.assert_eq(&text);
+    }
+
+    const NONE: [Option<u64>; 8] = [None; 8];
+
+    #[test]
+    fn integers_of_every_width_and_sign() {
+        let bits = 0xfedc_ba98_8765_8381;
+        let widths = [(1, "b"), (2, "w"), (4, "d"), (8, "q")];
+        let params = |signed: bool| {
+            widths
+                .map(|(bytes, name)| param(name, int(bytes, signed), Place::Int(bytes / 3)))
+                .to_vec()
+        };
+        check(
+            params(true),
+            [bits; 6],
+            NONE,
+            expect!["b=-127, w=-31871, d=-2023390335, q=-81985528930139263"],
+        );
+        check(
+            params(false),
+            [bits; 6],
+            NONE,
+            expect!["b=129, w=33665, d=2271576961, q=18364758544779412353"],
+        );
+        check(
+            vec![
+                param("s", int(16, true), Place::Int(0)),
+                param("u", int(16, false), Place::Int(0)),
+                param("torn", int(16, true), Place::Int(5)),
+            ],
+            [5, u64::MAX, 0, 0, 0, 9],
+            NONE,
+            expect!["s=-18446744073709551611, u=340282366920938463444927863358058659845, torn=?"],
+        );
+    }
+
+    #[test]
+    fn bools_chars_pointers_and_structs() {
+        check(
+            vec![
+                param("t", ValueKind::Bool, Place::Int(0)),
+                param("f", ValueKind::Bool, Place::Int(1)),
+                param("c", ValueKind::Char, Place::Int(2)),
+                param("nl", ValueKind::Char, Place::Int(3)),
+                param("p", ValueKind::Pointer, Place::Int(4)),
+                param("", ValueKind::Struct { bytes: 16 }, Place::Int(4)),
+                param("u", ValueKind::Unknown, Place::Int(5)),
+                param("big", ValueKind::Struct { bytes: 40 }, Place::Memory),
+            ],
+            [0x101, 0x100, 0x6161, 10, 0x5555_0000_1000, 7],
+            NONE,
+            expect![[
+                r"t=true, f=false, c='a', nl='\n', p=0x555500001000, arg5={0x555500001000, ..}, u=0x7, big=?"
+            ]],
+        );
+    }
+
+    #[test]
+    fn enums_are_named_where_a_name_is_known() {
+        let kind = |bytes, signed| ValueKind::Enum {
+            bytes,
+            signed,
+            names: vec![(-1, "none".into()), (2, "two".into())],
+        };
+        check(
+            vec![
+                param("a", kind(4, true), Place::Int(0)),
+                param("b", kind(4, true), Place::Int(1)),
+                param("c", kind(4, true), Place::Int(2)),
+                param("d", kind(8, false), Place::Int(3)),
+            ],
+            [0xffff_ffff, 2, 3, u64::MAX, 0, 0],
+            NONE,
+            expect!["a=none, b=two, c=3, d=none"],
+        );
+    }
+
+    #[test]
+    fn floats_come_from_the_sse_registers() {
+        let mut sse = NONE;
+        sse[0] = Some(2.5f64.to_bits());
+        sse[1] = Some(u64::from(1.0f32.to_bits()) | 0xdead << 32);
+        check(
+            vec![
+                param("d", float(8), Place::Sse(0)),
+                param("f", float(4), Place::Sse(1)),
+                param("lost", float(8), Place::Sse(2)),
+                param("ld", float(16), Place::Memory),
+            ],
+            [0; 6],
+            sse,
+            expect!["d=2.5, f=1.0, lost=?, ld=?"],
+        );
+    }
+
+    #[test]
+    fn without_debug_information_registers_are_shown_as_they_are() {
+        let registers = Registers {
+            int: [1, 2, 3, 4, 5, 0xff],
+            sse: NONE,
+        };
+        let raw = expect!["rdi=0x1, rsi=0x2, rdx=0x3, rcx=0x4, r8=0x5, r9=0xff"];
+        for function in [None, Some(function(vec![], false))] {
+            let mut text = String::new();
+            write_args(&mut text, function.as_ref(), &registers);
+            raw.assert_eq(&text);
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! The scalar and aggregate functions behind computed columns, and those that users call.
+
+pub mod args;
+mod id_set;
+mod lookup;
+pub mod ret;
+pub mod text;
+
+pub use id_set::IdSet;
+pub use lookup::Lookup;

@@ -1,0 +1,233 @@
+//! The scalar functions behind `ret` and `ret_f`: return registers read as the function's return type says.
+
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, AsArray, Float64Array, Int64Array};
+use arrow::datatypes::{DataType, Int32Type, Int64Type};
+use datafusion::common::Result;
+use datafusion::logical_expr::{
+    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
+use store::control::ValueKind;
+
+use crate::definitions::Definitions;
+
+/// How the bits of a return register become a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Reading {
+    /// No integer comes back.
+    Absent,
+    /// The low `64 - shift` bits, sign-extended.
+    Signed { shift: u8 },
+    /// The low `64 - shift` bits, zero-extended.
+    Unsigned { shift: u8 },
+    /// Zero or not, of the low byte.
+    Bool,
+    /// The low half of xmm0 as a double.
+    Double,
+    /// The low quarter of xmm0 as a float.
+    Single,
+}
+
+impl Reading {
+    fn of(kind: &ValueKind) -> Self {
+        let shift = |bytes: u8| 64 - 8 * bytes.clamp(1, 8);
+        match kind {
+            ValueKind::Void => Self::Absent,
+            ValueKind::Bool => Self::Bool,
+            ValueKind::Char => Self::Unsigned { shift: 56 },
+            ValueKind::Int { bytes, signed } | ValueKind::Enum { bytes, signed, .. } => {
+                match signed {
+                    true => Self::Signed {
+                        shift: shift(*bytes),
+                    },
+                    false => Self::Unsigned {
+                        shift: shift(*bytes),
+                    },
+                }
+            }
+            ValueKind::Float { bytes: 8 } => Self::Double,
+            ValueKind::Float { bytes: 4 } => Self::Single,
+            ValueKind::Float { .. } => Self::Absent,
+            ValueKind::Pointer | ValueKind::Struct { .. } | ValueKind::Unknown => {
+                Self::Signed { shift: 0 }
+            }
+        }
+    }
+
+    fn integer(self, bits: i64) -> Option<i64> {
+        match self {
+            Self::Signed { shift } => Some(bits << shift >> shift),
+            Self::Unsigned { shift } => Some(((bits as u64) << shift >> shift) as i64),
+            Self::Bool => Some(i64::from(bits as u8 != 0)),
+            Self::Absent | Self::Double | Self::Single => None,
+        }
+    }
+
+    fn float(self, bits: i64) -> Option<f64> {
+        match self {
+            Self::Double => Some(f64::from_bits(bits as u64)),
+            Self::Single => Some(f64::from(f32::from_bits(bits as u32))),
+            _ => None,
+        }
+    }
+}
+
+/// Which of the two columns a [`Ret`] computes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Column {
+    Integer,
+    Float,
+}
+
+/// `ret(function_id, rax)` or `ret_f(function_id, xr0)`.
+#[derive(Debug)]
+struct Ret {
+    column: Column,
+    readings: Arc<[Reading]>,
+    signature: Signature,
+}
+
+/// Returns the functions behind `ret` (of rax) and `ret_f` (of xmm0).
+pub fn functions(definitions: &Definitions) -> (ScalarUDF, ScalarUDF) {
+    let reading = |id| match definitions.function(id) {
+        Some(function) => Reading::of(&function.ret),
+        None => Reading::Signed { shift: 0 },
+    };
+    let readings: Arc<[Reading]> = (0..definitions.id_limit()).map(reading).collect();
+    let make = |column| {
+        ScalarUDF::new_from_impl(Ret {
+            column,
+            readings: Arc::clone(&readings),
+            signature: Signature::exact(
+                vec![DataType::Int32, DataType::Int64],
+                Volatility::Immutable,
+            ),
+        })
+    };
+    (make(Column::Integer), make(Column::Float))
+}
+
+impl PartialEq for Ret {
+    fn eq(&self, other: &Self) -> bool {
+        self.column == other.column && Arc::ptr_eq(&self.readings, &other.readings)
+    }
+}
+
+impl Eq for Ret {}
+
+impl Hash for Ret {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.column.hash(state);
+        self.readings.len().hash(state);
+    }
+}
+
+impl Ret {
+    fn values<'a, T>(
+        &'a self,
+        ids: &'a [i32],
+        registers: &'a Int64Array,
+        read: impl Fn(Reading, i64) -> Option<T> + 'a,
+    ) -> impl Iterator<Item = Option<T>> + 'a {
+        let whole = Reading::Signed { shift: 0 };
+        ids.iter().zip(registers).map(move |(&id, bits)| {
+            let reading = self.readings.get(id as usize).copied().unwrap_or(whole);
+            bits.and_then(|bits| read(reading, bits))
+        })
+    }
+}
+
+impl ScalarUDFImpl for Ret {
+    fn name(&self) -> &str {
+        match self.column {
+            Column::Integer => "return_value",
+            Column::Float => "return_value_f",
+        }
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _arg_types: &[DataType]) -> Result<DataType> {
+        Ok(match self.column {
+            Column::Integer => DataType::Int64,
+            Column::Float => DataType::Float64,
+        })
+    }
+
+    fn is_strict(&self) -> bool {
+        true
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let ids = args.args[0].to_array(args.number_rows)?;
+        let registers = args.args[1].to_array(args.number_rows)?;
+        let ids = ids.as_primitive::<Int32Type>().values();
+        let registers = registers.as_primitive::<Int64Type>();
+        let values: ArrayRef = match self.column {
+            Column::Integer => Arc::new(
+                self.values(ids, registers, Reading::integer)
+                    .collect::<Int64Array>(),
+            ),
+            Column::Float => Arc::new(
+                self.values(ids, registers, Reading::float)
+                    .collect::<Float64Array>(),
+            ),
+        };
+        Ok(ColumnarValue::Array(values))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn int(bytes: u8, signed: bool) -> Reading {
+        Reading::of(&ValueKind::Int { bytes, signed })
+    }
+
+    #[test]
+    fn integers_of_every_width_are_extended_as_their_type_says() {
+        let bits = 0xfedc_ba98_8765_8381_u64 as i64;
+        let signed = [1, 2, 4, 8].map(|bytes| int(bytes, true).integer(bits));
+        let unsigned = [1, 2, 4, 8].map(|bytes| int(bytes, false).integer(bits));
+        assert_eq!(
+            signed,
+            [Some(-0x7f), Some(-0x7c7f), Some(-0x789a_7c7f), Some(bits)]
+        );
+        assert_eq!(
+            unsigned,
+            [Some(0x81), Some(0x8381), Some(0x8765_8381), Some(bits)]
+        );
+    }
+
+    #[test]
+    fn a_bool_is_its_low_byte() {
+        let bool = Reading::of(&ValueKind::Bool);
+        assert_eq!(bool.integer(0x100), Some(0));
+        assert_eq!(bool.integer(0x101), Some(1));
+    }
+
+    #[test]
+    fn void_and_floats_have_no_integer() {
+        for kind in [
+            ValueKind::Void,
+            ValueKind::Float { bytes: 4 },
+            ValueKind::Float { bytes: 10 },
+        ] {
+            assert_eq!(Reading::of(&kind).integer(7), None, "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn floats_are_read_from_their_own_width() {
+        let double = Reading::of(&ValueKind::Float { bytes: 8 });
+        let single = Reading::of(&ValueKind::Float { bytes: 4 });
+        assert_eq!(double.float(2.5f64.to_bits() as i64), Some(2.5));
+        let dirty = i64::from(2.5f32.to_bits()) | 0x7777 << 32;
+        assert_eq!(single.float(dirty), Some(2.5));
+    }
+}

@@ -1,0 +1,37 @@
+//! Answers SQL over a recording: tables over its sealed columns, and over what is not sealed yet.
+//!
+//! Knows no symbols but those the recording defines, and writes nothing but answers and temporary files.
+#![forbid(unsafe_code)]
+
+mod answer;
+pub mod complete;
+mod context;
+mod definitions;
+mod engine;
+pub mod error;
+mod functions;
+mod open;
+mod options;
+pub mod output;
+mod parts;
+mod question;
+mod rules;
+mod session;
+mod tables;
+
+use std::path::Path;
+
+pub use answer::{Answer, Stopper};
+pub use error::{Error, Result, SqlError};
+pub use open::Extent;
+pub use options::Options;
+pub use session::Session;
+pub use tables::{TABLES, TableDoc};
+
+/// Opens the recording that `path` names for questions, with the default limits.
+///
+/// # Errors
+/// When the recording or a sealed file cannot be read, or temporary files cannot be written.
+pub fn open(path: &Path) -> Result<Session> {
+    Session::open(path)
+}

@@ -1,0 +1,70 @@
+//! Shows bytes as text, the same way wherever an answer is written or drawn.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, StringViewArray};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Field, Schema};
+use arrow::record_batch::RecordBatch;
+
+use crate::error::Result;
+
+/// Returns bytes as they are where they are valid UTF-8, otherwise `\x` and two hexadecimal digits a byte.
+pub fn bytes_as_text(bytes: &[u8]) -> Cow<'_, str> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => {
+            let mut text = String::with_capacity(2 + 2 * bytes.len());
+            text.push_str("\\x");
+            for byte in bytes {
+                write!(text, "{byte:02x}").expect("a string takes whatever is written to it");
+            }
+            Cow::Owned(text)
+        }
+    }
+}
+
+/// Returns `batch` with its columns of bytes replaced by text.
+///
+/// # Errors
+/// None in practice: columns keep their lengths.
+pub fn without_bytes(batch: &RecordBatch) -> Result<RecordBatch> {
+    let schema = batch.schema();
+    let mut fields = Vec::with_capacity(schema.fields().len());
+    let mut columns = Vec::with_capacity(schema.fields().len());
+    for (field, column) in schema.fields().iter().zip(batch.columns()) {
+        match is_bytes(column.data_type()) {
+            true => {
+                fields.push(Arc::new(Field::new(field.name(), DataType::Utf8View, true)));
+                columns.push(texts(column)?);
+            }
+            false => {
+                fields.push(Arc::clone(field));
+                columns.push(Arc::clone(column));
+            }
+        }
+    }
+    Ok(RecordBatch::try_new(
+        Arc::new(Schema::new(fields)),
+        columns,
+    )?)
+}
+
+fn is_bytes(kind: &DataType) -> bool {
+    matches!(
+        kind,
+        DataType::Binary
+            | DataType::LargeBinary
+            | DataType::BinaryView
+            | DataType::FixedSizeBinary(_)
+    )
+}
+
+fn texts(column: &ArrayRef) -> Result<ArrayRef> {
+    let bytes = cast(column, &DataType::BinaryView)?;
+    let texts = bytes.as_binary_view().iter();
+    let texts: StringViewArray = texts.map(|bytes| bytes.map(bytes_as_text)).collect();
+    Ok(Arc::new(texts))
+}

@@ -1,0 +1,11 @@
+//! Scans the sealed Parquet files of a recording through DataFusion's own Parquet operator.
+
+mod file;
+mod morsel;
+mod reader;
+mod schema;
+mod table;
+
+pub use file::PartFile;
+pub use schema::{calls_schema, events_schema};
+pub use table::PartsTable;

@@ -1,0 +1,37 @@
+//! Names the physical columns of sealed files, as the format defines them.
+
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use store::columns::{CALL_COLUMNS, CallColumn};
+
+/// Returns the columns of a file of calls.
+pub fn calls_schema() -> SchemaRef {
+    let field = |column: &CallColumn| {
+        let kind = match column.name {
+            "function_id" | "tid" | "depth" => DataType::Int32,
+            "unwound" | "tail" => DataType::Boolean,
+            _ => DataType::Int64,
+        };
+        Field::new(column.name, kind, column.is_optional())
+    };
+    let fields: Vec<_> = CALL_COLUMNS.iter().map(field).collect();
+    Arc::new(Schema::new(fields))
+}
+
+/// Returns the columns of a file of other events.
+pub fn events_schema() -> SchemaRef {
+    let optional = |name: &str, kind| Field::new(name, kind, true);
+    Arc::new(Schema::new(vec![
+        Field::new("seq", DataType::Int64, false),
+        Field::new("ts_ns", DataType::Int64, false),
+        optional("tid", DataType::Int32),
+        Field::new("kind", DataType::Utf8View, false),
+        optional("text", DataType::Utf8View),
+        optional("bytes", DataType::BinaryView),
+        optional("addr", DataType::Int64),
+        optional("size", DataType::Int64),
+        optional("value", DataType::Int64),
+        optional("aux", DataType::Utf8View),
+    ]))
+}

@@ -1,0 +1,233 @@
+//! Says what is wrong with a question, where, and what was perhaps meant.
+
+use datafusion::common::{DataFusionError, SchemaError, Span};
+use datafusion::sql::sqlparser::parser::ParserError;
+
+use super::place::{self, Place};
+use super::suggest::suggest;
+use crate::error::{Error, SqlError};
+
+/// The names that a question may use.
+#[derive(Debug, Default)]
+pub struct Names {
+    /// Tables.
+    pub tables: Vec<String>,
+    /// Scalar, aggregate, window and table functions.
+    pub functions: Vec<String>,
+}
+
+/// What a message is about, as far as it can be told.
+struct Finding {
+    message: String,
+    place: Option<Place>,
+    suggestions: Vec<String>,
+}
+
+/// Returns the error that a user sees for a question that could not be parsed or planned.
+pub fn diagnose(sql: &str, error: &DataFusionError, names: &Names) -> Error {
+    let finding = find(sql, error, names);
+    Error::Sql(Box::new(SqlError {
+        message: finding.message,
+        position: finding.place.map(|place| (place.line, place.column)),
+        excerpt: finding
+            .place
+            .map(|place| place.excerpt(sql))
+            .unwrap_or_default(),
+        suggestions: finding.suggestions,
+    }))
+}
+
+fn find(sql: &str, error: &DataFusionError, names: &Names) -> Finding {
+    if let DataFusionError::Collection(errors) = error
+        && let Some(first) = errors.first()
+    {
+        return find(sql, first, names);
+    }
+    let spanned = error
+        .diagnostic()
+        .and_then(|diagnostic| diagnostic.span)
+        .and_then(|span| place_of_span(&span));
+    match error.find_root() {
+        DataFusionError::SQL(parser, _) => of_parser(sql, parser),
+        DataFusionError::SchemaError(schema, _) => of_schema(sql, schema, spanned),
+        DataFusionError::Plan(message) => match error.diagnostic() {
+            Some(diagnostic) if message.starts_with("Column in SELECT must be") => Finding {
+                message: plain(&diagnostic.message),
+                place: spanned,
+                suggestions: Vec::new(),
+            },
+            _ => of_plan(sql, message, spanned, names),
+        },
+        other => {
+            let message = other.strip_backtrace();
+            Finding {
+                message: plain(&message),
+                place: spanned.or_else(|| quoted(sql, &message)),
+                suggestions: Vec::new(),
+            }
+        }
+    }
+}
+
+fn place_of_span(span: &Span) -> Option<Place> {
+    let (start, end) = (span.start, span.end);
+    (start.line > 0 && start.column > 0).then(|| Place {
+        line: start.line as usize,
+        column: start.column as usize,
+        len: match start.line == end.line {
+            true => end.column.saturating_sub(start.column) as usize,
+            false => 1,
+        },
+    })
+}
+
+fn of_parser(sql: &str, error: &ParserError) -> Finding {
+    let message = match error {
+        ParserError::TokenizerError(message) | ParserError::ParserError(message) => message,
+        ParserError::RecursionLimitExceeded => "the question is nested too deeply",
+    };
+    let (text, mut place) = place::of_message(sql, message);
+    if place.is_none() && text.contains("EOF") {
+        place = Some(place::of_end(sql));
+    }
+    let text = text.replace("EOF", "the end").replace("found: ", "found ");
+    Finding {
+        message: plain(&text.replace("Expected: ", "expected ")),
+        place,
+        suggestions: Vec::new(),
+    }
+}
+
+fn of_schema(sql: &str, error: &SchemaError, spanned: Option<Place>) -> Finding {
+    match error {
+        SchemaError::FieldNotFound {
+            field,
+            valid_fields,
+        } => {
+            let known = valid_fields.iter().map(|field| field.name.as_str());
+            Finding {
+                message: format!("there is no column \"{}\"", field.name),
+                place: spanned.or_else(|| place::of_word(sql, &field.name, 0)),
+                suggestions: suggest(&field.name, known),
+            }
+        }
+        SchemaError::AmbiguousReference { field } => Finding {
+            message: format!(
+                "column \"{0}\" is in more than one table; write TABLE.{0}",
+                field.name
+            ),
+            place: spanned.or_else(|| place::of_word(sql, &field.name, 0)),
+            suggestions: Vec::new(),
+        },
+        other => Finding {
+            message: plain(&other.to_string()),
+            place: spanned,
+            suggestions: Vec::new(),
+        },
+    }
+}
+
+fn of_plan(sql: &str, message: &str, spanned: Option<Place>, names: &Names) -> Finding {
+    if let Some(table) = between(message, "table '", "' not found") {
+        let table = table.rsplit('.').next().unwrap_or(table);
+        return unknown(sql, "table", table, &names.tables, spanned);
+    }
+    if let Some(function) = between(message, "Invalid function '", "'")
+        .or_else(|| between(message, "table function '", "' not found"))
+    {
+        return unknown(sql, "function", function, &names.functions, spanned);
+    }
+    let short = wrong_arguments(message).or_else(|| same_names(message));
+    Finding {
+        place: spanned.or_else(|| quoted(sql, message)),
+        message: short.unwrap_or_else(|| plain(message)),
+        suggestions: Vec::new(),
+    }
+}
+
+/// Returns the place of the first name or text that a message quotes.
+fn quoted(sql: &str, message: &str) -> Option<Place> {
+    between(message, "'", "'").and_then(|name| place::of_word(sql, name, 0))
+}
+
+/// Says which columns of an answer have one name.
+fn same_names(message: &str) -> Option<String> {
+    let rest = message.strip_prefix("Projections require unique expression names")?;
+    let name = between(rest, "expression \"", "\" at")?;
+    Some(format!("two columns are called \"{name}\"; name one of them with AS"))
+}
+
+/// Says in short what DataFusion says at length: a function does not take such arguments.
+fn wrong_arguments(message: &str) -> Option<String> {
+    let call = between(message, "argument types '", "'")?;
+    let own = between(message, "coercion failed with: ", " No function matches");
+    if let Some(own) = own {
+        return Some(plain(own.trim_end_matches('.')));
+    }
+    let (_, candidates) = message.split_once("Candidate functions:")?;
+    let candidates: Vec<_> = candidates
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .collect();
+    Some(format!("there is no {call}, only {}", candidates.join(", ")))
+}
+
+fn unknown(
+    sql: &str,
+    what: &str,
+    name: &str,
+    known: &[String],
+    spanned: Option<Place>,
+) -> Finding {
+    Finding {
+        message: format!("there is no {what} \"{name}\""),
+        place: spanned.or_else(|| place::of_word(sql, name, 0)),
+        suggestions: suggest(name, known.iter().map(String::as_str)),
+    }
+}
+
+fn between<'a>(text: &'a str, before: &str, after: &str) -> Option<&'a str> {
+    let (_, rest) = text.split_once(before)?;
+    Some(rest.split_once(after)?.0)
+}
+
+/// Returns the error for a second question behind the first.
+pub fn second_question(sql: &str) -> Error {
+    let place = place::of_second_statement(sql);
+    Error::Sql(Box::new(SqlError {
+        message: "one question at a time: there is a second one".into(),
+        position: place.map(|place| (place.line, place.column)),
+        excerpt: place.map(|place| place.excerpt(sql)).unwrap_or_default(),
+        suggestions: Vec::new(),
+    }))
+}
+
+/// Returns what DataFusion says, as our messages read.
+pub fn message_of(error: &DataFusionError) -> String {
+    plain(&error.find_root().strip_backtrace())
+}
+
+/// Makes a message begin with a lower-case letter and leaves out who says it.
+fn plain(message: &str) -> String {
+    let mut text = message.trim();
+    for prefix in [
+        "Error during planning: ",
+        "Optimizer rule 'simplify_expressions' failed",
+        "Execution error: ",
+        "Arrow error: ",
+        "SQL error: ",
+        "sql parser error: ",
+        "This feature is not implemented: ",
+    ] {
+        text = text.strip_prefix(prefix).unwrap_or(text);
+    }
+    let mut chars = text.chars();
+    let second = text.chars().nth(1);
+    match chars.next() {
+        Some(first) if !second.is_some_and(char::is_uppercase) => {
+            first.to_lowercase().chain(chars).collect()
+        }
+        _ => text.to_owned(),
+    }
+}

@@ -1,0 +1,114 @@
+//! The table `events`: everything observed, in one order; calls contribute their enter and leave events.
+
+use std::sync::Arc;
+
+use arrow::datatypes::DataType;
+use datafusion::common::{Result, ScalarValue};
+use datafusion::functions::core::expr_fn::coalesce;
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, cast, col, lit};
+
+use super::doc::TableDoc;
+use super::sources::Sources;
+
+/// Describes the table.
+pub const DOC: TableDoc = TableDoc {
+    name: "events",
+    doc: "one row per observed fact, numbered by seq",
+    columns: &[
+        ("seq", "number in the recording's one order, dense from 0"),
+        ("ts_ns", "time, ns since the recording began"),
+        ("tid", "thread id, where a thread did it"),
+        ("kind", "enter, leave, stdout, stderr, thread_start, gap and so on"),
+        ("function", "enter, leave: name of the function"),
+        ("file", "enter, leave: source file of the function"),
+        ("line", "enter, leave: source line of the function"),
+        ("module", "enter, leave: file name of the module"),
+        ("call", "enter, leave: start_seq of the call"),
+        ("parent", "enter, leave: start_seq of the enclosing traced call"),
+        ("depth", "enter, leave: number of enclosing traced calls"),
+        ("args", "enter: arguments as text"),
+        ("ret", "leave: return value"),
+        ("ret_f", "leave: floating point return value"),
+        ("unwound", "leave: by an exception, longjmp or the end of the thread"),
+        ("text", "output, names, paths and messages as text; other bytes than UTF-8 as U+FFFD"),
+        ("bytes", "stdout, stderr: the bytes written"),
+        ("addr", "module_load: where it is mapped"),
+        ("size", "module_load: its size; stdout, stderr: number of bytes"),
+        ("value", "process_start, fork: pid; process_exit: code; gap: events lost; module_load: module number"),
+        ("aux", "process_exit: signal; module_load: build id"),
+        ("function_id", "enter, leave: number of the function"),
+    ],
+};
+
+/// Returns the plan that computes the table.
+pub fn plan(sources: &Sources) -> Result<LogicalPlan> {
+    let calls = || LogicalPlanBuilder::scan("calls", Arc::clone(&sources.calls), None);
+    let enter = calls()?.project(branch(|name| enter_column(sources, name)))?;
+    let leave = calls()?
+        .filter(col("end_seq").is_not_null())?
+        .project(branch(|name| leave_column(sources, name)))?;
+    let other = LogicalPlanBuilder::scan("events", Arc::clone(&sources.events), None)?
+        .project(branch(|name| other_column(sources, name)))?;
+    enter.union(leave.build()?)?.union(other.build()?)?.build()
+}
+
+/// Returns all columns of a branch, null where `column` has none.
+fn branch(column: impl Fn(&str) -> Option<Expr>) -> Vec<Expr> {
+    DOC.columns
+        .iter()
+        .map(|(name, _)| column(name).unwrap_or_else(|| null(name)).alias(*name))
+        .collect()
+}
+
+fn null(column: &str) -> Expr {
+    let kind = match column {
+        "tid" | "depth" | "function_id" => DataType::Int32,
+        "kind" | "function" | "file" | "module" | "args" | "text" | "aux" => DataType::Utf8View,
+        "bytes" => DataType::BinaryView,
+        "ret_f" => DataType::Float64,
+        "unwound" => DataType::Boolean,
+        _ => DataType::Int64,
+    };
+    let null = ScalarValue::try_from(&kind).expect("each of these types has a null");
+    lit(null)
+}
+
+fn text(value: &str) -> Expr {
+    lit(ScalarValue::Utf8View(Some(value.into())))
+}
+
+fn enter_column(sources: &Sources, name: &str) -> Option<Expr> {
+    match name {
+        "seq" | "call" => Some(col("start_seq")),
+        "parent" => Some(col("parent_seq")),
+        "kind" => Some(text("enter")),
+        "ts_ns" | "tid" | "depth" | "function_id" => Some(col(name)),
+        "function" | "file" | "line" | "module" | "args" => sources.of_call(name),
+        _ => None,
+    }
+}
+
+fn leave_column(sources: &Sources, name: &str) -> Option<Expr> {
+    match name {
+        "seq" => Some(col("end_seq")),
+        "call" => Some(col("start_seq")),
+        "parent" => Some(col("parent_seq")),
+        "kind" => Some(text("leave")),
+        "ts_ns" => Some(col("ts_ns") + col("dur_ns")),
+        "tid" | "depth" | "function_id" | "unwound" => Some(col(name)),
+        "function" | "file" | "line" | "module" | "ret" | "ret_f" => sources.of_call(name),
+        _ => None,
+    }
+}
+
+fn other_column(sources: &Sources, name: &str) -> Option<Expr> {
+    match name {
+        "text" => {
+            let output = sources.utf8_text.call(vec![col("bytes")]);
+            Some(coalesce(vec![col("text"), output]))
+        }
+        "kind" => Some(cast(col("kind"), DataType::Utf8View)),
+        "seq" | "ts_ns" | "tid" | "bytes" | "addr" | "size" | "value" | "aux" => Some(col(name)),
+        _ => None,
+    }
+}

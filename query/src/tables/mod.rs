@@ -1,0 +1,62 @@
+//! Defines the tables that SQL sees, as plans over sealed files and definitions.
+
+mod calls;
+mod doc;
+mod events;
+mod functions;
+mod gaps;
+mod modules;
+mod on_demand;
+mod output;
+mod probes;
+mod sources;
+mod threads;
+
+use std::sync::Arc;
+
+use arrow::record_batch::RecordBatch;
+use datafusion::catalog::TableProvider;
+use datafusion::common::Result;
+use datafusion::datasource::{MemTable, ViewTable};
+use datafusion::logical_expr::LogicalPlan;
+
+pub use doc::TableDoc;
+use on_demand::OnDemand;
+pub use sources::Sources;
+
+/// Describes all tables, those that people ask first first.
+pub const TABLES: &[TableDoc] = &[
+    calls::DOC,
+    events::DOC,
+    functions::DOC,
+    modules::DOC,
+    threads::DOC,
+    output::DOC,
+    gaps::DOC,
+    probes::DOC,
+];
+
+/// A table as DataFusion takes it.
+type Provider = Arc<dyn TableProvider>;
+
+/// Returns the tables by name.
+pub fn providers(sources: &Sources) -> Result<Vec<(&'static str, Provider)>> {
+    Ok(vec![
+        (calls::DOC.name, view(calls::plan(sources)?)),
+        (events::DOC.name, view(events::plan(sources)?)),
+        (functions::DOC.name, Arc::new(OnDemand::new(functions::plans(sources)?))),
+        (modules::DOC.name, in_memory(modules::rows(sources)?)?),
+        (threads::DOC.name, Arc::new(OnDemand::new(threads::plans(sources)?))),
+        (output::DOC.name, view(output::plan(sources)?)),
+        (gaps::DOC.name, view(gaps::plan(sources)?)),
+        (probes::DOC.name, in_memory(probes::rows(sources)?)?),
+    ])
+}
+
+fn view(plan: LogicalPlan) -> Provider {
+    Arc::new(ViewTable::new(plan, None))
+}
+
+fn in_memory(rows: RecordBatch) -> Result<Provider> {
+    Ok(Arc::new(MemTable::try_new(rows.schema(), vec![vec![rows]])?))
+}

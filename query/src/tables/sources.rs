@@ -1,0 +1,86 @@
+//! Gathers what all tables are made of: sealed files, definitions and the functions that read them.
+
+use std::sync::Arc;
+
+use datafusion::datasource::provider_as_source;
+use datafusion::logical_expr::{Expr, ScalarUDF, TableSource, col};
+use store::clock::Clock;
+use store::control::FunctionDef;
+
+use crate::definitions::Definitions;
+use crate::functions::{Lookup, args, ret, text};
+use crate::parts::{PartFile, PartsTable, calls_schema, events_schema};
+
+/// What tables are made of.
+pub struct Sources {
+    /// The sealed calls.
+    pub calls: Arc<dyn TableSource>,
+    /// The sealed other events.
+    pub events: Arc<dyn TableSource>,
+    /// Functions, modules and skipped probes.
+    pub definitions: Arc<Definitions>,
+    /// From ticks to nanoseconds.
+    pub clock: Clock,
+    /// Bytes as text.
+    pub utf8_text: ScalarUDF,
+    function: ScalarUDF,
+    file: ScalarUDF,
+    line: ScalarUDF,
+    module: ScalarUDF,
+    args: ScalarUDF,
+    ret: ScalarUDF,
+    ret_f: ScalarUDF,
+}
+
+impl Sources {
+    /// Returns the sources of a recording with these sealed files, which are in order.
+    pub fn new(
+        calls: &[Arc<PartFile>],
+        events: &[Arc<PartFile>],
+        definitions: Definitions,
+        clock: Clock,
+    ) -> Self {
+        let definitions = Arc::new(definitions);
+        let module = |f: &FunctionDef| definitions.module(f.module);
+        let modules = definitions.texts(|f| module(f).map(|module| module.name()));
+        let lines = definitions.numbers(|f| f.line.map(i64::from));
+        let (ret, ret_f) = ret::functions(&definitions);
+        let calls = PartsTable::new(calls_schema(), calls, Some("end_seq"));
+        let events = PartsTable::new(events_schema(), events, Some("seq"));
+        Self {
+            calls: provider_as_source(Arc::new(calls)),
+            events: provider_as_source(Arc::new(events)),
+            clock,
+            utf8_text: text::utf8_text(),
+            function: Lookup::function("function_name", definitions.texts(|f| Some(&f.name))),
+            file: Lookup::function("function_file", definitions.texts(|f| f.file.as_deref())),
+            line: Lookup::function("function_line", lines),
+            module: Lookup::function("function_module", modules),
+            args: args::function(&definitions),
+            ret,
+            ret_f,
+            definitions,
+        }
+    }
+
+    /// Returns the expression over the physical columns of a call for a column that its function decides.
+    pub fn of_call(&self, column: &str) -> Option<Expr> {
+        let id = || col("function_id");
+        let expr = match column {
+            "function" => self.function.call(vec![id()]),
+            "file" => self.file.call(vec![id()]),
+            "line" => self.line.call(vec![id()]),
+            "module" => self.module.call(vec![id()]),
+            "args" => {
+                let mut inputs = vec![id()];
+                inputs.extend((0..6).map(|i| col(format!("a{i}"))));
+                inputs.extend((0..8).map(|i| col(format!("x{i}"))));
+                self.args.call(inputs)
+            }
+            "ret" => self.ret.call(vec![id(), col("rax")]),
+            "ret_f" => self.ret_f.call(vec![id(), col("xr0")]),
+            _ => return None,
+        };
+        Some(expr.alias(column))
+    }
+}

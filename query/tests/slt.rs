@@ -1,0 +1,72 @@
+//! Goal: every table, computed column and rewritten filter answers what the recording holds.
+//! Method: files `slt/*.slt` of questions, each followed by `----` and the expected rows, on one small recording.
+//! `UPDATE_EXPECT=1` rewrites the expected rows.
+
+mod common;
+
+use std::fmt::Write;
+use std::path::Path;
+
+use common::{Asked, shop};
+
+fn check(file: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/slt").join(file);
+    let text = std::fs::read_to_string(&path).unwrap();
+    let asked = Asked::new(|path| shop().record(path));
+    let mut found = String::new();
+    let mut questions = 0;
+    for block in text.split("\n\n").map(str::trim).filter(|b| !b.is_empty()) {
+        if !found.is_empty() {
+            found.push('\n');
+        }
+        let comment = block.lines().all(|line| line.starts_with('#'));
+        if comment {
+            writeln!(found, "{block}").unwrap();
+            continue;
+        }
+        let sql = block.split("\n----").next().unwrap();
+        write!(found, "{sql}\n----\n{}", asked.ask(sql)).unwrap();
+        questions += 1;
+    }
+    assert!(questions > 0, "{file} asks nothing");
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
+        std::fs::write(&path, &found).unwrap();
+    } else {
+        expect_test::expect_file![&path].assert_eq(&found);
+    }
+}
+
+#[test]
+fn calls() {
+    check("calls.slt");
+}
+
+#[test]
+fn events() {
+    check("events.slt");
+}
+
+#[test]
+fn other_tables() {
+    check("tables.slt");
+}
+
+#[test]
+fn filters_on_names() {
+    check("filters.slt");
+}
+
+#[test]
+fn groups_by_names() {
+    check("groups.slt");
+}
+
+#[test]
+fn wrong_questions() {
+    check("errors.slt");
+}
+
+#[test]
+fn functions_of_ours() {
+    check("functions.slt");
+}
