@@ -33,9 +33,9 @@
 #define HS_RING_BYTES (8 << 20)
 /* Shared memory: the control page, the ring headers, the rings. */
 #define HS_DATA_OFFSET (4096 + HS_RINGS * 128)
-/* A record may reach this far past a ring's limit: what signal handlers that
- * arrive between the check and the reservation may add (64 of them). */
-#define HS_GUARD_BYTES 8192
+/* Records may reach this far past a ring's limit: what signal handlers that
+ * interrupt the writing of a record may add (2,400 calls). */
+#define HS_GUARD_BYTES (256 << 10)
 
 /* struct hs_local, offsets for the assembler */
 #define HS_LOCAL_CUR 0

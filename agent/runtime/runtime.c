@@ -99,7 +99,7 @@ find_room (struct hs_local * local, uint64_t bytes)
 
 /* Spins before sleeping: longer than a pass of the recorder takes, as a
  * sandbox may forbid the program to sleep. */
-#define SPINS 20000
+#define SPINS 100000
 
 /* Waits for room under `block`; counts the loss under `drop`. The caller has
  * set `busy`, so that no handler moves `cur` meanwhile; while this waits,
@@ -133,16 +133,21 @@ make_room (struct hs_local * local, uint64_t bytes)
   return 1;
 }
 
+/* The kernel's frame of a signal handler is larger than this. */
+#define SIGNAL_FRAME_BYTES 1024
+
 /* Is the write that `busy` stands for one that a signal handler jumped out
- * of? Its frame is then no longer below ours on the same stack. */
+ * of? If not, the handler's frame lies between it and us. */
 static int
 was_abandoned (const struct hs_local * local, uint64_t busy)
 {
   uint64_t here = (uint64_t) __builtin_frame_address (0);
   int busy_on_main = busy >= local->stack_low && busy < local->stack_high;
   int here_on_main = here >= local->stack_low && here < local->stack_high;
-  return busy_on_main && here_on_main && here > busy;
+  return busy_on_main && here_on_main && here + SIGNAL_FRAME_BYTES > busy;
 }
+
+#define OUTPUT_CHUNK 4096
 
 /* One record being written. `inside`: a signal handler interrupted another
  * write of this thread, which will make both visible. */
@@ -163,7 +168,7 @@ begin (struct writing * w, struct hs_local * local, uint64_t bytes)
   {
     /* Only the interrupted write may move to another lap; what is left
      * behind its limit has to do. */
-    if (local->cur + bytes > local->limit + HS_GUARD_BYTES / 2)
+    if (local->cur + bytes > local->limit + HS_GUARD_BYTES - OUTPUT_CHUNK)
     {
       local->pending_lost++;
       local->shared->lost++;
@@ -454,8 +459,6 @@ local_of_this_thread (void)
     return NULL;
   return local;
 }
-
-#define OUTPUT_CHUNK 4096
 
 /* One piece of output: fd (low byte) and length, then the bytes. */
 static void

@@ -20,6 +20,19 @@ pub enum Error {
     },
     #[error("{} is not a recording: it has no manifest", path.display())]
     NotARecording { path: PathBuf },
+    #[error("{}", split(source).0)]
+    Store { source: store::Error },
+    #[error("{}", query_message(source))]
+    Query { source: query::Error },
+    #[error("interrupted")]
+    Interrupted,
+    /// Nobody reads what is written any more: not worth a word.
+    #[error("nobody reads the output any more")]
+    ReaderGone,
+    #[error("cannot {}", split(source).0)]
+    Setup { source: agent::Error },
+    #[error("{}", record_message(source))]
+    Record { source: recorder::Error },
     #[error("cannot {action}: {source}")]
     Io {
         /// What was tried: a verb and its object.
@@ -58,7 +71,21 @@ impl Error {
             Error::NotARecording { .. } => {
                 Some("name a folder made by `hindsight record`, like app.hindsight".to_owned())
             }
-            Error::Io { .. } => None,
+            Error::Store { source } => split(source).1,
+            Error::Query { source } => query_help(source),
+            Error::Setup { source } => split(source).1,
+            Error::Record { source } => split(source).1,
+            Error::Io { .. } | Error::Interrupted | Error::ReaderGone => None,
+        }
+    }
+
+    /// Returns the place in the question that is wrong, as lines with a caret below it.
+    pub fn excerpt(&self) -> Option<&str> {
+        match self {
+            Error::Query {
+                source: query::Error::Sql(error),
+            } if !error.excerpt.is_empty() => Some(&error.excerpt),
+            _ => None,
         }
     }
 
@@ -68,7 +95,78 @@ impl Error {
             Error::Usage { .. } | Error::NoRecording { .. } | Error::NotARecording { .. } => {
                 exit::USAGE
             }
-            Error::Io { .. } => exit::FAILED,
+            Error::Query {
+                source: query::Error::Sql(_) | query::Error::ReadOnly { .. },
+            } => exit::USAGE,
+            Error::Interrupted => exit::from_signal(libc::SIGINT),
+            Error::ReaderGone => exit::DONE,
+            Error::Record { source } if source.is_about_the_target() => exit::NOT_STARTED,
+            Error::Record {
+                source:
+                    recorder::Error::Pattern { .. }
+                    | recorder::Error::Store(store::Error::Exists { .. }),
+            } => exit::USAGE,
+            Error::Store { .. }
+            | Error::Query { .. }
+            | Error::Setup { .. }
+            | Error::Record { .. }
+            | Error::Io { .. } => exit::FAILED,
         }
+    }
+}
+
+/// Returns what is wrong, with its causes, and the next step: the lower crates write it behind the last semicolon.
+fn split(error: &dyn std::error::Error) -> (String, Option<String>) {
+    let text = error.to_string();
+    let (mut message, help) = match text.rsplit_once("; ") {
+        Some((message, help)) => (message.to_owned(), Some(help.to_owned())),
+        None => (text, None),
+    };
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let text = error.to_string();
+        if !message.contains(&text) {
+            message += ": ";
+            message += &text;
+        }
+        cause = error.source();
+    }
+    (message, help)
+}
+
+fn record_message(error: &recorder::Error) -> String {
+    let message = split(error).0;
+    match error {
+        // These say what is so, not what was tried.
+        recorder::Error::Store(_) | recorder::Error::DebugInfo(_) => {
+            format!("cannot record: {message}")
+        }
+        _ => format!("cannot {message}"),
+    }
+}
+
+fn query_message(error: &query::Error) -> String {
+    match error {
+        query::Error::Sql(error) => match error.position {
+            Some((line, column)) if error.excerpt.is_empty() => {
+                format!("{} at line {line}, column {column}", error.message)
+            }
+            _ => error.message.clone(),
+        },
+        query::Error::Store(error) => split(error).0,
+        query::Error::ReadOnly { .. } => split(error).0,
+        query::Error::Execution(_) => format!("the question failed: {error}"),
+        other => format!("cannot {}", split(other).0),
+    }
+}
+
+fn query_help(error: &query::Error) -> Option<String> {
+    match error {
+        query::Error::Sql(error) if error.suggestions.is_empty() => None,
+        query::Error::Sql(error) => {
+            Some(format!("did you mean {}?", error.suggestions.join(" or ")))
+        }
+        query::Error::Execution(_) => None,
+        other => split(other).1,
     }
 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use clap::ValueEnum;
+use query::output::Format as Writer;
 
 /// A form of output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -30,6 +31,25 @@ impl Format {
             "ndjson" => Some(Format::Jsonl),
             "txt" => Some(Format::Table),
             _ => Format::from_str(extension, true).ok(),
+        }
+    }
+
+    /// Returns the writer that writes this form to a screen or a pipe; tables are drawn, and Parquet needs a file.
+    pub fn writer(self) -> Option<Writer> {
+        match self {
+            Format::Parquet => None,
+            other => other.file_writer(),
+        }
+    }
+
+    /// Returns the writer that writes this form to a file; tables are drawn.
+    pub fn file_writer(self) -> Option<Writer> {
+        match self {
+            Format::Table => None,
+            Format::Csv => Some(Writer::Csv),
+            Format::Json => Some(Writer::Json),
+            Format::Jsonl => Some(Writer::JsonLines),
+            Format::Parquet => Some(Writer::Parquet),
         }
     }
 

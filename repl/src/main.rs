@@ -1,15 +1,52 @@
-//! The `hindsight` binary.
+//! The `hindsight` binary: reads the command line, runs one command, turns its error into a message and an exit code.
 #![forbid(unsafe_code)]
-#![allow(dead_code, unused_imports)]
 
+mod ask;
+mod cli;
+mod commands;
 mod error;
 mod exit;
+mod facts;
 mod format;
 mod output;
+mod progress;
 mod prompt;
 mod recording;
 mod render;
+mod report;
 mod statement;
 mod suggest;
 
-fn main() {}
+use std::io::IsTerminal;
+use std::process::ExitCode;
+
+use clap::Parser;
+use tracing_subscriber::EnvFilter;
+
+use crate::render::Terminal;
+
+fn main() -> ExitCode {
+    let cli = cli::Cli::parse();
+    let terminal = Terminal::detect();
+    start_log();
+    match cli.run(&terminal) {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            report::report(&error, &terminal);
+            ExitCode::from(error.exit_code())
+        }
+    }
+}
+
+/// Logs to stderr what `HINDSIGHT_LOG` asks for, such as `debug` or `query=debug,store=trace`; nothing by default.
+fn start_log() {
+    let filter = EnvFilter::builder()
+        .with_env_var("HINDSIGHT_LOG")
+        .with_default_directive(tracing::level_filters::LevelFilter::OFF.into())
+        .from_env_lossy();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .init();
+}

@@ -1,22 +1,61 @@
 //! Where text goes: stdout, or the user's pager when someone sits there and the text is longer than the screen.
-//! A reader that went away (`| head`, `q` in the pager) is not an error: whoever writes just stops.
+//! A reader that went away (`| head`) is no failure: the command ends without a word.
 
-use std::io::{self, BufWriter, StdoutLock, Write};
+use std::io::{self, BufWriter, Stdout, StdoutLock, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
+
+use crate::error::Error;
 
 /// Returns stdout, buffered.
 pub fn stdout() -> BufWriter<StdoutLock<'static>> {
     BufWriter::with_capacity(64 << 10, io::stdout().lock())
 }
 
-/// Turns "the reader went away" into success.
-///
-/// # Errors
-/// Every other error.
-pub fn unless_gone(result: io::Result<()>) -> io::Result<()> {
-    match result {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        other => other,
+/// Returns the error of writing to stdout; a reader that went away is one that nobody is told of.
+pub fn to_stdout(source: io::Error) -> Error {
+    match source.kind() {
+        io::ErrorKind::BrokenPipe => Error::ReaderGone,
+        _ => Error::io("write to stdout", source),
+    }
+}
+
+/// A writer that remembers when its reader went away, whatever those above it make of that.
+pub struct Watched<W> {
+    out: W,
+    gone: bool,
+}
+
+impl Watched<BufWriter<Stdout>> {
+    /// Watches stdout, unlocked: another thread may write to it.
+    pub fn stdout() -> Self {
+        Watched {
+            out: BufWriter::with_capacity(64 << 10, io::stdout()),
+            gone: false,
+        }
+    }
+}
+
+impl<W> Watched<W> {
+    /// Says whether the reader went away.
+    pub fn is_gone(&self) -> bool {
+        self.gone
+    }
+
+    fn note<T>(&mut self, result: io::Result<T>) -> io::Result<T> {
+        self.gone |= matches!(&result, Err(error) if error.kind() == io::ErrorKind::BrokenPipe);
+        result
+    }
+}
+
+impl<W: Write> Write for Watched<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes);
+        self.note(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let flushed = self.out.flush();
+        self.note(flushed)
     }
 }
 
@@ -31,7 +70,7 @@ pub fn show(text: &[u8], rows: usize) -> io::Result<()> {
         return feed(child, stdin, text);
     }
     let mut out = stdout();
-    unless_gone(out.write_all(text).and_then(|()| out.flush()))
+    out.write_all(text).and_then(|()| out.flush())
 }
 
 /// Starts `$PAGER`, or `less` when it is not set. An empty `$PAGER` or `cat` means none.
@@ -56,8 +95,48 @@ fn start_pager() -> Option<(Child, ChildStdin)> {
 }
 
 fn feed(mut child: Child, mut stdin: ChildStdin, text: &[u8]) -> io::Result<()> {
-    let written = unless_gone(stdin.write_all(text));
+    let written = stdin.write_all(text);
     drop(stdin);
     child.wait()?;
-    written
+    match written {
+        // Whoever leaves the pager early has seen enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Gone;
+
+    impl Write for Gone {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::BrokenPipe.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_reader_that_went_away_is_remembered() {
+        let mut out = Watched {
+            out: Gone,
+            gone: false,
+        };
+        assert!(!out.is_gone());
+        assert!(out.write_all(b"x").is_err());
+        assert!(out.is_gone());
+        assert!(matches!(
+            to_stdout(io::ErrorKind::BrokenPipe.into()),
+            Error::ReaderGone
+        ));
+        assert!(matches!(
+            to_stdout(io::ErrorKind::StorageFull.into()),
+            Error::Io { .. }
+        ));
+    }
 }

@@ -1,25 +1,25 @@
-//! What `record` and `setup` show on stderr while they work. Bars only on a terminal, and only when it takes a while.
+//! What commands show on stderr while they work. Bars only on a terminal, and only when it takes a while.
 
-use std::cell::RefCell;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::render::{Paint, Terminal, escaped};
+use crate::render::{Paint, Terminal, bytes, count, escaped};
 
-/// Sealing that takes less than this shows no bar.
+/// Work that takes less than this shows no bar.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// The lines and the bar of one command.
 pub struct Progress {
     terminal: Terminal,
-    state: RefCell<State>,
+    state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
     bar: Option<ProgressBar>,
-    sealing_since: Option<Instant>,
+    since: Option<Instant>,
 }
 
 impl Progress {
@@ -27,13 +27,13 @@ impl Progress {
     pub fn new(terminal: &Terminal) -> Progress {
         Progress {
             terminal: terminal.clone(),
-            state: RefCell::default(),
+            state: Mutex::default(),
         }
     }
 
     /// Removes the bar, if there is one.
     pub fn finish(&self) {
-        if let Some(bar) = self.state.borrow_mut().bar.take() {
+        if let Some(bar) = self.state().bar.take() {
             bar.finish_and_clear();
         }
     }
@@ -54,38 +54,54 @@ impl Progress {
 
     /// Shows how far sealing is.
     pub fn sealing(&self, events: u64, done_bytes: u64, total_bytes: u64) {
+        self.advance("sealing", done_bytes, total_bytes, || {
+            count(events, "event")
+        });
+    }
+
+    /// Shows how much of a recording was read.
+    pub fn reading(&self, done_bytes: u64, total_bytes: u64) {
+        self.advance("reading", done_bytes, total_bytes, || bytes(done_bytes));
+    }
+
+    fn advance(&self, verb: &'static str, done: u64, total: u64, text: impl FnOnce() -> String) {
         if !self.terminal.progress {
             return;
         }
-        let mut state = self.state.borrow_mut();
-        let since = *state.sealing_since.get_or_insert_with(Instant::now);
-        if since.elapsed() < PATIENCE || total_bytes == 0 {
+        let mut state = self.state();
+        let since = *state.since.get_or_insert_with(Instant::now);
+        if since.elapsed() < PATIENCE || total == 0 {
             return;
         }
-        let bar = state.bar.get_or_insert_with(|| sealing_bar(total_bytes));
-        bar.set_length(total_bytes);
-        bar.set_position(done_bytes);
-        bar.set_message(crate::render::count(events, "event"));
+        let bar = state.bar.get_or_insert_with(|| new_bar(verb));
+        bar.set_length(total.max(done));
+        bar.set_position(done);
+        bar.set_message(text());
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // A panic while drawing leaves nothing behind that matters.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Writes a line above the bar.
     fn line(&self, text: &str) {
-        match &self.state.borrow().bar {
+        match &self.state().bar {
             Some(bar) => bar.suspend(|| eprintln!("{text}")),
             None => eprintln!("{text}"),
         }
     }
 }
 
-fn sealing_bar(total_bytes: u64) -> ProgressBar {
+fn new_bar(verb: &'static str) -> ProgressBar {
     let style = ProgressStyle::with_template(
-        "hindsight: sealing [{bar:30}] {percent:>3}% {msg}, {eta} left",
+        "hindsight: {prefix} [{bar:30}] {percent:>3}% {msg}, {eta} left",
     )
     .expect("the template is a constant that parses")
     .progress_chars("=> ");
-    let bar =
-        ProgressBar::with_draw_target(Some(total_bytes), ProgressDrawTarget::stderr_with_hz(10));
+    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10));
     bar.set_style(style);
+    bar.set_prefix(verb);
     bar
 }
 

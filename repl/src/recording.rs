@@ -27,6 +27,19 @@ pub fn locate(name: &Path) -> Result<PathBuf, Error> {
     })
 }
 
+/// Returns how many bytes the files of `folder` hold; what cannot be read counts as nothing.
+pub fn size_on_disk(folder: &Path) -> u64 {
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return 0;
+    };
+    let size = |entry: std::fs::DirEntry| match entry.metadata() {
+        Ok(meta) if meta.is_dir() => size_on_disk(&entry.path()),
+        Ok(meta) => meta.len(),
+        Err(_) => 0,
+    };
+    entries.flatten().map(size).sum()
+}
+
 /// The recording in the same folder whose name is most like `name`, or the only one there.
 fn near(name: &Path) -> Option<PathBuf> {
     let folder = match name.parent() {

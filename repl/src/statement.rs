@@ -5,6 +5,8 @@
 pub struct Split<'a> {
     /// The statements that end with `;`, without it, with the offset in the text at which each begins.
     pub complete: Vec<(usize, &'a str)>,
+    /// Just after the last `;` that ends a statement, or 0.
+    pub end: usize,
     /// What follows the last `;`, when it is more than white space and comments.
     pub rest: Option<(usize, &'a str)>,
     /// The text ends inside quotes or a comment.
@@ -24,6 +26,7 @@ enum Within {
 pub fn split(text: &str) -> Split<'_> {
     let mut within = Within::Code;
     let mut begin = 0;
+    let mut end = 0;
     let mut has_code = false;
     let mut complete = Vec::new();
     let mut chars = text.char_indices().peekable();
@@ -34,6 +37,7 @@ pub fn split(text: &str) -> Split<'_> {
                 ';' => {
                     if has_code {
                         complete.push(trimmed(text, begin, at));
+                        end = at + 1;
                     }
                     begin = at + 1;
                     has_code = false;
@@ -62,6 +66,7 @@ pub fn split(text: &str) -> Split<'_> {
     }
     Split {
         complete,
+        end,
         rest: has_code.then(|| trimmed(text, begin, text.len())),
         open: matches!(within, Within::Quotes(_) | Within::BlockComment),
     }

@@ -16,9 +16,9 @@ use crate::render::{Terminal, bytes, count, duration, escaped, grouped, per};
 const EXAMPLES: &str = "\
 Examples:
   hindsight record ./app --port 8080              everything after the program is its own
-  hindsight record -o run1 -i 'parse*' ./app      only functions whose names match
+  hindsight record -o run1 -f 'parse*' ./app      only functions whose names match
   hindsight record -x 'std::*' -x '*alloc*' ./app leave noisy ones out
-  hindsight record --pid 4711 --duration 10s      look into a running program for ten seconds
+  hindsight record --attach 4711 --for 10         look into a running program for ten seconds
   hindsight sql app \"select * from calls\"         then ask
 
 Exits with the program's own status (128 + signal), or with 4 if it could not be started.";
@@ -34,23 +34,23 @@ pub struct Args {
     /// Where to write [default: the program's name with .hindsight, in this folder]
     #[arg(short, long, value_name = "NAME")]
     output: Option<PathBuf>,
-    /// Record only functions whose name matches this pattern (* and ?); may be repeated
-    #[arg(short, long, value_name = "PATTERN")]
+    /// Record only functions that match: a name (* and ?), file:GLOB or module:GLOB; may be repeated
+    #[arg(short = 'f', long = "function", value_name = "PATTERN")]
     include: Vec<String>,
-    /// Do not record functions whose name matches this pattern; may be repeated, wins over --include
+    /// Do not record functions that match; may be repeated, wins over --function
     #[arg(short = 'x', long, value_name = "PATTERN")]
     exclude: Vec<String>,
-    /// What a thread does when the recorder cannot keep up [default: block; drop with --pid]
+    /// What a thread does when the recorder cannot keep up [default: block; drop with --attach]
     #[arg(long, value_name = "POLICY")]
     on_full: Option<FullPolicy>,
     /// Keep the raw log after it was turned into columns
     #[arg(long)]
     keep_log: bool,
     /// Attach to this running process instead of starting one
-    #[arg(short, long, value_name = "PID", conflicts_with = "command", value_parser = clap::value_parser!(i32).range(1..))]
+    #[arg(long = "attach", value_name = "PID", conflicts_with = "command", value_parser = clap::value_parser!(i32).range(1..))]
     pid: Option<i32>,
-    /// Stop after this long and let the process go on: 500ms, 10s, 2m
-    #[arg(long, value_name = "TIME", requires = "pid", value_parser = parse_duration)]
+    /// With --attach: stop after this many seconds (or 500ms, 2m) and let the process go on
+    #[arg(long = "for", value_name = "SECONDS", requires = "pid", value_parser = parse_duration)]
     duration: Option<Duration>,
     /// Print the summary as JSON (on stderr: stdout is the program's)
     #[arg(long)]
@@ -80,7 +80,8 @@ enum FullPolicy {
 pub fn run(args: Args, terminal: &Terminal) -> Result<u8, Error> {
     let progress = Progress::new(terminal);
     let json = args.json;
-    let outcome = recorder::record(options(args), &progress).map_err(Error::Record);
+    let outcome =
+        recorder::record(options(args), &progress).map_err(|source| Error::Record { source });
     progress.finish();
     let outcome = outcome?;
     if let Some(reason) = &outcome.incomplete {

@@ -34,7 +34,8 @@ pub struct Args {
 /// When it could not be installed.
 pub fn run(args: &Args, terminal: &Terminal) -> Result<u8, Error> {
     let progress = Progress::new(terminal);
-    let path = agent::wheel::ensure(&|step| progress.setup(step)).map_err(Error::Setup)?;
+    let path = agent::wheel::ensure(&|step| progress.setup(step))
+        .map_err(|source| Error::Setup { source })?;
     let mut out = output::stdout();
     if args.json {
         writeln!(out, "{}", json!({ "installed": path }))

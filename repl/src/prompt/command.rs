@@ -3,6 +3,7 @@
 use clap::ValueEnum;
 
 use super::complete::COMMANDS;
+use crate::ask::Records;
 use crate::error::Error;
 use crate::format::Format;
 use crate::suggest;
@@ -25,16 +26,9 @@ pub enum Line<'a> {
     Rows(Option<usize>),
     /// `\x`: `None` turns it over.
     Records(Option<Records>),
+    /// `\refresh`: see what a live recording recorded meanwhile.
+    Refresh,
     Sql(&'a str),
-}
-
-/// Whether a result is shown as records, one column per line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Records {
-    /// When the table does not fit the terminal.
-    Auto,
-    On,
-    Off,
 }
 
 /// What `help` shows.
@@ -45,7 +39,7 @@ Type SQL; it ends with ; or an empty line. Tab completes tables, columns and rec
   \\d TABLE        its columns        \\rows [N]         show at most N rows of a table, 0 for all
   \\timing         show times         \\x [on|off|auto]  one column per line
   help, \\?        this text          quit, \\q, Ctrl-D  leave
-  Ctrl-C          stop the query, or drop the line
+  Ctrl-C          stop the query    \\refresh          see more of a live recording
 
 Examples:
   select function, count(*), sum(self_ns) from calls group by function order by 3 desc limit 10;
@@ -90,6 +84,7 @@ pub fn parse(text: &str) -> Result<Line<'_>, Error> {
     match (command, argument) {
         ("\\q", "") => Ok(Line::Quit),
         ("\\?" | "\\h", "") => Ok(Line::Help),
+        ("\\refresh", "") => Ok(Line::Refresh),
         ("\\d", "") => Ok(Line::Tables),
         ("\\d", table) => Ok(Line::Columns(table)),
         ("\\timing", argument) => switch(command, argument).map(Line::Timing),

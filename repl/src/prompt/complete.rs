@@ -33,7 +33,15 @@ pub struct Offer {
 }
 
 /// The commands of the prompt that begin with a backslash.
-pub const COMMANDS: [&str; 6] = ["\\d", "\\format", "\\q", "\\rows", "\\timing", "\\x"];
+pub const COMMANDS: [&str; 7] = [
+    "\\d",
+    "\\format",
+    "\\q",
+    "\\refresh",
+    "\\rows",
+    "\\timing",
+    "\\x",
+];
 
 impl Words {
     /// Returns what can stand at `cursor` of `line`, where `formats` are the words for `\format`.

@@ -1,5 +1,70 @@
-//! The SQL prompt.
+//! The SQL prompt, and scripts: the same lines from someone at a terminal or from a pipe.
 
 mod command;
 mod complete;
 mod editor;
+mod shell;
+
+use std::io::BufRead;
+
+use crate::ask::{Asker, View};
+use crate::error::Error;
+use crate::report::report;
+use crate::{exit, statement};
+
+use editor::{Input, Prompt};
+use shell::{Flow, Shell};
+
+/// Reads lines from the terminal until the user leaves.
+///
+/// # Errors
+/// When the terminal cannot be used. Wrong lines are told to the user, who goes on.
+pub fn interactive(asker: Asker, view: View) -> Result<u8, Error> {
+    let terminal = view.terminal.clone();
+    println!("{}", shell::greeting(&asker));
+    let mut shell = Shell::new(asker, view);
+    let words = shell.words()?;
+    let mut prompt = Prompt::open(words, terminal.stdout_colour)?;
+    loop {
+        let line = match prompt.read()? {
+            Input::Line(line) => line,
+            Input::Dropped => continue,
+            Input::End => return Ok(exit::DONE),
+        };
+        match shell.run(&line) {
+            Ok(Flow::GoOn) => {}
+            Ok(Flow::Quit) => return Ok(exit::DONE),
+            Err(error) => report(&error, &terminal),
+        }
+    }
+}
+
+/// Runs the lines of a script, each as soon as it is whole, and stops at the first that fails.
+///
+/// # Errors
+/// That of the line that failed.
+pub fn script(asker: Asker, view: View, lines: impl BufRead) -> Result<u8, Error> {
+    let mut shell = Shell::new(asker, view);
+    let mut waiting = String::new();
+    for line in lines.lines() {
+        let line = line.map_err(|source| Error::io("read stdin", source))?;
+        let begun = statement::split(&waiting);
+        if begun.rest.is_none() && !begun.open && command::stands_alone(&line) {
+            waiting.clear();
+            if shell.run(&line)? == Flow::Quit {
+                return Ok(exit::DONE);
+            }
+            continue;
+        }
+        waiting.push_str(&line);
+        waiting.push('\n');
+        let whole = statement::split(&waiting).end;
+        if whole > 0 {
+            let rest = waiting.split_off(whole);
+            shell.run(&waiting)?;
+            waiting = rest;
+        }
+    }
+    shell.run(&waiting)?;
+    Ok(exit::DONE)
+}

@@ -1,12 +1,14 @@
 //! How facts become text: numbers, tables, colours, pages. Nothing here knows a recording.
 
 mod colour;
+mod date;
 mod number;
 mod table;
 mod terminal;
 mod text;
 
 pub use colour::{Colour, Paint};
+pub use date::date;
 pub use number::{bytes, count, duration, grouped, per};
 pub use table::{Align, Column, Layout, Table};
 pub use terminal::Terminal;

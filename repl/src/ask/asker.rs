@@ -1,0 +1,159 @@
+//! A recording together with the means to wait for its answers.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use arrow::record_batch::RecordBatch;
+use query::output::Format;
+use query::{Answer, Extent, Session};
+
+use super::interrupt::Interrupts;
+use crate::error::Error;
+
+/// Asks one recording.
+pub struct Asker {
+    path: PathBuf,
+    session: Session,
+    interrupts: Interrupts,
+}
+
+impl Asker {
+    /// Opens the recording in the folder `path`; Ctrl-C ends the program.
+    ///
+    /// # Errors
+    /// When it cannot be opened.
+    pub fn open(path: &Path) -> Result<Asker, Error> {
+        Asker::with(path, Interrupts::ignore()?)
+    }
+
+    /// Opens the recording in the folder `path`; from now on Ctrl-C only stops questions.
+    ///
+    /// # Errors
+    /// When it cannot be opened.
+    pub fn open_interruptible(path: &Path) -> Result<Asker, Error> {
+        let session = query::open(path).map_err(|source| Error::Query { source })?;
+        Ok(Asker {
+            path: path.to_owned(),
+            session,
+            interrupts: Interrupts::catch()?,
+        })
+    }
+
+    fn with(path: &Path, interrupts: Interrupts) -> Result<Asker, Error> {
+        let session = query::open(path).map_err(|source| Error::Query { source })?;
+        Ok(Asker {
+            path: path.to_owned(),
+            session,
+            interrupts,
+        })
+    }
+
+    /// Opens the recording again, to see what a live one recorded meanwhile.
+    ///
+    /// # Errors
+    /// When it cannot be opened; the asker then goes on with what it had.
+    pub fn refresh(&mut self) -> Result<(), Error> {
+        self.session = query::open(&self.path).map_err(|source| Error::Query { source })?;
+        Ok(())
+    }
+
+    /// Returns the recording's folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns how much of the recording is seen.
+    pub fn extent(&self) -> Extent {
+        self.session.extent()
+    }
+
+    /// Returns the names of SQL functions.
+    pub fn sql_functions(&self) -> &[String] {
+        self.session.function_names()
+    }
+
+    /// Asks for at most `max_rows` rows.
+    ///
+    /// # Errors
+    /// When the question is wrong, or Ctrl-C comes.
+    pub fn ask(&mut self, sql: &str, max_rows: Option<usize>) -> Result<Answer, Error> {
+        self.interrupts.forget();
+        let answer = self.interrupts.wait(self.session.ask(sql, max_rows))?;
+        answer.map_err(|source| Error::Query { source })
+    }
+
+    /// Waits for the next rows; `None` at the end.
+    ///
+    /// # Errors
+    /// When they cannot be computed, or Ctrl-C comes.
+    pub fn next(&mut self, answer: &mut Answer) -> Result<Option<RecordBatch>, Error> {
+        let batch = self.interrupts.wait(answer.next_batch())?;
+        batch.transpose().map_err(|source| Error::Query { source })
+    }
+
+    /// Returns name and type of the columns that answer `sql`.
+    ///
+    /// # Errors
+    /// When the question is wrong.
+    pub fn types(&mut self, sql: &str) -> Result<Vec<(String, String)>, Error> {
+        let answer = self.ask(sql, Some(0))?;
+        Ok(super::cells::types(answer.schema()))
+    }
+
+    /// Writes all rows and returns how many there were.
+    ///
+    /// # Errors
+    /// When they cannot be computed or written, or Ctrl-C comes: what was written then has no end.
+    pub fn write<W: Write + Send>(
+        &mut self,
+        answer: Answer,
+        format: Format,
+        out: W,
+    ) -> Result<u64, Error> {
+        let stop = answer.stopper();
+        let (done, finished) = tokio::sync::oneshot::channel();
+        std::thread::scope(|scope| {
+            let writer = scope.spawn(move || {
+                let mut answer = answer;
+                let result = query::output::write(&mut answer, format, out);
+                // Whoever waited may have been interrupted.
+                let _ = done.send(());
+                result
+            });
+            let interrupted = self.interrupts.wait(finished);
+            stop.stop();
+            let written = match writer.join() {
+                Ok(written) => written,
+                Err(panic) => std::panic::resume_unwind(panic),
+            };
+            interrupted.map(drop)?;
+            written.map_err(|source| Error::Query { source })
+        })
+    }
+
+    /// Returns the single number that answers `sql`, and 0 for no row or null.
+    ///
+    /// # Errors
+    /// When the question is wrong or cannot be answered.
+    pub fn number(&mut self, sql: &str) -> Result<i64, Error> {
+        let rows = self.texts(sql)?;
+        let cell = rows
+            .into_iter()
+            .next()
+            .and_then(|row| row.into_iter().next().flatten());
+        Ok(cell.and_then(|text| text.parse().ok()).unwrap_or(0))
+    }
+
+    /// Returns all rows that answer `sql`, as text; null is `None`.
+    ///
+    /// # Errors
+    /// When the question is wrong or cannot be answered.
+    pub fn texts(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>, Error> {
+        let mut answer = self.ask(sql, None)?;
+        let mut rows = Vec::new();
+        while let Some(batch) = self.next(&mut answer)? {
+            rows.extend(super::cells::rows(&batch)?);
+        }
+        Ok(rows)
+    }
+}

@@ -1,0 +1,207 @@
+//! Shows the answer to one question: as a table on a terminal or in a pipe, or in another format.
+
+use std::io::Write;
+use std::time::Instant;
+
+use query::{Answer, Extent};
+use store::recording::RecordingState;
+
+use super::asker::Asker;
+use super::cells;
+use crate::error::Error;
+use crate::format::Format;
+use crate::output::{self, to_stdout};
+use crate::render::{Colour, Layout, Paint, Table, Terminal, count, duration, grouped};
+
+/// A pipe gets rows in groups of this many; the first group fixes the widths of the columns.
+const GROUP: usize = 1_000;
+
+/// Whether a row is shown as a record, one column per line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Records {
+    /// When the table does not fit the terminal.
+    Auto,
+    On,
+    Off,
+}
+
+/// How answers are shown.
+#[derive(Clone, Debug)]
+pub struct View {
+    pub format: Format,
+    /// At most this many rows of a table; `None` shows all.
+    pub rows: Option<usize>,
+    pub records: Records,
+    /// Say how long it took.
+    pub timing: bool,
+    pub terminal: Terminal,
+}
+
+/// Asks `sql` and shows the answer on stdout. A reader that went away ends it quietly.
+///
+/// # Errors
+/// When the question is wrong or cannot be answered, or Ctrl-C comes.
+pub fn show(asker: &mut Asker, sql: &str, view: &View) -> Result<(), Error> {
+    let started = Instant::now();
+    match view.format {
+        Format::Table => show_table(asker, sql, view, started),
+        other => {
+            let writer = other.writer().ok_or_else(parquet_needs_a_file)?;
+            let answer = asker.ask(sql, None)?;
+            let mut out = output::Watched::stdout();
+            let written = asker.write(answer, writer, &mut out);
+            if out.is_gone() {
+                return Err(Error::ReaderGone);
+            }
+            written?;
+            out.flush().map_err(to_stdout)?;
+            if view.timing {
+                eprintln!("{}", took(started));
+            }
+            Ok(())
+        }
+    }
+}
+
+fn show_table(asker: &mut Asker, sql: &str, view: &View, started: Instant) -> Result<(), Error> {
+    let mut answer = asker.ask(sql, view.rows)?;
+    if is_plan(&answer) {
+        return show_plan(asker, &mut answer);
+    }
+    if view.terminal.stdout {
+        show_on_terminal(asker, &mut answer, view, started)
+    } else {
+        stream_to_pipe(asker, &mut answer, view)?;
+        if view.timing {
+            eprintln!("{}", took(started));
+        }
+        Ok(())
+    }
+}
+
+fn show_on_terminal(
+    asker: &mut Asker,
+    answer: &mut Answer,
+    view: &View,
+    started: Instant,
+) -> Result<(), Error> {
+    let mut table = Table::new(cells::columns(answer.schema()));
+    while let Some(batch) = asker.next(answer)? {
+        cells::rows(&batch)?
+            .into_iter()
+            .for_each(|row| table.push(row));
+    }
+    let shown = table.waiting();
+    let time = if view.timing {
+        format!(", {}", duration_since(started))
+    } else {
+        String::new()
+    };
+    let (columns, lines) = Terminal::size();
+    let colour = view.terminal.stdout_colour;
+    let mut text = Vec::new();
+    let layout = match view.records {
+        Records::Auto => Layout::Fit(columns),
+        Records::On => Layout::Records(None),
+        Records::Off => Layout::Whole,
+    };
+    table
+        .flush(&mut text, layout, colour)
+        .and_then(|()| writeln!(text, "{}", footer(shown, answer.was_cut(), &time, colour)))
+        .expect("memory takes whatever is written to it");
+    output::show(&text, lines).map_err(to_stdout)
+}
+
+fn footer(shown: usize, cut: bool, time: &str, colour: Colour) -> String {
+    let text = if cut {
+        format!(
+            "(the first {} rows{time}; \\rows 0 or --rows 0 shows all, -o FILE.csv writes them)",
+            grouped(shown as u64)
+        )
+    } else {
+        format!("({}{time})", count(shown as u64, "row"))
+    };
+    colour.paint(Paint::Dim, text).to_string()
+}
+
+fn stream_to_pipe(asker: &mut Asker, answer: &mut Answer, view: &View) -> Result<(), Error> {
+    let layout = match view.records {
+        Records::On => Layout::Records(None),
+        Records::Auto | Records::Off => Layout::Whole,
+    };
+    let mut table = Table::new(cells::columns(answer.schema()));
+    let mut out = output::stdout();
+    while let Some(batch) = asker.next(answer)? {
+        for row in cells::rows(&batch)? {
+            table.push(row);
+            if table.waiting() == GROUP {
+                table
+                    .flush(&mut out, layout, Colour::Off)
+                    .map_err(to_stdout)?;
+            }
+        }
+    }
+    table
+        .flush(&mut out, layout, Colour::Off)
+        .and_then(|()| out.flush())
+        .map_err(to_stdout)?;
+    if answer.was_cut() {
+        eprintln!("hindsight: there are more rows; --rows 0 shows all");
+    }
+    Ok(())
+}
+
+/// Says whether this is the answer to EXPLAIN: two columns of which the second is a text of many lines.
+fn is_plan(answer: &Answer) -> bool {
+    let fields = answer.schema().fields();
+    fields.len() == 2 && fields[0].name() == "plan_type" && fields[1].name() == "plan"
+}
+
+fn show_plan(asker: &mut Asker, answer: &mut Answer) -> Result<(), Error> {
+    let mut text = Vec::new();
+    while let Some(batch) = asker.next(answer)? {
+        for row in cells::rows(&batch)? {
+            for (i, cell) in row.iter().enumerate() {
+                let indent = if i == 0 { "" } else { "  " };
+                for line in cell.as_deref().unwrap_or_default().lines() {
+                    writeln!(text, "{indent}{}", crate::render::escaped(line))
+                        .expect("memory takes whatever is written to it");
+                }
+            }
+        }
+    }
+    output::show(&text, usize::MAX).map_err(to_stdout)
+}
+
+fn took(started: Instant) -> String {
+    format!("({})", duration_since(started))
+}
+
+fn duration_since(started: Instant) -> String {
+    duration(u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX))
+}
+
+/// Returns why Parquet is not shown.
+pub fn parquet_needs_a_file() -> Error {
+    Error::usage(
+        "Parquet is not for the eyes",
+        Some("write it to a file: hindsight sql RECORDING QUERY -o FILE.parquet".to_owned()),
+    )
+}
+
+/// Returns what the user must know of how far a recording goes that was not closed.
+pub fn note_extent(extent: &Extent) -> Option<String> {
+    let last_ns = u64::try_from(extent.last_ts_ns).unwrap_or(0);
+    let seen = format!(
+        "seen: {} in {}",
+        count(extent.events, "event"),
+        duration(last_ns)
+    );
+    match extent.state {
+        RecordingState::Closed => None,
+        RecordingState::Live => Some(format!("this recording is being written; {seen}")),
+        RecordingState::Interrupted => Some(format!(
+            "this recording is incomplete: its recorder did not close it; {seen}"
+        )),
+    }
+}

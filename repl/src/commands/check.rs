@@ -1,0 +1,225 @@
+//! `hindsight check`: reads every byte of a recording and says whether each checksum and each rule of the format holds.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use store::check::{Finding, Report, Severity};
+use store::{Recording, recording::RecordingState};
+
+use crate::error::Error;
+use crate::exit;
+use crate::output::{self, to_stdout};
+use crate::progress::Progress;
+use crate::recording::{locate, size_on_disk};
+use crate::render::{Colour, Paint, Terminal, bytes, count, escaped, grouped};
+
+const EXAMPLES: &str = "\
+Examples:
+  hindsight check app
+  hindsight check app --json | jq .findings
+  hindsight check app && cp -r app.hindsight archive/
+
+Exits with 0 when everything holds, 1 when something is damaged, 3 when the recording was not closed.";
+
+/// Verify every checksum and rule of a recording
+///
+/// Reads the whole recording. What is merely unusual is shown as a note; damage names file and offset.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The recording, with or without .hindsight
+    #[arg(value_name = "RECORDING")]
+    recording: PathBuf,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// How the check ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    Whole,
+    Damaged,
+    /// Whole as far as it goes, but the recorder did not close it, or has not yet.
+    NotClosed(RecordingState),
+}
+
+/// Runs the command and returns the exit code: the verdict.
+///
+/// # Errors
+/// When there is no recording or it cannot be read at all.
+pub fn run(args: &Args, terminal: &Terminal) -> Result<u8, Error> {
+    let path = locate(&args.recording)?;
+    let progress = Progress::new(terminal);
+    let total = size_on_disk(&path);
+    let mut done = 0;
+    let report = store::check::check(&path, |bytes| {
+        done += bytes;
+        progress.reading(done, total);
+    });
+    progress.finish();
+    let report = report.map_err(|source| Error::Store { source })?;
+    let verdict = verdict(&path, &report);
+    let mut out = output::stdout();
+    let written = if args.json {
+        writeln!(out, "{:#}", as_json(&path, &report, verdict))
+    } else {
+        write_report(&mut out, &path, &report, verdict, terminal.stdout_colour)
+    };
+    written.and_then(|()| out.flush()).map_err(to_stdout)?;
+    Ok(match verdict {
+        Verdict::Whole => exit::DONE,
+        Verdict::Damaged => exit::FAILED,
+        Verdict::NotClosed(_) => exit::INCOMPLETE,
+    })
+}
+
+fn verdict(path: &Path, report: &Report) -> Verdict {
+    if !report.is_whole() {
+        return Verdict::Damaged;
+    }
+    match Recording::open(path).map(|recording| recording.state()) {
+        Ok(RecordingState::Closed) => Verdict::Whole,
+        Ok(state) => Verdict::NotClosed(state),
+        // It was whole a moment ago.
+        Err(_) => Verdict::Damaged,
+    }
+}
+
+fn write_report(
+    out: &mut dyn Write,
+    path: &Path,
+    report: &Report,
+    verdict: Verdict,
+    colour: Colour,
+) -> std::io::Result<()> {
+    let name = path.to_string_lossy();
+    let words = match verdict {
+        Verdict::Whole => colour.paint(Paint::Heading, "whole"),
+        Verdict::Damaged => colour.paint(Paint::Error, "damaged"),
+        Verdict::NotClosed(RecordingState::Live) => {
+            colour.paint(Paint::Warning, "whole so far; it is being written")
+        }
+        Verdict::NotClosed(_) => colour.paint(
+            Paint::Warning,
+            "incomplete: the recorder did not close it; what is there is whole",
+        ),
+    };
+    writeln!(out, "{}: {words}", escaped(&name))?;
+    let read: u64 = report.files.iter().map(|file| file.len_bytes).sum();
+    writeln!(
+        out,
+        "  read     {}, {}",
+        count(report.files.len() as u64, "file"),
+        bytes(read)
+    )?;
+    let columns = &report.columns;
+    if columns.parts > 0 {
+        writeln!(
+            out,
+            "  columns  {}, {} ({} unfinished), {}, {}",
+            count(columns.parts, "part"),
+            count(columns.calls, "call"),
+            grouped(columns.unfinished),
+            count(columns.events, "other event"),
+            count(columns.functions, "function"),
+        )?;
+    }
+    let log = &report.log;
+    if log.segments > 0 {
+        writeln!(
+            out,
+            "  log      {}, {}, {}, {}, {} lost",
+            count(log.segments, "segment"),
+            count(log.frames, "frame"),
+            count(log.records, "record"),
+            count(log.threads, "thread"),
+            grouped(log.lost),
+        )?;
+    }
+    for finding in &report.findings {
+        write_finding(out, path, finding, colour)?;
+    }
+    Ok(())
+}
+
+fn write_finding(
+    out: &mut dyn Write,
+    folder: &Path,
+    finding: &Finding,
+    colour: Colour,
+) -> std::io::Result<()> {
+    let paint = match finding.severity {
+        Severity::Note => Paint::Dim,
+        Severity::Odd => Paint::Warning,
+        Severity::Damage => Paint::Error,
+    };
+    let word = severity(finding.severity);
+    let path = finding.path.strip_prefix(folder).unwrap_or(&finding.path);
+    write!(out, "  {} ", colour.paint(paint, format!("{word}:")))?;
+    if path != Path::new("") {
+        write!(out, "{}", escaped(&path.to_string_lossy()))?;
+        if let Some(offset) = finding.offset {
+            write!(out, " at offset {offset}")?;
+        }
+        write!(out, ": ")?;
+    }
+    writeln!(out, "{}", escaped(&finding.what))
+}
+
+fn severity(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Note => "note",
+        Severity::Odd => "odd",
+        Severity::Damage => "damage",
+    }
+}
+
+fn as_json(path: &Path, report: &Report, verdict: Verdict) -> Value {
+    let findings: Vec<Value> = report
+        .findings
+        .iter()
+        .map(|finding| {
+            json!({
+                "severity": severity(finding.severity),
+                "path": finding.path,
+                "offset": finding.offset,
+                "what": finding.what,
+            })
+        })
+        .collect();
+    let (log, columns) = (&report.log, &report.columns);
+    json!({
+        "recording": path,
+        "verdict": match verdict {
+            Verdict::Whole => "whole",
+            Verdict::Damaged => "damaged",
+            Verdict::NotClosed(RecordingState::Live) => "live",
+            Verdict::NotClosed(_) => "incomplete",
+        },
+        "files": report.files.len(),
+        "bytes": report.files.iter().map(|file| file.len_bytes).sum::<u64>(),
+        "columns": {
+            "parts": columns.parts,
+            "calls": columns.calls,
+            "unfinished_calls": columns.unfinished,
+            "other_events": columns.events,
+            "functions": columns.functions,
+            "events": columns.next_seq,
+        },
+        "log": {
+            "segments": log.segments,
+            "frames": log.frames,
+            "blocks": log.blocks,
+            "controls": log.controls,
+            "watermarks": log.watermarks,
+            "threads": log.threads,
+            "records": log.records,
+            "lost": log.lost,
+            "torn_bytes": log.torn_bytes,
+            "unreadable_bytes": log.unreadable_bytes,
+        },
+        "findings": findings,
+    })
+}

@@ -1,0 +1,226 @@
+//! `hindsight info`: what was recorded, when, how much of it and with which settings.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use store::recording::RecordingState;
+
+use crate::ask::Asker;
+use crate::error::Error;
+use crate::exit;
+use crate::facts::{End, Facts};
+use crate::output::{self, to_stdout};
+use crate::recording::locate;
+use crate::render::{Colour, Paint, Terminal, bytes, count, date, duration, escaped, grouped, per};
+
+const EXAMPLES: &str = "\
+Examples:
+  hindsight info app
+  hindsight info app --json | jq .rows.calls
+  hindsight info app --json | jq -e '.state == \"closed\" and .lost == 0'";
+
+/// Modules without recorded functions are only counted; of the others as many are named.
+const MODULES_SHOWN: usize = 20;
+
+/// Show what a recording holds
+///
+/// The program, when and where it ran and how it ended, how much was recorded and lost, size on disk and settings.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The recording, with or without .hindsight
+    #[arg(value_name = "RECORDING")]
+    recording: PathBuf,
+    /// Print the facts as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command and returns the exit code.
+///
+/// # Errors
+/// When there is no such recording or it cannot be read.
+pub fn run(args: &Args, terminal: &Terminal) -> Result<u8, Error> {
+    let mut asker = Asker::open(&locate(&args.recording)?)?;
+    let facts = Facts::gather(&mut asker)?;
+    let mut out = output::stdout();
+    let written = if args.json {
+        writeln!(out, "{:#}", facts.as_json())
+    } else {
+        let colour = terminal.stdout_colour;
+        Page {
+            out: &mut out,
+            colour,
+        }
+        .write(&facts)
+    };
+    written.and_then(|()| out.flush()).map_err(to_stdout)?;
+    Ok(exit::DONE)
+}
+
+/// Lines of a name and its facts.
+struct Page<'a> {
+    out: &'a mut dyn Write,
+    colour: Colour,
+}
+
+impl Page<'_> {
+    fn write(&mut self, facts: &Facts) -> io::Result<()> {
+        let manifest = &facts.manifest;
+        self.line(
+            "recording",
+            &format!("{} ({})", facts.recording.display(), state(facts.state)),
+        )?;
+        self.line("program", &manifest.argv.join(" "))?;
+        self.line("folder", &manifest.cwd)?;
+        self.line("started", &date(manifest.start_unix_ns))?;
+        self.line("lasted", &duration(facts.duration_ns))?;
+        self.line("ended", &end(&facts.end, facts.state))?;
+        self.line(
+            "on",
+            &format!("{}, {}", manifest.host.kernel, manifest.host.cpu),
+        )?;
+        self.line("made by", &made_by(facts))?;
+        self.line("settings", &settings(facts))?;
+        writeln!(self.out)?;
+        self.numbers(facts)?;
+        self.modules(facts)
+    }
+
+    fn numbers(&mut self, facts: &Facts) -> io::Result<()> {
+        let rows: Vec<String> = facts
+            .tables
+            .iter()
+            .map(|(table, rows)| format!("{} {table}", grouped(*rows)))
+            .collect();
+        self.line("rows", &rows.join(", "))?;
+        if facts.unfinished > 0 {
+            self.line(
+                "unfinished",
+                &format!("{} had not returned", count(facts.unfinished, "call")),
+            )?;
+        }
+        self.line("lost", &lost(facts))?;
+        let sizes: Vec<String> = facts
+            .disk
+            .iter()
+            .skip(1)
+            .filter(|(_, n)| *n > 0)
+            .map(|(name, n)| format!("{name} {}", bytes(*n)))
+            .collect();
+        let total = facts.disk.first().map_or(0, |(_, n)| *n);
+        let per_call = per(total, facts.rows_of("calls"));
+        let per_call = per_call
+            .map(|n| format!(", {n} B/call"))
+            .unwrap_or_default();
+        self.line(
+            "on disk",
+            &format!("{} ({}){per_call}", bytes(total), sizes.join(", ")),
+        )
+    }
+
+    fn modules(&mut self, facts: &Facts) -> io::Result<()> {
+        let traced: Vec<_> = facts
+            .modules
+            .iter()
+            .filter(|module| module.functions > 0)
+            .collect();
+        if traced.is_empty() && facts.modules.is_empty() {
+            return Ok(());
+        }
+        writeln!(self.out)?;
+        for (i, module) in traced.iter().take(MODULES_SHOWN).enumerate() {
+            let build = module
+                .build_id
+                .as_deref()
+                .map(|id| format!(", build id {id}"))
+                .unwrap_or_default();
+            let text = format!(
+                "{}: {}{build}",
+                module.path,
+                count(module.functions, "function")
+            );
+            self.line(if i == 0 { "modules" } else { "" }, &text)?;
+        }
+        let unnamed = facts.modules.len() - traced.len().min(MODULES_SHOWN);
+        if unnamed > 0 {
+            let name = if traced.is_empty() { "modules" } else { "" };
+            self.line(
+                name,
+                &format!(
+                    "and {} more; see the table modules",
+                    grouped(unnamed as u64)
+                ),
+            )?;
+        }
+        Ok(())
+    }
+
+    fn line(&mut self, name: &str, text: &str) -> io::Result<()> {
+        let pad = 11usize.saturating_sub(name.len());
+        writeln!(
+            self.out,
+            "{}{:pad$}{}",
+            self.colour.paint(Paint::Heading, name),
+            "",
+            escaped(text)
+        )
+    }
+}
+
+fn state(state: RecordingState) -> &'static str {
+    match state {
+        RecordingState::Closed => "closed cleanly",
+        RecordingState::Live => "being written",
+        RecordingState::Interrupted => "incomplete: its recorder did not close it",
+    }
+}
+
+fn end(end: &End, state: RecordingState) -> String {
+    match (end, state) {
+        (End::Code(code), _) => format!("with exit code {code}"),
+        (End::Signal(signal), _) => format!("by {signal}"),
+        (End::Detached, _) => "not: the recorder detached and the program went on".to_owned(),
+        (End::NotSeen, RecordingState::Live) => "not yet".to_owned(),
+        (End::NotSeen, _) => "out of sight of the recorder".to_owned(),
+    }
+}
+
+fn made_by(facts: &Facts) -> String {
+    let manifest = &facts.manifest;
+    let frida = manifest
+        .frida_version
+        .as_deref()
+        .map(|version| format!(", Frida {version}"))
+        .unwrap_or_default();
+    format!(
+        "hindsight {}{frida}, format {}",
+        manifest.hindsight_version, manifest.format_version
+    )
+}
+
+fn settings(facts: &Facts) -> String {
+    let settings = &facts.manifest.settings;
+    let filters = match settings.filters.as_slice() {
+        [] => "all functions".to_owned(),
+        filters => filters.join(" "),
+    };
+    let log = if settings.keep_log { ", log kept" } else { "" };
+    format!("{filters}; {} when full{log}", facts.on_full())
+}
+
+fn lost(facts: &Facts) -> String {
+    let gaps = facts.rows_of("gaps");
+    let torn = match facts.torn_bytes {
+        0 => String::new(),
+        n => format!("; the log ends with {} of an unfinished frame", bytes(n)),
+    };
+    match gaps {
+        0 => format!("nothing{torn}"),
+        gaps => format!(
+            "{} in {}{torn}",
+            count(facts.lost, "event"),
+            count(gaps, "gap")
+        ),
+    }
+}

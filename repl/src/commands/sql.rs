@@ -1,0 +1,192 @@
+//! `hindsight sql`: asks a recording in SQL, once or at a prompt.
+
+use std::fs::File;
+use std::io::{BufWriter, IsTerminal, Read, Write};
+use std::path::{Path, PathBuf};
+
+use crate::ask::{Asker, Records, View, note_extent, parquet_needs_a_file, show};
+use crate::error::Error;
+use crate::format::Format;
+use crate::recording::locate;
+use crate::render::{Paint, Terminal, bytes, count, escaped};
+use crate::{exit, output, prompt, statement};
+
+/// A terminal gets this many rows of a table, unless asked otherwise.
+const ROWS_ON_TERMINAL: usize = 1_000;
+
+const EXAMPLES: &str = "\
+Examples:
+  hindsight sql app                                           a prompt; Tab completes, \\d lists the tables
+  hindsight sql app \"select function, count(*), sum(self_ns) from calls group by function order by 3 desc limit 10\"
+  hindsight sql app \"select start_seq, dur_ns, args from calls where function = 'parse' and dur_ns > 1000000\"
+  hindsight sql app \"select * from calls\" -o calls.parquet    all rows, into a file
+  hindsight sql app --format jsonl \"select * from gaps\" | jq .lost
+  hindsight sql app - < questions.sql                         statements from stdin
+
+Tables: calls, events, functions, modules, threads, output, gaps, probes. Times are nanoseconds since the recording
+began (ts_ns, dur_ns); seq numbers every event of the recording in one order.";
+
+/// Ask a recording in SQL
+///
+/// Prints the answer to QUERY, which may be several statements with semicolons between them. Without QUERY it opens a
+/// prompt, or runs the statements on stdin when that is not a terminal. A recording may be asked while it is written.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The recording, with or without .hindsight
+    #[arg(value_name = "RECORDING")]
+    recording: PathBuf,
+    /// The question; - reads it from stdin
+    #[arg(value_name = "QUERY")]
+    query: Option<String>,
+    /// The form of the answer [default: by the name of the output file, else table]
+    #[arg(short, long, value_name = "FORMAT")]
+    format: Option<Format>,
+    /// The same as --format json
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
+    /// Write the answer to this file
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Show at most this many rows of a table, 0 for all [default: 1000 on a terminal, else all]
+    #[arg(long, value_name = "N")]
+    rows: Option<usize>,
+    /// Say how long each answer took
+    #[arg(long)]
+    timing: bool,
+}
+
+/// What is asked, and where it comes from.
+enum Source {
+    Prompt,
+    Stdin,
+    Text(String),
+}
+
+/// Runs the command and returns the exit code.
+///
+/// # Errors
+/// When there is no such recording, the question is wrong or cannot be answered.
+pub fn run(args: Args, terminal: &Terminal) -> Result<u8, Error> {
+    let view = view(&args, terminal);
+    let source = match args.query.as_deref() {
+        None if terminal.interactive && args.output.is_none() => Source::Prompt,
+        None if args.output.is_some() && std::io::stdin().is_terminal() => {
+            return Err(Error::usage(
+                "-o needs a question",
+                Some(
+                    "write it behind the recording: hindsight sql RECORDING QUERY -o FILE"
+                        .to_owned(),
+                ),
+            ));
+        }
+        None | Some("-") => Source::Stdin,
+        Some(text) => Source::Text(text.to_owned()),
+    };
+    if view.format == Format::Parquet && args.output.is_none() {
+        return Err(parquet_needs_a_file());
+    }
+    let path = locate(&args.recording)?;
+    let interruptible = terminal.stdout && args.output.is_none();
+    let mut asker = if interruptible {
+        Asker::open_interruptible(&path)?
+    } else {
+        Asker::open(&path)?
+    };
+    if let Some(note) = note_extent(&asker.extent()) {
+        let word = terminal.stderr_colour.paint(Paint::Warning, "note:");
+        eprintln!("hindsight: {word} {}", escaped(&note));
+    }
+    match (source, &args.output) {
+        (Source::Prompt, _) => prompt::interactive(asker, view),
+        (Source::Stdin, None) => prompt::script(asker, view, std::io::stdin().lock()),
+        (Source::Text(text), None) => {
+            for sql in questions(&text)? {
+                show(&mut asker, sql, &view)?;
+            }
+            Ok(exit::DONE)
+        }
+        (Source::Stdin, Some(file)) => {
+            let mut text = String::new();
+            std::io::stdin()
+                .read_to_string(&mut text)
+                .map_err(|source| Error::io("read stdin", source))?;
+            write_file(&mut asker, &text, view.format, file)
+        }
+        (Source::Text(text), Some(file)) => write_file(&mut asker, &text, view.format, file),
+    }
+}
+
+fn view(args: &Args, terminal: &Terminal) -> View {
+    let by_name = || args.output.as_deref().and_then(Format::of_file);
+    let format = args
+        .format
+        .or(args.json.then_some(Format::Json))
+        .or_else(by_name);
+    let rows = match args.rows {
+        Some(0) => None,
+        Some(rows) => Some(rows),
+        None => terminal.stdout.then_some(ROWS_ON_TERMINAL),
+    };
+    View {
+        format: format.unwrap_or(Format::Table),
+        rows,
+        records: Records::Auto,
+        timing: args.timing,
+        terminal: terminal.clone(),
+    }
+}
+
+fn questions(text: &str) -> Result<Vec<&str>, Error> {
+    let all: Vec<&str> = statement::statements(text)
+        .into_iter()
+        .map(|(_, sql)| sql)
+        .collect();
+    if all.is_empty() {
+        let help = "for example: hindsight sql app \"select * from calls limit 10\"";
+        return Err(Error::usage("the question is empty", Some(help.to_owned())));
+    }
+    Ok(all)
+}
+
+/// Writes the answer to one question to `path` and says so on stderr.
+fn write_file(asker: &mut Asker, text: &str, format: Format, path: &Path) -> Result<u8, Error> {
+    let questions = questions(text)?;
+    let [sql] = questions.as_slice() else {
+        let help = "ask one at a time, each into a file of its own";
+        return Err(Error::usage(
+            "a file takes the answer to one question",
+            Some(help.to_owned()),
+        ));
+    };
+    let Some(writer) = format.file_writer() else {
+        let help = "use csv, json, jsonl or parquet, as --format or as the file's ending; tables go to stdout";
+        return Err(Error::usage(
+            "a table is for the eyes, not for a file",
+            Some(help.to_owned()),
+        ));
+    };
+    let answer = asker.ask(sql, None)?;
+    let cannot_write = |source| Error::io(format!("write {}", path.display()), source);
+    let file = File::create(path).map_err(cannot_write)?;
+    let is_regular = file.metadata().is_ok_and(|meta| meta.is_file());
+    let mut out = BufWriter::with_capacity(1 << 20, &file);
+    let rows = asker
+        .write(answer, writer, &mut out)
+        .and_then(|rows| out.flush().map(|()| rows).map_err(cannot_write));
+    drop(out);
+    let rows = rows.inspect_err(|_| {
+        if is_regular {
+            // Half an answer looks like a whole one.
+            let _ = std::fs::remove_file(path);
+        }
+    })?;
+    let size = file.metadata().map(|meta| meta.len()).unwrap_or(0);
+    eprintln!(
+        "hindsight: {}: {}, {}",
+        path.display(),
+        count(rows, "row"),
+        bytes(size)
+    );
+    Ok(exit::DONE)
+}

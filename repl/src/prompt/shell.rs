@@ -1,0 +1,219 @@
+//! Runs lines, whoever they come from: someone at the prompt, or a script on stdin.
+
+use std::fmt::Write as _;
+
+use super::command::{self, Line};
+use super::complete::{TableWords, Words};
+use crate::ask::{Asker, Records, View, note_extent, parquet_needs_a_file, show};
+use crate::error::Error;
+use crate::format::Format;
+use crate::output::{self, to_stdout};
+use crate::render::{Align, Colour, Column, Layout, Table, Terminal, grouped};
+use crate::{statement, suggest};
+
+/// A recording, and how its answers are shown from here on.
+pub struct Shell {
+    asker: Asker,
+    view: View,
+}
+
+/// Whether to read another line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flow {
+    GoOn,
+    Quit,
+}
+
+impl Shell {
+    /// Starts with this view.
+    pub fn new(asker: Asker, view: View) -> Shell {
+        Shell { asker, view }
+    }
+
+    /// Returns the recording.
+    pub fn asker(&self) -> &Asker {
+        &self.asker
+    }
+
+    /// Runs one line: a command, or one or several statements.
+    ///
+    /// # Errors
+    /// When it is wrong or cannot be answered; the shell can go on.
+    pub fn run(&mut self, text: &str) -> Result<Flow, Error> {
+        match command::parse(text)? {
+            Line::Nothing => {}
+            Line::Quit => return Ok(Flow::Quit),
+            Line::Help => self.say(command::HELP)?,
+            Line::Tables => self.tables()?,
+            Line::Columns(table) => self.columns(table)?,
+            Line::Timing(on) => {
+                self.view.timing = on.unwrap_or(!self.view.timing);
+                self.say(if self.view.timing {
+                    "times are shown\n"
+                } else {
+                    "times are not shown\n"
+                })?;
+            }
+            Line::Format(format) => self.format(format)?,
+            Line::Rows(rows) => self.rows(rows)?,
+            Line::Records(records) => self.records(records)?,
+            Line::Refresh => {
+                self.asker.refresh()?;
+                let extent = self.asker.extent();
+                let text =
+                    note_extent(&extent).unwrap_or_else(|| "this recording is closed".to_owned());
+                self.say(&format!("{text}\n"))?;
+            }
+            Line::Sql(text) => {
+                for (_, sql) in statement::statements(text) {
+                    show(&mut self.asker, sql, &self.view)?;
+                }
+            }
+        }
+        Ok(Flow::GoOn)
+    }
+
+    /// Returns everything that Tab can complete.
+    ///
+    /// # Errors
+    /// When the names of the functions cannot be read.
+    pub fn words(&mut self) -> Result<Words, Error> {
+        let names = self
+            .asker
+            .texts("select distinct name from functions order by name")?;
+        let mut recorded: Vec<String> = names.into_iter().flatten().flatten().collect();
+        // The order of bytes, which the search by prefix relies on.
+        recorded.sort_unstable();
+        let table = |doc: &query::TableDoc| TableWords {
+            name: doc.name.to_owned(),
+            columns: doc
+                .columns
+                .iter()
+                .map(|(name, _)| (*name).to_owned())
+                .collect(),
+        };
+        Ok(Words {
+            tables: query::TABLES.iter().map(table).collect(),
+            keywords: query::complete::KEYWORDS
+                .iter()
+                .map(|word| word.to_lowercase())
+                .collect(),
+            sql_functions: self.asker.sql_functions().to_vec(),
+            recorded,
+        })
+    }
+
+    fn tables(&self) -> Result<(), Error> {
+        let rows = query::TABLES
+            .iter()
+            .map(|table| vec![table.name.to_owned(), table.doc.to_owned()]);
+        self.list(&["table", "holds"], rows.collect())
+    }
+
+    fn columns(&mut self, name: &str) -> Result<(), Error> {
+        let Some(table) = query::TABLES
+            .iter()
+            .find(|table| table.name.eq_ignore_ascii_case(name))
+        else {
+            let near = suggest::nearest(name, query::TABLES.iter().map(|table| table.name));
+            let help = match near {
+                Some(near) => format!("did you mean {near}?"),
+                None => "\\d lists the tables".to_owned(),
+            };
+            return Err(Error::usage(
+                format!("there is no table {name}"),
+                Some(help),
+            ));
+        };
+        let types = self.asker.types(&format!("select * from {}", table.name))?;
+        let kind = |column: &str| {
+            let found = types.iter().find(|(name, _)| name == column);
+            found.map(|(_, kind)| kind.clone()).unwrap_or_default()
+        };
+        let rows = table
+            .columns
+            .iter()
+            .map(|(column, doc)| vec![(*column).to_owned(), kind(column), (*doc).to_owned()]);
+        self.list(&["column", "type", "meaning"], rows.collect())
+    }
+
+    fn format(&mut self, format: Option<Format>) -> Result<(), Error> {
+        if format == Some(Format::Parquet) {
+            return Err(parquet_needs_a_file());
+        }
+        self.view.format = format.unwrap_or(self.view.format);
+        self.say(&format!("the format is {}\n", self.view.format.name()))
+    }
+
+    fn rows(&mut self, rows: Option<usize>) -> Result<(), Error> {
+        if let Some(rows) = rows {
+            self.view.rows = (rows > 0).then_some(rows);
+        }
+        let text = match self.view.rows {
+            Some(rows) => format!("tables show at most {} rows\n", grouped(rows as u64)),
+            None => "tables show all rows\n".to_owned(),
+        };
+        self.say(&text)
+    }
+
+    fn records(&mut self, records: Option<Records>) -> Result<(), Error> {
+        self.view.records = records.unwrap_or(match self.view.records {
+            Records::On => Records::Auto,
+            Records::Auto | Records::Off => Records::On,
+        });
+        self.say(match self.view.records {
+            Records::Auto => "tables that do not fit are shown one column per line\n",
+            Records::On => "rows are shown one column per line\n",
+            Records::Off => "rows are shown on one line\n",
+        })
+    }
+
+    /// Shows a table of texts, whole: it is help, and what is cut helps nobody.
+    fn list(&self, columns: &[&str], rows: Vec<Vec<String>>) -> Result<(), Error> {
+        let left = |name: &&str| Column {
+            name: (*name).to_owned(),
+            align: Align::Left,
+        };
+        let mut table = Table::new(columns.iter().map(left).collect());
+        rows.into_iter()
+            .for_each(|row| table.push(row.into_iter().map(Some).collect()));
+        let colour = if self.view.terminal.stdout {
+            self.view.terminal.stdout_colour
+        } else {
+            Colour::Off
+        };
+        let mut text = Vec::new();
+        table
+            .flush(&mut text, Layout::Whole, colour)
+            .expect("memory takes whatever is written to it");
+        self.show(&text)
+    }
+
+    fn say(&self, text: &str) -> Result<(), Error> {
+        self.show(text.as_bytes())
+    }
+
+    fn show(&self, text: &[u8]) -> Result<(), Error> {
+        let lines = if self.view.terminal.stdout {
+            Terminal::size().1
+        } else {
+            usize::MAX
+        };
+        output::show(text, lines).map_err(to_stdout)
+    }
+}
+
+/// Returns the line the prompt greets with.
+pub fn greeting(asker: &Asker) -> String {
+    let extent = asker.extent();
+    let mut text = asker.path().display().to_string();
+    let last_ns = u64::try_from(extent.last_ts_ns).unwrap_or(0);
+    // Writing to a String cannot fail.
+    _ = write!(
+        text,
+        ": {} in {}; \\d lists the tables, \"help\" says more",
+        crate::render::count(extent.events, "event"),
+        crate::render::duration(last_ns)
+    );
+    text
+}

@@ -1,0 +1,205 @@
+//! Recordings built without running a program, and the `hindsight` binary run on them as a user would.
+#![allow(dead_code, reason = "each test file uses its own part of this")]
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use store::control::{Control, FunctionDef, Param, Place, ValueKind};
+use store::seal::{Ending, SealOptions, Sealer};
+use store::synth::Synth;
+use store::wire::{EnterFields, EnterForm, GapReason, Leave};
+
+/// Where the stack of the first synthetic thread lies.
+const STACK: u64 = 0x7f00_0000_0000;
+const INT: ValueKind = ValueKind::Int {
+    bytes: 4,
+    signed: true,
+};
+
+/// A folder with recordings, removed at the end.
+pub struct Folder {
+    dir: tempfile::TempDir,
+}
+
+impl Folder {
+    /// Makes a folder with the recording `app.hindsight`, closed and sealed.
+    pub fn with_app() -> Folder {
+        let folder = Folder::empty();
+        let recording = app().record(&folder.path("app.hindsight")).unwrap();
+        let sealer = Sealer::own(&recording, SealOptions::default()).unwrap();
+        sealer.finish(Ending::Close, |_| {}).unwrap();
+        folder
+    }
+
+    /// Makes a folder with the recording `app.hindsight`, whose recorder died.
+    pub fn with_interrupted_app() -> Folder {
+        let folder = Folder::empty();
+        app().record_interrupted(&folder.path("app.hindsight")).unwrap();
+        folder
+    }
+
+    /// Makes an empty folder.
+    pub fn empty() -> Folder {
+        Folder { dir: tempfile::tempdir().unwrap() }
+    }
+
+    /// Returns the path of a file in it.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// Returns the command `hindsight ARGS`, run in this folder with nothing of the caller's taste.
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(binary());
+        command.args(args).current_dir(self.dir.path());
+        for name in ["COLUMNS", "NO_COLOR", "PAGER", "LESS", "HINDSIGHT_LOG", "TERM"] {
+            command.env_remove(name);
+        }
+        command.env("HOME", self.dir.path()).env_remove("XDG_DATA_HOME").env_remove("XDG_CACHE_HOME");
+        command
+    }
+
+    /// Runs `hindsight ARGS` with `stdin` and returns all that can be seen of it.
+    pub fn run_with(&self, args: &[&str], stdin: &str) -> Output {
+        let mut command = self.command(args);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut pipe = child.stdin.take().unwrap();
+        // A command that does not read its stdin may be gone already.
+        let _ = pipe.write_all(stdin.as_bytes());
+        drop(pipe);
+        child.wait_with_output().unwrap()
+    }
+
+    /// As [`Self::run_with`], as one text: stdout, then stderr and the exit code where there is something to say.
+    pub fn transcript_with(&self, args: &[&str], stdin: &str) -> String {
+        let output = self.run_with(args, stdin);
+        let mut text = self.redact(&output.stdout);
+        if !output.stderr.is_empty() {
+            text += "--- stderr\n";
+            text += &self.redact(&output.stderr);
+        }
+        match output.status.code() {
+            Some(0) => {}
+            Some(code) => text += &format!("--- exit code {code}\n"),
+            None => text += &format!("--- {}\n", output.status),
+        }
+        text
+    }
+
+    /// As [`Self::transcript_with`] and an empty stdin.
+    pub fn transcript(&self, args: &[&str]) -> String {
+        self.transcript_with(args, "")
+    }
+
+    /// Hides where the folder lies.
+    fn redact(&self, text: &[u8]) -> String {
+        let folder = self.dir.path().to_string_lossy().into_owned();
+        String::from_utf8_lossy(text).replace(&folder, "FOLDER")
+    }
+}
+
+/// Returns the binary under test.
+pub fn binary() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_hindsight"))
+}
+
+/// A small program: `main` calls `json::parse` three times, which calls `scale`; a worker loses events and throws.
+pub fn app() -> Synth {
+    let mut synth = Synth::new();
+    synth.control(Control::ProcessStart {
+        ticks: 0,
+        pid: 4711,
+        argv: vec!["./app".into(), "--port".into(), "8080".into()],
+        exe: "/home/me/app".into(),
+        cwd: "/home/me".into(),
+        attached: false,
+    });
+    synth.control(Control::ModuleLoad {
+        ticks: 0,
+        module: 0,
+        path: "/home/me/app".into(),
+        build_id: Some("5d1f0c3a".into()),
+        addr: 0x40_0000,
+        size: 0x8000,
+        system: false,
+    });
+    synth.control(Control::ModuleLoad {
+        ticks: 0,
+        module: 1,
+        path: "/usr/lib/libc.so.6".into(),
+        build_id: None,
+        addr: 0x7fff_0000_0000,
+        size: 0x20_0000,
+        system: true,
+    });
+    define(&mut synth);
+    records(&mut synth);
+    synth.control(Control::ProcessExit { ticks: 5_000_000, code: Some(3), signal: None });
+    synth
+}
+
+fn define(synth: &mut Synth) {
+    let param = |name: &str, kind: ValueKind, place| Param { name: name.into(), kind, place };
+    synth.define(function(0, "main", vec![param("argc", INT, Place::Int(0))], INT));
+    let text = param("text", ValueKind::Pointer, Place::Int(0));
+    let len = param("len", INT, Place::Int(1));
+    synth.define(function(1, "json::parse", vec![text, len], INT));
+    let double = ValueKind::Float { bytes: 8 };
+    let by = param("by", double.clone(), Place::Sse(0));
+    synth.define(function(2, "scale", vec![by], double));
+    synth.control(Control::Skipped {
+        module: 0,
+        svma: 0x1200,
+        name: "tiny".into(),
+        reason: "too short to patch".into(),
+    });
+}
+
+fn function(id: u32, name: &str, params: Vec<Param>, ret: ValueKind) -> FunctionDef {
+    FunctionDef {
+        id,
+        module: 0,
+        svma: 0x1000 + u64::from(id) * 0x40,
+        size: 0x40,
+        name: name.into(),
+        linkage: name.into(),
+        file: Some("src/app.c".into()),
+        line: Some(10 * (id + 1)),
+        params,
+        ret,
+        params_known: true,
+    }
+}
+
+fn records(synth: &mut Synth) {
+    let slot = STACK + 0xff00;
+    synth.thread(4711).at(1_000);
+    synth.enter_full(&enter(0, slot, [2, 0, 0, 0, 0, 0], &[]));
+    for i in 0..3u64 {
+        synth.at(2_000 + i * 1_000_000);
+        synth.enter_full(&enter(1, slot - 0x40, [0x55d0_c3a4_b2a0, 5 + i, 0, 0, 0, 0], &[]));
+        synth.enter_full(&enter(2, slot - 0x80, [0; 6], &[(0.5 * i as f64).to_bits()]));
+        synth.leave_full(&Leave { slot: slot - 0x80, rax: 0, rdx: 0, xmm: Some([i as f64, 0.0].map(f64::to_bits)) });
+        synth.at(2_100 + i * 1_500_000).leave_value(slot - 0x40, (-(i as i64)) as u64);
+    }
+    synth.output(1, b"hello\tworld\n").output(2, b"\x1b[31mred\xff");
+    synth.thread(4712).at(4_000_000);
+    let worker = STACK + 0x10_0000 + 0xff00;
+    synth.enter_full(&enter(1, worker, [0, 0, 0, 0, 0, 0], &[]));
+    synth.gap(17, GapReason::RingFull);
+    synth.thread_exit();
+    synth.thread(4711).at(4_900_000).leave_value(slot, 3);
+}
+
+fn enter(id: u32, slot: u64, regs: [u64; 6], xmm: &[u64]) -> EnterFields<'_> {
+    EnterFields {
+        form: EnterForm::Hooked,
+        function_id: id,
+        slot,
+        return_addr: 0x40_1234,
+        args: regs,
+        xmm,
+    }
+}
