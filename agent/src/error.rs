@@ -10,7 +10,9 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[non_exhaustive]
 pub enum Error {
     /// A tool that the set-up needs is not there.
-    #[error("find a usable {tool}: {detail}; install it (Debian: apt-get install {package}) and try again")]
+    #[error(
+        "find a usable {tool}: {detail}; install it (Debian: apt-get install {package}) and try again"
+    )]
     MissingTool {
         /// What was looked for.
         tool: &'static str,
@@ -28,7 +30,9 @@ pub enum Error {
         detail: String,
     },
     /// The fetched wheel is not the pinned one.
-    #[error("verify the Frida wheel {path}: its sha256 is {found}, not one of the pinned ones; it was not installed")]
+    #[error(
+        "verify the Frida wheel {path}: its sha256 is {found}, not one of the pinned ones; it was not installed"
+    )]
     WrongDigest {
         /// The file.
         path: PathBuf,

@@ -31,7 +31,11 @@ pub fn library_path() -> Result<PathBuf> {
     }
     let file_error = |action| {
         let path = path.clone();
-        move |source| Error::File { action, path, source }
+        move |source| Error::File {
+            action,
+            path,
+            source,
+        }
     };
     let partial = folder.join(format!("runtime-{}.{}", &digest[..16], std::process::id()));
     let mut file = fs::OpenOptions::new()
@@ -42,7 +46,8 @@ pub fn library_path() -> Result<PathBuf> {
         .open(&partial)
         .map_err(file_error("create"))?;
     file.write_all(LIBRARY).map_err(file_error("write"))?;
-    file.set_permissions(fs::Permissions::from_mode(0o755)).map_err(file_error("write"))?;
+    file.set_permissions(fs::Permissions::from_mode(0o755))
+        .map_err(file_error("write"))?;
     fs::rename(&partial, &path).map_err(file_error("create"))?;
     Ok(path)
 }

@@ -43,9 +43,18 @@ pub const SHADOW_BIT: u32 = 46;
 /// For stacks that the kernel or pthreads made, for heaps of position-independent programs (coroutines), and for
 /// those of the others.
 pub const SHADOWS: [Shadow; 3] = [
-    Shadow { base: 0x2000_0000_0000, bytes: 0x2000_0000_0000 },
-    Shadow { base: 0x1500_0000_0000, bytes: 0x0200_0000_0000 },
-    Shadow { base: 0x4000_0000_0000, bytes: 0x0001_0000_0000 },
+    Shadow {
+        base: 0x2000_0000_0000,
+        bytes: 0x2000_0000_0000,
+    },
+    Shadow {
+        base: 0x1500_0000_0000,
+        bytes: 0x0200_0000_0000,
+    },
+    Shadow {
+        base: 0x4000_0000_0000,
+        bytes: 0x0001_0000_0000,
+    },
 ];
 
 /// The head of a ring: `struct hs_ring`.
@@ -110,7 +119,10 @@ impl Shared {
     /// # Errors
     /// [`Error::Shared`] when the kernel refuses.
     pub fn create(drop_when_full: bool, uid: u32) -> Result<Self> {
-        let error = |source| Error::Shared { bytes: TOTAL_BYTES, source };
+        let error = |source| Error::Shared {
+            bytes: TOTAL_BYTES,
+            source,
+        };
         // SAFETY: the name is NUL-terminated; a non-negative result is a new descriptor that nobody else owns.
         let fd = unsafe { libc::memfd_create(c"hindsight".as_ptr(), libc::MFD_CLOEXEC) };
         if fd < 0 {
@@ -138,9 +150,16 @@ impl Shared {
         if base == libc::MAP_FAILED {
             return Err(error(io::Error::last_os_error()));
         }
-        let shared = Self { base: base.cast(), file, target_base: AtomicU64::new(0) };
+        let shared = Self {
+            base: base.cast(),
+            file,
+            target_base: AtomicU64::new(0),
+        };
         shared.control().magic.store(MAGIC, Release);
-        shared.control().drop_when_full.store(drop_when_full.into(), Release);
+        shared
+            .control()
+            .drop_when_full
+            .store(drop_when_full.into(), Release);
         Ok(shared)
     }
 
@@ -259,9 +278,15 @@ impl Shared {
             let stop = range.end.clamp(start, end);
             let offset = DATA_OFFSET + index as u64 * RING_BYTES + (start - base);
             // SAFETY: inside the mapping by the clamps, and between tail and head, where the producer is done.
-            unsafe { std::slice::from_raw_parts(self.base.add(offset as usize), (stop - start) as usize) }
+            unsafe {
+                std::slice::from_raw_parts(self.base.add(offset as usize), (stop - start) as usize)
+            }
         };
-        Pending { first: bytes(first), second: bytes(second), head }
+        Pending {
+            first: bytes(first),
+            second: bytes(second),
+            head,
+        }
     }
 
     /// Lets the thread of ring `index` reuse everything before `head`.
@@ -273,7 +298,13 @@ impl Shared {
     pub fn free(&self, index: usize) {
         let ring = self.ring(index);
         ring.tenancy.fetch_add(1, AcqRel);
-        for word in [&ring.head, &ring.tail, &ring.wrap_at, &ring.exiting, &ring.lost] {
+        for word in [
+            &ring.head,
+            &ring.tail,
+            &ring.wrap_at,
+            &ring.exiting,
+            &ring.lost,
+        ] {
             word.store(0, Release);
         }
         ring.tid.store(0, Release);
@@ -288,7 +319,13 @@ impl Shared {
     fn ring(&self, index: usize) -> &Ring {
         assert!(index < RINGS, "ring {index} of {RINGS}");
         // SAFETY: inside the mapping by the assertion; all fields that change are atomics.
-        unsafe { &*self.base.add(CONTROL_BYTES as usize).cast::<Ring>().add(index) }
+        unsafe {
+            &*self
+                .base
+                .add(CONTROL_BYTES as usize)
+                .cast::<Ring>()
+                .add(index)
+        }
     }
 
     fn ring_base(&self, index: usize) -> u64 {
@@ -356,7 +393,12 @@ impl RobustOwner {
     fn new(shared: Arc<Shared>) -> Self {
         let word = &shared.control().owner;
         let mut previous: (usize, usize) = (0, 0);
-        let mut list = Box::new(RobustList { first: std::ptr::null(), futex_offset: 0, pending: std::ptr::null(), entry: 0 });
+        let mut list = Box::new(RobustList {
+            first: std::ptr::null(),
+            futex_offset: 0,
+            pending: std::ptr::null(),
+            entry: 0,
+        });
         list.first = &raw const list.entry;
         list.entry = &raw const *list as usize; // the list is a ring through its head
         list.futex_offset = (word.as_ptr() as isize) - (&raw const list.entry as isize);
@@ -364,10 +406,24 @@ impl RobustOwner {
         // same thread (the type is not Send). The C library's own list is put back then.
         unsafe {
             word.store(libc::syscall(libc::SYS_gettid) as u32, Release);
-            libc::syscall(libc::SYS_get_robust_list, 0, &mut previous.0, &mut previous.1);
-            libc::syscall(libc::SYS_set_robust_list, &raw const *list, 3 * size_of::<usize>());
+            libc::syscall(
+                libc::SYS_get_robust_list,
+                0,
+                &mut previous.0,
+                &mut previous.1,
+            );
+            libc::syscall(
+                libc::SYS_set_robust_list,
+                &raw const *list,
+                3 * size_of::<usize>(),
+            );
         }
-        Self { shared, list, previous, not_send: std::marker::PhantomData }
+        Self {
+            shared,
+            list,
+            previous,
+            not_send: std::marker::PhantomData,
+        }
     }
 }
 

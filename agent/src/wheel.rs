@@ -32,7 +32,11 @@ pub fn cache_folder() -> Result<PathBuf> {
         .recursive(true)
         .mode(0o700)
         .create(&folder)
-        .map_err(|source| Error::File { action: "create", path: folder.clone(), source })?;
+        .map_err(|source| Error::File {
+            action: "create",
+            path: folder.clone(),
+            source,
+        })?;
     Ok(folder)
 }
 
@@ -59,28 +63,56 @@ fn install(work: &Path, place: &Path, progress: &dyn Fn(&str)) -> Result<()> {
     require("pip", "python3-pip", &["-m", "pip", "--version"])?;
     progress(&format!("fetching Frida {VERSION} (52 MB, once)"));
     let download = work.join("download");
-    fs::create_dir_all(&download)
-        .map_err(|source| Error::File { action: "create", path: download.clone(), source })?;
+    fs::create_dir_all(&download).map_err(|source| Error::File {
+        action: "create",
+        path: download.clone(),
+        source,
+    })?;
     let requirement = format!("frida=={VERSION}");
-    pip(&["download", "--no-deps", "--only-binary=:all:", "--quiet", "-d"], &download, &requirement)?;
+    pip(
+        &[
+            "download",
+            "--no-deps",
+            "--only-binary=:all:",
+            "--quiet",
+            "-d",
+        ],
+        &download,
+        &requirement,
+    )?;
     let wheel = only_wheel(&download)?;
     check_digest(&wheel)?;
     progress("installing it into your cache folder");
     let target = work.join("packages");
     pip(
-        &["install", "--no-deps", "--no-index", "--quiet", "--no-compile", "--target"],
+        &[
+            "install",
+            "--no-deps",
+            "--no-index",
+            "--quiet",
+            "--no-compile",
+            "--target",
+        ],
         &target,
         &wheel.to_string_lossy(),
     )?;
     match fs::rename(&target, place) {
         // Somebody else installed the same thing meanwhile.
         Err(_) if place.join("frida").is_dir() => Ok(()),
-        renamed => renamed.map_err(|source| Error::File { action: "create", path: place.into(), source }),
+        renamed => renamed.map_err(|source| Error::File {
+            action: "create",
+            path: place.into(),
+            source,
+        }),
     }
 }
 
 fn require(tool: &'static str, package: &'static str, args: &[&str]) -> Result<()> {
-    let missing = |detail: String| Error::MissingTool { tool, package, detail };
+    let missing = |detail: String| Error::MissingTool {
+        tool,
+        package,
+        detail,
+    };
     let output = Command::new("python3")
         .args(args)
         .stdin(Stdio::null())
@@ -100,28 +132,48 @@ fn pip(args: &[&str], folder: &Path, what: &str) -> Result<()> {
         .arg(what)
         .stdin(Stdio::null())
         .output()
-        .map_err(|error| Error::Install { version: VERSION, detail: error.to_string() })?;
+        .map_err(|error| Error::Install {
+            version: VERSION,
+            detail: error.to_string(),
+        })?;
     if output.status.success() {
         return Ok(());
     }
-    Err(Error::Install { version: VERSION, detail: last_lines(&output.stderr) })
+    Err(Error::Install {
+        version: VERSION,
+        detail: last_lines(&output.stderr),
+    })
 }
 
 fn only_wheel(folder: &Path) -> Result<PathBuf> {
     let found = fs::read_dir(folder)
-        .map_err(|source| Error::File { action: "read", path: folder.into(), source })?
+        .map_err(|source| Error::File {
+            action: "read",
+            path: folder.into(),
+            source,
+        })?
         .filter_map(|entry| entry.ok().map(|entry| entry.path()))
         .find(|path| path.extension().is_some_and(|extension| extension == "whl"));
-    found.ok_or_else(|| Error::Install { version: VERSION, detail: "pip fetched no wheel".into() })
+    found.ok_or_else(|| Error::Install {
+        version: VERSION,
+        detail: "pip fetched no wheel".into(),
+    })
 }
 
 fn check_digest(wheel: &Path) -> Result<()> {
-    let bytes = fs::read(wheel).map_err(|source| Error::File { action: "read", path: wheel.into(), source })?;
+    let bytes = fs::read(wheel).map_err(|source| Error::File {
+        action: "read",
+        path: wheel.into(),
+        source,
+    })?;
     let found = hex(&Sha256::digest(&bytes));
     if DIGESTS.contains(&found.as_str()) {
         return Ok(());
     }
-    Err(Error::WrongDigest { path: wheel.into(), found })
+    Err(Error::WrongDigest {
+        path: wheel.into(),
+        found,
+    })
 }
 
 /// Returns `bytes` in lower-case hex.
@@ -131,7 +183,10 @@ pub fn hex(bytes: &[u8]) -> String {
 
 fn last_lines(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
-    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    let lines: Vec<&str> = text
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .collect();
     lines[lines.len().saturating_sub(3)..].join("; ")
 }
 
@@ -145,7 +200,10 @@ mod tests {
         let wheel = folder.path().join("frida.whl");
         fs::write(&wheel, b"not the wheel").unwrap();
         assert_eq!(only_wheel(folder.path()).unwrap(), wheel);
-        assert!(matches!(check_digest(&wheel), Err(Error::WrongDigest { .. })));
+        assert!(matches!(
+            check_digest(&wheel),
+            Err(Error::WrongDigest { .. })
+        ));
     }
 
     #[test]

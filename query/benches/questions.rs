@@ -18,7 +18,10 @@ fn main() {
     let begun = Instant::now();
     let session = Session::open(recording.dir()).unwrap();
     println!("{:9.2} ms  open", begun.elapsed().as_secs_f64() * 1e3);
-    let args: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with("--")).collect();
+    let args: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|a| !a.starts_with("--"))
+        .collect();
     let text = include_str!("questions.sql");
     let questions: Vec<String> = match args.is_empty() {
         true => text.split(";\n").map(str::to_owned).collect(),
@@ -38,7 +41,10 @@ fn main() {
             rows = first.iter().map(|batch| batch.num_rows()).sum::<usize>();
             if std::env::var_os("HINDSIGHT_SHOW").is_some() && all_ms.is_empty() {
                 let first: Vec<_> = first.into_iter().collect();
-                println!("{}", arrow::util::pretty::pretty_format_batches(&first).unwrap());
+                println!(
+                    "{}",
+                    arrow::util::pretty::pretty_format_batches(&first).unwrap()
+                );
             }
             rows += answer.map(|batch| batch.unwrap().num_rows()).sum::<usize>();
             all_ms.push(begun.elapsed().as_secs_f64() * 1e3);
@@ -60,6 +66,11 @@ fn main() {
 fn cpu_ms() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
     let (_, fields) = stat.rsplit_once(") ").unwrap();
-    let ticks: f64 = fields.split(' ').skip(11).take(2).map(|t| t.parse::<f64>().unwrap()).sum();
+    let ticks: f64 = fields
+        .split(' ')
+        .skip(11)
+        .take(2)
+        .map(|t| t.parse::<f64>().unwrap())
+        .sum();
     ticks * 10.0
 }

@@ -84,7 +84,13 @@ fn write_log(path: &Path, calls: u64) -> Result<()> {
         if numbers.below(1000) == 0 {
             ticks += numbers.below(100_000);
         }
-        finished += u64::from(step(&mut threads[current], current, ticks, events, &mut numbers));
+        finished += u64::from(step(
+            &mut threads[current],
+            current,
+            ticks,
+            events,
+            &mut numbers,
+        ));
         events += 1;
         if events % WATERMARK_EVENTS == 0 || finished == calls {
             for (ring, thread) in threads.iter_mut().enumerate() {

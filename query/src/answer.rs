@@ -132,10 +132,14 @@ impl Task {
     /// # Errors
     /// What it sent so far is not the whole answer: [`Error::Stopped`], or [`Error::Execution`] when it panicked.
     pub async fn end(&mut self) -> Result<()> {
-        (&mut self.handle).await.map_err(|error| match error.is_cancelled() {
-            true => Error::Stopped,
-            false => Error::Execution(Box::new(DataFusionError::ExecutionJoin(Box::new(error)))),
-        })
+        (&mut self.handle)
+            .await
+            .map_err(|error| match error.is_cancelled() {
+                true => Error::Stopped,
+                false => {
+                    Error::Execution(Box::new(DataFusionError::ExecutionJoin(Box::new(error))))
+                }
+            })
     }
 }
 

@@ -44,7 +44,9 @@ pub enum Error {
         statement: String,
     },
     /// The answer does not fit the memory given, even with spilling.
-    #[error("answer within {limit_bytes} bytes of memory: {message}; give more memory or ask for less")]
+    #[error(
+        "answer within {limit_bytes} bytes of memory: {message}; give more memory or ask for less"
+    )]
     Memory {
         /// The limit in bytes.
         limit_bytes: usize,

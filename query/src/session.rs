@@ -97,7 +97,9 @@ impl Session {
         };
         let (schema_sender, schema) = oneshot::channel();
         let (batch_sender, batches) = mpsc::channel(WAITING_BATCHES);
-        let handle = self.engine.spawn(question.answer(schema_sender, batch_sender));
+        let handle = self
+            .engine
+            .spawn(question.answer(schema_sender, batch_sender));
         let mut task = Task::new(handle, Arc::clone(&self.engine));
         match schema.await {
             Ok(schema) => Ok(Answer::new(schema?, batches, task, max_rows)),
@@ -166,7 +168,11 @@ impl Question {
         };
         let statement = self.parse()?;
         question::check(&statement)?;
-        let plan = self.state.statement_to_plan(statement).await.map_err(wrong)?;
+        let plan = self
+            .state
+            .statement_to_plan(statement)
+            .await
+            .map_err(wrong)?;
         SQLOptions::new()
             .with_allow_ddl(false)
             .with_allow_dml(false)
@@ -179,7 +185,9 @@ impl Question {
 
     fn parse(&self) -> Result<Statement> {
         let wrong = |error| diagnose(&self.sql, &error, &self.names);
-        let mut parser = DFParserBuilder::new(self.sql.as_str()).build().map_err(wrong)?;
+        let mut parser = DFParserBuilder::new(self.sql.as_str())
+            .build()
+            .map_err(wrong)?;
         let mut statements = parser.parse_statements().map_err(wrong)?;
         match (statements.pop_front(), statements.len()) {
             (Some(statement), 0) => Ok(statement),
@@ -212,7 +220,9 @@ impl Question {
 
 /// The error for a computation that ended without saying anything.
 fn no_answer() -> Error {
-    execution(DataFusionError::Internal("the computation ended without an answer".into()))
+    execution(DataFusionError::Internal(
+        "the computation ended without an answer".into(),
+    ))
 }
 
 fn execution(error: DataFusionError) -> Error {

@@ -38,9 +38,17 @@ fn a_sort_larger_than_memory_spills() {
     let mut spilled_bytes = 0;
     let mut last = i64::MIN;
     let mut rows = 0;
-    for batch in asked.session.sql("SELECT ret AS r, * FROM calls ORDER BY r, start_seq").unwrap() {
+    for batch in asked
+        .session
+        .sql("SELECT ret AS r, * FROM calls ORDER BY r, start_seq")
+        .unwrap()
+    {
         let batch = batch.unwrap();
-        let values = batch.column(0).as_any().downcast_ref::<arrow::array::Int64Array>().unwrap();
+        let values = batch
+            .column(0)
+            .as_any()
+            .downcast_ref::<arrow::array::Int64Array>()
+            .unwrap();
         for &value in values.values() {
             assert!(value >= last, "sorted");
             last = value;
@@ -58,24 +66,47 @@ fn what_cannot_fit_fails_and_says_so() {
     let sql = "SELECT array_agg(args || function || start_seq) FROM calls";
     let mut answer = asked.session.sql(sql).unwrap();
     let error = answer.next().unwrap().unwrap_err();
-    assert!(matches!(error, Error::Memory { limit_bytes: 0x10_0000, .. }), "{error}");
-    assert_eq!(asked.ask("SELECT count(*) FROM calls"), format!("{CALLS}\n"), "the session goes on");
+    assert!(
+        matches!(
+            error,
+            Error::Memory {
+                limit_bytes: 0x10_0000,
+                ..
+            }
+        ),
+        "{error}"
+    );
+    assert_eq!(
+        asked.ask("SELECT count(*) FROM calls"),
+        format!("{CALLS}\n"),
+        "the session goes on"
+    );
 }
 
 #[test]
 fn a_limit_keeps_the_first_rows_and_tells_of_more() {
     let asked = asked(1 << 30);
     let sql = "SELECT start_seq FROM calls ORDER BY start_seq";
-    for (limit, rows, cut) in [(10, 10, true), (0, 0, true), (1 << 20, CALLS as usize, false)] {
+    for (limit, rows, cut) in [
+        (10, 10, true),
+        (0, 0, true),
+        (1 << 20, CALLS as usize, false),
+    ] {
         let mut answer = asked.session.sql_up_to(sql, limit).unwrap();
         let found: usize = answer.by_ref().map(|b| b.unwrap().num_rows()).sum();
         assert_eq!((found, answer.was_cut()), (rows, cut), "limit {limit}");
     }
     let exact = asked.session.sql_up_to("VALUES (1), (2)", 2);
     let mut exact = exact.unwrap();
-    assert_eq!(exact.by_ref().map(|b| b.unwrap().num_rows()).sum::<usize>(), 2);
+    assert_eq!(
+        exact.by_ref().map(|b| b.unwrap().num_rows()).sum::<usize>(),
+        2
+    );
     assert!(!exact.was_cut(), "there were exactly two");
-    let explained = asked.session.sql_up_to("EXPLAIN SELECT * FROM calls", 1).unwrap();
+    let explained = asked
+        .session
+        .sql_up_to("EXPLAIN SELECT * FROM calls", 1)
+        .unwrap();
     assert_eq!(explained.map(|b| b.unwrap().num_rows()).sum::<usize>(), 1);
 }
 
@@ -90,7 +121,11 @@ fn dropping_an_answer_stops_its_computation() {
     while asked.session.running_tasks() > 0 {
         std::thread::yield_now();
     }
-    assert_eq!(asked.ask("SELECT count(*) FROM calls"), format!("{CALLS}\n"), "the session goes on");
+    assert_eq!(
+        asked.ask("SELECT count(*) FROM calls"),
+        format!("{CALLS}\n"),
+        "the session goes on"
+    );
 }
 
 #[test]

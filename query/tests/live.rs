@@ -42,11 +42,17 @@ fn a_sealed_recording_answers_as_an_unsealed_one() {
 fn unfinished_calls_of_an_interrupted_recording_are_shown() {
     let mut synth = Synth::new();
     let (f, g) = (synth.function("f"), synth.function("g"));
-    synth.thread(7).enter(f, SLOT).enter(g, SLOT - 64).leave_value(SLOT - 64, 5);
+    synth
+        .thread(7)
+        .enter(f, SLOT)
+        .enter(g, SLOT - 64)
+        .leave_value(SLOT - 64, 5);
     let asked = Asked::new(|path| synth.record_interrupted(path));
     assert_eq!(asked.session.extent().state, RecordingState::Interrupted);
     assert_eq!(
-        asked.ask("SELECT function, end_seq, dur_ns, self_ns, ret, unwound FROM calls ORDER BY start_seq"),
+        asked.ask(
+            "SELECT function, end_seq, dur_ns, self_ns, ret, unwound FROM calls ORDER BY start_seq"
+        ),
         "f | NULL | -1 | -1 | NULL | false\ng | 3 | 10 | 10 | 5 | false\n"
     );
     assert_eq!(
@@ -63,23 +69,35 @@ fn an_empty_recording_has_empty_tables() {
         assert_eq!(asked.ask(&sql), "0\n", "{}", table.name);
         assert_eq!(asked.ask(&format!("SELECT * FROM {}", table.name)), "");
     }
-    assert_eq!(asked.ask("SELECT function, sum(dur_ns) FROM calls GROUP BY function"), "");
+    assert_eq!(
+        asked.ask("SELECT function, sum(dur_ns) FROM calls GROUP BY function"),
+        ""
+    );
 }
 
 #[test]
 fn a_live_recording_shows_what_is_older_than_the_watermark() {
     let dir = tempfile::tempdir().unwrap();
-    let created = OpenRecording::create(&dir.path().join("live"), OnTaken::Refuse, synth::manifest());
+    let created =
+        OpenRecording::create(&dir.path().join("live"), OnTaken::Refuse, synth::manifest());
     let Created { open, mut log } = created.unwrap();
     let path = open.recording().dir().to_path_buf();
     let mut synth = Synth::new();
     let f = synth.function("f");
-    synth.thread(7).enter(f, SLOT).leave(SLOT).enter(f, SLOT).watermark();
+    synth
+        .thread(7)
+        .enter(f, SLOT)
+        .leave(SLOT)
+        .enter(f, SLOT)
+        .watermark();
     synth.append_to(&mut log).unwrap();
 
     let before = Session::open(&path).unwrap();
     assert_eq!(before.extent().state, RecordingState::Live);
-    assert_eq!(ask(&before, "SELECT count(*), count(end_seq) FROM calls"), "2 | 1\n");
+    assert_eq!(
+        ask(&before, "SELECT count(*), count(end_seq) FROM calls"),
+        "2 | 1\n"
+    );
 
     let mut later = Synth::new();
     later.at(1000).thread(7);
@@ -89,7 +107,11 @@ fn a_live_recording_shows_what_is_older_than_the_watermark() {
         synth::append_frame(&mut log, frame).unwrap();
     }
     let after = Session::open(&path).unwrap();
-    assert_eq!(ask(&before, "SELECT count(end_seq) FROM calls"), "1\n", "a session does not change");
+    assert_eq!(
+        ask(&before, "SELECT count(end_seq) FROM calls"),
+        "1\n",
+        "a session does not change"
+    );
     assert_eq!(ask(&after, "SELECT count(end_seq) FROM calls"), "2\n");
     open.close(log.close().unwrap()).unwrap();
 }
@@ -98,7 +120,8 @@ fn a_live_recording_shows_what_is_older_than_the_watermark() {
 #[test]
 fn opening_while_the_recorder_seals_sees_no_hole() {
     let dir = tempfile::tempdir().unwrap();
-    let created = OpenRecording::create(&dir.path().join("busy"), OnTaken::Refuse, synth::manifest());
+    let created =
+        OpenRecording::create(&dir.path().join("busy"), OnTaken::Refuse, synth::manifest());
     let Created { open, mut log } = created.unwrap();
     let path = open.recording().dir().to_path_buf();
     let done = AtomicBool::new(false);
@@ -109,7 +132,10 @@ fn opening_while_the_recorder_seals_sees_no_hole() {
             let f = synth.function("f");
             synth.thread(7);
             synth.append_to(&mut log).unwrap();
-            let options = SealOptions { part_log_bytes: 1 << 12, ..small_parts() };
+            let options = SealOptions {
+                part_log_bytes: 1 << 12,
+                ..small_parts()
+            };
             let mut sealer = Sealer::own(&recording, options).unwrap();
             let mut ticks = 1000;
             for _ in 0..60 {
@@ -134,9 +160,15 @@ fn opening_while_the_recorder_seals_sees_no_hole() {
             last = done.load(Ordering::Acquire);
             let session = Session::open(&path).unwrap();
             let events = session.extent().events;
-            let count = ask(&session, "SELECT count(*), count(DISTINCT seq), coalesce(max(seq) + 1, 0) FROM events");
+            let count = ask(
+                &session,
+                "SELECT count(*), count(DISTINCT seq), coalesce(max(seq) + 1, 0) FROM events",
+            );
             assert_eq!(count, format!("{events} | {events} | {events}\n"));
-            assert!(events >= seen, "events do not vanish: {events} after {seen}");
+            assert!(
+                events >= seen,
+                "events do not vanish: {events} after {seen}"
+            );
             seen = events;
         }
         assert!(seen >= 60 * 100, "{seen}");
@@ -154,7 +186,11 @@ fn a_session_leaves_nothing_behind_and_the_recording_as_it_was() {
     let asked = Asked::with(|path| shop().record(path), options);
     asked.ask(EVERYTHING);
     let columns = asked.recording.columns_dir();
-    assert_eq!(std::fs::read_dir(columns).unwrap().count(), 0, "columns stay unsealed");
+    assert_eq!(
+        std::fs::read_dir(columns).unwrap().count(),
+        0,
+        "columns stay unsealed"
+    );
     drop(asked);
     let left: Vec<_> = std::fs::read_dir(temp.path()).unwrap().collect();
     assert!(left.is_empty(), "{left:?}");

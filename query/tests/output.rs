@@ -7,7 +7,7 @@ use common::{Asked, shop};
 use expect_test::{Expect, expect};
 use query::output::{Format, write};
 
-const SQL: &str = "SELECT seq, kind, bytes, text, 1.5 AS f, seq > 9 AS b, [1, NULL] AS l, NULL AS n, 'a,\"b\"' AS q
+const SQL: &str = "SELECT seq, kind, bytes, length(text) AS chars, 1.5 AS f, seq > 9 AS b, [1, NULL] AS l, NULL AS n, 'a,\"b\"' AS q
 FROM events WHERE kind IN ('stdout', 'stderr', 'fork') ORDER BY seq";
 const EMPTY: &str = "SELECT seq, bytes FROM events WHERE seq < 0";
 
@@ -22,34 +22,53 @@ fn check(sql: &str, format: Format, expect: Expect) {
 #[test]
 fn csv_quotes_and_shows_bytes() {
     let sql = SQL.replace("[1, NULL] AS l, ", "");
-    check(&sql, Format::Csv, expect![[r#"
-        seq,kind,bytes,text,f,b,n,q
-        12,stdout,"hello
-        ","hello
-        ",1.5,true,,"a,""b"""
-        13,stderr,\xfffe78,��x,1.5,true,,"a,""b"""
-    "#]]);
-    check(EMPTY, Format::Csv, expect![[r#"
+    check(
+        &sql,
+        Format::Csv,
+        expect![[r#"
+            seq,kind,bytes,chars,f,b,n,q
+            12,stdout,"hello
+            ",6,1.5,true,,"a,""b"""
+            13,stderr,\xfffe78,3,1.5,true,,"a,""b"""
+        "#]],
+    );
+    check(
+        EMPTY,
+        Format::Csv,
+        expect![[r#"
         seq,bytes
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn json_is_one_array() {
-    check(SQL, Format::Json, expect![[r#"
-        [{"seq":12,"kind":"stdout","bytes":"hello\n","text":"hello\n","f":1.5,"b":true,"l":[1,null],"n":null,"q":"a,\"b\""},{"seq":13,"kind":"stderr","bytes":"\\xfffe78","text":"��x","f":1.5,"b":true,"l":[1,null],"n":null,"q":"a,\"b\""}]
-    "#]]);
-    check(EMPTY, Format::Json, expect![[r#"
+    check(
+        SQL,
+        Format::Json,
+        expect![[r#"
+            [{"seq":12,"kind":"stdout","bytes":"hello\n","chars":6,"f":1.5,"b":true,"l":[1,null],"n":null,"q":"a,\"b\""},{"seq":13,"kind":"stderr","bytes":"\\xfffe78","chars":3,"f":1.5,"b":true,"l":[1,null],"n":null,"q":"a,\"b\""}]
+        "#]],
+    );
+    check(
+        EMPTY,
+        Format::Json,
+        expect![[r#"
         []
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn json_lines_are_objects() {
-    check(SQL, Format::JsonLines, expect![[r#"
-        {"seq":12,"kind":"stdout","bytes":"hello\n","text":"hello\n","f":1.5,"b":true,"l":[1,null],"n":null,"q":"a,\"b\""}
-        {"seq":13,"kind":"stderr","bytes":"\\xfffe78","text":"��x","f":1.5,"b":true,"l":[1,null],"n":null,"q":"a,\"b\""}
-    "#]]);
+    check(
+        SQL,
+        Format::JsonLines,
+        expect![[r#"
+            {"seq":12,"kind":"stdout","bytes":"hello\n","chars":6,"f":1.5,"b":true,"l":[1,null],"n":null,"q":"a,\"b\""}
+            {"seq":13,"kind":"stderr","bytes":"\\xfffe78","chars":3,"f":1.5,"b":true,"l":[1,null],"n":null,"q":"a,\"b\""}
+        "#]],
+    );
     check(EMPTY, Format::JsonLines, expect![[""]]);
 }
 
@@ -67,18 +86,22 @@ fn parquet_reads_back() {
     let table = arrow::util::pretty::pretty_format_batches(&batches).unwrap();
     expect![[r#"
         +-----+--------+--------------+-------+-----+------+-------+---+-------+
-        | seq | kind   | bytes        | text  | f   | b    | l     | n | q     |
+        | seq | kind   | bytes        | chars | f   | b    | l     | n | q     |
         +-----+--------+--------------+-------+-----+------+-------+---+-------+
-        | 12  | stdout | 68656c6c6f0a | hello | 1.5 | true | [1, ] |   | a,"b" |
-        |     |        |              |       |     |      |       |   |       |
-        | 13  | stderr | fffe78       | ��x   | 1.5 | true | [1, ] |   | a,"b" |
-        +-----+--------+--------------+-------+-----+------+-------+---+-------+"#]].assert_eq(&table.to_string());
+        | 12  | stdout | 68656c6c6f0a | 6     | 1.5 | true | [1, ] |   | a,"b" |
+        | 13  | stderr | fffe78       | 3     | 1.5 | true | [1, ] |   | a,"b" |
+        +-----+--------+--------------+-------+-----+------+-------+---+-------+"#]]
+    .assert_eq(&table.to_string());
 }
 
 #[test]
 fn nonsense_floats_and_large_numbers_in_json() {
     let sql = "SELECT 9223372036854775807 AS max, CAST('NaN' AS DOUBLE) AS nan, CAST('inf' AS DOUBLE) AS inf";
-    check(sql, Format::JsonLines, expect![[r#"
+    check(
+        sql,
+        Format::JsonLines,
+        expect![[r#"
         {"max":9223372036854775807,"nan":null,"inf":null}
-    "#]]);
+    "#]],
+    );
 }

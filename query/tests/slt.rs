@@ -10,7 +10,9 @@ use std::path::Path;
 use common::{Asked, shop};
 
 fn check(file: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/slt").join(file);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/slt")
+        .join(file);
     let text = std::fs::read_to_string(&path).unwrap();
     let asked = Asked::new(|path| shop().record(path));
     let mut found = String::new();

@@ -2,18 +2,35 @@
 use recorder::{Observer, OnFull, RecordOptions, Target};
 struct Print;
 impl Observer for Print {
-    fn setup(&self, message: &str) { eprintln!("setup: {message}"); }
-    fn warning(&self, message: &str) { eprintln!("warning: {message}"); }
+    fn setup(&self, message: &str) {
+        eprintln!("setup: {message}");
+    }
+    fn warning(&self, message: &str) {
+        eprintln!("warning: {message}");
+    }
 }
 fn main() {
     let argv: Vec<_> = std::env::args_os().skip(1).collect();
     let target = match std::env::var("ATTACH") {
-        Ok(pid) => Target::Attach { pid: pid.parse().unwrap(), duration: Some(std::time::Duration::from_secs(2)) },
+        Ok(pid) => Target::Attach {
+            pid: pid.parse().unwrap(),
+            duration: Some(std::time::Duration::from_secs(2)),
+        },
         Err(_) => Target::Spawn { argv },
     };
-    let options = RecordOptions { output: None, include: vec![], exclude: vec![], on_full: OnFull::Block, keep_log: true, target };
+    let options = RecordOptions {
+        output: None,
+        include: vec![],
+        exclude: vec![],
+        on_full: OnFull::Block,
+        keep_log: true,
+        target,
+    };
     match recorder::record(options, &Print) {
         Ok(outcome) => eprintln!("{outcome:?}"),
-        Err(error) => { eprintln!("error: {error:?}"); std::process::exit(4) }
+        Err(error) => {
+            eprintln!("error: {error:?}");
+            std::process::exit(4)
+        }
     }
 }

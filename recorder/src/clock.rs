@@ -39,7 +39,10 @@ impl Calibration {
         }
         let (ticks, at) = reading();
         let seconds = at.duration_since(self.at).as_secs_f64();
-        ClockCalibration { tsc_hz: (ticks - self.ticks) as f64 / seconds, tsc_base: ticks }
+        ClockCalibration {
+            tsc_hz: (ticks - self.ticks) as f64 / seconds,
+            tsc_base: ticks,
+        }
     }
 }
 

@@ -30,7 +30,14 @@ pub struct Drain<'a> {
 impl<'a> Drain<'a> {
     /// Starts with empty rings.
     pub fn new(shared: &'a Shared, pid: i32) -> Self {
-        Self { shared, pid, passes: 0, discarding: false, threads: 0, lost: 0 }
+        Self {
+            shared,
+            pid,
+            passes: 0,
+            discarding: false,
+            threads: 0,
+            lost: 0,
+        }
     }
 
     /// Returns how many threads have ended or been seen so far.
@@ -40,7 +47,12 @@ impl<'a> Drain<'a> {
 
     /// Returns how many records were lost so far.
     pub fn lost(&self) -> u64 {
-        self.lost + self.shared.taken().map(|index| self.shared.lost(index)).sum::<u64>()
+        self.lost
+            + self
+                .shared
+                .taken()
+                .map(|index| self.shared.lost(index))
+                .sum::<u64>()
     }
 
     /// Throws away what threads still write, from now on.
@@ -67,7 +79,12 @@ impl<'a> Drain<'a> {
         let lost = self.shared.take_lost_no_ring();
         self.lost += lost;
         if lost != 0 && !self.discarding {
-            log.append_control(&Control::Gap { ticks: watermark, tid: 0, lost, reason: GapReason::NoFreeRing })?;
+            log.append_control(&Control::Gap {
+                ticks: watermark,
+                tid: 0,
+                lost,
+                reason: GapReason::NoFreeRing,
+            })?;
         }
         Ok(moved)
     }
@@ -82,7 +99,11 @@ impl<'a> Drain<'a> {
         let moved = (pending.first.len() + pending.second.len()) as u64;
         if moved != 0 {
             if !self.discarding {
-                log.append_block(index as u32, tenant.tenancy, [pending.first, pending.second])?;
+                log.append_block(
+                    index as u32,
+                    tenant.tenancy,
+                    [pending.first, pending.second],
+                )?;
             }
             self.shared.release(index, pending.head);
         }
@@ -92,7 +113,12 @@ impl<'a> Drain<'a> {
             self.lost += self.shared.lost(index);
             if !self.discarding {
                 let (ring, tenancy) = (index as u32, tenant.tenancy);
-                log.append_control(&Control::ThreadEnd { ticks: clock::ticks(), ring, tenancy, tid: tenant.tid })?;
+                log.append_control(&Control::ThreadEnd {
+                    ticks: clock::ticks(),
+                    ring,
+                    tenancy,
+                    tid: tenant.tid,
+                })?;
             }
             self.shared.free(index);
         }

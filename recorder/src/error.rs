@@ -78,7 +78,11 @@ impl Error {
     pub fn is_about_the_target(&self) -> bool {
         matches!(
             self,
-            Self::Start { .. } | Self::Unsupported { .. } | Self::Attach { .. } | Self::Stop(_) | Self::Agent(_)
+            Self::Start { .. }
+                | Self::Unsupported { .. }
+                | Self::Attach { .. }
+                | Self::Stop(_)
+                | Self::Agent(_)
         )
     }
 }

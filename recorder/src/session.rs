@@ -28,7 +28,10 @@ use store::{
 
 use crate::{
     Error, Exit, Observer, OnFull, Outcome, RecordOptions, Result, Target,
-    arm::{Armer, Filter, Modules, patch::{Plan, Prepared}},
+    arm::{
+        Armer, Filter, Modules,
+        patch::{Plan, Prepared},
+    },
     clock::{self, Calibration},
     drain::Drain,
     process::{ExitWatch, Maps, spawn, stack_limit},
@@ -96,8 +99,14 @@ impl Running {
         Ok(Self {
             pid,
             exe,
-            argv: argv.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
-            cwd: std::env::current_dir().unwrap_or_default().to_string_lossy().into_owned(),
+            argv: argv
+                .iter()
+                .map(|word| word.to_string_lossy().into_owned())
+                .collect(),
+            cwd: std::env::current_dir()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned(),
             watch: ExitWatch::new(pid, true).map_err(Error::system("watch the program"))?,
             kill_on_drop: parked.is_some(),
             parked,
@@ -110,23 +119,34 @@ impl Running {
             Some(libc::ESRCH | libc::EINVAL) => "there is no such process".to_owned(),
             _ => source.to_string(),
         };
-        let watch = ExitWatch::new(pid, false).map_err(|source| Error::Attach { pid, reason: reason(source) })?;
+        let watch = ExitWatch::new(pid, false).map_err(|source| Error::Attach {
+            pid,
+            reason: reason(source),
+        })?;
         let exe = fs::read_link(format!("/proc/{pid}/exe")).map_err(|source| {
             let reason = match source.kind() {
-                io::ErrorKind::PermissionDenied => "not permitted; try as root or as the user who runs it".to_owned(),
-                io::ErrorKind::NotFound => "it has no program: a kernel thread, or a process that has ended".to_owned(),
+                io::ErrorKind::PermissionDenied => {
+                    "not permitted; try as root or as the user who runs it".to_owned()
+                }
+                io::ErrorKind::NotFound => {
+                    "it has no program: a kernel thread, or a process that has ended".to_owned()
+                }
                 _ => source.to_string(),
             };
             Error::Attach { pid, reason }
         })?;
         check_executable(&exe)?;
         let argv = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        let words = argv.split(|byte| *byte == 0).filter(|word| !word.is_empty());
+        let words = argv
+            .split(|byte| *byte == 0)
+            .filter(|word| !word.is_empty());
         let cwd = fs::read_link(format!("/proc/{pid}/cwd")).unwrap_or_default();
         Ok(Self {
             pid,
             exe,
-            argv: words.map(|word| String::from_utf8_lossy(word).into_owned()).collect(),
+            argv: words
+                .map(|word| String::from_utf8_lossy(word).into_owned())
+                .collect(),
             cwd: cwd.to_string_lossy().into_owned(),
             watch,
             parked: None,
@@ -146,7 +166,10 @@ impl Drop for Running {
 
 /// Refuses what cannot be recorded, before anything of it runs.
 fn check_executable(exe: &PathBuf) -> Result<()> {
-    let refuse = |reason: String| Error::Unsupported { path: exe.clone(), reason };
+    let refuse = |reason: String| Error::Unsupported {
+        path: exe.clone(),
+        reason,
+    };
     let module = debuginfo::Module::open(exe).map_err(|error| refuse(error.to_string()))?;
     if module.interp().is_none() {
         return Err(refuse("it is statically linked, and Hindsight needs the dynamic linker to load its agent; link it dynamically".into()));
@@ -180,7 +203,10 @@ impl Session {
         calibration: Calibration,
         observer: &dyn Observer,
     ) -> Result<Self> {
-        let shared = Arc::new(Shared::create(options.on_full == OnFull::Drop, owner(target.pid))?);
+        let shared = Arc::new(Shared::create(
+            options.on_full == OnFull::Drop,
+            owner(target.pid),
+        )?);
         let runtime = runtime_for(target.pid)?;
         let mut modules = Modules::default();
         let mut armer = Armer::new(filter);
@@ -195,9 +221,20 @@ impl Session {
         if !ended_early {
             // The files are read while Frida finds its way in.
             let started = thread::scope(|scope| {
-                let files = scope.spawn(|| modules.loaded.iter().map(|module| armer.prepare(module)).collect::<Vec<_>>());
+                let files = scope.spawn(|| {
+                    modules
+                        .loaded
+                        .iter()
+                        .map(|module| armer.prepare(module))
+                        .collect::<Vec<_>>()
+                });
                 let started = host.ready().map(drop).and_then(|()| {
-                    host::start_runtime(host, target.pid, &runtime.to_string_lossy(), &shared.path())
+                    host::start_runtime(
+                        host,
+                        target.pid,
+                        &runtime.to_string_lossy(),
+                        &shared.path(),
+                    )
                 });
                 prepared = files.join().expect("preparing does not panic");
                 started
@@ -220,8 +257,15 @@ impl Session {
             modules.ignore(&read_maps(target.pid)?.files());
         }
         let manifest = manifest(options, &target, host, calibration)?;
-        let path = options.output.clone().unwrap_or_else(|| default_name(&target.exe));
-        let on_taken = if options.output.is_some() { OnTaken::Refuse } else { OnTaken::Number };
+        let path = options
+            .output
+            .clone()
+            .unwrap_or_else(|| default_name(&target.exe));
+        let on_taken = if options.output.is_some() {
+            OnTaken::Refuse
+        } else {
+            OnTaken::Number
+        };
         let Created { open, log } = OpenRecording::create(&path, on_taken, manifest)?;
         let mut session = Self {
             target,
@@ -259,19 +303,36 @@ impl Session {
             attached: !self.target.spawned,
         };
         self.log.append_control(&start)?;
-        let numbers: Vec<u32> = self.modules.loaded.iter().map(|module| module.number).collect();
+        let numbers: Vec<u32> = self
+            .modules
+            .loaded
+            .iter()
+            .map(|module| module.number)
+            .collect();
         self.log_modules(&numbers)?;
-        self.log_probes(prepared.into_iter().flat_map(|prepared| prepared.skipped).collect(), plan)
+        self.log_probes(
+            prepared
+                .into_iter()
+                .flat_map(|prepared| prepared.skipped)
+                .collect(),
+            plan,
+        )
     }
 
     fn log_modules(&mut self, numbers: &[u32]) -> Result<()> {
         for number in numbers {
-            let Some(module) = self.modules.by_number(*number) else { continue };
+            let Some(module) = self.modules.by_number(*number) else {
+                continue;
+            };
             let load = Control::ModuleLoad {
                 ticks: clock::ticks(),
                 module: module.number,
                 path: module.file.path.to_string_lossy().into_owned(),
-                build_id: module.elf.as_ref().and_then(|elf| elf.build_id()).map(str::to_owned),
+                build_id: module
+                    .elf
+                    .as_ref()
+                    .and_then(|elf| elf.build_id())
+                    .map(str::to_owned),
                 addr: module.file.range.start,
                 size: module.file.range.end - module.file.range.start,
                 system: module.is_system,
@@ -279,7 +340,10 @@ impl Session {
             self.log.append_control(&load)?;
             if let Some(problem) = &module.problem {
                 let message = format!("{} is not traced: {problem}", module.file.path.display());
-                self.log.append_control(&Control::Warning { ticks: clock::ticks(), message })?;
+                self.log.append_control(&Control::Warning {
+                    ticks: clock::ticks(),
+                    message,
+                })?;
             }
         }
         Ok(())
@@ -292,7 +356,8 @@ impl Session {
             self.log.append_control(control)?;
         }
         for function in &plan.functions {
-            self.log.append_control(&Control::Function(function.clone()))?;
+            self.log
+                .append_control(&Control::Function(function.clone()))?;
         }
         Ok(())
     }
@@ -317,20 +382,32 @@ impl Session {
         if changed.is_empty() {
             return Ok(());
         }
-        let message = format!("{} functions are not traced: their code in memory is not the file's", changed.len());
-        Ok(self.log.append_control(&Control::Warning { ticks: clock::ticks(), message })?)
+        let message = format!(
+            "{} functions are not traced: their code in memory is not the file's",
+            changed.len()
+        );
+        Ok(self.log.append_control(&Control::Warning {
+            ticks: clock::ticks(),
+            message,
+        })?)
     }
 
     /// Drains until the end, then seals.
     fn run(mut self, observer: &dyn Observer) -> Result<Outcome> {
         let stop_sealing = AtomicBool::new(false);
         let recording = self.open.recording().clone();
-        let options = SealOptions { keep_log: self.options.keep_log, ..SealOptions::default() };
+        let options = SealOptions {
+            keep_log: self.options.keep_log,
+            ..SealOptions::default()
+        };
         let (ended, sealer) = thread::scope(|scope| {
             let sealing = scope.spawn(|| seal_in_background(&recording, options, &stop_sealing));
             let ended = self.follow(observer);
             stop_sealing.store(true, Release);
-            (ended, sealing.join().unwrap_or_else(|_| Err(closed_early())))
+            (
+                ended,
+                sealing.join().unwrap_or_else(|_| Err(closed_early())),
+            )
         });
         let ended = ended?;
         let duration_ns = self.began.elapsed().as_nanos() as u64;
@@ -339,7 +416,9 @@ impl Session {
             bytes_on_disk: folder_bytes(recording.dir()),
             recording: recording.dir().to_path_buf(),
             events: sealed.as_ref().map_or(0, |sealed| sealed.events),
-            calls: sealed.as_ref().map_or(0, |sealed| sealed.parts.iter().map(|part| part.part.calls).sum()),
+            calls: sealed.as_ref().map_or(0, |sealed| {
+                sealed.parts.iter().map(|part| part.part.calls).sum()
+            }),
             threads: ended.threads,
             gaps_lost: ended.lost,
             duration_ns,
@@ -367,7 +446,11 @@ impl Session {
                 break self.detach(&shared, &mut drain, &mut incomplete, observer);
             }
             self.look_at_modules(&shared, &mut incomplete, observer)?;
-            pause = if moved == 0 { (pause * 2).clamp(Duration::from_micros(20), LONGEST_PAUSE) } else { Duration::ZERO };
+            pause = if moved == 0 {
+                (pause * 2).clamp(Duration::from_micros(20), LONGEST_PAUSE)
+            } else {
+                Duration::ZERO
+            };
             if !pause.is_zero() {
                 thread::sleep(pause);
             }
@@ -376,13 +459,28 @@ impl Session {
         self.log_end(exit, &mut incomplete);
         let lost = drain.lost();
         let threads = drain.threads() + shared.taken().count() as u64;
-        Ok(Ended { exit, incomplete, lost, threads, armed: self.armed, skipped: self.skipped })
+        Ok(Ended {
+            exit,
+            incomplete,
+            lost,
+            threads,
+            armed: self.armed,
+            skipped: self.skipped,
+        })
     }
 
-    fn pass(&mut self, drain: &mut Drain<'_>, incomplete: &mut Option<String>, observer: &dyn Observer) -> u64 {
+    fn pass(
+        &mut self,
+        drain: &mut Drain<'_>,
+        incomplete: &mut Option<String>,
+        observer: &dyn Observer,
+    ) -> u64 {
         drain.pass(&mut self.log).unwrap_or_else(|error| {
             drain.discard();
-            let message = format!("the recording ends here, the program goes on: {}", chain(&error));
+            let message = format!(
+                "the recording ends here, the program goes on: {}",
+                chain(&error)
+            );
             observer.warning(&message);
             incomplete.get_or_insert(message);
             0
@@ -392,13 +490,28 @@ impl Session {
     fn log_end(&mut self, exit: Exit, incomplete: &mut Option<String>) {
         let ticks = clock::ticks();
         let end = match exit {
-            Exit::Code(code) => Control::ProcessExit { ticks, code: Some(code), signal: None },
-            Exit::Signal(signal) => Control::ProcessExit { ticks, code: None, signal: Some(signal) },
-            Exit::Detached if self.target.watch.poll().is_some() => Control::ProcessExit { ticks, code: None, signal: None },
+            Exit::Code(code) => Control::ProcessExit {
+                ticks,
+                code: Some(code),
+                signal: None,
+            },
+            Exit::Signal(signal) => Control::ProcessExit {
+                ticks,
+                code: None,
+                signal: Some(signal),
+            },
+            Exit::Detached if self.target.watch.poll().is_some() => Control::ProcessExit {
+                ticks,
+                code: None,
+                signal: None,
+            },
             Exit::Detached => Control::Detached { ticks },
         };
         if incomplete.is_none() {
-            let written = self.log.append_control(&end).and_then(|()| self.log.append_watermark(clock::ticks()));
+            let written = self
+                .log
+                .append_control(&end)
+                .and_then(|()| self.log.append_watermark(clock::ticks()));
             *incomplete = written.err().map(|error| chain(&error));
         }
     }
@@ -413,7 +526,9 @@ impl Session {
             }
             (Target::Spawn { .. }, _) => false,
             (Target::Attach { .. }, Some(_)) => true,
-            (Target::Attach { duration, .. }, None) => duration.is_some_and(|duration| self.began.elapsed() >= duration),
+            (Target::Attach { duration, .. }, None) => {
+                duration.is_some_and(|duration| self.began.elapsed() >= duration)
+            }
         }
     }
 
@@ -426,14 +541,19 @@ impl Session {
         observer: &dyn Observer,
     ) -> Exit {
         let armer = &mut self.armer;
-        let taken_back = while_stopped(self.target.pid, STOP_PATIENCE, |process| armer.take_back(process));
+        let taken_back = while_stopped(self.target.pid, STOP_PATIENCE, |process| {
+            armer.take_back(process)
+        });
         self.pass(drain, incomplete, observer);
         shared.stop();
         match taken_back {
             Ok(Ok(())) => Exit::Detached,
             Ok(Err(error)) | Err(error) => {
                 if self.target.watch.poll().is_none() {
-                    observer.warning(&format!("the program could not be unhooked and goes on with inactive hooks: {}", chain(&error)));
+                    observer.warning(&format!(
+                        "the program could not be unhooked and goes on with inactive hooks: {}",
+                        chain(&error)
+                    ));
                 }
                 Exit::Detached
             }
@@ -441,7 +561,12 @@ impl Session {
     }
 
     /// Arms modules that a thread has just loaded; the thread waits until then.
-    fn look_at_modules(&mut self, shared: &Shared, incomplete: &mut Option<String>, observer: &dyn Observer) -> Result<()> {
+    fn look_at_modules(
+        &mut self,
+        shared: &Shared,
+        incomplete: &mut Option<String>,
+        observer: &dyn Observer,
+    ) -> Result<()> {
         let asked = shared.modules_asked();
         if asked == shared.modules_answered() {
             return Ok(());
@@ -455,20 +580,36 @@ impl Session {
             }
             // A module that cannot be armed is no reason to lose the recording.
             Err(error) => {
-                let message = format!("a module that was just loaded is not traced: {}", chain(&error));
+                let message = format!(
+                    "a module that was just loaded is not traced: {}",
+                    chain(&error)
+                );
                 observer.warning(&message);
-                Ok(self.log.append_control(&Control::Warning { ticks: clock::ticks(), message })?)
+                Ok(self.log.append_control(&Control::Warning {
+                    ticks: clock::ticks(),
+                    message,
+                })?)
             }
             Ok(()) => Ok(()),
         }
     }
 
     fn arm_new_modules(&mut self, shared: &Shared, observer: &dyn Observer) -> Result<()> {
-        let Ok(maps) = Maps::read(self.target.pid) else { return Ok(()) };
-        let change = self.modules.update(self.target.pid, maps.files(), &self.target.exe, &self.runtime);
+        let Ok(maps) = Maps::read(self.target.pid) else {
+            return Ok(());
+        };
+        let change = self.modules.update(
+            self.target.pid,
+            maps.files(),
+            &self.target.exe,
+            &self.runtime,
+        );
         for module in change.removed {
             self.armer.forget(&module.file.range);
-            self.log.append_control(&Control::ModuleUnload { ticks: clock::ticks(), module: module.number })?;
+            self.log.append_control(&Control::ModuleUnload {
+                ticks: clock::ticks(),
+                module: module.number,
+            })?;
         }
         if change.added.is_empty() {
             return Ok(());
@@ -477,11 +618,15 @@ impl Session {
         let mut plan = Plan::default();
         let mut skipped = Vec::new();
         for number in change.added {
-            let Some(module) = self.modules.by_number(number) else { continue };
+            let Some(module) = self.modules.by_number(number) else {
+                continue;
+            };
             let mut prepared = self.armer.prepare(module);
             self.armer.prepare_replacements(module, &mut prepared);
             let base = reserve(&prepared, self.target.pid, |address, bytes| {
-                Ok(shared.reserve(address, bytes, RESERVE_PATIENCE).unwrap_or(false))
+                Ok(shared
+                    .reserve(address, bytes, RESERVE_PATIENCE)
+                    .unwrap_or(false))
             })?;
             lay_out(&mut self.armer, &mut prepared, base, &mut plan, observer);
             skipped.append(&mut prepared.skipped);
@@ -550,7 +695,9 @@ fn stop_after_frida<R: Send>(
     let deadline = Instant::now() + STOP_PATIENCE;
     loop {
         match while_stopped(pid, STOP_PATIENCE, &mut work) {
-            Err(StopError::AlreadyTraced { .. }) if Instant::now() < deadline => thread::sleep(Duration::from_millis(1)),
+            Err(StopError::AlreadyTraced { .. }) if Instant::now() < deadline => {
+                thread::sleep(Duration::from_millis(1))
+            }
             result => return result,
         }
     }
@@ -571,13 +718,19 @@ fn closed_early() -> store::Error {
 }
 
 /// Finds room for a module's code; `try_at` reserves it. 0 where nothing is needed or no room was found.
-fn reserve(prepared: &Prepared, pid: i32, mut try_at: impl FnMut(u64, u64) -> Result<bool>) -> Result<u64> {
+fn reserve(
+    prepared: &Prepared,
+    pid: i32,
+    mut try_at: impl FnMut(u64, u64) -> Result<bool>,
+) -> Result<u64> {
     let bytes = prepared.region_bytes();
     for _ in 0..RESERVE_TRIES {
         if bytes == 0 {
             break;
         }
-        let Some(place) = prepared.place(&read_maps(pid)?.ranges()) else { break };
+        let Some(place) = prepared.place(&read_maps(pid)?.ranges()) else {
+            break;
+        };
         if try_at(place, bytes)? {
             return Ok(place);
         }
@@ -585,7 +738,13 @@ fn reserve(prepared: &Prepared, pid: i32, mut try_at: impl FnMut(u64, u64) -> Re
     Ok(0)
 }
 
-fn lay_out(armer: &mut Armer, prepared: &mut Prepared, base: u64, plan: &mut Plan, observer: &dyn Observer) {
+fn lay_out(
+    armer: &mut Armer,
+    prepared: &mut Prepared,
+    base: u64,
+    plan: &mut Plan,
+    observer: &dyn Observer,
+) {
     if base != 0 {
         armer.lay_out(prepared, base, plan);
     } else if prepared.region_bytes() != 0 {
@@ -600,7 +759,8 @@ fn read_maps(pid: i32) -> Result<Maps> {
 /// The library to load: a copy of its own for a process that an earlier recording left it in.
 fn runtime_for(pid: i32) -> Result<PathBuf> {
     let library = runtime::library_path()?;
-    let mapped = |path: &Path| read_maps(pid).map(|maps| maps.files().iter().any(|file| file.path == path));
+    let mapped =
+        |path: &Path| read_maps(pid).map(|maps| maps.files().iter().any(|file| file.path == path));
     let mut candidate = library.clone();
     let mut number = 2;
     while mapped(&candidate)? {
@@ -615,9 +775,10 @@ fn runtime_for(pid: i32) -> Result<PathBuf> {
 
 fn about_target(error: agent::Error, target: &Running) -> Error {
     match &error {
-        agent::Error::Frida { message, .. } if !target.spawned => {
-            Error::Attach { pid: target.pid, reason: format!("{message}; is it yours, and is no debugger attached?") }
-        }
+        agent::Error::Frida { message, .. } if !target.spawned => Error::Attach {
+            pid: target.pid,
+            reason: format!("{message}; is it yours, and is no debugger attached?"),
+        },
         _ => error.into(),
     }
 }
@@ -628,21 +789,45 @@ fn owner(pid: i32) -> u32 {
 }
 
 fn default_name(exe: &Path) -> PathBuf {
-    exe.file_name().map_or_else(|| "recording".into(), PathBuf::from)
+    exe.file_name()
+        .map_or_else(|| "recording".into(), PathBuf::from)
 }
 
-fn manifest(options: &RecordOptions, target: &Running, host: &WheelHost, calibration: Calibration) -> Result<Manifest> {
+fn manifest(
+    options: &RecordOptions,
+    target: &Running,
+    host: &WheelHost,
+    calibration: Calibration,
+) -> Result<Manifest> {
     let mut id = [0; 16];
     fs::File::open("/dev/urandom")
         .and_then(|mut random| io::Read::read_exact(&mut random, &mut id))
         .map_err(Error::system("read random bytes"))?;
-    let filters = options.include.iter().map(|pattern| format!("-f {pattern}"));
-    let filters = filters.chain(options.exclude.iter().map(|pattern| format!("-x {pattern}")));
-    let first_line = |path: &str| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
+    let filters = options
+        .include
+        .iter()
+        .map(|pattern| format!("-f {pattern}"));
+    let filters = filters.chain(
+        options
+            .exclude
+            .iter()
+            .map(|pattern| format!("-x {pattern}")),
+    );
+    let first_line = |path: &str| {
+        fs::read_to_string(path)
+            .unwrap_or_default()
+            .trim()
+            .to_owned()
+    };
     let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let cpu = cpu.lines().find_map(|line| line.strip_prefix("model name")).unwrap_or_default();
+    let cpu = cpu
+        .lines()
+        .find_map(|line| line.strip_prefix("model name"))
+        .unwrap_or_default();
     let clock = calibration.finish();
-    let start = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let start = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap_or_default();
     Ok(Manifest {
         format_version: FORMAT_VERSION,
         recording_id: RecordingId(id),
@@ -656,7 +841,11 @@ fn manifest(options: &RecordOptions, target: &Running, host: &WheelHost, calibra
         cwd: target.cwd.clone(),
         start_unix_ns: start.as_nanos() as i64,
         clock,
-        settings: Settings { on_full: options.on_full, filters: filters.collect(), keep_log: options.keep_log },
+        settings: Settings {
+            on_full: options.on_full,
+            filters: filters.collect(),
+            keep_log: options.keep_log,
+        },
     })
 }
 
@@ -675,7 +864,9 @@ fn chain(error: &dyn std::error::Error) -> String {
 }
 
 fn folder_bytes(dir: &Path) -> u64 {
-    let Ok(entries) = fs::read_dir(dir) else { return 0 };
+    let Ok(entries) = fs::read_dir(dir) else {
+        return 0;
+    };
     let lengths = entries.flatten().map(|entry| match entry.metadata() {
         Ok(metadata) if metadata.is_dir() => folder_bytes(&entry.path()),
         Ok(metadata) => metadata.len(),

@@ -113,11 +113,10 @@ impl Recording {
     /// Everything the program wrote to standard output (`stdout`) or error (`stderr`), as recorded.
     #[must_use]
     pub fn output(&self, stream: &str) -> Vec<u8> {
-        let rows = self.rows(&format!(
-            "SELECT bytes FROM output WHERE kind = '{stream}' ORDER BY seq"
-        ));
-        rows.iter()
-            .flat_map(|row| from_hex(row["bytes"].as_str().expect("bytes are printed as hex")))
+        let sql = format!("SELECT bytes FROM output WHERE stream = '{stream}' ORDER BY seq");
+        self.rows(&sql)
+            .iter()
+            .flat_map(|row| shown_bytes(row["bytes"].as_str().expect("bytes are shown as text")))
             .collect()
     }
 }
@@ -129,14 +128,15 @@ pub(crate) fn is_function(name: &str) -> String {
     )
 }
 
-fn from_hex(text: &str) -> Vec<u8> {
-    let digit = |b: u8| {
-        char::from(b)
-            .to_digit(16)
-            .expect("bytes are printed as hex") as u8
-    };
-    text.as_bytes()
-        .chunks(2)
-        .map(|pair| digit(pair[0]) << 4 | digit(pair[1]))
-        .collect()
+/// Bytes are shown as they are where they are UTF-8, else as `\x` and hexadecimal digits.
+fn shown_bytes(text: &str) -> Vec<u8> {
+    let digit = |b: u8| char::from(b).to_digit(16).expect("hexadecimal digits") as u8;
+    match text.strip_prefix("\\x") {
+        Some(hex) => hex
+            .as_bytes()
+            .chunks(2)
+            .map(|pair| digit(pair[0]) << 4 | digit(pair[1]))
+            .collect(),
+        None => text.as_bytes().to_vec(),
+    }
 }

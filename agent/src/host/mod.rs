@@ -91,9 +91,17 @@ struct Start<'a> {
 ///
 /// # Errors
 /// When Frida or the runtime refuse; the process then goes on as it was.
-pub fn start_runtime(host: &mut dyn Host, pid: i32, library: &str, shared_path: &str) -> Result<Started> {
+pub fn start_runtime(
+    host: &mut dyn Host,
+    pid: i32,
+    library: &str,
+    shared_path: &str,
+) -> Result<Started> {
     host.attach(pid)?;
-    let shadows = shared::SHADOWS.iter().map(|shadow| (format!("{:#x}", shadow.base), shadow.bytes)).collect();
+    let shadows = shared::SHADOWS
+        .iter()
+        .map(|shadow| (format!("{:#x}", shadow.base), shadow.bytes))
+        .collect();
     let start = Start {
         library,
         exports_version: runtime::EXPORTS_VERSION,
@@ -102,12 +110,16 @@ pub fn start_runtime(host: &mut dyn Host, pid: i32, library: &str, shared_path: 
         shadows,
     };
     let argument = serde_json::to_value(&start).expect("strings and numbers are JSON");
-    let answer = host.load(SCRIPT).and_then(|()| host.call("start", argument));
+    let answer = host
+        .load(SCRIPT)
+        .and_then(|()| host.call("start", argument));
     if answer.is_err() {
         // The first error is the one to tell.
         let _ = host.detach();
     }
-    serde_json::from_value(answer?).map_err(|error| Error::Runtime { detail: error.to_string() })
+    serde_json::from_value(answer?).map_err(|error| Error::Runtime {
+        detail: error.to_string(),
+    })
 }
 
 /// Reserves memory for code (readable, executable) at `address` in the program. False: something else is there.
@@ -115,7 +127,10 @@ pub fn start_runtime(host: &mut dyn Host, pid: i32, library: &str, shared_path: 
 /// # Errors
 /// When the script or the process has gone.
 pub fn reserve(host: &mut dyn Host, address: u64, bytes: u64) -> Result<bool> {
-    let answer = host.call("reserve", serde_json::json!({"address": format!("{address:#x}"), "size": bytes}))?;
+    let answer = host.call(
+        "reserve",
+        serde_json::json!({"address": format!("{address:#x}"), "size": bytes}),
+    )?;
     Ok(answer.as_bool().unwrap_or(false))
 }
 
@@ -137,7 +152,9 @@ pub fn wait_until_gone(pid: i32) -> Result<()> {
             quiet_since = Instant::now();
         }
         if began.elapsed() > GONE_PATIENCE {
-            return Err(Error::Runtime { detail: "Frida does not leave the program".into() });
+            return Err(Error::Runtime {
+                detail: "Frida does not leave the program".into(),
+            });
         }
         thread::sleep(Duration::from_millis(1));
     }
@@ -149,12 +166,20 @@ fn is_present(pid: i32) -> bool {
     if maps.lines().any(|line| line.contains("frida-agent")) {
         return true;
     }
-    let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else { return false };
+    let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else {
+        return false;
+    };
     tasks.flatten().any(|task| {
         let status = fs::read_to_string(task.path().join("status")).unwrap_or_default();
-        let traced = status.lines().any(|line| line.strip_prefix("TracerPid:").is_some_and(|tracer| tracer.trim() != "0"));
+        let traced = status.lines().any(|line| {
+            line.strip_prefix("TracerPid:")
+                .is_some_and(|tracer| tracer.trim() != "0")
+        });
         let name = status.lines().next().unwrap_or_default();
-        traced || ["gum-js-loop", "gmain", "gdbus", "pool-frida", "frida-"].iter().any(|ours| name.contains(ours))
+        traced
+            || ["gum-js-loop", "gmain", "gdbus", "pool-frida", "frida-"]
+                .iter()
+                .any(|ours| name.contains(ours))
     })
 }
 

@@ -40,10 +40,17 @@ impl WheelHost {
             // Ctrl-C is for the program.
             .process_group(0)
             .spawn()
-            .map_err(|error| Error::HelperGone { detail: format!("python3: {error}") })?;
+            .map_err(|error| Error::HelperGone {
+                detail: format!("python3: {error}"),
+            })?;
         let requests = child.stdin.take();
         let answers = BufReader::new(child.stdout.take().expect("piped above"));
-        Ok(Self { child, requests, answers, version: None })
+        Ok(Self {
+            child,
+            requests,
+            answers,
+            version: None,
+        })
     }
 
     /// Waits until the helper is ready and returns Frida's version.
@@ -60,24 +67,38 @@ impl WheelHost {
 
     fn request(&mut self, action: &str, request: &Value) -> Result<Value> {
         self.ready()?;
-        let gone = |error: std::io::Error| Error::HelperGone { detail: error.to_string() };
-        let Some(requests) = self.requests.as_mut() else {
-            return Err(Error::HelperGone { detail: "it was told to leave".into() });
+        let gone = |error: std::io::Error| Error::HelperGone {
+            detail: error.to_string(),
         };
-        writeln!(requests, "{request}").and_then(|()| requests.flush()).map_err(gone)?;
+        let Some(requests) = self.requests.as_mut() else {
+            return Err(Error::HelperGone {
+                detail: "it was told to leave".into(),
+            });
+        };
+        writeln!(requests, "{request}")
+            .and_then(|()| requests.flush())
+            .map_err(gone)?;
         self.answer(action)
     }
 
     fn answer(&mut self, action: &str) -> Result<Value> {
         let mut line = String::new();
         let gone = |detail: String| Error::HelperGone { detail };
-        self.answers.read_line(&mut line).map_err(|error| gone(error.to_string()))?;
+        self.answers
+            .read_line(&mut line)
+            .map_err(|error| gone(error.to_string()))?;
         if line.is_empty() {
-            return Err(gone("it ended; is python3 at least version 3.7, and the Frida package whole?".into()));
+            return Err(gone(
+                "it ended; is python3 at least version 3.7, and the Frida package whole?".into(),
+            ));
         }
-        let mut answer: Value = serde_json::from_str(&line).map_err(|error| gone(error.to_string()))?;
+        let mut answer: Value =
+            serde_json::from_str(&line).map_err(|error| gone(error.to_string()))?;
         match answer.get("error").and_then(Value::as_str) {
-            Some(message) => Err(Error::Frida { action: action.into(), message: message.into() }),
+            Some(message) => Err(Error::Frida {
+                action: action.into(),
+                message: message.into(),
+            }),
             None => Ok(answer["ok"].take()),
         }
     }
@@ -89,11 +110,19 @@ impl Host for WheelHost {
     }
 
     fn attach(&mut self, pid: i32) -> Result<()> {
-        self.request(&format!("attach to process {pid}"), &json!({"op": "attach", "pid": pid})).map(drop)
+        self.request(
+            &format!("attach to process {pid}"),
+            &json!({"op": "attach", "pid": pid}),
+        )
+        .map(drop)
     }
 
     fn load(&mut self, source: &str) -> Result<()> {
-        self.request("load the agent's script", &json!({"op": "load", "source": source})).map(drop)
+        self.request(
+            "load the agent's script",
+            &json!({"op": "load", "source": source}),
+        )
+        .map(drop)
     }
 
     fn call(&mut self, name: &str, argument: Value) -> Result<Value> {

@@ -57,10 +57,7 @@ impl Lookup {
         if all_known {
             return Ok(take(&self.values, ids, None)?);
         }
-        let known = |id: Option<i32>| {
-            id.map(|id| id as u32)
-                .filter(|&id| (id as usize) < limit)
-        };
+        let known = |id: Option<i32>| id.map(|id| id as u32).filter(|&id| (id as usize) < limit);
         let indices: UInt32Array = ids.iter().map(known).collect();
         Ok(take(&self.values, &indices, None)?)
     }
@@ -100,9 +97,9 @@ impl ScalarUDFImpl for Lookup {
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         match &args.args[0] {
-            ColumnarValue::Array(ids) => {
-                Ok(ColumnarValue::Array(self.look_up(ids.as_primitive::<Int32Type>())?))
-            }
+            ColumnarValue::Array(ids) => Ok(ColumnarValue::Array(
+                self.look_up(ids.as_primitive::<Int32Type>())?,
+            )),
             ColumnarValue::Scalar(id) => {
                 let ids = id.to_array()?;
                 let values = self.look_up(ids.as_primitive::<Int32Type>())?;

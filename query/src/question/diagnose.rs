@@ -154,7 +154,9 @@ fn quoted(sql: &str, message: &str) -> Option<Place> {
 fn same_names(message: &str) -> Option<String> {
     let rest = message.strip_prefix("Projections require unique expression names")?;
     let name = between(rest, "expression \"", "\" at")?;
-    Some(format!("two columns are called \"{name}\"; name one of them with AS"))
+    Some(format!(
+        "two columns are called \"{name}\"; name one of them with AS"
+    ))
 }
 
 /// Says in short what DataFusion says at length: a function does not take such arguments.
@@ -170,16 +172,13 @@ fn wrong_arguments(message: &str) -> Option<String> {
         .map(str::trim)
         .filter(|line| !line.is_empty())
         .collect();
-    Some(format!("there is no {call}, only {}", candidates.join(", ")))
+    Some(format!(
+        "there is no {call}, only {}",
+        candidates.join(", ")
+    ))
 }
 
-fn unknown(
-    sql: &str,
-    what: &str,
-    name: &str,
-    known: &[String],
-    spanned: Option<Place>,
-) -> Finding {
+fn unknown(sql: &str, what: &str, name: &str, known: &[String], spanned: Option<Place>) -> Finding {
     Finding {
         message: format!("there is no {what} \"{name}\""),
         place: spanned.or_else(|| place::of_word(sql, name, 0)),

@@ -97,7 +97,11 @@ pub fn of_end(sql: &str) -> Place {
 fn word_len(sql: &str, line: usize, column: usize) -> usize {
     let rest = sql.lines().nth(line - 1).unwrap_or("");
     let word = |c: &char| c.is_alphanumeric() || *c == '_';
-    rest.chars().skip(column - 1).take_while(word).count().max(1)
+    rest.chars()
+        .skip(column - 1)
+        .take_while(word)
+        .count()
+        .max(1)
 }
 
 #[cfg(test)]
@@ -138,7 +142,8 @@ mod tests {
     #[test]
     fn a_message_without_a_place_stays_whole() {
         assert_eq!(of_message("", "no place"), ("no place", None));
-        let (text, place) = of_message("selec x", "Expected: x, found: selec at Line: 1, Column: 1");
+        let (text, place) =
+            of_message("selec x", "Expected: x, found: selec at Line: 1, Column: 1");
         assert_eq!(text, "Expected: x, found: selec");
         assert_eq!(place.map(|p| p.len), Some(5));
     }

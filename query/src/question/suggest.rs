@@ -13,7 +13,9 @@ pub fn suggest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<
     near.sort_unstable();
     near.dedup();
     near.truncate(MOST);
-    near.into_iter().map(|(_, other)| other.to_owned()).collect()
+    near.into_iter()
+        .map(|(_, other)| other.to_owned())
+        .collect()
 }
 
 fn distance_if_near(name: &str, other: &str) -> Option<usize> {

@@ -94,7 +94,10 @@ fn rewrite_sides(condition: Expr) -> Result<Transformed<Expr>> {
             let left = rewrite(*left)?;
             let right = rewrite(*right)?;
             let changed = left.transformed || right.transformed;
-            Ok(Transformed::new_transformed(left.data.or(right.data), changed))
+            Ok(Transformed::new_transformed(
+                left.data.or(right.data),
+                changed,
+            ))
         }
         other => Ok(Transformed::no(other)),
     }
@@ -117,7 +120,11 @@ fn selected(condition: &Expr, source: &Source) -> Result<Option<Vec<bool>>> {
 
 fn membership(source: &Source, selected: Vec<bool>) -> Expr {
     let column = || Expr::Column(source.column.clone());
-    let ids: Vec<i32> = (0..).zip(&selected).filter(|(_, s)| **s).map(|(id, _)| id).collect();
+    let ids: Vec<i32> = (0..)
+        .zip(&selected)
+        .filter(|(_, s)| **s)
+        .map(|(id, _)| id)
+        .collect();
     let (Some(&first), Some(&last)) = (ids.first(), ids.last()) else {
         return lit(false);
     };

@@ -11,9 +11,7 @@ use arrow::compute::take;
 use arrow::row::{RowConverter, SortField};
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Column, Result};
-use datafusion::logical_expr::{
-    Aggregate, Expr, LogicalPlan, Projection, SubqueryAlias,
-};
+use datafusion::logical_expr::{Aggregate, Expr, LogicalPlan, Projection, SubqueryAlias};
 use datafusion::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
 
 use super::lookups::{Source, source, values};
@@ -296,11 +294,7 @@ fn rebuild(
             .filter(kept)
             .map(|index| aggregate.group_expr[index].clone()),
     );
-    let grouped = Aggregate::try_new(
-        Arc::new(exposed.plan),
-        groups,
-        aggregate.aggr_expr.clone(),
-    )?;
+    let grouped = Aggregate::try_new(Arc::new(exposed.plan), groups, aggregate.aggr_expr.clone())?;
     let mut columns = Vec::new();
     for (index, (relation, field)) in aggregate.schema.iter().enumerate() {
         let column = match chosen.iter().position(|&c| c == index) {
@@ -312,5 +306,7 @@ fn rebuild(
         columns.push(column);
     }
     let grouped = Arc::new(LogicalPlan::Aggregate(grouped));
-    Ok(LogicalPlan::Projection(Projection::try_new(columns, grouped)?))
+    Ok(LogicalPlan::Projection(Projection::try_new(
+        columns, grouped,
+    )?))
 }

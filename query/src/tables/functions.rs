@@ -26,11 +26,23 @@ pub const DOC: TableDoc = TableDoc {
         ("file", "source file"),
         ("line", "source line"),
         ("svma", "address inside the module's file"),
-        ("addr", "svma plus the module's base: where it lies in the process"),
+        (
+            "addr",
+            "svma plus the module's base: where it lies in the process",
+        ),
         ("size", "length in bytes; null when not known"),
-        ("params", "parameters, name: type; null without debug information"),
-        ("returns", "type of the return value; null without debug information"),
-        ("calls", "number of recorded calls; counted only when asked for"),
+        (
+            "params",
+            "parameters, name: type; null without debug information",
+        ),
+        (
+            "returns",
+            "type of the return value; null without debug information",
+        ),
+        (
+            "calls",
+            "number of recorded calls; counted only when asked for",
+        ),
     ],
 };
 
@@ -48,11 +60,19 @@ pub fn plans(sources: &Sources) -> Result<(LogicalPlan, LogicalPlan)> {
             vec![count(lit(1i64)).alias("counted")],
         )?
         .build()?;
-    let mut columns: Vec<_> = DOC.columns[..DEFINED].iter().map(|(name, _)| col(*name)).collect();
+    let mut columns: Vec<_> = DOC.columns[..DEFINED]
+        .iter()
+        .map(|(name, _)| col(*name))
+        .collect();
     columns.push(coalesce(vec![col("counted"), lit(0i64)]).alias("calls"));
     let counted = defined
         .clone()
-        .join(counts, JoinType::Left, (vec!["function_id"], vec!["id"]), None)?
+        .join(
+            counts,
+            JoinType::Left,
+            (vec!["function_id"], vec!["id"]),
+            None,
+        )?
         .project(columns)?
         .build()?;
     Ok((defined.build()?, counted))
@@ -76,8 +96,15 @@ fn rows(sources: &Sources) -> Result<RecordBatch> {
         definitions_text(&functions, |f| Some(f.linkage.clone())),
         Arc::new(modules.collect::<StringViewArray>()),
         definitions_text(&functions, |f| f.file.clone()),
-        Arc::new(functions.iter().map(|f| f.line.map(i64::from)).collect::<Int64Array>()),
-        Arc::new(Int64Array::from_iter_values(functions.iter().map(|f| f.svma as i64))),
+        Arc::new(
+            functions
+                .iter()
+                .map(|f| f.line.map(i64::from))
+                .collect::<Int64Array>(),
+        ),
+        Arc::new(Int64Array::from_iter_values(
+            functions.iter().map(|f| f.svma as i64),
+        )),
         Arc::new(addrs.collect::<Int64Array>()),
         Arc::new(sizes.collect::<Int64Array>()),
         definitions_text(&functions, params),
@@ -85,7 +112,9 @@ fn rows(sources: &Sources) -> Result<RecordBatch> {
     ];
     let names = DOC.columns.iter().map(|(name, _)| *name);
     Ok(RecordBatch::try_from_iter_with_nullable(
-        names.zip(columns).map(|(name, column)| (name, column, true)),
+        names
+            .zip(columns)
+            .map(|(name, column)| (name, column, true)),
     )?)
 }
 
@@ -93,7 +122,12 @@ fn definitions_text(
     functions: &[&FunctionDef],
     text: impl Fn(&FunctionDef) -> Option<String>,
 ) -> ArrayRef {
-    Arc::new(functions.iter().map(|f| text(f)).collect::<StringViewArray>())
+    Arc::new(
+        functions
+            .iter()
+            .map(|f| text(f))
+            .collect::<StringViewArray>(),
+    )
 }
 
 fn params(function: &FunctionDef) -> Option<String> {
@@ -112,8 +146,14 @@ fn type_name(kind: &ValueKind) -> String {
         ValueKind::Void => "void".into(),
         ValueKind::Bool => "bool".into(),
         ValueKind::Char => "char".into(),
-        ValueKind::Int { bytes, signed: true } => format!("i{}", bits(*bytes)),
-        ValueKind::Int { bytes, signed: false } => format!("u{}", bits(*bytes)),
+        ValueKind::Int {
+            bytes,
+            signed: true,
+        } => format!("i{}", bits(*bytes)),
+        ValueKind::Int {
+            bytes,
+            signed: false,
+        } => format!("u{}", bits(*bytes)),
         ValueKind::Float { bytes } => format!("f{}", bits(*bytes)),
         ValueKind::Pointer => "ptr".into(),
         ValueKind::Enum { .. } => "enum".into(),

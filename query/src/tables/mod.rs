@@ -44,9 +44,15 @@ pub fn providers(sources: &Sources) -> Result<Vec<(&'static str, Provider)>> {
     Ok(vec![
         (calls::DOC.name, view(calls::plan(sources)?)),
         (events::DOC.name, view(events::plan(sources)?)),
-        (functions::DOC.name, Arc::new(OnDemand::new(functions::plans(sources)?))),
+        (
+            functions::DOC.name,
+            Arc::new(OnDemand::new(functions::plans(sources)?)),
+        ),
         (modules::DOC.name, in_memory(modules::rows(sources)?)?),
-        (threads::DOC.name, Arc::new(OnDemand::new(threads::plans(sources)?))),
+        (
+            threads::DOC.name,
+            Arc::new(OnDemand::new(threads::plans(sources)?)),
+        ),
         (output::DOC.name, view(output::plan(sources)?)),
         (gaps::DOC.name, view(gaps::plan(sources)?)),
         (probes::DOC.name, in_memory(probes::rows(sources)?)?),
@@ -58,5 +64,8 @@ fn view(plan: LogicalPlan) -> Provider {
 }
 
 fn in_memory(rows: RecordBatch) -> Result<Provider> {
-    Ok(Arc::new(MemTable::try_new(rows.schema(), vec![vec![rows]])?))
+    Ok(Arc::new(MemTable::try_new(
+        rows.schema(),
+        vec![vec![rows]],
+    )?))
 }

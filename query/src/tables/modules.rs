@@ -34,7 +34,9 @@ pub fn rows(sources: &Sources) -> Result<RecordBatch> {
         Arc::new(modules.iter().map(|m| text(m)).collect::<StringViewArray>()) as ArrayRef
     };
     let number = |number: &dyn Fn(&Module) -> i64| {
-        Arc::new(Int64Array::from_iter_values(modules.iter().map(|m| number(m)))) as ArrayRef
+        Arc::new(Int64Array::from_iter_values(
+            modules.iter().map(|m| number(m)),
+        )) as ArrayRef
     };
     let ids = Int32Array::from_iter_values(modules.iter().map(|m| m.id as i32));
     let system = BooleanArray::from_iter(modules.iter().map(|m| Some(m.system)));
@@ -50,6 +52,8 @@ pub fn rows(sources: &Sources) -> Result<RecordBatch> {
     ];
     let names = DOC.columns.iter().map(|(name, _)| *name);
     Ok(RecordBatch::try_from_iter_with_nullable(
-        names.zip(columns).map(|(name, column)| (name, column, true)),
+        names
+            .zip(columns)
+            .map(|(name, column)| (name, column, true)),
     )?)
 }

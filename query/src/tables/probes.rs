@@ -56,6 +56,8 @@ pub fn rows(sources: &Sources) -> Result<RecordBatch> {
     ];
     let names = DOC.columns.iter().map(|(name, _)| *name);
     Ok(RecordBatch::try_from_iter_with_nullable(
-        names.zip(columns).map(|(name, column)| (name, column, true)),
+        names
+            .zip(columns)
+            .map(|(name, column)| (name, column, true)),
     )?)
 }

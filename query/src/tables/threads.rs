@@ -17,11 +17,23 @@ pub const DOC: TableDoc = TableDoc {
     columns: &[
         ("tid", "thread id"),
         ("name", "name when it was first seen; null when it had none"),
-        ("start_ts_ns", "when it was first seen, ns since the recording began"),
-        ("end_ts_ns", "when it ended; null when it did not or that was not seen"),
-        ("outputs", "number of its writes to standard output and error"),
+        (
+            "start_ts_ns",
+            "when it was first seen, ns since the recording began",
+        ),
+        (
+            "end_ts_ns",
+            "when it ended; null when it did not or that was not seen",
+        ),
+        (
+            "outputs",
+            "number of its writes to standard output and error",
+        ),
         ("lost", "number of its events that were lost"),
-        ("calls", "number of its recorded calls; counted only when asked for"),
+        (
+            "calls",
+            "number of its recorded calls; counted only when asked for",
+        ),
     ],
 };
 
@@ -38,10 +50,18 @@ pub fn plans(sources: &Sources) -> Result<(LogicalPlan, LogicalPlan)> {
         .iter()
         .map(|(name, _)| col(*name))
         .collect();
-    columns.insert(0, coalesce(vec![col("tid"), col("counted_tid")]).alias("tid"));
+    columns.insert(
+        0,
+        coalesce(vec![col("tid"), col("counted_tid")]).alias("tid"),
+    );
     columns.push(coalesce(vec![col("counted"), lit(0i64)]).alias("calls"));
     let counted = LogicalPlanBuilder::from(seen.clone())
-        .join(counts, JoinType::Full, (vec!["tid"], vec!["counted_tid"]), None)?
+        .join(
+            counts,
+            JoinType::Full,
+            (vec!["tid"], vec!["counted_tid"]),
+            None,
+        )?
         .project(columns)?
         .build()?;
     Ok((seen, counted))

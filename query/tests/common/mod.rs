@@ -29,7 +29,13 @@ pub fn param(name: &str, kind: ValueKind, place: Place) -> Param {
     }
 }
 
-pub fn function(id: u32, name: &str, file: &str, params: Vec<Param>, ret: ValueKind) -> FunctionDef {
+pub fn function(
+    id: u32,
+    name: &str,
+    file: &str,
+    params: Vec<Param>,
+    ret: ValueKind,
+) -> FunctionDef {
     FunctionDef {
         id,
         module: 0,
@@ -77,7 +83,10 @@ pub fn shop() -> Synth {
     // Left by an exception: the next event of the thread is further out.
     leave(&mut synth, 1, 0xffff_ffff_ffff_fff0, None);
     synth.gap(7, GapReason::RingFull);
-    synth.thread(101).leave_value(WORKER_SLOT, 0x101).thread_exit();
+    synth
+        .thread(101)
+        .leave_value(WORKER_SLOT, 0x101)
+        .thread_exit();
     synth.thread(100);
     enter(&mut synth, 6, 1, [0; 6], &[]);
     leave(&mut synth, 1, 99, None);
@@ -181,13 +190,16 @@ pub struct Asked {
 impl Asked {
     pub fn new(make: impl FnOnce(&Path) -> store::Result<Recording>) -> Self {
         let cores = 2; // so that plans look the same everywhere
-        Self::with(make, Options { cores, ..Options::default() })
+        Self::with(
+            make,
+            Options {
+                cores,
+                ..Options::default()
+            },
+        )
     }
 
-    pub fn with(
-        make: impl FnOnce(&Path) -> store::Result<Recording>,
-        options: Options,
-    ) -> Self {
+    pub fn with(make: impl FnOnce(&Path) -> store::Result<Recording>, options: Options) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let recording = make(&dir.path().join("test")).unwrap();
         let session = Session::open_with(recording.dir(), options).unwrap();
@@ -231,7 +243,7 @@ fn lines(session: &Session, sql: &str) -> query::Result<String> {
     Ok(lines)
 }
 
-/// Hides the names of temporary folders.
+/// Hides the names of temporary folders, and shows other characters than ASCII by their number.
 fn redact(text: &str) -> String {
     let mut parts = text.split("hindsight-tail-");
     let mut redacted = parts.next().unwrap_or_default().to_owned();
@@ -240,5 +252,9 @@ fn redact(text: &str) -> String {
         redacted.push_str("TAIL");
         redacted.push_str(rest);
     }
-    redacted
+    let ascii = |c: char| match c.is_ascii() {
+        true => c.to_string(),
+        false => c.escape_unicode().to_string(),
+    };
+    redacted.chars().map(ascii).collect()
 }

@@ -21,41 +21,98 @@ pub struct Candidate {
 /// Functions that return twice, look at their return address or come back in another way: hooking the return of these
 /// breaks them. Compared with symbols of the program's procedure linkage table and of its own functions.
 const UNSAFE_TO_HOOK: &[&str] = &[
-    "setjmp", "_setjmp", "sigsetjmp", "__sigsetjmp", "vfork", "__vfork", "getcontext", "setcontext", "swapcontext",
-    "makecontext", "savectx", "dlopen", "dlsym", "dlvsym", "dlmopen", "dlinfo", "dladdr", "__tls_get_addr", "backtrace",
-    "_Unwind_Backtrace", "_Unwind_RaiseException", "_Unwind_Resume", "_Unwind_Resume_or_Rethrow",
-    "_Unwind_ForcedUnwind", "_Unwind_Find_FDE", "__cxa_throw", "__cxa_rethrow", "clone", "__clone", "clone3", "mcount",
-    "_mcount", "__fentry__", "__libc_start_main", "__cxa_finalize", "__stack_chk_fail", "__longjmp_chk",
+    "setjmp",
+    "_setjmp",
+    "sigsetjmp",
+    "__sigsetjmp",
+    "vfork",
+    "__vfork",
+    "getcontext",
+    "setcontext",
+    "swapcontext",
+    "makecontext",
+    "savectx",
+    "dlopen",
+    "dlsym",
+    "dlvsym",
+    "dlmopen",
+    "dlinfo",
+    "dladdr",
+    "__tls_get_addr",
+    "backtrace",
+    "_Unwind_Backtrace",
+    "_Unwind_RaiseException",
+    "_Unwind_Resume",
+    "_Unwind_Resume_or_Rethrow",
+    "_Unwind_ForcedUnwind",
+    "_Unwind_Find_FDE",
+    "__cxa_throw",
+    "__cxa_rethrow",
+    "clone",
+    "__clone",
+    "clone3",
+    "mcount",
+    "_mcount",
+    "__fentry__",
+    "__libc_start_main",
+    "__cxa_finalize",
+    "__stack_chk_fail",
+    "__longjmp_chk",
 ];
 
 /// Start-up code that the linker adds; nobody asks for it.
 const START_UP: &[&str] = &[
-    "_start", "_init", "_fini", "_dl_relocate_static_pie", "deregister_tm_clones", "register_tm_clones",
-    "__do_global_dtors_aux", "frame_dummy", "__libc_csu_init", "__libc_csu_fini",
+    "_start",
+    "_init",
+    "_fini",
+    "_dl_relocate_static_pie",
+    "deregister_tm_clones",
+    "register_tm_clones",
+    "__do_global_dtors_aux",
+    "frame_dummy",
+    "__libc_csu_init",
+    "__libc_csu_fini",
 ];
 
 /// Returns the functions of `module` that `filter` wants: those with debug information; without any, those with
 /// symbols, and the stubs through which it calls other libraries.
 pub fn candidates(module: &Module, filter: &Filter, is_system: bool) -> Vec<Candidate> {
     let wants = |def: &FunctionDef, path: &Path| {
-        let subject = Subject { name: &def.name, linkage: &def.linkage, file: def.file.as_deref(), module: path };
+        let subject = Subject {
+            name: &def.name,
+            linkage: &def.linkage,
+            file: def.file.as_deref(),
+            module: path,
+        };
         filter.wants(subject)
     };
     let functions = &module.functions().list;
-    let all = if functions.is_empty() { from_symbols(module, is_system) } else { functions.iter().map(from_dwarf).collect() };
-    all.into_iter().filter(|candidate| wants(&candidate.def, module.path())).collect()
+    let all = if functions.is_empty() {
+        from_symbols(module, is_system)
+    } else {
+        functions.iter().map(from_dwarf).collect()
+    };
+    all.into_iter()
+        .filter(|candidate| wants(&candidate.def, module.path()))
+        .collect()
 }
 
 /// Tells why a function must not be hooked, whatever its code looks like.
 pub fn refused_by_name(linkage: &str) -> Option<&'static str> {
     let name = linkage.strip_suffix("@plt").unwrap_or(linkage);
-    UNSAFE_TO_HOOK.contains(&name).then_some("it returns twice or depends on its return address")
+    UNSAFE_TO_HOOK
+        .contains(&name)
+        .then_some("it returns twice or depends on its return address")
 }
 
 fn from_dwarf(function: &debuginfo::Function) -> Candidate {
     let params = function.params.iter().map(|param| Param {
         name: param.name.clone(),
-        kind: if param.indirect { ValueKind::Pointer } else { value_kind(&param.kind) },
+        kind: if param.indirect {
+            ValueKind::Pointer
+        } else {
+            value_kind(&param.kind)
+        },
         place: place(param.place),
     });
     let def = FunctionDef {
@@ -78,19 +135,29 @@ fn from_dwarf(function: &debuginfo::Function) -> Candidate {
         3..=4 => 4,
         _ => 8,
     };
-    Candidate { def, xmm_args, ret_xmm: function.ret_in_xmm }
+    Candidate {
+        def,
+        xmm_args,
+        ret_xmm: function.ret_in_xmm,
+    }
 }
 
 fn from_symbols(module: &Module, is_system: bool) -> Vec<Candidate> {
     let symbols = module.symbols().into_iter().filter(|symbol| {
         symbol.kind == SymbolKind::Function && !START_UP.contains(&symbol.linkage.as_str())
     });
-    let named = symbols.map(|symbol| unknown(symbol.svma.0, symbol.size, symbol.name, symbol.linkage));
+    let named =
+        symbols.map(|symbol| unknown(symbol.svma.0, symbol.size, symbol.name, symbol.linkage));
     // A system library's calls of others are not what anybody asks for.
-    let stubs = module.plt_entries().iter().filter(|_| !is_system).filter(|stub| !stub.symbol.is_empty()).map(|stub| {
-        let linkage = format!("{}@plt", stub.symbol);
-        unknown(stub.svma.0, stub.size, linkage.clone(), linkage)
-    });
+    let stubs = module
+        .plt_entries()
+        .iter()
+        .filter(|_| !is_system)
+        .filter(|stub| !stub.symbol.is_empty())
+        .map(|stub| {
+            let linkage = format!("{}@plt", stub.symbol);
+            unknown(stub.svma.0, stub.size, linkage.clone(), linkage)
+        });
     let mut all: Vec<Candidate> = named.chain(stubs).collect();
     all.sort_by_key(|candidate| candidate.def.svma);
     all.dedup_by_key(|candidate| candidate.def.svma);
@@ -111,7 +178,11 @@ fn unknown(svma: u64, size: u64, name: String, linkage: String) -> Candidate {
         ret: ValueKind::Unknown,
         params_known: false,
     };
-    Candidate { def, xmm_args: 0, ret_xmm: false }
+    Candidate {
+        def,
+        xmm_args: 0,
+        ret_xmm: false,
+    }
 }
 
 fn place(place: debuginfo::Place) -> Place {
@@ -127,13 +198,25 @@ fn value_kind(kind: &debuginfo::ValueKind) -> ValueKind {
         debuginfo::ValueKind::Void => ValueKind::Void,
         debuginfo::ValueKind::Bool => ValueKind::Bool,
         debuginfo::ValueKind::Char { bytes: 1 } => ValueKind::Char,
-        debuginfo::ValueKind::Char { bytes } => ValueKind::Int { bytes: *bytes, signed: false },
-        debuginfo::ValueKind::Int { bytes, signed } => ValueKind::Int { bytes: *bytes, signed: *signed },
+        debuginfo::ValueKind::Char { bytes } => ValueKind::Int {
+            bytes: *bytes,
+            signed: false,
+        },
+        debuginfo::ValueKind::Int { bytes, signed } => ValueKind::Int {
+            bytes: *bytes,
+            signed: *signed,
+        },
         debuginfo::ValueKind::Float { bytes } => ValueKind::Float { bytes: *bytes },
         debuginfo::ValueKind::Pointer => ValueKind::Pointer,
-        debuginfo::ValueKind::Enum { bytes, signed, names } => {
-            ValueKind::Enum { bytes: *bytes, signed: *signed, names: names.to_vec() }
-        }
+        debuginfo::ValueKind::Enum {
+            bytes,
+            signed,
+            names,
+        } => ValueKind::Enum {
+            bytes: *bytes,
+            signed: *signed,
+            names: names.to_vec(),
+        },
         debuginfo::ValueKind::Struct { bytes } => ValueKind::Struct { bytes: *bytes },
         _ => ValueKind::Unknown,
     }

@@ -51,13 +51,22 @@ impl Filter {
     /// # Errors
     /// [`Error::Pattern`] for an empty one.
     pub fn new(include: &[String], exclude: &[String]) -> Result<Self> {
-        let parse = |patterns: &[String]| patterns.iter().map(|pattern| Pattern::parse(pattern)).collect::<Result<_>>();
-        Ok(Self { include: parse(include)?, exclude: parse(exclude)? })
+        let parse = |patterns: &[String]| {
+            patterns
+                .iter()
+                .map(|pattern| Pattern::parse(pattern))
+                .collect::<Result<_>>()
+        };
+        Ok(Self {
+            include: parse(include)?,
+            exclude: parse(exclude)?,
+        })
     }
 
     /// Tells whether a function is wanted.
     pub fn wants(&self, subject: Subject<'_>) -> bool {
-        let included = self.include.is_empty() || self.include.iter().any(|pattern| pattern.matches(subject));
+        let included =
+            self.include.is_empty() || self.include.iter().any(|pattern| pattern.matches(subject));
         included && !self.exclude.iter().any(|pattern| pattern.matches(subject))
     }
 
@@ -65,7 +74,9 @@ impl Filter {
     /// a `module:` pattern names it.
     pub fn considers(&self, module: &Path, is_system: bool) -> bool {
         let named = |patterns: &[Pattern]| {
-            patterns.iter().any(|pattern| matches!(pattern, Pattern::Module(glob) if glob.matches_path(module)))
+            patterns.iter().any(
+                |pattern| matches!(pattern, Pattern::Module(glob) if glob.matches_path(module)),
+            )
         };
         !named(&self.exclude) && (!is_system || named(&self.include))
     }
@@ -85,16 +96,28 @@ impl Pattern {
         };
         if glob.is_empty() {
             let reason = "it is empty; write a name, file:GLOB or module:GLOB".to_owned();
-            return Err(Error::Pattern { pattern: text.to_owned(), reason });
+            return Err(Error::Pattern {
+                pattern: text.to_owned(),
+                reason,
+            });
         }
-        let matcher = GlobBuilder::new(glob).literal_separator(false).build().ok().map(|glob| glob.compile_matcher());
-        Ok(make(Glob { text: glob.to_owned(), matcher }))
+        let matcher = GlobBuilder::new(glob)
+            .literal_separator(false)
+            .build()
+            .ok()
+            .map(|glob| glob.compile_matcher());
+        Ok(make(Glob {
+            text: glob.to_owned(),
+            matcher,
+        }))
     }
 
     fn matches(&self, subject: Subject<'_>) -> bool {
         match self {
             Self::Name(glob) => glob.matches(subject.name) || glob.matches(subject.linkage),
-            Self::File(glob) => subject.file.is_some_and(|file| glob.matches_path(Path::new(file))),
+            Self::File(glob) => subject
+                .file
+                .is_some_and(|file| glob.matches_path(Path::new(file))),
             Self::Module(glob) => glob.matches_path(subject.module),
         }
     }
@@ -102,7 +125,11 @@ impl Pattern {
 
 impl Glob {
     fn matches(&self, text: &str) -> bool {
-        self.text == text || self.matcher.as_ref().is_some_and(|matcher| matcher.is_match(text))
+        self.text == text
+            || self
+                .matcher
+                .as_ref()
+                .is_some_and(|matcher| matcher.is_match(text))
     }
 
     fn matches_path(&self, path: &Path) -> bool {
@@ -116,10 +143,17 @@ mod tests {
     use super::*;
 
     fn wants(include: &[&str], exclude: &[&str], name: &str) -> bool {
-        let owned = |patterns: &[&str]| patterns.iter().map(|p| (*p).to_owned()).collect::<Vec<_>>();
-        let subject =
-            Subject { name, linkage: "_Zlinkage", file: Some("/src/queue.c"), module: Path::new("/opt/bin/app") };
-        Filter::new(&owned(include), &owned(exclude)).unwrap().wants(subject)
+        let owned =
+            |patterns: &[&str]| patterns.iter().map(|p| (*p).to_owned()).collect::<Vec<_>>();
+        let subject = Subject {
+            name,
+            linkage: "_Zlinkage",
+            file: Some("/src/queue.c"),
+            module: Path::new("/opt/bin/app"),
+        };
+        Filter::new(&owned(include), &owned(exclude))
+            .unwrap()
+            .wants(subject)
     }
 
     #[test]
@@ -137,8 +171,16 @@ mod tests {
 
     #[test]
     fn names_with_glob_characters_match_themselves() {
-        assert!(wants(&["std::vector<int>::operator[]"], &[], "std::vector<int>::operator[]"));
-        assert!(wants(&["app::main::{closure#0}"], &[], "app::main::{closure#0}"));
+        assert!(wants(
+            &["std::vector<int>::operator[]"],
+            &[],
+            "std::vector<int>::operator[]"
+        ));
+        assert!(wants(
+            &["app::main::{closure#0}"],
+            &[],
+            "app::main::{closure#0}"
+        ));
         assert!(wants(&["{{closure"], &[], "{{closure"));
     }
 
@@ -153,7 +195,13 @@ mod tests {
     #[test]
     fn an_empty_pattern_is_refused() {
         for pattern in ["", "file:", "module:"] {
-            assert!(matches!(Filter::new(&[pattern.into()], &[]), Err(Error::Pattern { .. })), "{pattern:?}");
+            assert!(
+                matches!(
+                    Filter::new(&[pattern.into()], &[]),
+                    Err(Error::Pattern { .. })
+                ),
+                "{pattern:?}"
+            );
         }
     }
 

@@ -7,7 +7,14 @@ use debuginfo::Module;
 use crate::process::maps::MappedFile;
 
 /// Where libraries of the system lie; the program itself is never one.
-const SYSTEM_FOLDERS: [&str; 6] = ["/lib/", "/lib64/", "/lib32/", "/usr/lib/", "/usr/lib64/", "/usr/lib32/"];
+const SYSTEM_FOLDERS: [&str; 6] = [
+    "/lib/",
+    "/lib64/",
+    "/lib32/",
+    "/usr/lib/",
+    "/usr/lib64/",
+    "/usr/lib32/",
+];
 const PAGE: u64 = 4096;
 
 /// A module that is mapped.
@@ -48,7 +55,13 @@ pub struct Change {
 impl Modules {
     /// Brings the list up to date with what is mapped now. `pid` is the process, `exe` its executable, `ignored` the
     /// runtime's own library.
-    pub fn update(&mut self, pid: i32, files: Vec<MappedFile>, exe: &Path, ignored: &Path) -> Change {
+    pub fn update(
+        &mut self,
+        pid: i32,
+        files: Vec<MappedFile>,
+        exe: &Path,
+        ignored: &Path,
+    ) -> Change {
         let mut change = Change::default();
         let (kept, removed) = std::mem::take(&mut self.loaded)
             .into_iter()
@@ -56,7 +69,9 @@ impl Modules {
         self.loaded = kept;
         change.removed = removed;
         for file in files {
-            let is_ours = file.path == ignored || file.path.starts_with("/memfd:frida-agent") || file.path.starts_with("/dev/");
+            let is_ours = file.path == ignored
+                || file.path.starts_with("/memfd:frida-agent")
+                || file.path.starts_with("/dev/");
             let is_ours = is_ours || self.ignored.iter().any(|ignored| same(&file, ignored));
             if is_ours || self.loaded.iter().any(|module| same(&file, &module.file)) {
                 continue;
@@ -71,8 +86,13 @@ impl Modules {
 
     /// Passes over those of `files` that are not modules of the recording now: they are not the program's.
     pub fn ignore(&mut self, files: &[MappedFile]) {
-        let is_loaded = |file: &MappedFile| self.loaded.iter().any(|module| same(file, &module.file));
-        self.ignored = files.iter().filter(|file| !is_loaded(file)).cloned().collect();
+        let is_loaded =
+            |file: &MappedFile| self.loaded.iter().any(|module| same(file, &module.file));
+        self.ignored = files
+            .iter()
+            .filter(|file| !is_loaded(file))
+            .cloned()
+            .collect();
     }
 
     /// Returns a mapped module by number.
@@ -96,9 +116,24 @@ impl LoadedModule {
             Ok(elf) => (Some(elf), None),
             Err(error) => (None, Some(error.to_string())),
         };
-        let first = elf.as_ref().and_then(|elf| elf.load_segments().iter().map(|segment| segment.vaddr.0).min());
-        let bias = file.range.start.wrapping_sub(first.unwrap_or(0) & !(PAGE - 1));
-        Self { number, file, is_system, bias, elf, problem }
+        let first = elf.as_ref().and_then(|elf| {
+            elf.load_segments()
+                .iter()
+                .map(|segment| segment.vaddr.0)
+                .min()
+        });
+        let bias = file
+            .range
+            .start
+            .wrapping_sub(first.unwrap_or(0) & !(PAGE - 1));
+        Self {
+            number,
+            file,
+            is_system,
+            bias,
+            elf,
+            problem,
+        }
     }
 
     /// Returns the address in the process of an address in the file.
@@ -117,7 +152,11 @@ mod tests {
     use super::*;
 
     fn file(path: &str, start: u64) -> MappedFile {
-        MappedFile { path: path.into(), range: start..start + 0x1000, first_offset: 0 }
+        MappedFile {
+            path: path.into(),
+            range: start..start + 0x1000,
+            first_offset: 0,
+        }
     }
 
     #[test]
@@ -125,9 +164,16 @@ mod tests {
         let mut modules = Modules::default();
         let exe = Path::new("/nowhere/app");
         let mut update = |files| modules.update(1, files, exe, Path::new("/nowhere/runtime.so"));
-        let first = update(vec![file("/nowhere/app", 0x1000), file("/usr/lib/x.so", 0x9000), file("/nowhere/runtime.so", 0xf000)]);
+        let first = update(vec![
+            file("/nowhere/app", 0x1000),
+            file("/usr/lib/x.so", 0x9000),
+            file("/nowhere/runtime.so", 0xf000),
+        ]);
         assert_eq!(first.added, [0, 1]);
-        let second = update(vec![file("/nowhere/app", 0x1000), file("/usr/lib/x.so", 0x5000)]);
+        let second = update(vec![
+            file("/nowhere/app", 0x1000),
+            file("/usr/lib/x.so", 0x5000),
+        ]);
         assert_eq!((second.added, second.removed.len()), (vec![2], 1));
         assert_eq!(second.removed[0].number, 1);
     }

@@ -75,7 +75,12 @@ impl Prepared {
 impl Armer {
     /// Starts with nothing armed.
     pub fn new(filter: Filter) -> Self {
-        Self { filter, started: None, next_id: 0, written: BTreeMap::new() }
+        Self {
+            filter,
+            started: None,
+            next_id: 0,
+            written: BTreeMap::new(),
+        }
     }
 
     /// Tells where the runtime's entry points are.
@@ -93,10 +98,16 @@ impl Armer {
             anchor: module.file.range.clone(),
             skipped: Vec::new(),
         };
-        let Some(elf) = &module.elf else { return prepared };
+        let Some(elf) = &module.elf else {
+            return prepared;
+        };
         if self.filter.considers(&module.file.path, module.is_system) {
             let wanted = candidates(elf, &self.filter, module.is_system);
-            let branches = if wanted.is_empty() { Branches::default() } else { branches_of(module, elf) };
+            let branches = if wanted.is_empty() {
+                Branches::default()
+            } else {
+                branches_of(module, elf)
+            };
             for candidate in wanted {
                 prepared.probe(module, elf, &branches, candidate);
             }
@@ -106,22 +117,45 @@ impl Armer {
 
     /// Adds the functions of system libraries that the runtime stands in for.
     pub fn prepare_replacements(&self, module: &LoadedModule, prepared: &mut Prepared) {
-        let (Some(started), Some(elf)) = (&self.started, &module.elf) else { return };
-        let name = module.file.path.file_name().unwrap_or_default().to_string_lossy();
+        let (Some(started), Some(elf)) = (&self.started, &module.elf) else {
+            return;
+        };
+        let name = module
+            .file
+            .path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy();
         if !module.is_system || !REPLACED_IN.iter().any(|start| name.starts_with(start)) {
             return;
         }
         let symbols = elf.symbols();
         let branches = branches_of(module, elf);
         for replacement in &started.replacements {
-            let Some(symbol) = symbols.iter().find(|symbol| symbol.linkage == replacement.name) else { continue };
+            let Some(symbol) = symbols
+                .iter()
+                .find(|symbol| symbol.linkage == replacement.name)
+            else {
+                continue;
+            };
             if replacement.by == 0 {
-                prepared.addresses.push((replacement.original, module.addr_from_svma(symbol.svma.0)));
+                prepared
+                    .addresses
+                    .push((replacement.original, module.addr_from_svma(symbol.svma.0)));
                 continue;
             }
             match displacement(module, elf, symbol.svma.0, symbol.size, &branches) {
-                Ok((displacement, code)) => prepared.replacements.push((replacement.clone(), displacement, code)),
-                Err(reason) => prepared.skipped.push(skipped(module.number, symbol.svma.0, &symbol.name, reason)),
+                Ok((displacement, code)) => {
+                    prepared
+                        .replacements
+                        .push((replacement.clone(), displacement, code))
+                }
+                Err(reason) => prepared.skipped.push(skipped(
+                    module.number,
+                    symbol.svma.0,
+                    &symbol.name,
+                    reason,
+                )),
             }
         }
     }
@@ -131,11 +165,27 @@ impl Armer {
     /// # Panics
     /// When the runtime was not started.
     pub fn lay_out(&mut self, prepared: &mut Prepared, base: u64, plan: &mut Plan) {
-        let started = self.started.as_ref().expect("modules are laid out after the runtime has started");
-        let mut region = Region::new(base, prepared.region_bytes(), started.enter, started.enter_xmm);
+        let started = self
+            .started
+            .as_ref()
+            .expect("modules are laid out after the runtime has started");
+        let mut region = Region::new(
+            base,
+            prepared.region_bytes(),
+            started.enter,
+            started.enter_xmm,
+        );
         for (candidate, displacement, code) in prepared.probes.drain(..) {
-            let Candidate { mut def, xmm_args, ret_xmm } = candidate;
-            let probe = Probe { id: self.next_id, xmm_args, ret_xmm };
+            let Candidate {
+                mut def,
+                xmm_args,
+                ret_xmm,
+            } = candidate;
+            let probe = Probe {
+                id: self.next_id,
+                xmm_args,
+                ret_xmm,
+            };
             match region.add_probe(&displacement, &code, probe) {
                 Ok(patch) => {
                     def.id = self.next_id;
@@ -145,7 +195,12 @@ impl Armer {
                     plan.functions.push(def);
                 }
                 Err(refusal) => {
-                    prepared.skipped.push(skipped(prepared.module, def.svma, &def.name, refusal.to_string()));
+                    prepared.skipped.push(skipped(
+                        prepared.module,
+                        def.svma,
+                        &def.name,
+                        refusal.to_string(),
+                    ));
                 }
             }
         }
@@ -164,7 +219,11 @@ impl Armer {
     ///
     /// # Errors
     /// When memory cannot be written; what was written until then is remembered and can be taken back.
-    pub fn apply(&mut self, plan: &Plan, process: &mut StoppedProcess) -> Result<Vec<u64>, StopError> {
+    pub fn apply(
+        &mut self,
+        plan: &Plan,
+        process: &mut StoppedProcess,
+    ) -> Result<Vec<u64>, StopError> {
         for (address, bytes) in &plan.code {
             process.write(*address, bytes)?;
         }
@@ -181,8 +240,18 @@ impl Armer {
                 continue;
             }
             process.write(patch.entry, &patch.jump)?;
-            self.written.insert(patch.entry, (found[..patch.jump.len()].to_vec(), patch.jump));
-            moves.extend(patch.trampoline.moves.iter().filter(|m| m.old != patch.entry).map(|m| (m.old, m.new)));
+            self.written.insert(
+                patch.entry,
+                (found[..patch.jump.len()].to_vec(), patch.jump),
+            );
+            moves.extend(
+                patch
+                    .trampoline
+                    .moves
+                    .iter()
+                    .filter(|m| m.old != patch.entry)
+                    .map(|m| (m.old, m.new)),
+            );
         }
         process.move_threads(|rip| moves.get(&rip).copied())?;
         Ok(changed)
@@ -210,7 +279,13 @@ impl Armer {
 }
 
 impl Prepared {
-    fn probe(&mut self, module: &LoadedModule, elf: &debuginfo::Module, branches: &Branches, candidate: Candidate) {
+    fn probe(
+        &mut self,
+        module: &LoadedModule,
+        elf: &debuginfo::Module,
+        branches: &Branches,
+        candidate: Candidate,
+    ) {
         let def = &candidate.def;
         let planned = match refused_by_name(&def.linkage) {
             Some(reason) => Err(reason.to_owned()),
@@ -218,13 +293,20 @@ impl Prepared {
         };
         match planned {
             Ok((displacement, code)) => self.probes.push((candidate, displacement, code)),
-            Err(reason) => self.skipped.push(skipped(module.number, def.svma, &def.name, reason)),
+            Err(reason) => self
+                .skipped
+                .push(skipped(module.number, def.svma, &def.name, reason)),
         }
     }
 }
 
 fn skipped(module: u32, svma: u64, name: &str, reason: String) -> Control {
-    Control::Skipped { module, svma, name: name.to_owned(), reason }
+    Control::Skipped {
+        module,
+        svma,
+        name: name.to_owned(),
+        reason,
+    }
 }
 
 /// Plans the displacement of the function at `svma`; returns it with the code it was planned from.
@@ -235,7 +317,9 @@ fn displacement(
     size: u64,
     branches: &Branches,
 ) -> Result<(Displacement, Vec<u8>), String> {
-    let next = elf.next_function_start(debuginfo::Svma(svma)).map(|next| next.0);
+    let next = elf
+        .next_function_start(debuginfo::Svma(svma))
+        .map(|next| next.0);
     let segment_end = elf
         .load_segments()
         .iter()
@@ -243,13 +327,27 @@ fn displacement(
         .find(|(start, end)| (*start..*end).contains(&svma))
         .map(|(_, end)| end)
         .ok_or("it is not in a part of the file that is mapped")?;
-    let known_end = if size == 0 { elf.function_end(debuginfo::Svma(svma)).map(|end| end.0) } else { Some(svma + size) };
+    let known_end = if size == 0 {
+        elf.function_end(debuginfo::Svma(svma)).map(|end| end.0)
+    } else {
+        Some(svma + size)
+    };
     let limit = next.unwrap_or(segment_end).min(segment_end);
-    let wanted = known_end.unwrap_or(svma + LONGEST_UNKNOWN).max(limit.min(svma + 64)).min(segment_end) - svma;
-    let code = elf.code(debuginfo::Svma(svma), wanted).ok_or("its code is not in the file")?;
+    let wanted = known_end
+        .unwrap_or(svma + LONGEST_UNKNOWN)
+        .max(limit.min(svma + 64))
+        .min(segment_end)
+        - svma;
+    let code = elf
+        .code(debuginfo::Svma(svma), wanted)
+        .ok_or("its code is not in the file")?;
     let entry = module.addr_from_svma(svma);
     let limits = Limits::up_to(module.addr_from_svma(limit)).with_branches(branches);
-    let size = if size == 0 { known_end.map_or(0, |end| end - svma) } else { size };
+    let size = if size == 0 {
+        known_end.map_or(0, |end| end - svma)
+    } else {
+        size
+    };
     let displacement = plan(code, entry, size, limits).map_err(|refusal| refusal.to_string())?;
     let code = code[..displacement.len_bytes()].to_vec();
     Ok((displacement, code))
@@ -258,7 +356,11 @@ fn displacement(
 /// All branches in the module's code, at their addresses in the process.
 fn branches_of(module: &LoadedModule, elf: &debuginfo::Module) -> Branches {
     let mut all = Branches::default();
-    for segment in elf.load_segments().iter().filter(|segment| segment.flags.execute) {
+    for segment in elf
+        .load_segments()
+        .iter()
+        .filter(|segment| segment.flags.execute)
+    {
         if let Some(code) = elf.code(segment.vaddr, segment.filesz) {
             all.extend(Branches::of(code, module.addr_from_svma(segment.vaddr.0)));
         }

@@ -75,7 +75,12 @@ impl Region {
     ///
     /// # Errors
     /// When the region is out of the function's reach.
-    pub fn add_probe(&mut self, displacement: &Displacement, code: &[u8], probe: Probe) -> Result<Patch, Refusal> {
+    pub fn add_probe(
+        &mut self,
+        displacement: &Displacement,
+        code: &[u8],
+        probe: Probe,
+    ) -> Result<Patch, Refusal> {
         let at = self.base + self.bytes.len() as u64;
         let stub_at = at + PROBE_BYTES;
         let trampoline = displacement.encode(stub_at + STUB_BYTES)?;
@@ -85,13 +90,25 @@ impl Region {
         self.word((id & 0xfff) << 8 | u64::from(probe.xmm_args) << 4 | KIND_ENTER);
         self.word(id >> 12 << 48);
         self.word(trampoline.at);
-        self.bytes.extend_from_slice(&[ENTER_BYTES + 8 * probe.xmm_args, with_xmm.into(), 0, 0, 0, 0, 0, 0]);
+        self.bytes.extend_from_slice(&[
+            ENTER_BYTES + 8 * probe.xmm_args,
+            with_xmm.into(),
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+        ]);
         let relative = |to: u64, from: u64| (to as i64 - from as i64) as i32;
         let enter = self.base + if with_xmm { 8 } else { 0 };
-        self.bytes.extend_from_slice(&[0x41, 0x53, 0x4c, 0x8d, 0x1d]);
-        self.bytes.extend_from_slice(&relative(at, stub_at + 9).to_le_bytes());
+        self.bytes
+            .extend_from_slice(&[0x41, 0x53, 0x4c, 0x8d, 0x1d]);
+        self.bytes
+            .extend_from_slice(&relative(at, stub_at + 9).to_le_bytes());
         self.bytes.extend_from_slice(&[0xff, 0x25]);
-        self.bytes.extend_from_slice(&relative(enter, stub_at + 15).to_le_bytes());
+        self.bytes
+            .extend_from_slice(&relative(enter, stub_at + 15).to_le_bytes());
         self.bytes.push(0xcc);
         self.finish(displacement, code, jump, trampoline)
     }
@@ -100,12 +117,18 @@ impl Region {
     ///
     /// # Errors
     /// When the region is out of the function's reach.
-    pub fn add_replacement(&mut self, displacement: &Displacement, code: &[u8], by: u64) -> Result<Patch, Refusal> {
+    pub fn add_replacement(
+        &mut self,
+        displacement: &Displacement,
+        code: &[u8],
+        by: u64,
+    ) -> Result<Patch, Refusal> {
         let stub_at = self.base + self.bytes.len() as u64;
         let trampoline = displacement.encode(stub_at + STUB_BYTES)?;
         let jump = patch_bytes(displacement.entry(), stub_at)?;
         // jmp *(%rip), and the address behind it
-        self.bytes.extend_from_slice(&[0xff, 0x25, 2, 0, 0, 0, 0xcc, 0xcc]);
+        self.bytes
+            .extend_from_slice(&[0xff, 0x25, 2, 0, 0, 0, 0xcc, 0xcc]);
         self.word(by);
         self.finish(displacement, code, jump, trampoline)
     }
@@ -118,10 +141,19 @@ impl Region {
         trampoline: Trampoline,
     ) -> Result<Patch, Refusal> {
         self.bytes.extend_from_slice(&trampoline.bytes);
-        self.bytes.resize(self.bytes.len().next_multiple_of(ALIGNMENT as usize), 0xcc);
-        assert!(self.bytes.len() as u64 <= self.len, "regions are made for the longest entries");
+        self.bytes
+            .resize(self.bytes.len().next_multiple_of(ALIGNMENT as usize), 0xcc);
+        assert!(
+            self.bytes.len() as u64 <= self.len,
+            "regions are made for the longest entries"
+        );
         let expected = code[..displacement.len_bytes()].to_vec();
-        Ok(Patch { entry: displacement.entry(), expected, jump, trampoline })
+        Ok(Patch {
+            entry: displacement.entry(),
+            expected,
+            jump,
+            trampoline,
+        })
     }
 
     fn word(&mut self, word: u64) {

@@ -41,22 +41,32 @@ impl Maps {
     /// # Errors
     /// When the process is gone or may not be looked at.
     pub fn read(pid: i32) -> io::Result<Self> {
-        Ok(Self::parse(&fs::read_to_string(format!("/proc/{pid}/maps"))?))
+        Ok(Self::parse(&fs::read_to_string(format!(
+            "/proc/{pid}/maps"
+        ))?))
     }
 
     /// Parses the text of a maps file; lines that are none are passed over.
     pub fn parse(text: &str) -> Self {
-        Self { mappings: text.lines().filter_map(mapping).collect() }
+        Self {
+            mappings: text.lines().filter_map(mapping).collect(),
+        }
     }
 
     /// Returns the occupied ranges.
     pub fn ranges(&self) -> Vec<Range<u64>> {
-        self.mappings.iter().map(|mapping| mapping.range.clone()).collect()
+        self.mappings
+            .iter()
+            .map(|mapping| mapping.range.clone())
+            .collect()
     }
 
     /// Returns the end of the main thread's stack.
     pub fn stack_high(&self) -> Option<u64> {
-        self.mappings.iter().find(|mapping| mapping.path == "[stack]").map(|mapping| mapping.range.end)
+        self.mappings
+            .iter()
+            .find(|mapping| mapping.path == "[stack]")
+            .map(|mapping| mapping.range.end)
     }
 
     /// Returns the mapped files that have code, lowest first. The same file mapped twice in a row of other mappings is
@@ -65,8 +75,16 @@ impl Maps {
         let mut open: BTreeMap<(&str, u64, &str), MappedFile> = BTreeMap::new();
         let mut files = Vec::new();
         let mut executable = std::collections::BTreeSet::new();
-        for mapping in self.mappings.iter().filter(|mapping| mapping.path.starts_with('/')) {
-            let key = (mapping.file.0.as_str(), mapping.file.1, mapping.path.as_str());
+        for mapping in self
+            .mappings
+            .iter()
+            .filter(|mapping| mapping.path.starts_with('/'))
+        {
+            let key = (
+                mapping.file.0.as_str(),
+                mapping.file.1,
+                mapping.path.as_str(),
+            );
             let starts_over = mapping.offset == 0 && open.contains_key(&key);
             if starts_over && executable.remove(&key) {
                 files.extend(open.remove(&key));
@@ -81,7 +99,11 @@ impl Maps {
                 executable.insert(key);
             }
         }
-        files.extend(open.into_iter().filter(|(key, _)| executable.contains(key)).map(|(_, file)| file));
+        files.extend(
+            open.into_iter()
+                .filter(|(key, _)| executable.contains(key))
+                .map(|(_, file)| file),
+        );
         files.sort_by_key(|file| file.range.start);
         files
     }
@@ -129,7 +151,11 @@ mod tests {
     #[test]
     fn files_with_code_are_modules_and_a_second_copy_is_another() {
         let maps = Maps::parse(TEXT);
-        let files: Vec<_> = maps.files().into_iter().map(|file| (file.path, file.range)).collect();
+        let files: Vec<_> = maps
+            .files()
+            .into_iter()
+            .map(|file| (file.path, file.range))
+            .collect();
         assert_eq!(
             files,
             [
@@ -144,6 +170,10 @@ mod tests {
 
     #[test]
     fn lines_that_are_none_are_passed_over() {
-        assert!(Maps::parse("nonsense\n\n12-zz r 0 0 0\n").mappings.is_empty());
+        assert!(
+            Maps::parse("nonsense\n\n12-zz r 0 0 0\n")
+                .mappings
+                .is_empty()
+        );
     }
 }

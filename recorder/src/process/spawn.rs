@@ -66,11 +66,17 @@ pub fn start(
             }
         });
     }
-    let child = command.spawn().map_err(|source| Error::Start { program: program.clone(), source })?;
+    let child = command.spawn().map_err(|source| Error::Start {
+        program: program.clone(),
+        source,
+    })?;
     let pid = child.id() as i32;
     // The handle is not needed: the status is collected by number, by whoever watches the exit.
     drop(child);
-    let tracee = Tracee { pid, running: false };
+    let tracee = Tracee {
+        pid,
+        running: false,
+    };
     tracee.park(check)
 }
 
@@ -86,7 +92,8 @@ impl Tracee {
         if self.wait()?.is_none() {
             return self.ended();
         }
-        let exe = fs::read_link(format!("/proc/{pid}/exe")).map_err(Error::system("find the program's file"))?;
+        let exe = fs::read_link(format!("/proc/{pid}/exe"))
+            .map_err(Error::system("find the program's file"))?;
         check(&exe)?;
         let entry = entry_point(pid)?;
         let memory = fs::OpenOptions::new()
@@ -95,30 +102,52 @@ impl Tracee {
             .open(format!("/proc/{pid}/mem"))
             .map_err(Error::system("open the program's memory"))?;
         let mut original = [0; PARK.len()];
-        memory.read_exact_at(&mut original, entry).map_err(Error::system("read the program's entry point"))?;
-        memory.write_all_at(&[INT3], entry).map_err(Error::system("write to the program's entry point"))?;
+        memory
+            .read_exact_at(&mut original, entry)
+            .map_err(Error::system("read the program's entry point"))?;
+        memory
+            .write_all_at(&[INT3], entry)
+            .map_err(Error::system("write to the program's entry point"))?;
         if !self.run_to(entry)? {
             return self.ended();
         }
-        memory.write_all_at(&PARK, entry).map_err(Error::system("write to the program's entry point"))?;
-        self.request(libc::PTRACE_DETACH, 0).map_err(Error::system("let the program go"))?;
+        memory
+            .write_all_at(&PARK, entry)
+            .map_err(Error::system("write to the program's entry point"))?;
+        self.request(libc::PTRACE_DETACH, 0)
+            .map_err(Error::system("let the program go"))?;
         self.running = true;
-        Ok(Started::Parked(Parked { pid, entry, original, exe }))
+        Ok(Started::Parked(Parked {
+            pid,
+            entry,
+            original,
+            exe,
+        }))
     }
 
     /// Runs until the trap at `entry`; passes signals on. False: it ended.
     fn run_to(&mut self, entry: u64) -> Result<bool> {
         let mut signal = 0;
         loop {
-            self.request(libc::PTRACE_CONT, signal).map_err(Error::system("start the program"))?;
-            let Some(stopped_by) = self.wait()? else { return Ok(false) };
-            let mut registers = self.registers().map_err(Error::system("read the program's registers"))?;
+            self.request(libc::PTRACE_CONT, signal)
+                .map_err(Error::system("start the program"))?;
+            let Some(stopped_by) = self.wait()? else {
+                return Ok(false);
+            };
+            let mut registers = self
+                .registers()
+                .map_err(Error::system("read the program's registers"))?;
             if stopped_by == libc::SIGTRAP && registers.rip == entry + 1 {
                 registers.rip = entry;
-                self.set_registers(&registers).map_err(Error::system("set the program's registers"))?;
+                self.set_registers(&registers)
+                    .map_err(Error::system("set the program's registers"))?;
                 return Ok(true);
             }
-            signal = if stopped_by == libc::SIGTRAP { 0 } else { stopped_by };
+            signal = if stopped_by == libc::SIGTRAP {
+                0
+            } else {
+                stopped_by
+            };
         }
     }
 
@@ -137,7 +166,10 @@ impl Tracee {
                 return Err(Error::system("wait for the program")(error));
             }
         }
-        if info.si_code == libc::CLD_EXITED || info.si_code == libc::CLD_KILLED || info.si_code == libc::CLD_DUMPED {
+        if info.si_code == libc::CLD_EXITED
+            || info.si_code == libc::CLD_KILLED
+            || info.si_code == libc::CLD_DUMPED
+        {
             return Ok(None);
         }
         let mut status = 0;
@@ -171,7 +203,14 @@ impl Tracee {
 
     fn set_registers(&self, registers: &libc::user_regs_struct) -> io::Result<()> {
         // SAFETY: `registers` is of the type the request asks for.
-        match unsafe { libc::ptrace(libc::PTRACE_SETREGS, self.pid, 0usize, &raw const *registers) } {
+        match unsafe {
+            libc::ptrace(
+                libc::PTRACE_SETREGS,
+                self.pid,
+                0usize,
+                &raw const *registers,
+            )
+        } {
             -1 => Err(io::Error::last_os_error()),
             _ => Ok(()),
         }
@@ -197,9 +236,17 @@ pub fn kill(pid: i32) {
 
 /// Reads where the program begins, as the kernel told the dynamic linker (getauxval(3)).
 fn entry_point(pid: i32) -> Result<u64> {
-    let auxv = fs::read(format!("/proc/{pid}/auxv")).map_err(Error::system("read where the program begins"))?;
-    let words: Vec<u64> =
-        auxv.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().expect("eight bytes"))).collect();
-    let entry = words.chunks_exact(2).find(|pair| pair[0] == AT_ENTRY).map(|pair| pair[1]);
-    entry.ok_or_else(|| Error::system("find where the program begins")(io::ErrorKind::NotFound.into()))
+    let auxv = fs::read(format!("/proc/{pid}/auxv"))
+        .map_err(Error::system("read where the program begins"))?;
+    let words: Vec<u64> = auxv
+        .chunks_exact(8)
+        .map(|word| u64::from_le_bytes(word.try_into().expect("eight bytes")))
+        .collect();
+    let entry = words
+        .chunks_exact(2)
+        .find(|pair| pair[0] == AT_ENTRY)
+        .map(|pair| pair[1]);
+    entry.ok_or_else(|| {
+        Error::system("find where the program begins")(io::ErrorKind::NotFound.into())
+    })
 }

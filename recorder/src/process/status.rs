@@ -36,18 +36,34 @@ impl ExitWatch {
 
     /// Returns how the process ended, or `None` while it runs. Does not wait.
     pub fn poll(&self) -> Option<Exit> {
-        let mut poll = libc::pollfd { fd: self.fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        let mut poll = libc::pollfd {
+            fd: self.fd.as_raw_fd(),
+            events: libc::POLLIN,
+            revents: 0,
+        };
         // SAFETY: one valid pollfd.
         if unsafe { libc::poll(&mut poll, 1, 0) } <= 0 {
             return None;
         }
-        Some(if self.is_child { self.collect() } else { Exit::Detached })
+        Some(if self.is_child {
+            self.collect()
+        } else {
+            Exit::Detached
+        })
     }
 
     /// Sends the process a signal; one that is gone gets none.
     pub fn signal(&self, signal: i32) {
         // SAFETY: no memory is passed (the third argument may be null).
-        unsafe { libc::syscall(libc::SYS_pidfd_send_signal, self.fd.as_raw_fd(), signal, 0, 0) };
+        unsafe {
+            libc::syscall(
+                libc::SYS_pidfd_send_signal,
+                self.fd.as_raw_fd(),
+                signal,
+                0,
+                0,
+            )
+        };
     }
 
     fn collect(&self) -> Exit {
@@ -57,13 +73,20 @@ impl ExitWatch {
         if waited != self.pid {
             return Exit::Detached;
         }
-        if libc::WIFSIGNALED(status) { Exit::Signal(libc::WTERMSIG(status)) } else { Exit::Code(libc::WEXITSTATUS(status)) }
+        if libc::WIFSIGNALED(status) {
+            Exit::Signal(libc::WTERMSIG(status))
+        } else {
+            Exit::Code(libc::WEXITSTATUS(status))
+        }
     }
 }
 
 /// Returns how large stacks in `pid` are by default, in bytes.
 pub fn stack_limit(pid: i32) -> u64 {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
     // SAFETY: asks for a limit and sets none.
     let asked = unsafe { libc::prlimit(pid, libc::RLIMIT_STACK, std::ptr::null(), &mut limit) };
     if asked != 0 || limit.rlim_cur == libc::RLIM_INFINITY {
