@@ -70,33 +70,50 @@ pub fn callgrind_counts(scratch: &Scratch, program: &Program) -> Counts {
             .run(),
     );
     let text = fs::read_to_string(file).expect("callgrind wrote its counts");
-    let (mut names, mut counts) = (BTreeMap::<&str, &str>::new(), Counts::new());
-    let mut called = "";
-    // `fn=(12) name` and `cfn=(12) name` define a number's name once and use the number alone afterwards.
+    parse_callgrind(
+        &text,
+        program.path.to_str().expect("fixtures have UTF-8 paths"),
+    )
+}
+
+/// Sums the calls of functions of one object file. `ob=`, `fn=` name where the calls come from, `cob=`, `cfn=` where they
+/// go; without `cob=` they stay in the object.
+fn parse_callgrind(text: &str, wanted_object: &str) -> Counts {
+    let (mut objects, mut functions) = (Names::new(), Names::new());
+    let (mut object, mut callee_object, mut callee) = (String::new(), None, String::new());
+    let mut counts = Counts::new();
     for line in text.lines() {
-        if let Some(rest) = line
-            .strip_prefix("fn=")
-            .or_else(|| line.strip_prefix("cfn="))
-        {
-            let (number, name) = rest.split_once(' ').unwrap_or((rest, ""));
-            if !name.is_empty() {
-                names.insert(number, name);
+        match line.split_once('=') {
+            Some(("ob", rest)) => object = resolve(&mut objects, rest),
+            Some(("cob", rest)) => callee_object = Some(resolve(&mut objects, rest)),
+            Some(("fn", rest)) => drop(resolve(&mut functions, rest)),
+            Some(("cfn", rest)) => callee = resolve(&mut functions, rest),
+            Some(("calls", rest)) => {
+                let count = rest.split(' ').next().and_then(|c| c.parse::<i64>().ok());
+                if callee_object.take().as_ref().unwrap_or(&object) == wanted_object {
+                    // `name'2` is the same function, called recursively.
+                    let name = callee
+                        .split('\'')
+                        .next()
+                        .expect("split gives at least one part");
+                    *counts.entry(name.to_owned()).or_default() += count.expect("a count of calls");
+                }
             }
-            called = number;
-        } else if let Some(rest) = line.strip_prefix("calls=") {
-            let count: i64 = rest
-                .split(' ')
-                .next()
-                .and_then(|c| c.parse().ok())
-                .expect("a count of calls");
-            let name = names[called]
-                .split('\'')
-                .next()
-                .expect("split gives at least one part");
-            *counts.entry(name.to_owned()).or_default() += count;
+            _ => {}
         }
     }
     counts
+}
+
+type Names = BTreeMap<String, String>;
+
+/// `(12) name` gives number 12 its name, `(12)` alone uses it.
+fn resolve(names: &mut Names, text: &str) -> String {
+    let (number, name) = text.split_once(' ').unwrap_or((text, ""));
+    if !name.is_empty() {
+        names.insert(number.to_owned(), name.to_owned());
+    }
+    names[number].clone()
 }
 
 /// Counts how often gdb's breakpoint on `function` is reached.

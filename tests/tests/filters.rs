@@ -42,10 +42,10 @@ fn globs_select_by_demangled_name() {
     assert_eq!(
         traced(&recording),
         [
-            "shop::Order::add(int)",
-            "shop::Order::valid(unsigned short)",
-            "twice<double>(double)",
-            "twice<int>(int)"
+            "shop::Order::add",
+            "shop::Order::valid",
+            "twice<double>",
+            "twice<int>"
         ]
     );
 }
@@ -79,13 +79,13 @@ fn modules_and_files_can_be_selected() {
 }
 
 #[test]
-fn a_filter_that_matches_nothing_is_an_error_or_a_warning() {
+fn a_filter_that_matches_nothing_is_pointed_out() {
     let scratch = Scratch::new("nothing");
     let program = Program::new(fixture_artifact("fib", "fib"), scratch.path());
     let ended =
         Hindsight::record_command(&scratch, "rec", &["-f", "no_such_function"], &program).run();
     assert!(
-        ended.errors().contains("no_such_function"),
+        ended.errors().contains("no function matches"),
         "{}",
         ended.errors()
     );
