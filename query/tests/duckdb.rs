@@ -31,7 +31,7 @@ const QUESTIONS: &[&str] = &[
     "SELECT function, count(*) FROM calls WHERE file IN ('src/file1.c', 'src/file6.c') GROUP BY 1 ORDER BY 1",
     "SELECT start_seq, ts_ns - lag(ts_ns) OVER (PARTITION BY function ORDER BY start_seq) FROM calls ORDER BY 1",
     "SELECT start_seq, end_seq, function FROM calls WHERE start_seq BETWEEN 30000 AND 30999 ORDER BY 1",
-    "SELECT p.function, c.function, count(*), sum(c.dur_ns) FROM calls c JOIN calls p ON c.parent = p.start_seq
+    "SELECT p.function AS caller, c.function, count(*), sum(c.dur_ns) FROM calls c JOIN calls p ON c.parent = p.start_seq
      GROUP BY p.function, c.function ORDER BY 1, 2",
     "SELECT count(DISTINCT function), count(DISTINCT file), count(DISTINCT a1) FROM calls",
     "SELECT function, tid, dur_ns FROM calls ORDER BY dur_ns DESC, start_seq LIMIT 25",
@@ -75,27 +75,21 @@ fn same(ours: &Value, theirs: &Value) -> bool {
     }
 }
 
-/// Returns our answer as arrays of values; columns are renamed, so that none is lost to another of its name.
+/// Returns our answer as arrays of values in the order of the columns, whose names differ.
 fn rows(session: &Session, sql: &str) -> Vec<Value> {
     let mut answer = session.sql(sql).unwrap_or_else(|e| panic!("{sql}: {e}"));
-    let names: Vec<String> = answer
-        .schema()
-        .fields()
-        .iter()
-        .map(|f| f.name().clone())
-        .collect();
+    let schema = answer.schema().clone();
     let mut out = Vec::new();
     write(&mut answer, Format::JsonLines, &mut out).unwrap();
-    let line = |line: &str| {
-        let Value::Object(fields) = serde_json::from_str(line).unwrap() else {
-            panic!("not an object: {line}");
-        };
-        Value::Array(names.iter().map(|name| fields[name].clone()).collect())
+    let values = |line: &str| {
+        let row: Value = serde_json::from_str(line).unwrap();
+        let names = schema.fields().iter().map(|field| field.name());
+        Value::Array(names.map(|name| row[name].clone()).collect())
     };
     std::str::from_utf8(&out)
         .unwrap()
         .lines()
-        .map(line)
+        .map(values)
         .collect()
 }
 

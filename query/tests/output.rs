@@ -105,3 +105,23 @@ fn nonsense_floats_and_large_numbers_in_json() {
     "#]],
     );
 }
+
+#[test]
+fn columns_of_one_name_are_told_apart_in_json() {
+    let sql = "SELECT p.function, c.function FROM calls c JOIN calls p ON c.parent = p.start_seq WHERE c.depth = 2";
+    check(
+        sql,
+        Format::JsonLines,
+        expect![[r#"
+        {"function":"free","function_2":"parse"}
+    "#]],
+    );
+    check(
+        sql,
+        Format::Csv,
+        expect![[r#"
+        function,function
+        free,parse
+    "#]],
+    );
+}

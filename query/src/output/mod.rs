@@ -1,8 +1,9 @@
 //! Writes answers as CSV, JSON, JSON lines or Parquet. Tables for people are drawn elsewhere.
 //!
 //! Bytes become text in CSV and JSON: as they are where they are valid UTF-8, otherwise `\x` and two hexadecimal
-//! digits a byte. Parquet keeps them.
+//! digits a byte. Parquet keeps them. In JSON and Parquet, columns of one name are numbered: `function`, `function_2`.
 
+mod names;
 mod parquet_file;
 mod text;
 
@@ -46,7 +47,7 @@ pub fn write<W: Write + Send>(answer: &mut Answer, format: Format, mut out: W) -
         Format::Json => {
             let builder = json::WriterBuilder::new().with_explicit_nulls(true);
             let mut writer = builder.build::<_, JsonArray>(&mut out);
-            let rows = each(answer, |batch| Ok(writer.write(&without_bytes(batch)?)?))?;
+            let rows = each(answer, |batch| Ok(writer.write(&named(batch)?)?))?;
             writer.finish()?;
             drop(writer);
             out.write_all(b"\n")?;
@@ -55,12 +56,19 @@ pub fn write<W: Write + Send>(answer: &mut Answer, format: Format, mut out: W) -
         Format::JsonLines => {
             let builder = json::WriterBuilder::new().with_explicit_nulls(true);
             let mut writer = builder.build::<_, LineDelimited>(&mut out);
-            let rows = each(answer, |batch| Ok(writer.write(&without_bytes(batch)?)?))?;
+            let rows = each(answer, |batch| Ok(writer.write(&named(batch)?)?))?;
             writer.finish()?;
             Ok(rows)
         }
         Format::Parquet => parquet_file::write(answer, out),
     }
+}
+
+/// Returns `batch` with text for bytes, and a name for each column.
+fn named(batch: &RecordBatch) -> Result<RecordBatch> {
+    let batch = without_bytes(batch)?;
+    let names = names::unique_names(&batch.schema());
+    Ok(RecordBatch::try_new(names, batch.columns().to_vec())?)
 }
 
 fn each(answer: &mut Answer, mut take: impl FnMut(&RecordBatch) -> Result<()>) -> Result<u64> {

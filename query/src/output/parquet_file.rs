@@ -11,12 +11,13 @@ use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 
 use super::each;
+use super::names::unique_names;
 use crate::answer::Answer;
 use crate::error::Result;
 
 /// Writes all rows and returns how many there were.
 pub fn write<W: Write + Send>(answer: &mut Answer, out: W) -> Result<u64> {
-    let schema = plain_schema(answer.schema());
+    let schema = unique_names(&plain_schema(answer.schema()));
     let properties = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
         .build();

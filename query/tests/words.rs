@@ -1,0 +1,50 @@
+//! Goal: the documentation of tables and columns, and the words that a prompt completes, are those that SQL knows.
+//! Method: compare them with the columns of answers.
+
+mod common;
+
+use common::{Asked, shop};
+use query::{TABLES, complete};
+
+#[test]
+fn each_column_is_documented_in_its_place() {
+    let asked = Asked::new(|path| shop().record(path));
+    for table in TABLES {
+        let answer = asked
+            .session
+            .sql(&format!("SELECT * FROM {}", table.name))
+            .unwrap();
+        let fields = answer.schema().fields().iter();
+        let found: Vec<_> = fields.map(|field| field.name().as_str()).collect();
+        let documented: Vec<_> = table.columns.iter().map(|(name, _)| *name).collect();
+        assert_eq!(found, documented, "{}", table.name);
+        assert!(
+            table.columns.iter().all(|(_, doc)| !doc.is_empty()),
+            "{}",
+            table.name
+        );
+    }
+}
+
+#[test]
+fn completion_knows_tables_columns_functions_and_keywords() {
+    let asked = Asked::new(|path| shop().record(path));
+    assert_eq!(complete::table_names()[..2], ["calls", "events"]);
+    assert_eq!(
+        complete::column_names("GAPS").unwrap().last(),
+        Some(&"reason")
+    );
+    assert_eq!(complete::column_names("nothing"), None);
+    assert!(complete::all_column_names().contains(&"dur_ns"));
+    assert!(complete::KEYWORDS.is_sorted());
+    for name in ["hex", "f64", "sum", "lag", "quantile_cont"] {
+        assert!(
+            asked
+                .session
+                .function_names()
+                .iter()
+                .any(|known| known == name),
+            "{name}"
+        );
+    }
+}
