@@ -48,8 +48,9 @@ function mapShadows(shadows) {
       madvise(address, bytes, MADV_DONTDUMP);
       continue;
     }
+    // The kernel may have merged it with a neighbour.
     const there = Process.findRangeByAddress(address);
-    if (there === null || !there.base.equals(address) || there.protection !== 'rw-')
+    if (there === null || there.protection !== 'rw-' || there.base.add(there.size).compare(address.add(bytes)) < 0)
       throw new Error(`cannot map the shadow of the stacks at ${base} (errno ${r.errno}); is there a limit on virtual memory (ulimit -v)?`);
   }
 }

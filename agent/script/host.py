@@ -2,9 +2,11 @@
 
 Usage: host.py FOLDER-OF-THE-FRIDA-PACKAGE
 Requests: {"op": "attach", "pid"}, {"op": "load", "source"}, {"op": "call", "name", "argument"}, {"op": "detach"}.
-Answers: {"ok": value} or {"error": text}. Ends when stdin does.
+Answers: {"ok": value} or {"error": text}; the first one, unasked, tells of Frida and of Python. Ends after detach, or when
+stdin does.
 """
 import json
+import os
 import sys
 
 sys.path.insert(0, sys.argv[1])
@@ -27,8 +29,7 @@ class Host:
         return getattr(self.script.exports_sync, name)(argument)
 
     def detach(self):
-        if self.script is not None:
-            self.script.unload()
+        # It takes the script along.
         self.session.detach()
         # Frida cleans up behind itself by borrowing a thread of the process; the process must not run before it has.
         frida.shutdown()
@@ -44,9 +45,15 @@ def answer(host, request):
 
 def main():
     host = Host()
-    print(json.dumps({"ok": frida.__version__}), flush=True)
+    print(json.dumps({"ok": {"version": frida.__version__, "python": sys.executable}}), flush=True)
     for line in sys.stdin:
-        print(json.dumps(answer(host, json.loads(line))), flush=True)
+        request = json.loads(line)
+        last = request["op"] == "detach"
+        print(json.dumps(answer(host, request)), flush=True)
+        if last:
+            break
+    # Frida has been shut down; the recorder does not wait for Python to tidy up.
+    os._exit(0)
 
 
 main()

@@ -59,6 +59,14 @@ pub enum Error {
         /// What is known.
         detail: String,
     },
+    /// The helper process does not answer; it was ended.
+    #[error("{action}: Frida did not answer within {seconds} s; try again")]
+    HelperStuck {
+        /// What was asked of it, as a verb.
+        action: String,
+        /// How long it was waited for.
+        seconds: u64,
+    },
     /// Frida refused.
     #[error("{action}: {message}")]
     Frida {

@@ -24,6 +24,7 @@ fn main() {
         exclude: vec![],
         on_full: OnFull::Block,
         keep_log: true,
+        guardian: None,
         target,
     };
     match recorder::record(options, &Print) {

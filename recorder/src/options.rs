@@ -17,6 +17,9 @@ pub struct RecordOptions {
     pub on_full: OnFull,
     /// Keep the log's segments after sealing.
     pub keep_log: bool,
+    /// A command that calls [`guard`](crate::guard) with the number it gets as its last argument. It runs beside the
+    /// recording, and takes the patches back if this process is killed. `None`: they then stay, and do nothing.
+    pub guardian: Option<Vec<OsString>>,
     /// Which process.
     pub target: Target,
 }

@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{check, info, record, setup, sql};
+use crate::commands::{check, guard, info, record, setup, sql};
 use crate::error::Error;
 use crate::exit;
 use crate::render::Terminal;
@@ -42,6 +42,8 @@ enum Command {
     Info(info::Args),
     Check(check::Args),
     Setup(setup::Args),
+    #[command(hide = true)]
+    Guard(guard::Args),
 }
 
 impl Cli {
@@ -56,6 +58,7 @@ impl Cli {
             Command::Info(args) => info::run(&args, terminal),
             Command::Check(args) => check::run(&args, terminal),
             Command::Setup(args) => setup::run(&args, terminal),
+            Command::Guard(args) => guard::run(&args),
         }
     }
 }

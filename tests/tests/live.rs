@@ -7,7 +7,7 @@ fn a_growing_recording_answers_with_what_it_has() {
     let scratch = Scratch::new("live");
     let steady = Steady::new(&scratch);
     let (running, recording) =
-        Hindsight::start_recording(&scratch, &[], &steady.program(&scratch, 0));
+        Hindsight::start_recording(&scratch, &[], &steady.unhurried(&scratch));
     let count = || {
         let rows = recording.try_rows(
             "SELECT count(*) AS n, count(end_seq) AS finished FROM calls WHERE function = 'churn'",
@@ -43,7 +43,7 @@ fn numbers_given_while_growing_never_change() {
     let scratch = Scratch::new("stable");
     let steady = Steady::new(&scratch);
     let (running, recording) =
-        Hindsight::start_recording(&scratch, &["--keep-log"], &steady.program(&scratch, 0));
+        Hindsight::start_recording(&scratch, &["--keep-log"], &steady.unhurried(&scratch));
     let sample = "SELECT start_seq, function, tid, a0, a1, end_seq, ret FROM calls WHERE end_seq < 4000 ORDER BY start_seq";
     let while_growing = wait_until("calls to be sealed", || {
         recording
@@ -67,7 +67,7 @@ fn ctrl_c_ends_a_started_program_as_it_would_without_us() {
     let scratch = Scratch::new("interrupt");
     let steady = Steady::new(&scratch);
     let (running, recording) =
-        Hindsight::start_recording(&scratch, &[], &steady.program(&scratch, 0));
+        Hindsight::start_recording(&scratch, &[], &steady.unhurried(&scratch));
     wait_until("the program's work", || {
         (steady.rounds() > 1_000).then_some(())
     });

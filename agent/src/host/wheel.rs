@@ -1,9 +1,14 @@
 //! Drives Frida through a small Python process that has the official wheel.
 
 use std::{
+    fs,
     io::{BufRead, BufReader, Write},
     os::unix::process::CommandExt,
-    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
+    path::{Path, PathBuf},
+    process::{Child, ChildStdin, Command, Stdio},
+    sync::mpsc::{self, Receiver, RecvTimeoutError},
+    thread,
+    time::Duration,
 };
 
 use serde_json::{Value, json};
@@ -12,14 +17,24 @@ use super::Host;
 use crate::{Error, Result, wheel};
 
 const HELPER: &str = include_str!("../../script/host.py");
+/// How long Python may take to start, and Frida to attach. A tenth of a second is usual; a busy machine may need a hundred
+/// times that.
+const START_PATIENCE: Duration = Duration::from_secs(60);
+/// How long anything else may take: milliseconds are usual. About one in a thousand times Frida never finishes leaving a
+/// program (17.25.2).
+const PATIENCE: Duration = Duration::from_secs(10);
+/// In the folder of the wheel: the path of the interpreter that `python3` stands for. What is found in PATH may be a
+/// script that takes longer to find the interpreter than the interpreter takes to start.
+const INTERPRETER_FILE: &str = "interpreter";
 
 /// The helper process; it ends when this is dropped.
 #[derive(Debug)]
 pub struct WheelHost {
     child: Child,
     requests: Option<ChildStdin>,
-    answers: BufReader<ChildStdout>,
+    answers: Receiver<String>,
     version: Option<String>,
+    packages: PathBuf,
 }
 
 impl WheelHost {
@@ -30,10 +45,12 @@ impl WheelHost {
     /// See [`wheel::ensure`]; [`Error::HelperGone`] when python3 cannot be run.
     pub fn start(progress: &dyn Fn(&str)) -> Result<Self> {
         let packages = wheel::ensure(progress)?;
-        let mut child = Command::new("python3")
+        let mut child = Command::new(interpreter(&packages))
             // Nothing of the user's Python set-up: only the standard library and the wheel.
             .args(["-I", "-S", "-c", HELPER])
-            .arg(packages)
+            .arg(&packages)
+            // Frida would unpack and start a service for iOS devices there, which outlives it; without a place it does not.
+            .env("TMPDIR", "/dev/null")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -44,12 +61,21 @@ impl WheelHost {
                 detail: format!("python3: {error}"),
             })?;
         let requests = child.stdin.take();
-        let answers = BufReader::new(child.stdout.take().expect("piped above"));
+        let output = BufReader::new(child.stdout.take().expect("piped above"));
+        let (send, answers) = mpsc::channel();
+        thread::spawn(move || {
+            for line in output.lines().map_while(|line| line.ok()) {
+                if send.send(line).is_err() {
+                    break;
+                }
+            }
+        });
         Ok(Self {
             child,
             requests,
             answers,
             version: None,
+            packages,
         })
     }
 
@@ -59,13 +85,16 @@ impl WheelHost {
     /// [`Error::HelperGone`] when it ended instead.
     pub fn ready(&mut self) -> Result<&str> {
         if self.version.is_none() {
-            let version = self.answer("start")?;
-            self.version = Some(version.as_str().unwrap_or_default().to_owned());
+            let hello = self.answer("start", START_PATIENCE)?;
+            if let Some(python) = hello["python"].as_str() {
+                remember_interpreter(&self.packages, python);
+            }
+            self.version = Some(hello["version"].as_str().unwrap_or_default().to_owned());
         }
         Ok(self.version.as_deref().unwrap_or_default())
     }
 
-    fn request(&mut self, action: &str, request: &Value) -> Result<Value> {
+    fn request(&mut self, action: &str, request: &Value, patience: Duration) -> Result<Value> {
         self.ready()?;
         let gone = |error: std::io::Error| Error::HelperGone {
             detail: error.to_string(),
@@ -78,20 +107,29 @@ impl WheelHost {
         writeln!(requests, "{request}")
             .and_then(|()| requests.flush())
             .map_err(gone)?;
-        self.answer(action)
+        self.answer(action, patience)
     }
 
-    fn answer(&mut self, action: &str) -> Result<Value> {
-        let mut line = String::new();
+    fn answer(&mut self, action: &str, patience: Duration) -> Result<Value> {
         let gone = |detail: String| Error::HelperGone { detail };
-        self.answers
-            .read_line(&mut line)
-            .map_err(|error| gone(error.to_string()))?;
-        if line.is_empty() {
-            return Err(gone(
-                "it ended; is python3 at least version 3.7, and the Frida package whole?".into(),
-            ));
-        }
+        let line = match self.answers.recv_timeout(patience) {
+            Ok(line) => line,
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(gone(
+                    "it ended; is python3 at least version 3.7, and the Frida package whole?"
+                        .into(),
+                ));
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                // It may be stuck for good: waiting for its end would be waiting for ever.
+                let _ = self.child.kill();
+                let seconds = patience.as_secs();
+                return Err(Error::HelperStuck {
+                    action: action.into(),
+                    seconds,
+                });
+            }
+        };
         let mut answer: Value =
             serde_json::from_str(&line).map_err(|error| gone(error.to_string()))?;
         match answer.get("error").and_then(Value::as_str) {
@@ -104,6 +142,25 @@ impl WheelHost {
     }
 }
 
+/// Returns the interpreter that was found last time, if it is still there.
+fn interpreter(packages: &Path) -> PathBuf {
+    let known = fs::read_to_string(packages.join(INTERPRETER_FILE)).map(PathBuf::from);
+    match known {
+        Ok(path) if path.is_absolute() && path.is_file() => path,
+        _ => "python3".into(),
+    }
+}
+
+/// Makes the next start faster. A cache that cannot be written only costs that.
+fn remember_interpreter(packages: &Path, python: &str) {
+    let file = packages.join(INTERPRETER_FILE);
+    if fs::read_to_string(&file).is_ok_and(|known| known == python) {
+        return;
+    }
+    let draft = packages.join(format!("{INTERPRETER_FILE}.{}", std::process::id()));
+    let _ = fs::write(&draft, python).and_then(|()| fs::rename(&draft, &file));
+}
+
 impl Host for WheelHost {
     fn version(&self) -> &str {
         wheel::VERSION
@@ -113,6 +170,7 @@ impl Host for WheelHost {
         self.request(
             &format!("attach to process {pid}"),
             &json!({"op": "attach", "pid": pid}),
+            START_PATIENCE,
         )
         .map(drop)
     }
@@ -121,17 +179,22 @@ impl Host for WheelHost {
         self.request(
             "load the agent's script",
             &json!({"op": "load", "source": source}),
+            PATIENCE,
         )
         .map(drop)
     }
 
     fn call(&mut self, name: &str, argument: Value) -> Result<Value> {
         let request = json!({"op": "call", "name": name, "argument": argument});
-        self.request(&format!("{name} the runtime in the program"), &request)
+        self.request(
+            &format!("{name} the runtime in the program"),
+            &request,
+            PATIENCE,
+        )
     }
 
     fn detach(&mut self) -> Result<()> {
-        self.request("leave the program", &json!({"op": "detach"}))?;
+        self.request("leave the program", &json!({"op": "detach"}), PATIENCE)?;
         drop(self.requests.take());
         // It ends at the end of its input; a status of its own says nothing more.
         let _ = self.child.wait();

@@ -15,7 +15,7 @@ use super::{
     stubs::{Patch, Probe, Region},
 };
 use crate::{
-    displace::{Branches, Displacement, Limits, place_near, plan},
+    displace::{Branches, Displacement, Limits, PATCH_BYTES, place_near, plan},
     stop::{StopError, StoppedProcess},
 };
 
@@ -54,7 +54,36 @@ pub struct Armer {
     filter: Filter,
     started: Option<Started>,
     next_id: u32,
-    written: BTreeMap<u64, (Vec<u8>, [u8; 5])>,
+    written: BTreeMap<u64, Written>,
+}
+
+/// What stood at a function's entry, and what was written over it.
+#[derive(Clone, Copy, Debug)]
+pub struct Written {
+    /// The function's own bytes.
+    pub original: [u8; PATCH_BYTES],
+    /// The jump to its stub.
+    pub jump: [u8; PATCH_BYTES],
+}
+
+impl Plan {
+    /// Returns the patches by entry address, as they will be written.
+    pub fn patches(&self) -> impl Iterator<Item = (u64, Written)> {
+        self.patches
+            .iter()
+            .map(|patch| (patch.entry, patch.written()))
+    }
+}
+
+impl Patch {
+    fn written(&self) -> Written {
+        Written {
+            original: self.expected[..PATCH_BYTES]
+                .try_into()
+                .expect("a displacement is at least as long as the jump"),
+            jump: self.jump,
+        }
+    }
 }
 
 impl Prepared {
@@ -240,10 +269,7 @@ impl Armer {
                 continue;
             }
             process.write(patch.entry, &patch.jump)?;
-            self.written.insert(
-                patch.entry,
-                (found[..patch.jump.len()].to_vec(), patch.jump),
-            );
+            self.written.insert(patch.entry, patch.written());
             moves.extend(
                 patch
                     .trampoline
@@ -262,14 +288,7 @@ impl Armer {
     /// # Errors
     /// When memory cannot be written.
     pub fn take_back(&mut self, process: &mut StoppedProcess) -> Result<(), StopError> {
-        for (entry, (original, jump)) in std::mem::take(&mut self.written) {
-            let mut found = [0; 5];
-            // A module that was unmapped took its patches along.
-            if process.read(entry, &mut found).is_ok() && found == jump {
-                process.write(entry, &original)?;
-            }
-        }
-        Ok(())
+        take_back(&std::mem::take(&mut self.written), process)
     }
 
     /// Forgets what was written into a module that is gone.
@@ -298,6 +317,24 @@ impl Prepared {
                 .push(skipped(module.number, def.svma, &def.name, reason)),
         }
     }
+}
+
+/// Takes back, of `patches`, what still stands where it was written.
+///
+/// # Errors
+/// When memory cannot be written.
+pub fn take_back(
+    patches: &BTreeMap<u64, Written>,
+    process: &mut StoppedProcess,
+) -> Result<(), StopError> {
+    for (entry, written) in patches {
+        let mut found = [0; PATCH_BYTES];
+        // A module that was unmapped took its patches along.
+        if process.read(*entry, &mut found).is_ok() && found == written.jump {
+            process.write(*entry, &written.original)?;
+        }
+    }
+    Ok(())
 }
 
 fn skipped(module: u32, svma: u64, name: &str, reason: String) -> Control {

@@ -1,21 +1,43 @@
 //! Starts a program and parks it at its entry point: its libraries are loaded, none of its own code has run.
 //!
 //! The program is our own child with our own terminal and descriptors, so its status and its output are what they would
-//! be without us. It is parked in a loop of two instructions instead of a ptrace stop, because Frida, which then comes
-//! in, must be the one that traces.
+//! be without us. It is parked in a loop of its own instead of a ptrace stop, because Frida, which then comes in, must be
+//! the one that traces. Should we die before it is let go, it ends: nobody else knows that it waits.
 
 use std::{
-    ffi::OsString,
-    fs, io,
-    os::unix::{fs::FileExt, process::CommandExt},
+    ffi::{OsStr, OsString},
+    fs,
+    io::{self, Read},
+    os::unix::{
+        fs::{FileExt, MetadataExt},
+        process::CommandExt,
+    },
     path::PathBuf,
     process::Command,
 };
 
-use crate::{Error, Result, signals::ChildSignals};
+use crate::{Error, Result, signals::ChildSignals, stop::Registers};
 
-/// `pause; jmp` to itself: waits without touching a register.
-const PARK: [u8; 4] = [0xf3, 0x90, 0xeb, 0xfc];
+/// Sleeps a millisecond at a time while the parent is the one whose id is at [`PARK_PARENT`].
+#[rustfmt::skip]
+const PARK: [u8; 64] = [
+    0xb8, 110, 0, 0, 0,             //  0 loop: mov eax, SYS_getppid
+    0x0f, 0x05,                     //  5 syscall
+    0x3d, 0, 0, 0, 0,               //  7 cmp eax, PARENT
+    0x75, 0x12,                     // 12 jne gone
+    0x48, 0x8d, 0x3d, 27, 0, 0, 0,  // 14 lea rdi, [rip + (48 - 21)]: one millisecond
+    0x31, 0xf6,                     // 21 xor esi, esi
+    0xb8, 35, 0, 0, 0,              // 23 mov eax, SYS_nanosleep
+    0x0f, 0x05,                     // 28 syscall
+    0xeb, 0xe0,                     // 30 jmp loop
+    0xb8, 231, 0, 0, 0,             // 32 gone: mov eax, SYS_exit_group
+    0xbf, 137, 0, 0, 0,             // 37 mov edi, 128 + SIGKILL
+    0x0f, 0x05,                     // 42 syscall
+    0x0f, 0x0b, 0x0f, 0x0b,         // 44 ud2
+    0, 0, 0, 0, 0, 0, 0, 0,         // 48 seconds
+    0x40, 0x42, 0x0f, 0, 0, 0, 0, 0, // 56 nanoseconds: 1,000,000
+];
+const PARK_PARENT: usize = 8;
 const INT3: u8 = 0xcc;
 const AT_ENTRY: u64 = 9;
 
@@ -28,6 +50,8 @@ pub struct Parked {
     pub entry: u64,
     /// What stands there, under the parking loop.
     pub original: [u8; PARK.len()],
+    /// Its registers at the entry point, which the parking loop changes.
+    pub registers: Registers,
     /// Path of its executable.
     pub exe: PathBuf,
 }
@@ -51,6 +75,7 @@ pub fn start(
     check: impl FnOnce(&PathBuf) -> Result<()>,
 ) -> Result<Started> {
     let program = argv[0].to_string_lossy().into_owned();
+    refuse_what_only_a_shell_would_run(&argv[0])?;
     let mut command = Command::new(&argv[0]);
     command.args(&argv[1..]);
     let signals = *signals;
@@ -78,6 +103,37 @@ pub fn start(
         running: false,
     };
     tracee.park(check)
+}
+
+/// The C library hands a file that the kernel does not know to the shell. Nobody wants to record that shell.
+fn refuse_what_only_a_shell_would_run(program: &OsStr) -> Result<()> {
+    let Some(path) = find_in_path(program) else {
+        return Ok(());
+    };
+    let mut start = Vec::new();
+    let read = fs::File::open(&path).and_then(|file| file.take(4).read_to_end(&mut start));
+    if read.is_err() || start.starts_with(b"#!") || start.starts_with(b"\x7fELF") {
+        // What cannot be read may still be run.
+        return Ok(());
+    }
+    Err(Error::Unsupported {
+        path,
+        reason: "it is neither an ELF program nor a script that begins with #!".into(),
+    })
+}
+
+/// Finds a program as execvp(3) does. `None`: there is no such file that may be executed.
+fn find_in_path(program: &OsStr) -> Option<PathBuf> {
+    let may_be_run = |path: &PathBuf| {
+        fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.mode() & 0o111 != 0)
+    };
+    if program.as_encoded_bytes().contains(&b'/') {
+        return Some(PathBuf::from(program)).filter(may_be_run);
+    }
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path)
+        .map(|folder| folder.join(program))
+        .find(may_be_run)
 }
 
 /// A child that we trace; killed when dropped before it is let go.
@@ -111,8 +167,13 @@ impl Tracee {
         if !self.run_to(entry)? {
             return self.ended();
         }
+        let registers = self
+            .registers()
+            .map_err(Error::system("read the program's registers"))?;
+        let mut park = PARK;
+        park[PARK_PARENT..PARK_PARENT + 4].copy_from_slice(&std::process::id().to_le_bytes());
         memory
-            .write_all_at(&PARK, entry)
+            .write_all_at(&park, entry)
             .map_err(Error::system("write to the program's entry point"))?;
         self.request(libc::PTRACE_DETACH, 0)
             .map_err(Error::system("let the program go"))?;
@@ -121,6 +182,7 @@ impl Tracee {
             pid,
             entry,
             original,
+            registers,
             exe,
         }))
     }
@@ -191,9 +253,9 @@ impl Tracee {
         }
     }
 
-    fn registers(&self) -> io::Result<libc::user_regs_struct> {
+    fn registers(&self) -> io::Result<Registers> {
         // SAFETY: all zeroes is a valid value; the kernel fills it.
-        let mut registers: libc::user_regs_struct = unsafe { std::mem::zeroed() };
+        let mut registers: Registers = unsafe { std::mem::zeroed() };
         // SAFETY: `registers` is ours and of the type the request asks for.
         match unsafe { libc::ptrace(libc::PTRACE_GETREGS, self.pid, 0usize, &raw mut registers) } {
             -1 => Err(io::Error::last_os_error()),
@@ -201,7 +263,7 @@ impl Tracee {
         }
     }
 
-    fn set_registers(&self, registers: &libc::user_regs_struct) -> io::Result<()> {
+    fn set_registers(&self, registers: &Registers) -> io::Result<()> {
         // SAFETY: `registers` is of the type the request asks for.
         match unsafe {
             libc::ptrace(

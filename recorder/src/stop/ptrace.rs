@@ -43,6 +43,11 @@ pub(super) fn registers(tid: i32) -> Result<user_regs_struct> {
     Ok(unsafe { registers.assume_init() })
 }
 
+/// Sets all general registers.
+pub(super) fn set_registers(tid: i32, registers: &user_regs_struct) -> Result<()> {
+    request(libc::PTRACE_SETREGS, tid, 0, &raw const *registers as usize)
+}
+
 pub(super) fn set_rip(tid: i32, value: u64) -> Result<()> {
     let offset = mem::offset_of!(user_regs_struct, rip);
     request(libc::PTRACE_POKEUSER, tid, offset, value as usize)
@@ -90,7 +95,7 @@ pub(super) fn reap(tid: i32) {
 
 fn request(request: libc::c_uint, tid: i32, address: usize, data: usize) -> Result<()> {
     // SAFETY: the requests made in this file write to our memory only through `data`, and only where the caller above
-    // passes a pointer to a structure of the size that the request fills.
+    // passes a pointer to a structure of the size that the request fills; they read ours in the same way.
     let result = unsafe { libc::ptrace(request, tid, address as *mut c_void, data as *mut c_void) };
     if result == -1 {
         return Err(io::Error::last_os_error());

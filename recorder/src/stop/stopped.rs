@@ -169,6 +169,17 @@ impl StoppedProcess {
             .map_err(|source| self.failed("set the instruction pointer", tid, source))
     }
 
+    /// Gives a thread the state `registers`, which [`regs`](StoppedProcess::regs) returned at another time. An interrupted
+    /// system call is not run again, unless `registers` say so.
+    ///
+    /// # Errors
+    /// As [`regs`](StoppedProcess::regs).
+    pub fn set_regs(&mut self, tid: i32, registers: &Registers) -> Result<(), StopError> {
+        self.check_stopped(tid)?;
+        ptrace::set_registers(tid, registers)
+            .map_err(|source| self.failed("set the registers", tid, source))
+    }
+
     /// Moves every thread that stands, or will return from a signal handler to, an address that `moved` gives another
     /// one for. Returns how many places were changed.
     ///

@@ -8,6 +8,7 @@ use std::time::Duration;
 use recorder::{Exit, OnFull, Outcome, RecordOptions, Target};
 use serde_json::json;
 
+use crate::commands::guard;
 use crate::error::Error;
 use crate::exit;
 use crate::progress::Progress;
@@ -112,6 +113,9 @@ fn options(args: Args) -> RecordOptions {
             None => OnFull::Block,
         },
         keep_log: args.keep_log,
+        guardian: std::env::current_exe()
+            .ok()
+            .map(|exe| vec![exe.into(), guard::NAME.into()]),
         target: match args.pid {
             Some(pid) => Target::Attach {
                 pid,

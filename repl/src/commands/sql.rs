@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::format::Format;
 use crate::recording::locate;
 use crate::render::{Paint, Terminal, bytes, count, escaped};
-use crate::{exit, output, prompt, statement};
+use crate::{exit, prompt, statement};
 
 /// A terminal gets this many rows of a table, unless asked otherwise.
 const ROWS_ON_TERMINAL: usize = 1_000;

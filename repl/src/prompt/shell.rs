@@ -30,11 +30,6 @@ impl Shell {
         Shell { asker, view }
     }
 
-    /// Returns the recording.
-    pub fn asker(&self) -> &Asker {
-        &self.asker
-    }
-
     /// Runs one line: a command, or one or several statements.
     ///
     /// # Errors

@@ -1,0 +1,97 @@
+//! Writes to the log what readers need before the first record of a function: the process, modules, functions.
+
+use store::control::Control;
+
+use super::Session;
+use crate::{
+    Result,
+    arm::patch::{Plan, Prepared},
+    clock,
+};
+
+impl Session {
+    /// Writes what is known before the first record: the process, its modules, its functions.
+    pub(super) fn log_start(&mut self, prepared: Vec<Prepared>, plan: &Plan) -> Result<()> {
+        let ticks = clock::ticks();
+        let start = Control::ProcessStart {
+            ticks,
+            pid: self.target.pid as u32,
+            argv: self.target.argv.clone(),
+            exe: self.target.exe.to_string_lossy().into_owned(),
+            cwd: self.target.cwd.clone(),
+            attached: !self.target.spawned,
+        };
+        self.log.append_control(&start)?;
+        let numbers: Vec<u32> = self
+            .modules
+            .loaded
+            .iter()
+            .map(|module| module.number)
+            .collect();
+        self.log_modules(&numbers)?;
+        self.log_probes(
+            prepared
+                .into_iter()
+                .flat_map(|prepared| prepared.skipped)
+                .collect(),
+            plan,
+        )
+    }
+
+    pub(super) fn log_modules(&mut self, numbers: &[u32]) -> Result<()> {
+        for number in numbers {
+            let Some(module) = self.modules.by_number(*number) else {
+                continue;
+            };
+            let load = Control::ModuleLoad {
+                ticks: clock::ticks(),
+                module: module.number,
+                path: module.file.path.to_string_lossy().into_owned(),
+                build_id: module
+                    .elf
+                    .as_ref()
+                    .and_then(|elf| elf.build_id())
+                    .map(str::to_owned),
+                addr: module.file.range.start,
+                size: module.file.range.end - module.file.range.start,
+                system: module.is_system,
+            };
+            self.log.append_control(&load)?;
+            if let Some(problem) = &module.problem {
+                let message = format!("{} is not traced: {problem}", module.file.path.display());
+                self.log.append_control(&Control::Warning {
+                    ticks: clock::ticks(),
+                    message,
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn log_probes(&mut self, skipped: Vec<Control>, plan: &Plan) -> Result<()> {
+        self.skipped += skipped.len() as u64;
+        self.armed += plan.functions.len() as u64;
+        for control in &skipped {
+            self.log.append_control(control)?;
+        }
+        for function in &plan.functions {
+            self.log
+                .append_control(&Control::Function(function.clone()))?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn note_changed(&mut self, changed: Vec<u64>) -> Result<()> {
+        if changed.is_empty() {
+            return Ok(());
+        }
+        let message = format!(
+            "{} functions are not traced: their code in memory is not the file's",
+            changed.len()
+        );
+        Ok(self.log.append_control(&Control::Warning {
+            ticks: clock::ticks(),
+            message,
+        })?)
+    }
+}

@@ -1,0 +1,23 @@
+//! `hindsight guard`: run by `record`, not by people. Takes the patches back if the recorder is killed.
+
+use crate::error::Error;
+use crate::exit;
+
+/// Its name on the command line.
+pub const NAME: &str = "guard";
+
+/// Take the hooks out of a program whose recorder was killed (run by `record` itself)
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The program's process id
+    pid: i32,
+}
+
+/// Runs until the recorder ends.
+///
+/// # Errors
+/// When the program could not be stopped or written to.
+pub fn run(args: &Args) -> Result<u8, Error> {
+    recorder::guard(args.pid).map_err(|source| Error::Record { source })?;
+    Ok(exit::DONE)
+}
