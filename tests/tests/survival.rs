@@ -44,7 +44,37 @@ fn assert_opens(recording: &Recording, at_least_rounds: u64) {
 
 #[test]
 fn the_program_survives_the_recorders_death_at_the_start() {
-    kill_recorder_after(0);
+    kill_recorder_after(1);
+}
+
+/// A program that waits for its recorder to get ready has done nothing yet, and nobody would wake it.
+#[test]
+fn a_program_that_had_not_begun_ends_with_its_recorder() {
+    let scratch = Scratch::new("killed_before");
+    let steady = Steady::new(&scratch);
+    let program = steady.program(&scratch, 0);
+    let (running, _) = Hindsight::start_recording(&scratch, &[], &program);
+    let pid = wait_until("the program", || child_that_runs(running.pid(), "/steady"));
+    running.signal(Signal::KILL);
+    let begun = steady.rounds() > 0;
+    wait_until("the program's end", || {
+        let gone = std::fs::read_link(format!("/proc/{pid}/exe")).is_err();
+        (gone || steady.rounds() > 0).then_some(())
+    });
+    assert!(!begun && steady.rounds() == 0, "it was killed too late");
+}
+
+/// The child of `parent` whose executable's path ends so.
+fn child_that_runs(parent: i32, ending: &str) -> Option<i32> {
+    let children =
+        std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children")).ok()?;
+    children.split_whitespace().find_map(|pid| {
+        let exe = std::fs::read_link(format!("/proc/{pid}/exe")).ok()?;
+        exe.to_str()?
+            .ends_with(ending)
+            .then(|| pid.parse().ok())
+            .flatten()
+    })
 }
 
 #[test]
