@@ -435,3 +435,6 @@ impl Drop for RobustOwner {
         self.shared.control().owner.store(0, Release);
     }
 }
+
+#[cfg(test)]
+mod layout_tests;
