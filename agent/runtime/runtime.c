@@ -97,6 +97,16 @@ find_room (struct hs_local * local, uint64_t bytes)
   return 1;
 }
 
+/* Counts a record that found no room. The thread's next one asks the slow
+ * side, which tells of the gap first. */
+static void
+count_lost (struct hs_local * local)
+{
+  local->pending_lost++;
+  local->shared->lost++;
+  local->limit = 0;
+}
+
 /* Spins before sleeping: longer than a pass of the recorder takes, as a
  * sandbox may forbid the program to sleep. */
 #define SPINS 100000
@@ -120,8 +130,7 @@ make_room (struct hs_local * local, uint64_t bytes)
     }
     if (hs_runtime.control->drop_when_full)
     {
-      local->pending_lost++;
-      local->shared->lost++;
+      count_lost (local);
       return 0;
     }
     if (++spins < SPINS)
@@ -170,8 +179,7 @@ begin (struct writing * w, struct hs_local * local, uint64_t bytes)
      * behind its limit has to do. */
     if (local->cur + bytes > local->limit + HS_GUARD_BYTES - OUTPUT_CHUNK)
     {
-      local->pending_lost++;
-      local->shared->lost++;
+      count_lost (local);
       return 0;
     }
   }
@@ -209,29 +217,40 @@ end (struct writing * w)
   while (local->cur != cur);
 }
 
-/* A record of word 1 and, if `bytes` says so, one more word. */
-static void
-write_small (struct hs_local * local, uint64_t bytes, uint64_t word1, uint64_t word2)
-{
-  struct writing w;
-  if (!begin (&w, local, bytes))
-    return;
-  w.words[1] = word1;
-  if (bytes == 24)
-    w.words[2] = word2;
-  w.words[0] = ticks_now ();
-  end (&w);
-}
+/* Room for a gap is wanted only together with room for what follows it. */
+#define ROOM_AFTER_GAP 512
 
 /* Tells of lost records before the next one. */
 static void
 write_pending_gap (struct hs_local * local)
 {
-  uint64_t lost = local->pending_lost;
-  if (lost == 0 || local->busy != 0 || local->cur + 512 > local->limit)
+  struct writing w;
+  uint64_t lost = local->pending_lost, busy = local->busy;
+  if (lost == 0 || (busy != 0 && !was_abandoned (local, busy)))
     return;
-  local->pending_lost = 0;
-  write_small (local, 24, HS_GAP | HS_GAP_FULL << 8, lost);
+  local->busy = (uint64_t) __builtin_frame_address (0);
+  int room = local->cur + ROOM_AFTER_GAP <= local->limit || find_room (local, ROOM_AFTER_GAP);
+  local->busy = 0;
+  if (!room || !begin (&w, local, 24))
+    return;
+  local->pending_lost -= lost;
+  w.words[1] = HS_GAP | HS_GAP_FULL << 8;
+  w.words[2] = lost;
+  w.words[0] = ticks_now ();
+  end (&w);
+}
+
+/* A record of word 1 and no more. */
+static void
+write_small (struct hs_local * local, uint64_t word1)
+{
+  struct writing w;
+  write_pending_gap (local);
+  if (!begin (&w, local, 16))
+    return;
+  w.words[1] = word1;
+  w.words[0] = ticks_now ();
+  end (&w);
 }
 
 static int
@@ -354,7 +373,7 @@ thread_exits (void * value)
   struct hs_local * local = value;
   if (local != local_or_register (0))
     return;
-  write_small (local, 16, HS_THREAD_EXIT | (uint64_t) local->tid << 8, 0);
+  write_small (local, HS_THREAD_EXIT | (uint64_t) local->tid << 8);
   local->shared->exiting = 1;
 }
 
@@ -500,7 +519,7 @@ hs_record_fork (int child)
 {
   struct hs_local * local = local_of_this_thread ();
   if (local != NULL)
-    write_small (local, 16, HS_FORK | (uint64_t) child << 8, 0);
+    write_small (local, HS_FORK | (uint64_t) child << 8);
 }
 
 void
@@ -512,6 +531,7 @@ hs_record_exec (const char * path)
     return;
   while (path[length] != 0 && length < 4000)
     length++;
+  write_pending_gap (local);
   write_bytes (local, HS_EXEC, 0, path, length);
 }
 

@@ -1,0 +1,138 @@
+/* The end of a ring, and a ring without room. */
+#define _GNU_SOURCE
+#include "driver.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define CALL_BYTES (HS_ENTER_BYTES + HS_LEAVE_BYTES)
+/* More calls than a ring holds. */
+#define MANY (2 * HS_RING_BYTES / CALL_BYTES)
+
+static uint64_t
+call_work (void * stub, uint64_t n)
+{
+  uint64_t result = shim (n, ~n, n + 2, n + 3, n + 4, n + 5, stub);
+  EQUAL (result, n * 3 + ~n);
+  return result;
+}
+
+static void
+expect_call (struct tape * tape, uint32_t id, uint64_t n)
+{
+  struct call call = SHIM_CALL (id, work_slot, n, ~n, n + 2, n + 3, n + 4, n + 5);
+  expect_enter (tape, WIRE_KIND_ENTER, &call);
+  expect_leave (tape, work_slot, n * 3 + ~n);
+}
+
+/* Drained after each call: every position near the end is tried, with what
+ * does not fit being an enter or a leave. */
+void
+case_a_lap_ends_and_the_next_begins (void)
+{
+  struct tape tape = { 0 };
+  void * stub = traced ((void *) work, 5, 0, 0);
+  uint64_t laps = 0, before;
+  for (uint64_t left = 0; left < 600; left += 8)
+  {
+    fill (&tape, left);
+    tape.count = tape.next = 0;
+    before = ring_head (my_ring ());
+    for (uint64_t n = 0; n < 12; n++)
+    {
+      call_work (stub, n);
+      laps += rings[my_ring ()].head < before;
+      before = rings[my_ring ()].head;
+      drain (&tape, my_ring ());
+      expect_call (&tape, 5, n);
+      CHECK (at_end (&tape));
+    }
+  }
+  EQUAL (laps, 600 / 8);
+}
+
+/* Nobody reads: what does not fit is counted, and told when there is room. */
+void
+case_a_full_ring_drops_and_counts (void)
+{
+  struct tape tape = { 0 };
+  void * stub = traced ((void *) work, 6, 0, 0);
+  control->drop_when_full = 1;
+  for (int round = 0; round < 3; round++)
+  {
+    uint64_t kept = 0, enters = 0;
+    for (uint64_t n = 0; n < MANY; n++)
+      call_work (stub, n);
+    uint64_t lost = rings[my_ring ()].lost;
+    rings[my_ring ()].lost = 0;
+    CHECK (lost > MANY / 4, "%lu", lost);
+    drain (&tape, my_ring ());
+    call_work (stub, MANY);
+    drain (&tape, my_ring ());
+    if (round == 0)
+      expect_thread (&tape);
+    /* A call whose enter was lost has no leave; one at the edge may lack its leave alone. */
+    for (;; kept++)
+    {
+      uint64_t * record = take (&tape);
+      if (kind_of (record) == WIRE_KIND_GAP)
+      {
+        tape.next -= WIRE_GAP_WORDS;
+        break;
+      }
+      enters += kind_of (record) == WIRE_KIND_ENTER;
+      CHECK (kind_of (record) == (kept % 2 == 0 ? WIRE_KIND_ENTER : WIRE_KIND_LEAVE),
+             "record %lu of round %d is of kind %u", kept, round, kind_of (record));
+      if (kind_of (record) == WIRE_KIND_ENTER)
+        EQUAL (record[3], kept / 2);
+    }
+    /* One lost leave, if an enter is alone; the other lost records are enters. */
+    EQUAL (lost, MANY - enters + kept % 2);
+    expect_gap (&tape, HS_GAP_FULL, lost);
+    expect_call (&tape, 6, MANY);
+    CHECK (at_end (&tape));
+    tape.count = tape.next = 0;
+  }
+}
+
+static void *
+call_many (void * stub)
+{
+  for (uint64_t n = 0; n < MANY; n++)
+    call_work (stub, n);
+  return (void *) work_slot;
+}
+
+/* Waits until the thread with the first ring sleeps: it calls nothing that
+ * does, so it waits for room. */
+static int
+wait_until_full (void)
+{
+  while (rings[0].tid == 0 || thread_state ((int) rings[0].tid) != 'S')
+    sched_yield ();
+  return 0;
+}
+
+/* The thread waits where nobody reads, and nothing is lost. */
+void
+case_a_full_ring_blocks (void)
+{
+  struct tape tape = { 0 };
+  pthread_t thread;
+  void * slot;
+  CHECK (pthread_create (&thread, NULL, call_many, traced ((void *) work, 7, 0, 0)) == 0);
+  int ring = wait_until_full ();
+  CHECK (ring_head (ring) + HS_ENTER_BYTES > ring_end (ring) - HS_GUARD_BYTES);
+  while (pthread_tryjoin_np (thread, &slot) != 0)
+    drain (&tape, ring);
+  drain (&tape, ring);
+  work_slot = (uint64_t) slot;
+  expect_thread (&tape);
+  for (uint64_t n = 0; n < MANY; n++)
+    expect_call (&tape, 7, n);
+  EQUAL (kind_of (take (&tape)), WIRE_KIND_THREAD_EXIT);
+  CHECK (at_end (&tape));
+  EQUAL (rings[ring].lost, 0);
+}
