@@ -87,8 +87,8 @@ find_room (struct hs_local * local, uint64_t bytes)
     }
     if (local->base + bytes + HS_GUARD_BYTES >= tail)
       return 0;
-    ring->wrap_at = cur;
-    local->cur = local->base;
+    /* At once: what a handler writes belongs to the one lap or the other. */
+    ring->wrap_at = __atomic_exchange_n (&local->cur, local->base, __ATOMIC_RELAXED);
     cur = local->base;
   }
   if (cur + bytes + HS_GUARD_BYTES >= tail)
@@ -102,8 +102,8 @@ find_room (struct hs_local * local, uint64_t bytes)
 static void
 count_lost (struct hs_local * local)
 {
-  local->pending_lost++;
-  local->shared->lost++;
+  __atomic_fetch_add (&local->pending_lost, 1, __ATOMIC_RELAXED);
+  __atomic_fetch_add (&local->shared->lost, 1, __ATOMIC_RELAXED);
   local->limit = 0;
 }
 
@@ -233,7 +233,7 @@ write_pending_gap (struct hs_local * local)
   local->busy = 0;
   if (!room || !begin (&w, local, 24))
     return;
-  local->pending_lost -= lost;
+  __atomic_fetch_sub (&local->pending_lost, lost, __ATOMIC_RELAXED);
   w.words[1] = HS_GAP | HS_GAP_FULL << 8;
   w.words[2] = lost;
   w.words[0] = ticks_now ();

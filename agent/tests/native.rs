@@ -160,4 +160,12 @@ cases! {
     a_lap_ends_and_the_next_begins
     a_full_ring_drops_and_counts
     a_full_ring_blocks
+    signals_find_any_instruction_of_a_call
+    signals_find_any_instruction_of_a_call_with_vectors
+    signals_find_any_instruction_of_a_tail_call
+    a_signal_at_the_end_of_a_lap_loses_nothing
+    a_signal_in_a_full_ring_is_counted
+    jumping_out_of_any_instruction_is_survived
+    unwinders_find_the_way_from_any_instruction
+    the_red_zone_is_kept
 }

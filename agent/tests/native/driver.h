@@ -89,8 +89,8 @@ extern uint64_t main_stack_high;
 #define STACK_BYTES (8 << 20)
 
 /* Writes records of output until this thread's lap has room for `left` bytes
- * and less than one more of them (24 bytes), and takes them off the ring. */
-void fill (struct tape * tape, uint64_t left);
+ * and less than one more of them (24 bytes), and gives them back. */
+void fill (uint64_t left);
 
 /* The state of a thread of this process as in /proc. */
 char thread_state (int tid);

@@ -127,8 +127,7 @@ case_records_hold_arguments_and_results (void)
   for (uint64_t left = 0; left < 300; left += 24)
     for (int j = 0; j < 4; j++)
     {
-      fill (&tape, left);
-      tape.count = tape.next = 0;
+      fill (left);
       check_call (&tape, 77, xmm_args[j], j % 2, seed++);
     }
 }
@@ -173,12 +172,7 @@ case_a_tail_call_keeps_the_slot (void)
   /* By the slow side, too. */
   for (uint64_t left = 0; left < 400; left += 24)
   {
-    fill (&tape, left);
-    tape.count = 0;
-    tape.next = 0;
-    EQUAL (rings[my_ring ()].tail, ring_head (my_ring ()));
-    tape.words[tape.count++] = 1; /* a record that is over: there is a thread already */
-    tape.next = 1;
+    fill (left);
     check_tail_calls (&tape, left / 24 & 1, 0);
   }
 }

@@ -37,8 +37,7 @@ case_a_lap_ends_and_the_next_begins (void)
   uint64_t laps = 0, before;
   for (uint64_t left = 0; left < 600; left += 8)
   {
-    fill (&tape, left);
-    tape.count = tape.next = 0;
+    fill (left);
     before = ring_head (my_ring ());
     for (uint64_t n = 0; n < 12; n++)
     {
