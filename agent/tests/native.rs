@@ -6,13 +6,26 @@ use std::{
     env,
     fmt::Write as _,
     fs,
+    io::{BufRead, BufReader, Write as _},
+    mem,
     path::{Path, PathBuf},
-    process::Command,
-    sync::LazyLock,
+    process::{Child, ChildStdout, Command, Stdio},
+    sync::{Arc, LazyLock, mpsc::channel},
+    thread,
+    time::Duration,
 };
 
-use agent::{runtime, shared};
+use agent::{
+    runtime,
+    shared::{self, Shared},
+};
 use tempfile::TempDir;
+
+/// Calls of the cases with a recorder: more than three laps of a ring.
+const CALLS: u64 = 400_000;
+/// Where the recorder asks the program for memory: no mapping of a program or of ours is near.
+const RESERVED: u64 = 0x1000_0000_0000;
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The program and the library it loads.
 struct Built {
@@ -81,6 +94,8 @@ fn expected_header(root: &Path) -> String {
         &runtime::EXPORTS_VERSION.to_string(),
     );
     let shadows = shared::SHADOWS.map(|it| format!("ROW ({:#x}UL, {:#x}UL)", it.base, it.bytes));
+    define("EXPECTED_CALLS", &format!("{CALLS}UL"));
+    define("EXPECTED_RESERVED", &format!("{RESERVED:#x}UL"));
     define("EXPECTED_SHADOWS(ROW)", &shadows.join(" "));
     text
 }
@@ -144,7 +159,12 @@ fn every_case_has_a_test() {
 }
 
 /// Cases in which [`Shared`] reads the rings; each has a test below.
-const CASES_WITH_RECORDER: &[&str] = &[];
+const CASES_WITH_RECORDER: &[&str] = &[
+    "with_recorder_reads_every_record",
+    "with_recorder_dies",
+    "with_recorder_gives_rings_again",
+    "with_recorder_answers_modules",
+];
 
 macro_rules! cases {
     ($($name:ident)*) => {
@@ -168,4 +188,186 @@ cases! {
     jumping_out_of_any_instruction_is_survived
     unwinders_find_the_way_from_any_instruction
     the_red_zone_is_kept
+    a_dead_recorder_stops_nobody
+    threads_without_a_ring_are_counted
+    a_thread_waits_for_a_ring
+    a_thread_has_its_own_ring
+    longjmp_leaves_calls_open
+    a_hundred_thousand_frames
+    a_forked_child_is_silent
+    a_child_of_vfork_is_silent
+    threads_may_end_inside_calls
+    exceptions_pass_traced_frames
+    exceptions_are_caught_between_traced_frames
+    backtraces_show_no_frame_of_ours
+    output_is_recorded_as_it_was_written
+    exec_is_recorded_before
+    returns_are_hooked_where_there_is_a_shadow
+}
+
+/// The program running one case over the recorder's memory.
+struct Recorded {
+    shared: Arc<Shared>,
+    child: Child,
+    lines: BufReader<ChildStdout>,
+}
+
+impl Recorded {
+    fn start(case: &str, shared: Arc<Shared>) -> Self {
+        let mut child = Command::new(BUILT.driver())
+            .arg(case)
+            .arg(BUILT.library())
+            .arg(shared.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap());
+        let mut recorded = Self {
+            shared,
+            child,
+            lines,
+        };
+        let base = u64::from_str_radix(&recorded.line(), 16).unwrap();
+        recorded.shared.set_target_base(base);
+        recorded
+    }
+
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.lines.read_line(&mut line).unwrap();
+        line.trim_end().to_owned()
+    }
+
+    fn say(&mut self) {
+        writeln!(self.child.stdin.as_mut().unwrap(), "go on").unwrap();
+    }
+
+    /// Takes what waits in a ring.
+    fn drain(&self, ring: usize, words: &mut Vec<u64>) {
+        let pending = self.shared.pending(ring);
+        for bytes in [pending.first, pending.second] {
+            let (whole, rest) = bytes.as_chunks::<8>();
+            assert!(rest.is_empty());
+            words.extend(whole.iter().map(|word| u64::from_le_bytes(*word)));
+        }
+        self.shared.release(ring, pending.head);
+    }
+
+    fn expect_success(mut self) {
+        let status = self.child.wait().unwrap();
+        assert!(status.success(), "{status}; it says on stderr why");
+    }
+}
+
+/// Checks a thread's records from its first to `calls` calls, and returns what follows.
+fn check_calls(words: &[u64], calls: std::ops::Range<u64>) -> &[u64] {
+    let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/wire.md"));
+    let constants = wire_constants(&page.unwrap());
+    let constant = |name: &str| constants.iter().find(|(found, _)| found == name).unwrap().1;
+    let kind = |words: &[u64]| words[1] & ((1 << constant("KIND_BITS")) - 1);
+    let len = |name: &str| constant(name) as usize;
+    let (thread, mut words) = words.split_at(len("THREAD_WORDS"));
+    assert_eq!(kind(thread), constant("KIND_THREAD"));
+    for n in calls {
+        let (enter, rest) = words.split_at(len("ENTER_WORDS"));
+        let (leave, rest) = rest.split_at(len("LEAVE_WORDS"));
+        assert_eq!(kind(enter), constant("KIND_ENTER"));
+        assert_eq!(enter[3..], [n, 1, 2, 3, 4, 5]);
+        assert_eq!(kind(leave), constant("KIND_LEAVE"));
+        assert_eq!(leave[2], n * 3 + 1);
+        assert!(leave[0] >= enter[0], "time went back");
+        words = rest;
+    }
+    words
+}
+
+#[test]
+fn with_recorder_reads_every_record() {
+    let shared = Arc::new(Shared::create(false, 0).unwrap());
+    let owner = shared.own();
+    let mut program = Recorded::start("with_recorder_reads_every_record", shared);
+    let mut words = Vec::new();
+    while program.child.try_wait().unwrap().is_none() {
+        program.drain(0, &mut words);
+    }
+    program.drain(0, &mut words);
+    assert!(check_calls(&words, 0..CALLS).is_empty());
+    assert_eq!(program.shared.lost(0), 0);
+    program.expect_success();
+    drop(owner);
+}
+
+#[test]
+fn with_recorder_dies() {
+    let shared = Arc::new(Shared::create(false, 0).unwrap());
+    let (die, told) = channel::<()>();
+    let (owned, ready) = channel();
+    let recorder = thread::spawn({
+        let shared = Arc::clone(&shared);
+        move || {
+            // As if killed: nothing is given back, only the kernel says that the thread has gone.
+            mem::forget(shared.own());
+            owned.send(()).unwrap();
+            let _ = told.recv();
+        }
+    });
+    ready.recv().unwrap();
+    let mut program = Recorded::start("with_recorder_dies", shared);
+    assert_eq!(program.line(), "recording");
+    drop(die);
+    recorder.join().unwrap();
+    let mut words = Vec::new();
+    program.drain(0, &mut words);
+    program.expect_success();
+}
+
+#[test]
+fn with_recorder_gives_rings_again() {
+    let shared = Arc::new(Shared::create(false, 0).unwrap());
+    let owner = shared.own();
+    let mut program = Recorded::start("with_recorder_gives_rings_again", shared);
+    for turn in 0..3 {
+        assert_eq!(program.shared.taken().count(), 0);
+        program.say();
+        assert_eq!(program.line(), "called");
+        assert_eq!(program.shared.taken().collect::<Vec<_>>(), [0]);
+        let tenant = program.shared.tenant(0);
+        assert!(tenant.exiting && tenant.tid != 0);
+        assert_eq!(u64::from(tenant.tenancy), turn);
+        let mut words = Vec::new();
+        program.drain(0, &mut words);
+        let exit = check_calls(&words, turn..turn + 1);
+        assert_eq!(exit[1] >> 8, u64::from(tenant.tid));
+        program.shared.free(0);
+        assert!(program.shared.pending(0).is_empty());
+    }
+    program.expect_success();
+    drop(owner);
+}
+
+#[test]
+fn with_recorder_answers_modules() {
+    let shared = Arc::new(Shared::create(false, 0).unwrap());
+    let owner = shared.own();
+    let mut program = Recorded::start("with_recorder_answers_modules", shared);
+    for asked in 1..=2 {
+        while program.shared.modules_asked() < asked {
+            assert!(
+                program.child.try_wait().unwrap().is_none(),
+                "it did not ask"
+            );
+            thread::yield_now();
+        }
+        let reserved = program.shared.reserve(RESERVED, 4096, PATIENCE);
+        // The second time something is there.
+        assert_eq!(reserved, Some(asked == 1));
+        program.shared.answer_modules(asked);
+        assert_eq!(program.shared.modules_answered(), asked);
+        if asked == 1 {
+            assert_eq!(program.line(), "changed");
+        }
+    }
+    program.expect_success();
+    drop(owner);
 }

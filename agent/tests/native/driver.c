@@ -80,7 +80,12 @@ start (const char * library, const char * shared)
   control->main_tid = (uint32_t) getpid ();
   control->main_stack_high = main_stack_high;
   control->stack_bytes = STACK_BYTES;
-  if (shared == NULL)
+  if (shared != NULL)
+  {
+    printf ("%lx\n", (uint64_t) control);
+    fflush (stdout);
+  }
+  else
   {
     control->magic = HS_MAGIC;
     control->owner = (uint32_t) getpid ();
