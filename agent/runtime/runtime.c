@@ -157,6 +157,7 @@ was_abandoned (const struct hs_local * local, uint64_t busy)
 }
 
 #define OUTPUT_CHUNK 4096
+#define GAP_BYTES 24
 
 /* One record being written. `inside`: a signal handler interrupted another
  * write of this thread, which will make both visible. */
@@ -167,36 +168,56 @@ struct writing
   int inside;
 };
 
+/* Asks for room, which in a handler may not move the lap on. */
 static int
-begin (struct writing * w, struct hs_local * local, uint64_t bytes)
+has_room (struct writing * w, uint64_t bytes)
 {
-  uint64_t busy = local->busy;
-  w->local = local;
-  w->inside = busy != 0 && !was_abandoned (local, busy);
+  struct hs_local * local = w->local;
   if (w->inside)
   {
     /* Only the interrupted write may move to another lap; what is left
      * behind its limit has to do. */
-    if (local->cur + bytes > local->limit + HS_GUARD_BYTES - OUTPUT_CHUNK)
-    {
-      count_lost (local);
-      return 0;
-    }
+    if (local->cur + bytes <= local->limit + HS_GUARD_BYTES - OUTPUT_CHUNK)
+      return 1;
+    count_lost (local);
+    return 0;
   }
-  else
+  local->busy = (uint64_t) __builtin_frame_address (0);
+  if (local->cur + bytes <= local->limit || make_room (local, bytes))
+    return 1;
+  local->busy = 0;
+  return 0;
+}
+
+/* Records that were lost are told of right before the first one that fits
+ * together with that. */
+static int
+begin (struct writing * w, struct hs_local * local, uint64_t bytes)
+{
+  uint64_t busy = local->busy, lost = 0;
+  w->local = local;
+  w->inside = busy != 0 && !was_abandoned (local, busy);
+  if (local->pending_lost != 0)
+    lost = __atomic_exchange_n (&local->pending_lost, 0, __ATOMIC_RELAXED);
+  if (lost != 0)
+    bytes += GAP_BYTES;
+  if (!has_room (w, bytes))
   {
-    local->busy = (uint64_t) __builtin_frame_address (0);
-    if (local->cur + bytes > local->limit && !make_room (local, bytes))
-    {
-      local->busy = 0;
-      return 0;
-    }
+    __atomic_fetch_add (&local->pending_lost, lost, __ATOMIC_RELAXED);
+    return 0;
   }
   w->words = (uint64_t *) bytes;
   __asm__ volatile ("xaddq %0, %1"
                     : "+r" (w->words), "+m" (local->cur)
                     :
                     : "memory");
+  if (lost != 0)
+  {
+    w->words[1] = HS_GAP | HS_GAP_FULL << 8;
+    w->words[2] = lost;
+    w->words[0] = ticks_now ();
+    w->words += GAP_BYTES / 8;
+  }
   return 1;
 }
 
@@ -217,35 +238,11 @@ end (struct writing * w)
   while (local->cur != cur);
 }
 
-/* Room for a gap is wanted only together with room for what follows it. */
-#define ROOM_AFTER_GAP 512
-
-/* Tells of lost records before the next one. */
-static void
-write_pending_gap (struct hs_local * local)
-{
-  struct writing w;
-  uint64_t lost = local->pending_lost, busy = local->busy;
-  if (lost == 0 || (busy != 0 && !was_abandoned (local, busy)))
-    return;
-  local->busy = (uint64_t) __builtin_frame_address (0);
-  int room = local->cur + ROOM_AFTER_GAP <= local->limit || find_room (local, ROOM_AFTER_GAP);
-  local->busy = 0;
-  if (!room || !begin (&w, local, 24))
-    return;
-  __atomic_fetch_sub (&local->pending_lost, lost, __ATOMIC_RELAXED);
-  w.words[1] = HS_GAP | HS_GAP_FULL << 8;
-  w.words[2] = lost;
-  w.words[0] = ticks_now ();
-  end (&w);
-}
-
 /* A record of word 1 and no more. */
 static void
 write_small (struct hs_local * local, uint64_t word1)
 {
   struct writing w;
-  write_pending_gap (local);
   if (!begin (&w, local, 16))
     return;
   w.words[1] = word1;
@@ -420,7 +417,6 @@ hs_enter_slow (struct hs_saved * saved, const struct hs_probe * probe)
   struct writing w;
   if (local == NULL)
     return probe->trampoline;
-  write_pending_gap (local);
   if (!begin (&w, local, probe->bytes))
     return probe->trampoline;
 
@@ -455,7 +451,6 @@ hs_leave_slow (uint64_t * saved, uint64_t with_xmm)
   struct writing w;
   if (local == NULL)
     return;
-  write_pending_gap (local);
   if (!begin (&w, local, HS_LEAVE_BYTES + (with_xmm ? 16 : 0)))
     return;
   w.words[1] = slot << 17 | HS_LEAVE | (with_xmm ? 0x20 : 0);
@@ -507,8 +502,7 @@ hs_record_output (int fd, const char * bytes, uint64_t length)
   while (local != NULL && length != 0)
   {
     uint64_t chunk = length < OUTPUT_CHUNK ? length : OUTPUT_CHUNK;
-    write_pending_gap (local);
-    write_bytes (local, HS_OUTPUT, (uint64_t) fd, bytes, chunk);
+      write_bytes (local, HS_OUTPUT, (uint64_t) fd, bytes, chunk);
     bytes += chunk;
     length -= chunk;
   }
@@ -531,7 +525,6 @@ hs_record_exec (const char * path)
     return;
   while (path[length] != 0 && length < 4000)
     length++;
-  write_pending_gap (local);
   write_bytes (local, HS_EXEC, 0, path, length);
 }
 

@@ -179,6 +179,7 @@ cases! {
     a_tail_call_keeps_the_slot
     a_lap_ends_and_the_next_begins
     a_full_ring_drops_and_counts
+    the_gap_precedes_the_next_record
     a_full_ring_blocks
     signals_find_any_instruction_of_a_call
     signals_find_any_instruction_of_a_call_with_vectors

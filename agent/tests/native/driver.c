@@ -345,20 +345,26 @@ written_at_once (int fd, const void * bytes, size_t length)
 }
 
 void
-fill (uint64_t left)
+output (uint64_t length)
 {
   static const char bytes[4096];
   ssize_t (* write_it) (int, const void *, size_t) = replacement ("write", (void *) written_at_once);
-  write_it (1, bytes, 8); /* so that there is a ring */
+  EQUAL (write_it (1, bytes, length), length);
+}
+
+void
+fill (uint64_t left)
+{
+  output (8); /* so that there is a ring */
   int ring = my_ring ();
   uint64_t goal = ring_end (ring) - HS_GUARD_BYTES - left;
-  while (ring_head (ring) + 8192 <= goal)
+  while (ring_head (ring) > goal || ring_head (ring) + 8192 <= goal)
   {
-    write_it (1, bytes, sizeof (bytes));
+    output (4096);
     rings[ring].tail = ring_head (ring);
   }
   while (ring_head (ring) + 24 <= goal)
-    write_it (1, bytes, 8);
+    output (8);
   rings[ring].tail = ring_head (ring);
 }
 

@@ -88,8 +88,11 @@ void expect_gap (struct tape * tape, uint64_t reason, uint64_t lost);
 extern uint64_t main_stack_high;
 #define STACK_BYTES (8 << 20)
 
-/* Writes records of output until this thread's lap has room for `left` bytes
- * and less than one more of them (24 bytes), and gives them back. */
+/* Writes a record of output of so many bytes, at most 4096. */
+void output (uint64_t length);
+
+/* Writes records of output, in the next lap if need be, until this thread's lap
+ * has room for `left` bytes and less than one more of them (24 bytes). */
 void fill (uint64_t left);
 
 /* The state of a thread of this process as in /proc. */

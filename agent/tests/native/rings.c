@@ -96,6 +96,32 @@ case_a_full_ring_drops_and_counts (void)
   }
 }
 
+/* A large record does not fit, a small one behind it does. */
+void
+case_the_gap_precedes_the_next_record (void)
+{
+  struct tape tape = { 0 };
+  void * stub = traced ((void *) work, 6, 0, 0);
+  control->drop_when_full = 1;
+  for (uint64_t left = 4000; left >= 2 * CALL_BYTES + WIRE_GAP_WORDS * 8; left -= 50)
+  {
+    fill (left);
+    int ring = my_ring ();
+    uint64_t lost = rings[ring].lost, from = ring_head (ring);
+    rings[ring].tail = ring_base (ring) + 8; /* no lap can begin */
+    output (4096);
+    EQUAL (rings[ring].lost, lost + 1);
+    call_work (stub, left);
+    call_work (stub, left + 1);
+    rings[ring].tail = from;
+    drain (&tape, ring);
+    expect_gap (&tape, HS_GAP_FULL, 1);
+    expect_call (&tape, 6, left);
+    expect_call (&tape, 6, left + 1);
+    CHECK (at_end (&tape));
+  }
+}
+
 static void *
 call_many (void * stub)
 {
