@@ -181,6 +181,7 @@ cases! {
     a_full_ring_drops_and_counts
     the_gap_precedes_the_next_record
     a_full_ring_blocks
+    signals_find_a_thread_that_waits
     signals_find_any_instruction_of_a_call
     signals_find_any_instruction_of_a_call_with_vectors
     signals_find_any_instruction_of_a_tail_call

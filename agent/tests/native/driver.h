@@ -16,6 +16,7 @@ extern "C" {
 #include "layout.h"
 extern struct hs_control * control;
 extern struct hs_ring * rings;
+extern uint64_t ring_data; /* where ring 0 begins */
 #endif
 
 #define CHECK(condition, ...)                                              \

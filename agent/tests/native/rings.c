@@ -3,9 +3,8 @@
 #include "driver.h"
 
 #include <pthread.h>
-#include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+#include <sched.h>
+#include <signal.h>
 
 #define CALL_BYTES (HS_ENTER_BYTES + HS_LEAVE_BYTES)
 /* More calls than a ring holds. */
@@ -159,5 +158,87 @@ case_a_full_ring_blocks (void)
     expect_call (&tape, 7, n);
   EQUAL (kind_of (take (&tape)), WIRE_KIND_THREAD_EXIT);
   CHECK (at_end (&tape));
+  EQUAL (rings[ring].lost, 0);
+}
+
+#define IN_HANDLER 0xabc
+static void * handler_stub;
+static volatile uint64_t handled;
+
+static NOINLINE uint64_t
+work_in_handler (uint64_t n)
+{
+  return ~n;
+}
+
+static void
+on_signal (int number)
+{
+  (void) number;
+  EQUAL (shim (handled, 0, 0, 0, 0, 0, handler_stub), ~handled);
+  handled++;
+}
+
+/* No signal comes once the thread is about to end. */
+static void *
+call_many_and_block (void * stub)
+{
+  sigset_t all;
+  call_many (stub);
+  sigfillset (&all);
+  CHECK (pthread_sigmask (SIG_BLOCK, &all, NULL) == 0);
+  return NULL;
+}
+
+/* A leave ends the innermost call that is open. */
+static void
+close_call (const uint64_t * leave, uint64_t ids[2], const uint64_t slots[2])
+{
+  int inner = ids[1] != 0;
+  CHECK (ids[inner] != 0, "a leave without an enter");
+  EQUAL (leave[1] >> WIRE_SLOT_POSITION, slots[inner]);
+  ids[inner] = 0;
+}
+
+/* Signals arrive while the thread waits for room, and all the time after. Its
+ * handler's calls lie whole between or inside its own. */
+void
+case_signals_find_a_thread_that_waits (void)
+{
+  struct tape tape = { 0 };
+  pthread_t thread;
+  struct sigaction action = { .sa_handler = on_signal };
+  uint64_t calls[2] = { 0 }, ids[2] = { 0 }, slots[2];
+  CHECK (sigaction (SIGUSR1, &action, NULL) == 0);
+  handler_stub = traced ((void *) work_in_handler, IN_HANDLER, 0, 0);
+  CHECK (pthread_create (&thread, NULL, call_many_and_block, traced ((void *) work, 7, 0, 0)) == 0);
+  int ring = wait_until_full ();
+  CHECK (pthread_kill (thread, SIGUSR1) == 0);
+  while (pthread_tryjoin_np (thread, NULL) != 0)
+  {
+    pthread_kill (thread, SIGUSR1);
+    drain (&tape, ring);
+  }
+  drain (&tape, ring);
+  expect_thread (&tape);
+  for (uint64_t * record = take (&tape); kind_of (record) != WIRE_KIND_THREAD_EXIT; record = take (&tape))
+  {
+    uint64_t id = record[1] >> WIRE_VALUE_SHIFT & ((1U << WIRE_FUNCTION_LOW_BITS) - 1);
+    int inner = id == IN_HANDLER;
+    if (kind_of (record) == WIRE_KIND_LEAVE)
+    {
+      close_call (record, ids, slots);
+      continue;
+    }
+    EQUAL (kind_of (record), WIRE_KIND_ENTER);
+    EQUAL (record[3], calls[inner]++);
+    EQUAL (ids[inner], 0);
+    ids[inner] = id;
+    slots[inner] = record[1] >> WIRE_SLOT_POSITION;
+  }
+  EQUAL (calls[0], MANY);
+  EQUAL (calls[1], handled);
+  CHECK (handled > 0);
+  EQUAL (ids[0] | ids[1], 0);
   EQUAL (rings[ring].lost, 0);
 }
