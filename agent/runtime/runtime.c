@@ -10,6 +10,7 @@
 #include "runtime.h"
 
 #include <linux/futex.h>
+#include <signal.h>
 #include <sys/syscall.h>
 #include <time.h>
 
@@ -146,14 +147,25 @@ make_room (struct hs_local * local, uint64_t bytes)
 #define SIGNAL_FRAME_BYTES 1024
 
 /* Is the write that `busy` stands for one that a signal handler jumped out
- * of? If not, the handler's frame lies between it and us. */
+ * of? If not, the handler's frame lies between it and us, or it runs on the
+ * alternate stack. */
 static int
 was_abandoned (const struct hs_local * local, uint64_t busy)
 {
   uint64_t here = (uint64_t) __builtin_frame_address (0);
   int busy_on_main = busy >= local->stack_low && busy < local->stack_high;
   int here_on_main = here >= local->stack_low && here < local->stack_high;
-  return busy_on_main && here_on_main && here + SIGNAL_FRAME_BYTES > busy;
+  if (!busy_on_main || !here_on_main)
+  {
+    stack_t other = { .ss_flags = SS_DISABLE };
+    syscall3 (SYS_sigaltstack, 0, (long) &other, 0);
+    uint64_t bytes = other.ss_flags & SS_DISABLE ? 0 : other.ss_size;
+    int busy_on_other = busy - (uint64_t) other.ss_sp < bytes;
+    int here_on_other = here - (uint64_t) other.ss_sp < bytes;
+    if (busy_on_other != here_on_other)
+      return busy_on_other; /* a handler leaves its stack only for good */
+  }
+  return here + SIGNAL_FRAME_BYTES > busy;
 }
 
 #define OUTPUT_CHUNK 4096

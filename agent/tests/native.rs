@@ -185,9 +185,11 @@ cases! {
     signals_find_any_instruction_of_a_call
     signals_find_any_instruction_of_a_call_with_vectors
     signals_find_any_instruction_of_a_tail_call
+    signals_on_other_stacks_find_any_instruction_of_a_call
     a_signal_at_the_end_of_a_lap_loses_nothing
     a_signal_in_a_full_ring_is_counted
     jumping_out_of_any_instruction_is_survived
+    jumping_out_is_survived_on_other_stacks
     unwinders_find_the_way_from_any_instruction
     the_red_zone_is_kept
     a_dead_recorder_stops_nobody

@@ -1,105 +1,14 @@
 /* Signal handlers that call traced functions, at every instruction of a traced
- * call: the trap flag makes each one raise SIGTRAP, and the handler acts at one
- * of them, then at the next in the next call. */
+ * call: the handler acts at one of them, then at the next in the next call. */
 #define _GNU_SOURCE
-#include "driver.h"
+#include "steps.h"
 
-#include <setjmp.h>
 #include <signal.h>
 #include <string.h>
-#include <ucontext.h>
-#include <unwind.h>
-
-#define OUTER 10
-#define INNER 20
-/* More instructions than a traced call takes on any way. */
-#define MOST_STEPS 4000
 
 extern void * jump_target;
 void jump_on (void);
 uint64_t red_zone_leaf (uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
-
-static uint64_t steps, only_at; /* 0: the handler acts at every step */
-static int acted, unwound;
-static uint64_t inner_slots[MOST_STEPS];
-static void * inner_stub;
-static sigjmp_buf back;
-static enum { CALL, JUMP_OUT, UNWIND } act;
-
-static NOINLINE uint64_t
-inner (uint64_t step, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f)
-{
-  (void) b, (void) c, (void) d, (void) e, (void) f;
-  inner_slots[step] = SLOT ();
-  return ~step;
-}
-
-#define DEEPEST 64
-static uintptr_t frames[DEEPEST], expected_frames[DEEPEST];
-static int frame_count, expected_count;
-
-static _Unwind_Reason_Code
-note_frame (struct _Unwind_Context * context, void * argument)
-{
-  (void) argument;
-  if (frame_count < DEEPEST)
-    frames[frame_count++] = _Unwind_GetIP (context);
-  return _URC_NO_REASON;
-}
-
-/* The frames above the one that called step_shim must be those that were
- * there before; and step_shim's own must be found. */
-static void
-check_unwinding (uintptr_t pc)
-{
-  int shim_seen = 0;
-  if (!is_ours (pc) && (pc < (uintptr_t) step_shim || pc >= (uintptr_t) step_shim_end))
-    return; /* stubs have no unwind tables */
-  unwound++;
-  frame_count = 0;
-  _Unwind_Backtrace (note_frame, NULL);
-  for (int i = 0; i < frame_count; i++)
-    shim_seen |= frames[i] >= (uintptr_t) step_shim && frames[i] < (uintptr_t) step_shim_end;
-  CHECK (shim_seen, "from %#lx at step %lu", pc, steps);
-  CHECK (frame_count >= expected_count, "from %#lx at step %lu only %d frames", pc, steps, frame_count);
-  CHECK (memcmp (frames + frame_count - expected_count, expected_frames,
-                 (size_t) expected_count * sizeof (frames[0])) == 0, "from %#lx", pc);
-}
-
-static void
-on_trap (int number, siginfo_t * info, void * context)
-{
-  (void) number, (void) info;
-  steps++;
-  CHECK (steps < MOST_STEPS);
-  if (only_at != 0 && steps != only_at)
-    return;
-  acted = 1;
-  if (act == UNWIND)
-    check_unwinding ((uintptr_t) ((ucontext_t *) context)->uc_mcontext.gregs[REG_RIP]);
-  else
-    EQUAL (shim (steps, 1, 2, 3, 4, 5, inner_stub), ~steps);
-  if (act == JUMP_OUT)
-    siglongjmp (back, 1);
-}
-
-static void
-handle_traps (void)
-{
-  struct sigaction action = { .sa_sigaction = on_trap, .sa_flags = SA_SIGINFO };
-  CHECK (sigaction (SIGTRAP, &action, NULL) == 0);
-  inner_stub = traced ((void *) inner, INNER, 0, 0);
-}
-
-/* Calls `stub` with a trap after each instruction; returns the call's slot. */
-static NOINLINE uint64_t
-step_through (void * stub)
-{
-  steps = 0;
-  acted = 0;
-  EQUAL (step_shim (7, 8, 9, 10, 11, 12, stub), 7 * 3 + 8);
-  return work_slot;
-}
 
 static struct call
 outer_call (uint32_t id, uint64_t slot)
@@ -166,17 +75,9 @@ read_records (struct tape * tape, uint64_t slot, unsigned xmm)
 }
 
 static void
-forget (struct tape * tape)
-{
-  drain (tape, my_ring ());
-  tape->count = tape->next = 0;
-}
-
-static void
 step_everywhere (void * stub, unsigned xmm, uint64_t tails)
 {
   struct tape tape = { 0 };
-  handle_traps ();
   shim (0, 0, 0, 0, 0, 0, inner_stub); /* so that there is a ring */
   for (only_at = acted = 1; acted; only_at++)
   {
@@ -197,25 +98,43 @@ step_everywhere (void * stub, unsigned xmm, uint64_t tails)
 void
 case_signals_find_any_instruction_of_a_call (void)
 {
+  handle_traps (0);
   step_everywhere (traced ((void *) work, OUTER, 0, 0), 0, 0);
 }
 
 void
 case_signals_find_any_instruction_of_a_call_with_vectors (void)
 {
+  handle_traps (0);
   step_everywhere (traced ((void *) work, OUTER, 8, 1), 8, 0);
+}
+
+static void
+step_everywhere_here (void * stub)
+{
+  step_everywhere (stub, 0, 0);
+}
+
+/* On the alternate stack, and far from where the thread began. */
+void
+case_signals_on_other_stacks_find_any_instruction_of_a_call (void)
+{
+  void * stub = traced ((void *) work, OUTER, 0, 0);
+  handle_traps (SA_ONSTACK);
+  make_other_stack ();
+  step_everywhere (stub, 0, 0);
+  run_deep_down (step_everywhere_here, stub);
+  handle_traps (0);
+  run_deep_down (step_everywhere_here, stub);
 }
 
 void
 case_signals_find_any_instruction_of_a_tail_call (void)
 {
   jump_target = traced ((void *) work, OUTER + 1, 0, 0);
+  handle_traps (0);
   step_everywhere (traced ((void *) jump_on, OUTER, 0, 0), 0, 1);
 }
-
-/* At which place of the lap a call is stepped through: its enter, or its
- * leave, is the record that does not fit any more. */
-static const uint64_t lefts[] = { 0, HS_ENTER_BYTES + 24 };
 
 /* Acts at one instruction only, for each instruction of calls that end a lap. */
 void
@@ -223,7 +142,7 @@ case_a_signal_at_the_end_of_a_lap_loses_nothing (void)
 {
   struct tape tape = { 0 };
   void * stub = traced ((void *) work, OUTER, 0, 0);
-  handle_traps ();
+  handle_traps (0);
   for (int place = 0; place < 2; place++)
     for (only_at = acted = 1; acted; only_at++)
     {
@@ -246,7 +165,7 @@ case_a_signal_in_a_full_ring_is_counted (void)
 {
   struct tape tape = { 0 };
   void * stub = traced ((void *) work, OUTER, 0, 0);
-  handle_traps ();
+  handle_traps (0);
   control->drop_when_full = 1;
   for (int place = 0; place < 2; place++)
     for (only_at = acted = 1; acted; only_at++)
@@ -273,88 +192,12 @@ case_a_signal_in_a_full_ring_is_counted (void)
   CHECK (only_at > 100);
 }
 
-static NOINLINE void
-jump_out_once (void * stub)
-{
-  if (sigsetjmp (back, 1) == 0)
-    step_through (stub);
-}
-
-/* A handler never comes back; what it interrupted may be torn, the next call
- * is recorded and seen. */
-static void
-jump_out_everywhere (void * stub, int at_end_of_lap)
-{
-  struct tape tape = { 0 };
-  act = JUMP_OUT;
-  for (only_at = acted = 1; acted; only_at++)
-  {
-    if (at_end_of_lap)
-      fill (24);
-    else
-      shim (1, 1, 2, 3, 4, 5, inner_stub);
-    forget (&tape);
-    jump_out_once (stub);
-    EQUAL (shim (0, 1, 2, 3, 4, 5, inner_stub), ~0UL);
-    drain (&tape, my_ring ());
-    CHECK (tape.count * 8 >= HS_ENTER_BYTES + HS_LEAVE_BYTES, "step %lu", only_at);
-    tape.next = tape.count - (HS_ENTER_BYTES + HS_LEAVE_BYTES) / 8;
-    struct call call = SHIM_CALL (INNER, inner_slots[0], 0, 1, 2, 3, 4, 5);
-    expect_enter (&tape, WIRE_KIND_ENTER, &call);
-    expect_leave (&tape, inner_slots[0], ~0UL);
-  }
-  CHECK (only_at > 60);
-}
-
-void
-case_jumping_out_of_any_instruction_is_survived (void)
-{
-  handle_traps ();
-  jump_out_everywhere (traced ((void *) work, OUTER, 0, 0), 0);
-  jump_out_everywhere (traced ((void *) work, OUTER, 4, 1), 0);
-  jump_out_everywhere (traced ((void *) work, OUTER, 0, 0), 1);
-}
-
-static NOINLINE void
-note_expected_frames (void)
-{
-  frame_count = 0;
-  _Unwind_Backtrace (note_frame, NULL);
-  /* Without this function and its caller, whose own place moves on. */
-  expected_count = frame_count - 2;
-  memcpy (expected_frames, frames + 2, (size_t) expected_count * sizeof (frames[0]));
-  CHECK (expected_count >= 3, "%d", expected_count);
-}
-
-void
-case_unwinders_find_the_way_from_any_instruction (void)
-{
-  struct tape tape = { 0 };
-  void * plain = traced ((void *) work, OUTER, 0, 0), * vectors = traced ((void *) work, OUTER, 8, 1);
-  void * jumping = traced ((void *) jump_on, OUTER, 0, 0);
-  jump_target = traced ((void *) work, OUTER + 1, 2, 0);
-  handle_traps ();
-  note_expected_frames ();
-  act = UNWIND;
-  step_through (plain); /* gets the ring, by the slow side */
-  step_through (plain);
-  step_through (vectors);
-  step_through (jumping);
-  for (int place = 0; place < 2; place++)
-  {
-    fill (lefts[place]);
-    forget (&tape);
-    step_through (place == 0 ? plain : vectors);
-  }
-  CHECK (unwound > 500, "%d", unwound);
-}
-
 /* The signal comes in the leaf itself, which is traced as well. */
 void
 case_the_red_zone_is_kept (void)
 {
   void * leaf = traced ((void *) red_zone_leaf, 1, 0, 0);
-  handle_traps ();
+  handle_traps (0);
   for (int i = 0; i < 3; i++)
   {
     steps = (uint64_t) i;
