@@ -10,6 +10,7 @@
 #include "runtime.h"
 
 #include <linux/futex.h>
+#include <signal.h>
 #include <sys/syscall.h>
 #include <time.h>
 
@@ -87,14 +88,24 @@ find_room (struct hs_local * local, uint64_t bytes)
     }
     if (local->base + bytes + HS_GUARD_BYTES >= tail)
       return 0;
-    ring->wrap_at = cur;
-    local->cur = local->base;
+    /* At once: what a handler writes belongs to the one lap or the other. */
+    ring->wrap_at = __atomic_exchange_n (&local->cur, local->base, __ATOMIC_RELAXED);
     cur = local->base;
   }
   if (cur + bytes + HS_GUARD_BYTES >= tail)
     return 0;
   local->limit = tail - HS_GUARD_BYTES - bytes;
   return 1;
+}
+
+/* Counts a record that found no room. The thread's next one asks the slow
+ * side, which tells of the gap first. */
+static void
+count_lost (struct hs_local * local)
+{
+  __atomic_fetch_add (&local->pending_lost, 1, __ATOMIC_RELAXED);
+  __atomic_fetch_add (&local->shared->lost, 1, __ATOMIC_RELAXED);
+  local->limit = 0;
 }
 
 /* Spins before sleeping: longer than a pass of the recorder takes, as a
@@ -120,8 +131,7 @@ make_room (struct hs_local * local, uint64_t bytes)
     }
     if (hs_runtime.control->drop_when_full)
     {
-      local->pending_lost++;
-      local->shared->lost++;
+      count_lost (local);
       return 0;
     }
     if (++spins < SPINS)
@@ -137,17 +147,29 @@ make_room (struct hs_local * local, uint64_t bytes)
 #define SIGNAL_FRAME_BYTES 1024
 
 /* Is the write that `busy` stands for one that a signal handler jumped out
- * of? If not, the handler's frame lies between it and us. */
+ * of? If not, the handler's frame lies between it and us, or it runs on the
+ * alternate stack. */
 static int
 was_abandoned (const struct hs_local * local, uint64_t busy)
 {
   uint64_t here = (uint64_t) __builtin_frame_address (0);
   int busy_on_main = busy >= local->stack_low && busy < local->stack_high;
   int here_on_main = here >= local->stack_low && here < local->stack_high;
-  return busy_on_main && here_on_main && here + SIGNAL_FRAME_BYTES > busy;
+  if (!busy_on_main || !here_on_main)
+  {
+    stack_t other = { .ss_flags = SS_DISABLE };
+    syscall3 (SYS_sigaltstack, 0, (long) &other, 0);
+    uint64_t bytes = other.ss_flags & SS_DISABLE ? 0 : other.ss_size;
+    int busy_on_other = busy - (uint64_t) other.ss_sp < bytes;
+    int here_on_other = here - (uint64_t) other.ss_sp < bytes;
+    if (busy_on_other != here_on_other)
+      return busy_on_other; /* a handler leaves its stack only for good */
+  }
+  return here + SIGNAL_FRAME_BYTES > busy;
 }
 
 #define OUTPUT_CHUNK 4096
+#define GAP_BYTES 24
 
 /* One record being written. `inside`: a signal handler interrupted another
  * write of this thread, which will make both visible. */
@@ -158,37 +180,56 @@ struct writing
   int inside;
 };
 
+/* Asks for room, which in a handler may not move the lap on. */
 static int
-begin (struct writing * w, struct hs_local * local, uint64_t bytes)
+has_room (struct writing * w, uint64_t bytes)
 {
-  uint64_t busy = local->busy;
-  w->local = local;
-  w->inside = busy != 0 && !was_abandoned (local, busy);
+  struct hs_local * local = w->local;
   if (w->inside)
   {
     /* Only the interrupted write may move to another lap; what is left
      * behind its limit has to do. */
-    if (local->cur + bytes > local->limit + HS_GUARD_BYTES - OUTPUT_CHUNK)
-    {
-      local->pending_lost++;
-      local->shared->lost++;
-      return 0;
-    }
+    if (local->cur + bytes <= local->limit + HS_GUARD_BYTES - OUTPUT_CHUNK)
+      return 1;
+    count_lost (local);
+    return 0;
   }
-  else
+  local->busy = (uint64_t) __builtin_frame_address (0);
+  if (local->cur + bytes <= local->limit || make_room (local, bytes))
+    return 1;
+  local->busy = 0;
+  return 0;
+}
+
+/* Records that were lost are told of right before the first one that fits
+ * together with that. */
+static int
+begin (struct writing * w, struct hs_local * local, uint64_t bytes)
+{
+  uint64_t busy = local->busy, lost = 0;
+  w->local = local;
+  w->inside = busy != 0 && !was_abandoned (local, busy);
+  if (local->pending_lost != 0)
+    lost = __atomic_exchange_n (&local->pending_lost, 0, __ATOMIC_RELAXED);
+  if (lost != 0)
+    bytes += GAP_BYTES;
+  if (!has_room (w, bytes))
   {
-    local->busy = (uint64_t) __builtin_frame_address (0);
-    if (local->cur + bytes > local->limit && !make_room (local, bytes))
-    {
-      local->busy = 0;
-      return 0;
-    }
+    __atomic_fetch_add (&local->pending_lost, lost, __ATOMIC_RELAXED);
+    return 0;
   }
   w->words = (uint64_t *) bytes;
   __asm__ volatile ("xaddq %0, %1"
                     : "+r" (w->words), "+m" (local->cur)
                     :
                     : "memory");
+  if (lost != 0)
+  {
+    w->words[1] = HS_GAP | HS_GAP_FULL << 8;
+    w->words[2] = lost;
+    w->words[0] = ticks_now ();
+    w->words += GAP_BYTES / 8;
+  }
   return 1;
 }
 
@@ -209,29 +250,16 @@ end (struct writing * w)
   while (local->cur != cur);
 }
 
-/* A record of word 1 and, if `bytes` says so, one more word. */
+/* A record of word 1 and no more. */
 static void
-write_small (struct hs_local * local, uint64_t bytes, uint64_t word1, uint64_t word2)
+write_small (struct hs_local * local, uint64_t word1)
 {
   struct writing w;
-  if (!begin (&w, local, bytes))
+  if (!begin (&w, local, 16))
     return;
   w.words[1] = word1;
-  if (bytes == 24)
-    w.words[2] = word2;
   w.words[0] = ticks_now ();
   end (&w);
-}
-
-/* Tells of lost records before the next one. */
-static void
-write_pending_gap (struct hs_local * local)
-{
-  uint64_t lost = local->pending_lost;
-  if (lost == 0 || local->busy != 0 || local->cur + 512 > local->limit)
-    return;
-  local->pending_lost = 0;
-  write_small (local, 24, HS_GAP | HS_GAP_FULL << 8, lost);
 }
 
 static int
@@ -354,7 +382,7 @@ thread_exits (void * value)
   struct hs_local * local = value;
   if (local != local_or_register (0))
     return;
-  write_small (local, 16, HS_THREAD_EXIT | (uint64_t) local->tid << 8, 0);
+  write_small (local, HS_THREAD_EXIT | (uint64_t) local->tid << 8);
   local->shared->exiting = 1;
 }
 
@@ -401,7 +429,6 @@ hs_enter_slow (struct hs_saved * saved, const struct hs_probe * probe)
   struct writing w;
   if (local == NULL)
     return probe->trampoline;
-  write_pending_gap (local);
   if (!begin (&w, local, probe->bytes))
     return probe->trampoline;
 
@@ -436,7 +463,6 @@ hs_leave_slow (uint64_t * saved, uint64_t with_xmm)
   struct writing w;
   if (local == NULL)
     return;
-  write_pending_gap (local);
   if (!begin (&w, local, HS_LEAVE_BYTES + (with_xmm ? 16 : 0)))
     return;
   w.words[1] = slot << 17 | HS_LEAVE | (with_xmm ? 0x20 : 0);
@@ -488,8 +514,7 @@ hs_record_output (int fd, const char * bytes, uint64_t length)
   while (local != NULL && length != 0)
   {
     uint64_t chunk = length < OUTPUT_CHUNK ? length : OUTPUT_CHUNK;
-    write_pending_gap (local);
-    write_bytes (local, HS_OUTPUT, (uint64_t) fd, bytes, chunk);
+      write_bytes (local, HS_OUTPUT, (uint64_t) fd, bytes, chunk);
     bytes += chunk;
     length -= chunk;
   }
@@ -500,7 +525,7 @@ hs_record_fork (int child)
 {
   struct hs_local * local = local_of_this_thread ();
   if (local != NULL)
-    write_small (local, 16, HS_FORK | (uint64_t) child << 8, 0);
+    write_small (local, HS_FORK | (uint64_t) child << 8);
 }
 
 void

@@ -22,28 +22,36 @@ pub enum Error {
         detail: String,
     },
     /// pip could not fetch or install the pinned wheel.
-    #[error("install Frida {version} with pip: {detail}")]
+    #[error(
+        "install Frida {version} with pip: {detail}; see that this machine reaches PyPI (or what pip's index-url says) and \
+         try again"
+    )]
     Install {
         /// The pinned version.
         version: &'static str,
         /// The last lines pip printed.
         detail: String,
     },
-    /// The fetched wheel is not the pinned one.
+    /// The fetched wheel is not the pinned one, and was not installed.
     #[error(
-        "verify the Frida wheel {path}: its sha256 is {found}, not one of the pinned ones; it was not installed"
+        "verify the Frida wheel {wheel}: its {len_bytes} bytes have the sha256 {found}, which is not the pinned one; try \
+         again in case the download was cut short, and see that pip's index-url serves PyPI's files"
     )]
     WrongDigest {
-        /// The file.
-        path: PathBuf,
+        /// The file's name.
+        wheel: PathBuf,
+        /// Its length.
+        len_bytes: u64,
         /// Its digest, in hex.
         found: String,
     },
     /// No folder for what is kept between runs.
     #[error("find your cache folder; set HOME or XDG_CACHE_HOME")]
     NoCacheFolder,
-    /// A file of ours could not be written or read.
-    #[error("{action} {path}")]
+    /// A file in the cache folder could not be written or read.
+    #[error(
+        "{action} {path}; make your cache folder writable, or set XDG_CACHE_HOME to a folder that is"
+    )]
     File {
         /// What was tried, as a verb.
         action: &'static str,

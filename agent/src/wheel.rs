@@ -1,13 +1,14 @@
 //! Installs the pinned Frida wheel into the user's cache, once.
 //!
 //! Invariant: nothing is run from a wheel whose sha256 is not pinned here, and a half-made installation is never
-//! used (it is built beside its place and renamed).
+//! used (it is built beside its place and renamed). One process installs at a time; the others wait for it.
 
 use std::{
-    fs,
+    fs::{self, File, TryLockError},
+    io,
     os::unix::fs::DirBuilderExt,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::{Command, Output, Stdio},
 };
 
 use sha2::{Digest, Sha256};
@@ -28,15 +29,7 @@ const WHEEL_SHA256: &str = "55cb5f7f6f75922a37e451449ec71e695400e3d6a009c275c285
 pub fn cache_folder() -> Result<PathBuf> {
     let base = directories::BaseDirs::new().ok_or(Error::NoCacheFolder)?;
     let folder = base.cache_dir().join("hindsight");
-    fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(&folder)
-        .map_err(|source| Error::File {
-            action: "create",
-            path: folder.clone(),
-            source,
-        })?;
+    create_private(&folder)?;
     Ok(folder)
 }
 
@@ -45,135 +38,187 @@ pub fn cache_folder() -> Result<PathBuf> {
 ///
 /// # Errors
 /// [`Error::MissingTool`] without python3 or pip, [`Error::Install`] when the wheel cannot be fetched,
-/// [`Error::WrongDigest`] when it is not the pinned one.
+/// [`Error::WrongDigest`] when it is not the pinned one, [`Error::File`] when the cache cannot be written to.
 pub fn ensure(progress: &dyn Fn(&str)) -> Result<PathBuf> {
-    let place = cache_folder()?.join(format!("frida-{VERSION}"));
-    if place.join("frida").is_dir() {
-        return Ok(place);
-    }
-    let work = cache_folder()?.join(format!("frida-{VERSION}.{}", std::process::id()));
-    let result = install(&work, &place, progress);
-    // What is left of a failed attempt is of no use to anybody.
-    let _ = fs::remove_dir_all(&work);
-    result.map(|()| place)
-}
-
-fn install(work: &Path, place: &Path, progress: &dyn Fn(&str)) -> Result<()> {
-    require("python3", "python3", &["--version"])?;
-    require("pip", "python3-pip", &["-m", "pip", "--version"])?;
-    progress(&format!("fetching Frida {VERSION} (52 MB, once)"));
-    let download = work.join("download");
-    fs::create_dir_all(&download).map_err(|source| Error::File {
-        action: "create",
-        path: download.clone(),
-        source,
-    })?;
-    let requirement = format!("frida=={VERSION}");
-    pip(
-        &[
-            "download",
-            "--no-deps",
-            "--only-binary=:all:",
-            "--quiet",
-            "-d",
-        ],
-        &download,
-        &requirement,
-    )?;
-    let wheel = only_wheel(&download)?;
-    check_digest(&wheel)?;
-    progress("installing it into your cache folder");
-    let target = work.join("packages");
-    pip(
-        &[
-            "install",
-            "--no-deps",
-            "--no-index",
-            "--quiet",
-            "--no-compile",
-            "--target",
-        ],
-        &target,
-        &wheel.to_string_lossy(),
-    )?;
-    match fs::rename(&target, place) {
-        // Somebody else installed the same thing meanwhile.
-        Err(_) if place.join("frida").is_dir() => Ok(()),
-        renamed => renamed.map_err(|source| Error::File {
-            action: "create",
-            path: place.into(),
-            source,
-        }),
-    }
-}
-
-fn require(tool: &'static str, package: &'static str, args: &[&str]) -> Result<()> {
-    let missing = |detail: String| Error::MissingTool {
-        tool,
-        package,
-        detail,
+    let installer = Installer {
+        cache: &cache_folder()?,
+        python: Path::new("python3"),
+        digests: DIGESTS,
     };
-    let output = Command::new("python3")
-        .args(args)
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|error| missing(format!("python3: {error}")))?;
-    if output.status.success() {
-        return Ok(());
-    }
-    Err(missing(last_lines(&output.stderr)))
+    installer.ensure(progress)
 }
 
-fn pip(args: &[&str], folder: &Path, what: &str) -> Result<()> {
-    let output = Command::new("python3")
-        .args(["-m", "pip", "--disable-pip-version-check"])
-        .args(args)
-        .arg(folder)
-        .arg(what)
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|error| Error::Install {
-            version: VERSION,
-            detail: error.to_string(),
-        })?;
-    if output.status.success() {
-        return Ok(());
+/// Where to install to, with which Python, and what may be installed.
+struct Installer<'a> {
+    cache: &'a Path,
+    python: &'a Path,
+    digests: &'a [&'a str],
+}
+
+impl Installer<'_> {
+    fn ensure(&self, progress: &dyn Fn(&str)) -> Result<PathBuf> {
+        let place = self.cache.join(format!("frida-{VERSION}"));
+        let is_installed = || place.join("frida").is_dir();
+        if is_installed() {
+            return Ok(place);
+        }
+        let _lock = self.lock(progress)?;
+        if is_installed() {
+            return Ok(place);
+        }
+        let work = self.cache.join(format!("frida-{VERSION}.partial"));
+        // Of an installer that was killed: the lock says that nobody is at it any more.
+        remove(&work)?;
+        let result = self.install(&work, &place, progress);
+        // What is left of a failed attempt is of no use to anybody; the error to tell is the attempt's.
+        let _ = remove(&work);
+        result.map(|()| place)
     }
-    Err(Error::Install {
-        version: VERSION,
-        detail: last_lines(&output.stderr),
-    })
+
+    /// Waits until no other process installs. The kernel gives the lock back when its holder ends, however it does.
+    fn lock(&self, progress: &dyn Fn(&str)) -> Result<File> {
+        let path = self.cache.join(format!("frida-{VERSION}.lock"));
+        let failed = |action| file_error(action, &path);
+        let file = File::create(&path).map_err(failed("create"))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                progress("waiting for another hindsight, which is installing Frida");
+                file.lock().map_err(failed("lock"))?;
+            }
+            Err(TryLockError::Error(error)) => return Err(failed("lock")(error)),
+        }
+        Ok(file)
+    }
+
+    fn install(&self, work: &Path, place: &Path, progress: &dyn Fn(&str)) -> Result<()> {
+        self.require("python3", "python3", &["--version"])?;
+        self.require("pip", "python3-pip", &["-m", "pip", "--version"])?;
+        progress(&format!("fetching Frida {VERSION} (52 MB, once)"));
+        let download = work.join("download");
+        create_private(&download)?;
+        let requirement = format!("frida=={VERSION}");
+        self.pip(
+            &[
+                "download",
+                "--no-deps",
+                "--only-binary=:all:",
+                "--quiet",
+                "-d",
+            ],
+            &download,
+            &requirement,
+        )?;
+        let wheel = only_wheel(&download)?;
+        self.check_digest(&wheel)?;
+        progress("installing it into your cache folder");
+        let target = work.join("packages");
+        self.pip(
+            &[
+                "install",
+                "--no-deps",
+                "--no-index",
+                "--quiet",
+                "--no-compile",
+                "--target",
+            ],
+            &target,
+            &wheel.to_string_lossy(),
+        )?;
+        // Without its package, what may be there is not an installation.
+        remove(place)?;
+        fs::rename(&target, place).map_err(file_error("create", place))
+    }
+
+    fn run(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(self.python);
+        command.args(args).stdin(Stdio::null());
+        command
+    }
+
+    fn require(&self, tool: &'static str, package: &'static str, args: &[&str]) -> Result<()> {
+        let missing = |detail: String| Error::MissingTool {
+            tool,
+            package,
+            detail,
+        };
+        let output = self
+            .run(args)
+            .output()
+            .map_err(|error| missing(format!("python3: {error}")))?;
+        if output.status.success() {
+            return Ok(());
+        }
+        Err(missing(why(&output)))
+    }
+
+    fn pip(&self, args: &[&str], folder: &Path, what: &str) -> Result<()> {
+        let failed = |detail: String| Error::Install {
+            version: VERSION,
+            detail,
+        };
+        let output = self
+            .run(&["-m", "pip", "--disable-pip-version-check"])
+            .args(args)
+            .arg(folder)
+            .arg(what)
+            .output()
+            .map_err(|error| failed(error.to_string()))?;
+        if output.status.success() {
+            return Ok(());
+        }
+        Err(failed(why(&output)))
+    }
+
+    fn check_digest(&self, wheel: &Path) -> Result<()> {
+        let bytes = fs::read(wheel).map_err(file_error("read", wheel))?;
+        let found = hex(&Sha256::digest(&bytes));
+        if self.digests.contains(&found.as_str()) {
+            return Ok(());
+        }
+        Err(Error::WrongDigest {
+            wheel: wheel.file_name().unwrap_or_default().into(),
+            len_bytes: bytes.len() as u64,
+            found,
+        })
+    }
 }
 
 fn only_wheel(folder: &Path) -> Result<PathBuf> {
     let found = fs::read_dir(folder)
-        .map_err(|source| Error::File {
-            action: "read",
-            path: folder.into(),
-            source,
-        })?
+        .map_err(file_error("read", folder))?
         .filter_map(|entry| entry.ok().map(|entry| entry.path()))
         .find(|path| path.extension().is_some_and(|extension| extension == "whl"));
     found.ok_or_else(|| Error::Install {
         version: VERSION,
-        detail: "pip fetched no wheel".into(),
+        detail: "it fetched no wheel".into(),
     })
 }
 
-fn check_digest(wheel: &Path) -> Result<()> {
-    let bytes = fs::read(wheel).map_err(|source| Error::File {
-        action: "read",
-        path: wheel.into(),
-        source,
-    })?;
-    let found = hex(&Sha256::digest(&bytes));
-    if DIGESTS.contains(&found.as_str()) {
-        return Ok(());
+fn create_private(folder: &Path) -> Result<()> {
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)
+        .map_err(file_error("create", folder))
+}
+
+fn remove(folder: &Path) -> Result<()> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(file_error("remove", folder)(error))
+        }
+        _ => Ok(()),
     }
-    Err(Error::WrongDigest {
-        path: wheel.into(),
-        found,
-    })
+}
+
+fn file_error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
+    let path = path.to_owned();
+    move |source| Error::File {
+        action,
+        path,
+        source,
+    }
 }
 
 /// Returns `bytes` in lower-case hex.
@@ -181,34 +226,22 @@ pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// Returns what a failed command said last, or how it ended when it said nothing.
+fn why(output: &Output) -> String {
+    let said = last_lines(&output.stderr);
+    if said.is_empty() {
+        return output.status.to_string();
+    }
+    said
+}
+
+/// Returns the last three lines, on one.
 fn last_lines(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
-    let lines: Vec<&str> = text
-        .lines()
-        .filter(|line| !line.trim().is_empty())
-        .collect();
-    lines[lines.len().saturating_sub(3)..].join("; ")
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let lines: Vec<&str> = lines.collect();
+    lines[lines.len().saturating_sub(3)..].join(" / ")
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_wheel_with_another_digest_is_refused() {
-        let folder = tempfile::tempdir().unwrap();
-        let wheel = folder.path().join("frida.whl");
-        fs::write(&wheel, b"not the wheel").unwrap();
-        assert_eq!(only_wheel(folder.path()).unwrap(), wheel);
-        assert!(matches!(
-            check_digest(&wheel),
-            Err(Error::WrongDigest { .. })
-        ));
-    }
-
-    #[test]
-    fn only_the_last_lines_of_an_error_are_shown() {
-        assert_eq!(last_lines(b"a\nb\n\nc\nd\n"), "b; c; d");
-        assert_eq!(last_lines(b""), "");
-    }
-}
+mod tests;

@@ -1,5 +1,8 @@
-//! Ways to drive Frida, behind one trait. `wheel` is the one that is built.
+//! Ways to drive Frida, behind one trait. `wheel` is the one that is used; `devkit` is built on demand, where Frida's
+//! own library can be had.
 
+#[cfg(feature = "devkit")]
+pub mod devkit;
 pub mod wheel;
 
 use std::{

@@ -1,0 +1,305 @@
+//! Drives Frida through the `frida` crate, which links Frida's devkit into this process.
+//!
+//! Everything of Frida's borrows from what it was made by, down to the runtime itself, so one thread has it all on its
+//! stack and answers requests. Leaving the process ends that thread, and Frida with it. Where the crate would wait for
+//! ever (for the answer of a process that died), the asking side does the waiting and stops.
+
+use std::{
+    fs,
+    sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel},
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+
+use frida::{DeviceManager, Frida, Message, Script, ScriptHandler, ScriptOption, Session};
+use serde_json::{Value, json};
+
+use super::Host;
+use crate::{Error, Result};
+
+/// Appended to scripts: exports answer `{ok}` or `{error}` and never throw. The crate takes an answer of four parts
+/// only, and Frida sends seven for what was thrown (name and stack too), so the crate would go on waiting.
+const CATCH_ALL: &str = "
+for (const [name, call] of Object.entries(rpc.exports)) {
+  rpc.exports[name] = argument => {
+    try {
+      return { ok: call(argument) ?? null };
+    } catch (e) {
+      return { error: String(e.message ?? e) };
+    }
+  };
+}
+";
+
+/// How often a waiting host looks whether the process is still there.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// How long Frida may take to tell of the process' end by itself.
+const END_PATIENCE: Duration = Duration::from_secs(2);
+
+/// Frida inside this process; it ends when this is dropped. Have one at a time.
+#[derive(Debug)]
+pub struct DevkitHost {
+    requests: Option<Sender<Request>>,
+    answers: Receiver<Result<Value>>,
+    thread: Option<JoinHandle<()>>,
+    pid: i32,
+}
+
+#[derive(Debug)]
+enum Request {
+    Attach(i32),
+    Load(String),
+    Call { name: String, argument: Value },
+    Detach,
+}
+
+impl DevkitHost {
+    /// Starts Frida on a thread of its own.
+    ///
+    /// # Errors
+    /// [`Error::HelperGone`] when there can be no such thread.
+    pub fn start() -> Result<Self> {
+        let (requests, asked) = channel();
+        let (answer, answers) = channel();
+        let thread = thread::Builder::new()
+            .name("frida".into())
+            .spawn(move || serve(&asked, &answer))
+            .map_err(|error| Error::HelperGone {
+                detail: error.to_string(),
+            })?;
+        Ok(Self {
+            requests: Some(requests),
+            answers,
+            thread: Some(thread),
+            pid: 0,
+        })
+    }
+
+    fn request(&mut self, request: Request) -> Result<Value> {
+        let gone = |detail: &str| Error::HelperGone {
+            detail: detail.into(),
+        };
+        let sent = self.requests.as_ref().map(|to| to.send(request));
+        if !matches!(sent, Some(Ok(()))) {
+            return Err(gone("it was told to leave"));
+        }
+        let mut ended_since = None;
+        loop {
+            match self.answers.recv_timeout(LOOK_EVERY) {
+                Ok(answer) => return answer,
+                Err(RecvTimeoutError::Disconnected) => return Err(gone("its thread panicked")),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            if !is_running(self.pid) {
+                let since = *ended_since.get_or_insert_with(Instant::now);
+                if since.elapsed() > END_PATIENCE {
+                    self.abandon();
+                    return Err(gone("the program ended meanwhile"));
+                }
+            }
+        }
+    }
+
+    /// Gives up a thread that waits for what will not come: it cannot be joined.
+    fn abandon(&mut self) {
+        self.requests = None;
+        self.thread = None;
+    }
+
+    fn join(&mut self) {
+        self.requests = None;
+        if let Some(thread) = self.thread.take() {
+            // A panic was printed when it happened, and nothing more depends on the thread.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Host for DevkitHost {
+    fn version(&self) -> &str {
+        Frida::version()
+    }
+
+    fn attach(&mut self, pid: i32) -> Result<()> {
+        self.pid = pid;
+        self.request(Request::Attach(pid)).map(drop)
+    }
+
+    fn load(&mut self, source: &str) -> Result<()> {
+        let source = [source, CATCH_ALL].concat();
+        self.request(Request::Load(source)).map(drop)
+    }
+
+    fn call(&mut self, name: &str, argument: Value) -> Result<Value> {
+        let mut answer = self.request(Request::Call {
+            name: name.into(),
+            argument,
+        })?;
+        match answer.get("error").and_then(Value::as_str) {
+            Some(message) => Err(refused(calling(name), message)),
+            None => Ok(answer["ok"].take()),
+        }
+    }
+
+    fn detach(&mut self) -> Result<()> {
+        let answer = self.request(Request::Detach);
+        self.join();
+        answer.map(drop)
+    }
+}
+
+impl Drop for DevkitHost {
+    fn drop(&mut self) {
+        self.join();
+    }
+}
+
+/// What scripts say besides answers. The crate hands handlers the address of something else than the handler, so this
+/// one must have no fields.
+struct Listener;
+
+const _: () = assert!(size_of::<Listener>() == 0);
+
+impl ScriptHandler for Listener {
+    fn on_message(&mut self, message: Message, _data: Option<Vec<u8>>) {
+        tracing::debug!(?message, "the agent's script says");
+    }
+}
+
+/// Runs on the thread that owns Frida, until it is told to leave or the host is gone.
+fn serve(requests: &Receiver<Request>, answers: &Sender<Result<Value>>) {
+    // SAFETY: initialises Frida in this process. It is taken down when the value is dropped, after everything that was
+    // made from it: that borrows from the value.
+    let frida = unsafe { Frida::obtain() };
+    let manager = DeviceManager::obtain(&frida);
+    while let Ok(request) = requests.recv() {
+        let answer = match request {
+            Request::Attach(pid) => match attach(&manager, pid, requests, answers) {
+                Ok(()) => return,
+                Err(error) => Err(error),
+            },
+            Request::Detach => {
+                let _ = answers.send(Ok(Value::Null));
+                return;
+            }
+            Request::Load(_) | Request::Call { .. } => Err(out_of_order("attached to")),
+        };
+        if answers.send(answer).is_err() {
+            return;
+        }
+    }
+}
+
+/// Returns when all is done in the process, or fails to attach.
+fn attach(
+    manager: &DeviceManager<'_>,
+    pid: i32,
+    requests: &Receiver<Request>,
+    answers: &Sender<Result<Value>>,
+) -> Result<()> {
+    let action = || format!("attach to process {pid}");
+    let number = u32::try_from(pid).map_err(|error| refused(action(), error))?;
+    let device = manager
+        .get_local_device()
+        .map_err(|error| refused(action(), error))?;
+    let session = device
+        .attach(number)
+        .map_err(|error| refused(action(), format!("{error}; may it be traced?")))?;
+    let _ = answers.send(Ok(Value::Null));
+    while let Ok(request) = requests.recv() {
+        let answer = match request {
+            Request::Load(source) => match load(&session, &source) {
+                Ok(script) => {
+                    let _ = answers.send(Ok(Value::Null));
+                    serve_calls(script, &session, requests, answers);
+                    return Ok(());
+                }
+                Err(error) => Err(error),
+            },
+            Request::Detach => {
+                let _ = answers.send(leave(None, &session));
+                return Ok(());
+            }
+            Request::Attach(_) => Err(out_of_order("left by")),
+            Request::Call { .. } => Err(out_of_order("given a script by")),
+        };
+        if answers.send(answer).is_err() {
+            break;
+        }
+    }
+    // The host is gone: the process must not keep what it no longer wants.
+    let _ = leave(None, &session);
+    Ok(())
+}
+
+fn load<'a>(session: &'a Session<'a>, source: &str) -> Result<Script<'a>> {
+    let failed = |error| refused("load the agent's script".into(), error);
+    let mut script = session
+        .create_script(source, &mut ScriptOption::default())
+        .map_err(failed)?;
+    // Answers of exports come to nobody without a handler.
+    script.handle_message(Listener).map_err(failed)?;
+    script.load().map_err(failed)?;
+    Ok(script)
+}
+
+fn serve_calls(
+    mut script: Script<'_>,
+    session: &Session<'_>,
+    requests: &Receiver<Request>,
+    answers: &Sender<Result<Value>>,
+) {
+    while let Ok(request) = requests.recv() {
+        let answer = match request {
+            Request::Call { name, argument } => script
+                .exports
+                .call(&name, Some(json!([argument])))
+                .map(Option::unwrap_or_default)
+                .map_err(|error| refused(calling(&name), error)),
+            Request::Detach => {
+                let _ = answers.send(leave(Some(&script), session));
+                return;
+            }
+            Request::Attach(_) | Request::Load(_) => Err(out_of_order("left by")),
+        };
+        if answers.send(answer).is_err() {
+            break;
+        }
+    }
+    let _ = leave(Some(&script), session);
+}
+
+/// Unloads and detaches, and detaches even if the first fails.
+fn leave(script: Option<&Script<'_>>, session: &Session<'_>) -> Result<Value> {
+    let unloaded = script.map_or(Ok(()), Script::unload);
+    let detached = session.detach();
+    unloaded
+        .and(detached)
+        .map(|()| Value::Null)
+        .map_err(|error| refused("leave the program".into(), error))
+}
+
+fn calling(name: &str) -> String {
+    format!("{name} the runtime in the program")
+}
+
+fn refused(action: String, error: impl ToString) -> Error {
+    Error::Frida {
+        action,
+        message: error.to_string(),
+    }
+}
+
+fn out_of_order(what: &str) -> Error {
+    refused(
+        "drive Frida".into(),
+        format!("the program must be {what} it first"),
+    )
+}
+
+fn is_running(pid: i32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The state follows the name, which may hold parentheses itself.
+    let state = stat.rsplit_once(") ").map(|(_, rest)| rest.as_bytes()[0]);
+    state.is_some_and(|state| !matches!(state, b'Z' | b'X'))
+}

@@ -1,0 +1,273 @@
+//! Goal: runtime/layout.h, this module and docs/wire.md say the same. Method: a C program made from the header's own
+//! names prints what they are when compiled; the page is read as text. That page and store's constants are compared
+//! by a test of `store`.
+
+use std::{collections::BTreeMap, fs, path::PathBuf, process::Command};
+
+use super::*;
+
+type Fields = BTreeMap<String, (usize, usize)>;
+
+/// What the compiler makes of layout.h: constants by name, and each structure's fields with offset and size.
+struct Header {
+    constants: BTreeMap<String, u64>,
+    structures: BTreeMap<String, Fields>,
+    lengths: BTreeMap<String, u64>,
+}
+
+fn in_repository(path: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("..")
+        .join(path)
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(in_repository(path)).unwrap()
+}
+
+/// Returns the names of the constants that have a value.
+fn constant_names(header: &str) -> Vec<&str> {
+    let lines = header
+        .lines()
+        .filter_map(|line| line.strip_prefix("#define "));
+    lines
+        .filter_map(|line| line.split_once(' '))
+        .map(|(name, _)| name)
+        .collect()
+}
+
+/// Returns each structure with its fields' names, in order.
+fn structures(header: &str) -> Vec<(&str, Vec<String>)> {
+    let mut code = String::new();
+    let mut rest = header;
+    let mut found = Vec::new();
+    while let Some((_, after)) = rest.split_once("\nstruct ") {
+        let (name, body) = after.split_once("\n{").unwrap();
+        let (body, next) = body.split_once("\n};").unwrap();
+        code.clear();
+        for piece in body.split("/*") {
+            code.push_str(piece.split_once("*/").map_or(piece, |(_, code)| code));
+        }
+        let fields = code.split(';').map(|field| {
+            let declared = field.split('[').next().unwrap().trim();
+            declared.rsplit(' ').next().unwrap().to_owned()
+        });
+        found.push((name, fields.filter(|field| !field.is_empty()).collect()));
+        rest = next;
+    }
+    found
+}
+
+fn compiled() -> Header {
+    let text = read("agent/runtime/layout.h");
+    let mut program =
+        String::from("#include <stdio.h>\n#include \"layout.h\"\nint main (void) {\n");
+    for name in constant_names(&text) {
+        program += &format!("printf (\"c {name} %llu\\n\", (unsigned long long) ({name}));\n");
+    }
+    for (structure, fields) in structures(&text) {
+        program += &format!(
+            "printf (\"s {structure} %zu\\n\", sizeof (struct {structure}));\nstruct {structure} * {structure};\n"
+        );
+        for field in fields {
+            program += &format!(
+                "printf (\"f {structure} {field} %zu %zu\\n\", offsetof (struct {structure}, {field}), sizeof ({structure}->{field}));\n"
+            );
+        }
+    }
+    program += "}\n";
+    let folder = tempfile::tempdir().unwrap();
+    let (source, binary) = (folder.path().join("print.c"), folder.path().join("print"));
+    fs::write(&source, program).unwrap();
+    let compiler = std::env::var("CC").unwrap_or_else(|_| "gcc".into());
+    let status = Command::new(compiler)
+        .args(["-std=gnu11", "-I"])
+        .arg(in_repository("agent/runtime"))
+        .arg("-o")
+        .args([&binary, &source])
+        .status();
+    assert!(status.unwrap().success());
+    let output = Command::new(&binary).output().unwrap();
+    let mut header = Header {
+        constants: BTreeMap::new(),
+        structures: BTreeMap::new(),
+        lengths: BTreeMap::new(),
+    };
+    for line in String::from_utf8(output.stdout).unwrap().lines() {
+        match line.split(' ').collect::<Vec<_>>()[..] {
+            ["c", name, value] => {
+                header.constants.insert(name.into(), value.parse().unwrap());
+            }
+            ["s", name, len] => {
+                header.lengths.insert(name.into(), len.parse().unwrap());
+            }
+            ["f", structure, field, at, len] => {
+                let place = (at.parse().unwrap(), len.parse().unwrap());
+                let fields = header.structures.entry(structure.into()).or_default();
+                fields.insert(field.into(), place);
+            }
+            _ => panic!("the program printed {line:?}"),
+        }
+    }
+    header
+}
+
+fn size_of_field<T, F>(_: fn(&T) -> &F) -> usize {
+    size_of::<F>()
+}
+
+macro_rules! fields {
+    ($type:ident: $($field:ident)*) => {
+        Fields::from([$((
+            stringify!($field).to_owned(),
+            (std::mem::offset_of!($type, $field), size_of_field(|of: &$type| &of.$field)),
+        )),*])
+    };
+}
+
+fn ring_fields() -> Fields {
+    fields!(Ring: head wrap_at tid tenancy lost exiting unused_a tail unused_b)
+}
+
+fn control_fields() -> Fields {
+    fields!(Control:
+        magic stop drop_when_full owner modules_asked modules_answered main_tid main_stack_high stack_bytes
+        lost_no_ring map_address map_bytes map_result map_asked map_answered unused taken)
+}
+
+#[test]
+fn both_sides_see_the_same_structures() {
+    let header = compiled();
+    assert_eq!(header.structures["hs_ring"], ring_fields());
+    assert_eq!(header.structures["hs_control"], control_fields());
+    assert_eq!(header.lengths["hs_ring"], size_of::<Ring>() as u64);
+    assert_eq!(header.lengths["hs_control"], size_of::<Control>() as u64);
+}
+
+#[test]
+fn both_sides_have_the_same_constants() {
+    let header = compiled();
+    for (name, value) in [
+        ("HS_MAGIC", MAGIC),
+        ("HS_RINGS", RINGS as u64),
+        ("HS_RING_BYTES", RING_BYTES),
+        ("HS_DATA_OFFSET", DATA_OFFSET),
+        ("HS_SHADOW_BIT", SHADOW_BIT.into()),
+    ] {
+        assert_eq!(header.constants[name], value, "{name}");
+    }
+}
+
+/// The header's `HS_LOCAL_CUR` and the like: structure, and the field whose name begins like the constant's end.
+fn offset_of_name(header: &Header, name: &str) -> Option<usize> {
+    let (structure, field) = name.strip_prefix("HS_")?.split_once('_')?;
+    let fields = header
+        .structures
+        .get(&format!("hs_{}", structure.to_lowercase()))?;
+    let field = field.to_lowercase();
+    let found = fields.iter().find(|(name, _)| name.starts_with(&field));
+    found.map(|(_, (at, _))| *at)
+}
+
+/// Rows of the page's tables, as cells without their quotes.
+fn rows(page: &str) -> Vec<Vec<String>> {
+    let lines = page.lines().filter_map(|line| line.strip_prefix("| "));
+    lines
+        .map(|line| {
+            let cells = line.trim_end_matches('|').split('|');
+            cells.map(|cell| cell.trim().replace('`', "")).collect()
+        })
+        .collect()
+}
+
+/// Returns what the page says of the record constant `name`: in a table, or as `NAME` = value words.
+fn stated(page: &str, name: &str) -> u64 {
+    let rows = rows(page);
+    if let Some(row) = rows.iter().find(|row| row[0] == name) {
+        return row[1].parse().unwrap();
+    }
+    let (_, after) = page.split_once(&format!("`{name}` = ")).unwrap();
+    let digits = after.split(' ').next().unwrap();
+    digits.parse().unwrap()
+}
+
+#[test]
+fn the_page_and_the_header_say_the_same_of_records() {
+    let header = compiled();
+    let page = read("docs/wire.md");
+    let mut left = header.constants.clone();
+    let mut take = |name: &str| left.remove(name).unwrap_or_else(|| panic!("no {name}"));
+    let mut kinds = 0;
+    for row in rows(&page) {
+        let Some(kind) = row.last().and_then(|name| name.strip_prefix("KIND_")) else {
+            continue;
+        };
+        assert_eq!(row[1], kind);
+        assert_eq!(take(&format!("HS_{kind}")), row[0].parse::<u64>().unwrap());
+        kinds += 1;
+    }
+    assert_eq!(kinds, 10);
+    let word = stated(&page, "WORD_LEN");
+    assert!(page.contains(&format!("`WORD_LEN` = {word}")));
+    assert_eq!(take("HS_ENTER_BYTES"), stated(&page, "ENTER_WORDS") * word);
+    assert_eq!(take("HS_LEAVE_BYTES"), stated(&page, "LEAVE_WORDS") * word);
+    let (full, no_ring) = (take("HS_GAP_FULL"), take("HS_GAP_NO_RING"));
+    assert!(page.contains(&format!("{full} ring full, {no_ring} no free ring")));
+    for name in [
+        "HS_RINGS",
+        "HS_DATA_OFFSET",
+        "HS_GUARD_BYTES",
+        "HS_SHADOW_BIT",
+    ] {
+        let rows = rows(&page);
+        let row = rows
+            .iter()
+            .find(|row| row[0].split(", ").next() == Some(name));
+        assert_eq!(
+            take(name),
+            row.unwrap()[1].parse::<u64>().unwrap(),
+            "{name}"
+        );
+    }
+    let mebibytes = take("HS_RING_BYTES") >> 20;
+    assert!(page.contains(&format!(
+        "| `HS_RING_BYTES`, `RING_BYTES` | {mebibytes} MiB |"
+    )));
+    let magic = String::from_utf8(take("HS_MAGIC").to_le_bytes().into()).unwrap();
+    assert!(page.contains(&format!("| `HS_MAGIC`, `MAGIC` | `{magic}` |")));
+    // What is left only tells the assembler where C has put a field.
+    for (name, value) in left {
+        assert_eq!(
+            offset_of_name(&header, &name),
+            Some(value as usize),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn the_page_and_the_code_say_the_same_of_shared_memory() {
+    let page = read("docs/wire.md");
+    for (heading, mut expected) in [
+        ("### The control page", control_fields()),
+        ("### A ring's header", ring_fields()),
+    ] {
+        let (_, section) = page.split_once(heading).unwrap();
+        let section = section.split("\n#").next().unwrap();
+        for row in rows(section).iter().skip(1).filter(|row| row[0] != "---") {
+            let cells = |index: usize| row[index].split(", ").map(str::to_owned);
+            for (name, (at, len)) in cells(2).zip(cells(0).zip(cells(1))) {
+                let place = (at.parse().unwrap(), len.parse().unwrap());
+                if name.is_empty() {
+                    let unused = expected.iter().find(|(_, found)| **found == place);
+                    let unused = unused.map(|(name, _)| name.clone()).unwrap();
+                    assert!(unused.starts_with("unused"), "{unused}");
+                    expected.remove(&unused);
+                } else {
+                    assert_eq!(expected.remove(&name), Some(place), "{name}");
+                }
+            }
+        }
+        assert!(expected.is_empty(), "{heading} lacks {expected:?}");
+    }
+}
