@@ -5,7 +5,7 @@ use gimli::{AttributeValue, DwCc, DwLang};
 
 use super::files::Files;
 use super::names::{Change, Names, names};
-use super::scan::{Candidate, MAX_RANGES, Scan};
+use super::scan::{Candidate, Damage, MAX_RANGES, Scan};
 use super::scopes::Scopes;
 use super::signature::{Signature, Signatures, Trust};
 use crate::code::Code;
@@ -24,17 +24,20 @@ struct Builder<'s, 't, 'a> {
     language: Option<DwLang>,
 }
 
-/// Builds the functions that `candidates` of unit `index` stand for.
+/// Builds the functions that `candidates` of unit `index` stand for; fewer, and why, if the unit asks for more work
+/// than its size warrants.
 pub(super) fn build(
     session: &Session<'_, '_>,
     index: usize,
     scan: &Scan,
     candidates: &[&Candidate],
     code: &Code<'_>,
-) -> Vec<Function> {
-    let Ok(root) = session.root(Home::Info, index) else {
-        return Vec::new();
+) -> (Vec<Function>, Option<Damage>) {
+    let root = match session.root(Home::Info, index) {
+        Ok(root) => root,
+        Err(error) => return (Vec::new(), Some(error.into())),
     };
+    session.begin(&root.unit);
     let builder = Builder {
         session,
         code,
@@ -44,8 +47,16 @@ pub(super) fn build(
         scan,
         language: language(session, &root),
     };
-    let function = |candidate: &&Candidate| builder.function(&root, candidate);
-    candidates.iter().map(function).collect()
+    let mut functions = Vec::new();
+    for candidate in candidates {
+        let function = builder.function(&root, candidate);
+        // What was read when the steps ran out may be wrong.
+        if session.is_exhausted() {
+            return (functions, Some(Damage::Exhausted));
+        }
+        functions.push(function);
+    }
+    (functions, None)
 }
 
 fn language<'a>(session: &Session<'_, 'a>, root: &Die<'a>) -> Option<DwLang> {
@@ -109,7 +120,8 @@ impl<'a> Builder<'_, '_, 'a> {
         };
         let mut ranges = Vec::new();
         for _ in 0..MAX_RANGES {
-            let Ok(Some(range)) = iter.next() else {
+            let next = iter.next().ok().flatten();
+            let Some(range) = next.filter(|_| self.session.spend(1).is_some()) else {
                 break;
             };
             let range = CodeRange {

@@ -1,6 +1,7 @@
 //! Builds the test programs with the system's compilers and asks other tools what is true of them.
 #![allow(dead_code)]
 
+pub mod mutate;
 pub mod observed;
 
 use std::path::{Path, PathBuf};
@@ -81,6 +82,23 @@ pub fn run(command: &mut Command) -> String {
 /// Runs a tool with arguments and a file at the end.
 pub fn tool(name: &str, args: &[&str], file: &Path) -> String {
     run(Command::new(name).env("LC_ALL", "C").args(args).arg(file))
+}
+
+/// The module of `altlink.s` and, beside it, its supplementary file as dwz would have made it.
+pub fn with_supplement(bench: &Bench) -> (PathBuf, PathBuf) {
+    let options = ["-shared", "-nostdlib"];
+    let module = bench.compile("gcc", &program("altlink.s"), "altlink.so", &options);
+    let supplement = bench.compile("as", &program("supplement.s"), "fuzz.sup", &[]);
+    (module, supplement)
+}
+
+/// The most memory that this process ever had, in KiB.
+pub fn peak_memory_kib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").expect("Linux");
+    let line = status.lines().find(|l| l.starts_with("VmHWM:"));
+    let number = line.and_then(|l| l.split_whitespace().nth(1));
+    let number = number.expect("the kernel counts it");
+    number.parse().expect("a number")
 }
 
 pub fn open(path: &Path) -> Module {
