@@ -15,11 +15,12 @@ pub(crate) use crate::units::{Home, UnitTable, bad_unit};
 
 /// Units that a session keeps parsed; beyond it all are forgotten and parsed again when needed.
 const MAX_CACHED_UNITS: usize = 128;
-/// Steps that each unit may take: some, and more for each byte. A step is an attribute or a few bytes of text.
-const STEPS_PER_UNIT: u64 = 1 << 16;
-const STEPS_PER_BYTE: u64 = 256;
+/// Steps that each unit may take: some, and more for each byte. A step is an attribute or a few bytes of text. What gcc
+/// and rustc write takes up to 5 for each byte.
+const STEPS_PER_UNIT: u64 = 1 << 15;
+const STEPS_PER_BYTE: u64 = 32;
 /// Bytes of text or tables that count as one step.
-const BYTES_PER_STEP: usize = 4;
+const BYTES_PER_STEP: usize = 2;
 
 pub(crate) type Value<'a> = AttributeValue<Slice<'a>>;
 
