@@ -55,7 +55,71 @@ fn cpp(linkage: &str) -> Option<String> {
         .recursion_limit(128);
     let mut out = Bounded(String::new());
     symbol.structured_demangle(&mut out, &options).ok()?;
-    (!out.0.is_empty()).then_some(out.0)
+    let name = without_qualifiers(&out.0);
+    (!name.is_empty()).then(|| without_empty_packs(with_suffixed_literals(name)))
+}
+
+/// Empty argument packs leave a comma behind: `f<int, >` is `f<int>`.
+fn without_empty_packs(mut name: String) -> String {
+    for (empty, plain) in [(", , ", ", "), (", >", ">"), ("<, ", "<")] {
+        while name.contains(empty) {
+            name = name.replace(empty, plain);
+        }
+    }
+    name
+}
+
+/// Template arguments like `(unsigned long)3` as `3ul`, the way debuggers and binutils write them.
+fn with_suffixed_literals(name: &str) -> String {
+    const SUFFIXES: [(&str, &str); 5] = [
+        ("(unsigned int)", "u"),
+        ("(long)", "l"),
+        ("(unsigned long)", "ul"),
+        ("(long long)", "ll"),
+        ("(unsigned long long)", "ull"),
+    ];
+    let mut out = String::with_capacity(name.len());
+    let mut rest = name;
+    while let Some(at) = rest.find('(') {
+        let (before, from) = rest.split_at(at);
+        out.push_str(before);
+        let literal = SUFFIXES.iter().find_map(|(cast, suffix)| {
+            let value = from.strip_prefix(cast)?;
+            let digits = value
+                .trim_start_matches('-')
+                .trim_start_matches(|c: char| c.is_ascii_digit());
+            let number = &value[..value.len() - digits.len()];
+            number
+                .ends_with(|c: char| c.is_ascii_digit())
+                .then_some((number, *suffix, digits))
+        });
+        match literal {
+            Some((number, suffix, after)) => {
+                out.push_str(number);
+                out.push_str(suffix);
+                rest = after;
+            }
+            None => {
+                out.push('(');
+                rest = &from[1..];
+            }
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
+/// A member function's name without what stands behind its parameters: `f const` and `f &` are both `f`.
+fn without_qualifiers(name: &str) -> &str {
+    // The type that `operator T` converts to may end in the same words.
+    if name.contains("operator ") {
+        return name;
+    }
+    let mut name = name;
+    for qualifier in [" &&", " &", " volatile", " const"] {
+        name = name.strip_suffix(qualifier).unwrap_or(name);
+    }
+    name
 }
 
 /// A string that refuses to grow past [`MAX_READABLE_BYTES`].

@@ -53,6 +53,21 @@ impl<'s, 't, 'a> Scopes<'s, 't, 'a> {
         path.join("::")
     }
 
+    /// The namespace or class right around `die`.
+    pub(super) fn around(&self, die: &Die<'a>) -> Option<Die<'a>> {
+        let unit = self.unit(die);
+        let after = unit.partition_point(|s| s.start < die.offset.0);
+        let mut at = after.checked_sub(1);
+        while let Some(scope) = at.map(|index| &unit[index]) {
+            self.session.spend(1)?;
+            if die.offset.0 < scope.end {
+                return Some(die.sibling(UnitOffset(scope.start)));
+            }
+            at = scope.parent;
+        }
+        None
+    }
+
     fn unit(&self, die: &Die<'a>) -> Rc<Vec<Scope>> {
         let mut units = self.units.borrow_mut();
         let scopes = units.entry((die.home, die.index));

@@ -3,6 +3,7 @@
 
 pub mod mutate;
 pub mod observed;
+pub mod tools;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

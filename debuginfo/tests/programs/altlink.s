@@ -35,7 +35,6 @@ info:
     .long 1, 20
     .quad f
     .long f_end - f
-    .byte 1
     .uleb128 3
     .long 3, 20
     .uleb128 3

@@ -17,7 +17,7 @@ struct pair swap(struct pair a, union either b, long double c, float d[4]) {
     struct pair r = {a.x + (double)c + d[0], a.z & 15, (int)b.whole};
     return r;
 }
-int many(int a, long b, short c, char d, unsigned e, void *f, struct pair g, int h, ...) {
+int several(int a, long b, short c, char d, unsigned e, void *f, struct pair g, int h, ...) {
     if (a < 0) __builtin_trap();
     return a + (int)b + c + d + (int)e + h + (f != 0) + g.y;
 }
