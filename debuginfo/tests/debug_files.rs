@@ -247,10 +247,14 @@ fn split_units_in_files_and_in_a_package() {
         let bench = Bench::new();
         let path = split(&bench, &options);
         same_as_unsplit(&bench, &open(&path), &options);
+        if options == ["-gdwarf-5"] {
+            // The dwp of GNU binutils loses sections that DWARF 5 added.
+            continue;
+        }
         let mut dwp = Command::new("dwp");
         run(dwp
             .current_dir(bench.dir())
-            .args(["-e", "split", "-o", "split.dwp"]));
+            .args(["-o", "split.dwp", "arguments.dwo", "small.dwo"]));
         for name in ["arguments", "small"] {
             std::fs::remove_file(bench.path(&format!("{name}.dwo"))).unwrap();
         }

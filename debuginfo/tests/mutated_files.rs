@@ -112,7 +112,7 @@ fn debug_file(bench: &Bench, whole: &Path) -> Seed {
 fn split(bench: &Bench) -> [Seed; 2] {
     let in_bench = |command: &mut Command| run(command.current_dir(bench.dir()));
     let object = bench.path("fuzz.o");
-    let options = ["-g", "-O2", "-fPIC", "-gsplit-dwarf", "-c"];
+    let options = ["-g", "-O2", "-fPIC", "-gsplit-dwarf", "-gdwarf-4", "-c"];
     let source = program("small.c");
     in_bench(
         Command::new("gcc")

@@ -45,7 +45,7 @@ pub(super) fn build(
         code,
         files: Files::new(session),
         scopes: Scopes::new(session),
-        types: Types::new(session),
+        types: Types::new(session, (Home::Info, index)),
         scan,
         language: language(session, &root),
     };

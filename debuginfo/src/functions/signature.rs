@@ -70,8 +70,8 @@ impl<'a> Signatures<'_, '_, '_, 'a> {
         let complete = formals.len() < MAX_PARAMS;
         formals.truncate(MAX_PARAMS);
         let infos: Vec<Rc<TypeInfo>> = formals.iter().map(|f| self.type_of(&f.chain)).collect();
-        let declared = args::assign(infos.iter().map(|i| &**i), ret_place == RetPlace::Hidden);
-        let stated = self.stated(&chain[0], &formals, &infos, svma, trust);
+        let declared = args::assign(infos.iter().map(|i| &**i), ret_place);
+        let stated = self.stated(&chain[0], &formals, &infos, &declared, svma, trust);
         let places = settle(&declared, &stated, trust);
         let mut ret = result.kind.clone();
         if trust == Trust::Nothing && ret != ValueKind::Void {
@@ -199,6 +199,7 @@ impl<'a> Signatures<'_, '_, '_, 'a> {
         function: &Die<'a>,
         formals: &[Formal<'a>],
         infos: &[Rc<TypeInfo>],
+        declared: &[Passed],
         svma: u64,
         trust: Trust,
     ) -> Vec<Option<Passed>> {
@@ -206,7 +207,8 @@ impl<'a> Signatures<'_, '_, '_, 'a> {
         // The convention of C is certain, so that only a contradiction about the entry itself counts against it.
         let certain = matches!(self.abi, Abi::SysV { .. }) && trust == Trust::All;
         let mut spills: Option<Spills> = None;
-        let mut of = |formal: &Formal<'a>, info: &TypeInfo| {
+        let mut of = |formal: &Formal<'a>, info: &TypeInfo, declared: &Passed| {
+            let certain = certain && declared.place != Place::Unknown;
             let die = formal.chain.first().filter(|_| formal.concrete)?;
             match locations.of(die) {
                 Found::AtEntry(passed) => Some(passed),
@@ -222,7 +224,8 @@ impl<'a> Signatures<'_, '_, '_, 'a> {
         formals
             .iter()
             .zip(infos)
-            .map(|(formal, info)| of(formal, info))
+            .zip(declared)
+            .map(|((formal, info), declared)| of(formal, info, declared))
             .collect()
     }
 }

@@ -109,7 +109,12 @@ pub fn open(path: &Path) -> Module {
 /// The function with this readable name or mangled linker name; there must be exactly one.
 pub fn function<'m>(module: &'m Module, name: &str) -> &'m Function {
     let list = &module.functions().list;
-    let is_named = |f: &&Function| f.name == name || name.starts_with("_Z") && f.linkage == name;
+    // Optimisers append to the names of functions whose parameters they changed.
+    let is_linkage = |f: &Function| {
+        let rest = f.linkage.strip_prefix(name);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    };
+    let is_named = |f: &&Function| f.name == name || name.starts_with("_Z") && is_linkage(f);
     let found: Vec<_> = list.iter().filter(is_named).collect();
     match found.as_slice() {
         [one] => one,
