@@ -134,3 +134,51 @@ impl fmt::Write for Bounded {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(linkage: &str) -> Option<String> {
+        readable(linkage).map(|(name, _)| name)
+    }
+
+    #[test]
+    fn names_are_those_of_debuggers_without_parameters() {
+        for (linkage, expected) in [
+            ("_ZN2ns1CIiE6methodEv", "ns::C<int>::method"),
+            ("_ZNK2ns1C6methodEi", "ns::C::method"),
+            ("_ZNRSt8optionalIiEdeEv", "std::optional<int>::operator*"),
+            ("_ZZ4mainENKUlvE_clEv", "main::{lambda()#1}::operator()"),
+            ("_ZNK1CcvKiEv", "C::operator int const"),
+            ("_Z3getILm3ELin1ELb1EEvv", "get<3ul, -1, true>"),
+            ("_Z4makeIiJEEvv", "make<int>"),
+            ("_Z4makeIJiEJEiEvv", "make<int, int>"),
+            ("_ZL6hiddeni.isra.0", "hidden"),
+            ("_RNvNtCs1234_7mycrate3foo3bar", "mycrate::foo::bar"),
+        ] {
+            assert_eq!(name(linkage).as_deref(), Some(expected), "{linkage}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_mangled_stays() {
+        for linkage in ["main", "_Zxx", "_ZN", "", "_R", "_Z3fo"] {
+            assert_eq!(name(linkage), None, "{linkage}");
+        }
+    }
+
+    #[test]
+    fn names_that_would_grow_without_end_stay() {
+        // Each substitution doubles what the one before stands for.
+        let doubled = |levels: &str| {
+            format!(
+                "_Z1fI{}E",
+                levels
+                    .chars()
+                    .fold("i".to_owned(), |inner, _| format!("1AI{inner}{inner}E"))
+            )
+        };
+        assert_eq!(name(&doubled("0123456789abcdefghi")), None);
+    }
+}

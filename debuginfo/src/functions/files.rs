@@ -13,13 +13,16 @@ use crate::units::root_attributes;
 
 type Known = HashMap<(Home, usize, u64), Option<Arc<str>>>;
 type Program<'a> = IncompleteLineProgram<Slice<'a>>;
+/// The section, whether it is the skeleton's, and the offset in it.
+type TableKey = (Home, bool, usize);
+type Tables<'a> = HashMap<TableKey, Option<Rc<Program<'a>>>>;
 
 /// Resolves file numbers, remembering the answers.
 pub(super) struct Files<'s, 't, 'a> {
     session: &'s Session<'t, 'a>,
     known: RefCell<Known>,
     /// Line tables by offset: type units share the one of their unit.
-    tables: RefCell<HashMap<(Home, bool, usize), Option<Rc<Program<'a>>>>>,
+    tables: RefCell<Tables<'a>>,
 }
 
 impl<'s, 't, 'a> Files<'s, 't, 'a> {
@@ -61,7 +64,7 @@ impl<'s, 't, 'a> Files<'s, 't, 'a> {
         &self,
         dwarf: &Dwarf<Slice<'a>>,
         unit: &Unit<Slice<'a>>,
-        key: (Home, bool, usize),
+        key: TableKey,
     ) -> Option<Rc<Program<'a>>> {
         let key = match key {
             (Home::Types, other, offset) => (Home::Info, other, offset),

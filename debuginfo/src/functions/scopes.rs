@@ -17,10 +17,12 @@ struct Scope {
     parent: Option<usize>,
 }
 
+type ScopesByUnit = HashMap<(Home, usize), Rc<Vec<Scope>>>;
+
 /// Scopes of the units asked about so far, each unit walked once.
 pub(super) struct Scopes<'s, 't, 'a> {
     session: &'s Session<'t, 'a>,
-    units: RefCell<HashMap<(Home, usize), Rc<Vec<Scope>>>>,
+    units: RefCell<ScopesByUnit>,
 }
 
 impl<'s, 't, 'a> Scopes<'s, 't, 'a> {

@@ -204,7 +204,7 @@ fn base(encoding: Encoding, size: u64, at: u64, out: &mut Eightbytes) {
 
 /// A scalar of at most 8 bytes; one that lies across its alignment sends the whole object to memory.
 fn scalar(class: Class, size: u64, at: u64, out: &mut Eightbytes) {
-    let misaligned = size.is_power_of_two() && at % size != 0;
+    let misaligned = size.is_power_of_two() && !at.is_multiple_of(size);
     match misaligned {
         true => out.add(0, Class::Memory),
         false if size == 0 => {}
@@ -214,7 +214,7 @@ fn scalar(class: Class, size: u64, at: u64, out: &mut Eightbytes) {
 
 /// A scalar of two eightbytes.
 fn pair(low: Class, high: Class, align: u64, at: u64, out: &mut Eightbytes) {
-    if at % align != 0 {
+    if !at.is_multiple_of(align) {
         return out.add(0, Class::Memory);
     }
     out.add(at / 8, low);
