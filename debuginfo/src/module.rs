@@ -235,7 +235,8 @@ impl Module {
             };
         }
         let supplement = self.supplement.as_ref().map(DebugSections::read);
-        let table = UnitTable::read(sections.dwarf(supplement.as_ref()));
+        let dwarf = sections.dwarf(supplement.as_ref());
+        let table = UnitTable::read(dwarf, elf.path(), self.supplement_path());
         let bytes = sections.get(gimli::SectionId::DebugInfo).len();
         let beside = self.on_disk.then(|| self.path());
         let mut functions = functions::read(&table, self.code_view(), beside, bytes);

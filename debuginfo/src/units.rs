@@ -4,6 +4,7 @@
 //! next one begins, and line tables are left to whoever wants a file name.
 
 use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gimli::constants as dw;
@@ -32,6 +33,8 @@ type Header<'a> = UnitHeader<Slice<'a>>;
 /// All unit headers of a file, and where its type units are.
 pub(crate) struct UnitTable<'a> {
     pub dwarf: Dwarf<Slice<'a>>,
+    /// The file that the units lie in, for messages.
+    pub path: PathBuf,
     info: Vec<Header<'a>>,
     types: Vec<Header<'a>>,
     supplement: Vec<Header<'a>>,
@@ -42,11 +45,16 @@ pub(crate) struct UnitTable<'a> {
 }
 
 impl<'a> UnitTable<'a> {
-    /// Reads the headers of all units of `dwarf`.
-    pub(crate) fn read(dwarf: Dwarf<Slice<'a>>) -> UnitTable<'a> {
+    /// Reads the headers of all units of `dwarf`, which lies in `path`, and of its supplementary file.
+    pub(crate) fn read(
+        dwarf: Dwarf<Slice<'a>>,
+        path: &Path,
+        supplement_path: Option<&Path>,
+    ) -> UnitTable<'a> {
         let mut warnings = Vec::new();
-        let info = headers(&dwarf, &mut warnings);
-        let supplement = dwarf.sup().map(|sup| headers(sup, &mut warnings));
+        let info = headers(&dwarf, path, &mut warnings);
+        let supplement = dwarf.sup().zip(supplement_path);
+        let supplement = supplement.map(|(sup, path)| headers(sup, path, &mut warnings));
         let supplement = supplement.unwrap_or_default();
         let mut types = Vec::new();
         let mut iter = dwarf.type_units();
@@ -60,6 +68,7 @@ impl<'a> UnitTable<'a> {
                 None => AbbreviationTables::default(),
             },
             dwarf,
+            path: path.to_owned(),
             info,
             types,
             supplement,
@@ -141,7 +150,11 @@ impl<'a> UnitTable<'a> {
     }
 }
 
-fn headers<'a>(dwarf: &Dwarf<Slice<'a>>, warnings: &mut Vec<Warning>) -> Vec<Header<'a>> {
+fn headers<'a>(
+    dwarf: &Dwarf<Slice<'a>>,
+    path: &Path,
+    warnings: &mut Vec<Warning>,
+) -> Vec<Header<'a>> {
     let mut headers = Vec::new();
     let mut iter = dwarf.units();
     loop {
@@ -150,7 +163,8 @@ fn headers<'a>(dwarf: &Dwarf<Slice<'a>>, warnings: &mut Vec<Warning>) -> Vec<Hea
             Ok(None) => return headers,
             Err(error) => {
                 let end = |h| header_offset(h) + h.length_including_self();
-                warnings.push(bad_unit(headers.last().map_or(0, end), error));
+                let offset = headers.last().map_or(0, end);
+                warnings.push(bad_unit(path, offset, error.to_string()));
                 return headers;
             }
         }
@@ -165,10 +179,11 @@ fn header_offset(header: &Header<'_>) -> usize {
 }
 
 /// The warning for a unit whose header is at `offset`.
-pub(crate) fn bad_unit(offset: usize, error: gimli::Error) -> Warning {
+pub(crate) fn bad_unit(path: &Path, offset: usize, why: String) -> Warning {
     Warning::BadUnit {
+        path: path.to_owned(),
         offset: offset as u64,
-        why: error.to_string(),
+        why,
     }
 }
 

@@ -65,8 +65,7 @@ unit_end:
 
 /// Tells whether the functions come with the warning that their unit asked for too much.
 fn is_cut_short(functions: &Functions) -> bool {
-    let is_bound =
-        |w: &Warning| matches!(w, Warning::BadUnit { offset: 0, why } if why.contains("too often"));
+    let is_bound = |w: &Warning| matches!(w, Warning::BadUnit { offset: 0, why, .. } if why.contains("too often"));
     functions.warnings.iter().any(is_bound)
 }
 

@@ -159,7 +159,7 @@ fn a_unit_that_is_cut() {
     assert!(
         warning
             .to_string()
-            .contains("the unit at offset 0x0 is damaged"),
+            .contains("the unit at offset 0x0 of cut is damaged: "),
         "{warning}"
     );
 }

@@ -107,9 +107,9 @@ impl Reader<'_, '_> {
         let offset = self.offset(index);
         let unit = match session.unit(Home::Info, index) {
             Ok(unit) => unit,
-            Err(error) => return nothing(Some(bad_unit(offset, error))),
+            Err(error) => return nothing(Some(self.damaged(offset, error.into()))),
         };
-        let damage = |scan: &Scan| scan.error.map(|error| damaged(offset, error));
+        let damage = |scan: &Scan| scan.error.map(|error| self.damaged(offset, error));
         let mut missing = None;
         if let Some(skeleton) = split::skeleton(session, &unit) {
             let code = &self.code;
@@ -125,7 +125,7 @@ impl Reader<'_, '_> {
                         split: true,
                     };
                 }
-                Ok(Err(error)) => missing = Some(bad_unit(offset, error)),
+                Ok(Err(error)) => missing = Some(self.damaged(offset, error.into())),
                 Err(warning) => missing = Some(warning),
             }
         }
@@ -146,7 +146,7 @@ impl Reader<'_, '_> {
     ) -> (Vec<Function>, Option<Warning>) {
         let offset = self.offset(index);
         let warned = |(functions, damage): (_, Option<Damage>)| {
-            (functions, damage.map(|d| damaged(offset, d)))
+            (functions, damage.map(|d| self.damaged(offset, d)))
         };
         if !walked.split {
             let built = build::build(session, index, &walked.scan, candidates, &self.code);
@@ -180,19 +180,17 @@ impl Reader<'_, '_> {
     ) -> Result<T, Warning> {
         let unit = session
             .unit(Home::Info, index)
-            .map_err(|error| bad_unit(0, error))?;
+            .map_err(|error| self.damaged(self.offset(index), error.into()))?;
         let neighbours = self.neighbours.as_ref();
         split::with_split(session.table, &unit, skeleton, neighbours, then)
     }
-}
 
-/// The warning for a unit whose header is at `offset`.
-fn damaged(offset: usize, damage: Damage) -> Warning {
-    match damage {
-        Damage::Dwarf(error) => bad_unit(offset, error),
-        Damage::Exhausted => Warning::BadUnit {
-            offset: offset as u64,
-            why: "it refers to the same parts too often".to_owned(),
-        },
+    /// The warning for a unit whose header is at `offset`.
+    fn damaged(&self, offset: usize, damage: Damage) -> Warning {
+        let why = match damage {
+            Damage::Dwarf(error) => error.to_string(),
+            Damage::Exhausted => "it refers to the same parts too often".to_owned(),
+        };
+        bad_unit(&self.table.path, offset, why)
     }
 }

@@ -81,7 +81,7 @@ pub(super) fn with_split<'a, T>(
             dwarf
         }
     };
-    let split = UnitTable::read(dwarf);
+    let split = UnitTable::read(dwarf, &skeleton.path, None);
     let mut session = Session::new(&split);
     session.skeleton = Some((&table.dwarf, skeleton_unit));
     let count = split.headers(Home::Info).len();
