@@ -105,6 +105,16 @@ fn cxx_optimised_dwarf_4_at_a_fixed_address() {
     cxx_with(&["-O2", "-gdwarf-4", "-no-pie"], &CXX_CHANGED);
 }
 
+#[test]
+fn cxx_optimised_at_link_time() {
+    cxx_with(&["-O2", "-flto", "-gdwarf-5"], &CXX_CHANGED);
+}
+
+#[test]
+fn cxx_optimised_at_link_time_dwarf_4() {
+    cxx_with(&["-O1", "-flto", "-gdwarf-4"], &CXX_CHANGED);
+}
+
 /// Functions that pass classes which have a destructor, a copy or a move constructor: these versions do not say whether
 /// the programmer wrote it, which decides how the class is passed.
 const UNCLEAR: [&str; 5] = [

@@ -10,6 +10,7 @@ use std::process::Command;
 
 use common::mutate::{Random, mutate, targets};
 use common::{Bench, program, run};
+use debuginfo::Module;
 use debuginfo::fuzzing::{self, entry};
 
 /// More of them on request, for a longer search.
@@ -174,6 +175,10 @@ fn no_changed_file_makes_a_reader_panic() {
     let mut random = Random::new(20);
     for seed in seeds {
         entry(&seed.input, dir.path()).unwrap();
+        if seed.input[0] == fuzzing::MODULE {
+            let module = Module::from_bytes(seed.name, seed.input[1..].to_vec()).unwrap();
+            assert!(module.functions().list.len() > 2, "{}", seed.name);
+        }
         let targets = targets(&seed.input, seed.start);
         for round in 0..rounds_per_seed() {
             let mut input = seed.input.clone();

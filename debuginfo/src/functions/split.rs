@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use gimli::{Dwarf, DwarfPackage, DwoId, Unit};
+use gimli::{Dwarf, DwarfPackage, DwoId, Unit, UnitType};
 
 use crate::dies::{Home, Session, UnitTable};
 use crate::dwarf::{DebugSections, Slice};
@@ -85,9 +85,14 @@ pub(super) fn with_split<'a, T>(
     let mut session = Session::new(&split);
     session.skeleton = Some((&table.dwarf, skeleton_unit));
     let count = split.headers(Home::Info).len();
-    let is_wanted = |index: &usize| {
-        let unit = session.unit(Home::Info, *index);
-        unit.is_ok_and(|u| u.dwo_id == Some(skeleton.id))
+    let is_wanted = |index: &usize| match split.headers(Home::Info)[*index].type_() {
+        UnitType::SplitCompilation(id) => id == skeleton.id,
+        // Before DWARF 5 the id is an attribute.
+        UnitType::Compilation => {
+            let unit = session.unit(Home::Info, *index);
+            unit.is_ok_and(|u| u.dwo_id == Some(skeleton.id))
+        }
+        _ => false,
     };
     let index = (0..count).find(is_wanted).ok_or_else(missing)?;
     Ok(then(&session, index))
