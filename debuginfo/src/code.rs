@@ -4,6 +4,9 @@ use crate::elf::Elf;
 use crate::model::SymbolKind;
 use crate::symbols::{SymbolFiles, SymbolIndex};
 
+/// Symbols at one address that are looked at; a damaged file may have all of its there.
+const MAX_SYMBOLS: usize = 64;
+
 /// Answers questions about addresses of the module.
 #[derive(Clone, Copy)]
 pub(crate) struct Code<'m> {
@@ -29,12 +32,13 @@ impl<'m> Code<'m> {
     /// Linker names at `svma`.
     pub(crate) fn names(&self, svma: u64) -> impl Iterator<Item = &'m str> {
         let symbols = self.symbols.at(self.files, svma);
-        symbols.map(|(name, ..)| name)
+        symbols.take(MAX_SYMBOLS).map(|(name, ..)| name)
     }
 
     /// Tells whether all symbols at `svma` say that code split off a function begins there.
     pub(crate) fn is_cold(&self, svma: u64) -> bool {
-        let mut kinds = self.symbols.at(self.files, svma).map(|(_, kind, _)| kind);
+        let symbols = self.symbols.at(self.files, svma).take(MAX_SYMBOLS);
+        let mut kinds = symbols.map(|(_, kind, _)| kind);
         match kinds.next() {
             Some(first) => first == SymbolKind::Cold && kinds.all(|k| k == SymbolKind::Cold),
             None => false,

@@ -55,7 +55,71 @@ fn cpp(linkage: &str) -> Option<String> {
         .recursion_limit(128);
     let mut out = Bounded(String::new());
     symbol.structured_demangle(&mut out, &options).ok()?;
-    (!out.0.is_empty()).then_some(out.0)
+    let name = without_qualifiers(&out.0);
+    (!name.is_empty()).then(|| without_empty_packs(with_suffixed_literals(name)))
+}
+
+/// Empty argument packs leave a comma behind: `f<int, >` is `f<int>`.
+fn without_empty_packs(mut name: String) -> String {
+    for (empty, plain) in [(", , ", ", "), (", >", ">"), ("<, ", "<")] {
+        while name.contains(empty) {
+            name = name.replace(empty, plain);
+        }
+    }
+    name
+}
+
+/// Template arguments like `(unsigned long)3` as `3ul`, the way debuggers and binutils write them.
+fn with_suffixed_literals(name: &str) -> String {
+    const SUFFIXES: [(&str, &str); 5] = [
+        ("(unsigned int)", "u"),
+        ("(long)", "l"),
+        ("(unsigned long)", "ul"),
+        ("(long long)", "ll"),
+        ("(unsigned long long)", "ull"),
+    ];
+    let mut out = String::with_capacity(name.len());
+    let mut rest = name;
+    while let Some(at) = rest.find('(') {
+        let (before, from) = rest.split_at(at);
+        out.push_str(before);
+        let literal = SUFFIXES.iter().find_map(|(cast, suffix)| {
+            let value = from.strip_prefix(cast)?;
+            let digits = value
+                .trim_start_matches('-')
+                .trim_start_matches(|c: char| c.is_ascii_digit());
+            let number = &value[..value.len() - digits.len()];
+            number
+                .ends_with(|c: char| c.is_ascii_digit())
+                .then_some((number, *suffix, digits))
+        });
+        match literal {
+            Some((number, suffix, after)) => {
+                out.push_str(number);
+                out.push_str(suffix);
+                rest = after;
+            }
+            None => {
+                out.push('(');
+                rest = &from[1..];
+            }
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
+/// A member function's name without what stands behind its parameters: `f const` and `f &` are both `f`.
+fn without_qualifiers(name: &str) -> &str {
+    // The type that `operator T` converts to may end in the same words.
+    if name.contains("operator ") {
+        return name;
+    }
+    let mut name = name;
+    for qualifier in [" &&", " &", " volatile", " const"] {
+        name = name.strip_suffix(qualifier).unwrap_or(name);
+    }
+    name
 }
 
 /// A string that refuses to grow past [`MAX_READABLE_BYTES`].
@@ -68,5 +132,53 @@ impl fmt::Write for Bounded {
         }
         self.0.push_str(text);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(linkage: &str) -> Option<String> {
+        readable(linkage).map(|(name, _)| name)
+    }
+
+    #[test]
+    fn names_are_those_of_debuggers_without_parameters() {
+        for (linkage, expected) in [
+            ("_ZN2ns1CIiE6methodEv", "ns::C<int>::method"),
+            ("_ZNK2ns1C6methodEi", "ns::C::method"),
+            ("_ZNRSt8optionalIiEdeEv", "std::optional<int>::operator*"),
+            ("_ZZ4mainENKUlvE_clEv", "main::{lambda()#1}::operator()"),
+            ("_ZNK1CcvKiEv", "C::operator int const"),
+            ("_Z3getILm3ELin1ELb1EEvv", "get<3ul, -1, true>"),
+            ("_Z4makeIiJEEvv", "make<int>"),
+            ("_Z4makeIJiEJEiEvv", "make<int, int>"),
+            ("_ZL6hiddeni.isra.0", "hidden"),
+            ("_RNvNtCs1234_7mycrate3foo3bar", "mycrate::foo::bar"),
+        ] {
+            assert_eq!(name(linkage).as_deref(), Some(expected), "{linkage}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_mangled_stays() {
+        for linkage in ["main", "_Zxx", "_ZN", "", "_R", "_Z3fo"] {
+            assert_eq!(name(linkage), None, "{linkage}");
+        }
+    }
+
+    #[test]
+    fn names_that_would_grow_without_end_stay() {
+        // Each substitution doubles what the one before stands for.
+        let doubled = |levels: &str| {
+            format!(
+                "_Z1fI{}E",
+                levels
+                    .chars()
+                    .fold("i".to_owned(), |inner, _| format!("1AI{inner}{inner}E"))
+            )
+        };
+        assert_eq!(name(&doubled("0123456789abcdefghi")), None);
     }
 }

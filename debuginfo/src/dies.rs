@@ -1,139 +1,28 @@
 //! Debugging information entries and the references between them, across units, type units and dwz's file.
 //!
-//! Every chain of references is followed a bounded number of steps, so that damaged or circular ones end.
+//! Every chain of references is followed a bounded number of steps, so that damaged or circular ones end; and each unit
+//! may take so many steps in all, so that small files cannot ask for hours of work.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use gimli::{
-    AttributeValue, DwAt, DwTag, Dwarf, Unit, UnitHeader, UnitOffset, UnitSectionOffset, UnitType,
-};
+use gimli::constants as dw;
+use gimli::{AttributeValue, DwAt, DwTag, Dwarf, Unit, UnitOffset};
 
 use crate::dwarf::Slice;
-use crate::error::Warning;
+pub(crate) use crate::units::{Home, UnitTable, bad_unit};
 
 /// Units that a session keeps parsed; beyond it all are forgotten and parsed again when needed.
 const MAX_CACHED_UNITS: usize = 128;
-/// Children that are looked at below one entry.
-const MAX_CHILDREN: usize = 1 << 16;
+/// Steps that each unit may take: some, and more for each byte. A step is an attribute or a few bytes of text. What gcc
+/// and rustc write takes up to 5 for each byte.
+const STEPS_PER_UNIT: u64 = 1 << 15;
+const STEPS_PER_BYTE: u64 = 32;
+/// Bytes of text or tables that count as one step.
+const BYTES_PER_STEP: usize = 2;
 
 pub(crate) type Value<'a> = AttributeValue<Slice<'a>>;
-
-/// The section that a unit lies in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) enum Home {
-    /// `.debug_info`.
-    Info,
-    /// `.debug_types` (DWARF 4).
-    Types,
-    /// `.debug_info` of dwz's file.
-    Supplement,
-}
-
-/// All unit headers of a file, and where its type units are.
-pub(crate) struct UnitTable<'a> {
-    pub dwarf: Dwarf<Slice<'a>>,
-    info: Vec<UnitHeader<Slice<'a>>>,
-    types: Vec<UnitHeader<Slice<'a>>>,
-    supplement: Vec<UnitHeader<Slice<'a>>>,
-    signatures: HashMap<u64, (Home, usize, UnitOffset)>,
-    pub warnings: Vec<Warning>,
-}
-
-impl<'a> UnitTable<'a> {
-    /// Reads the headers of all units of `dwarf`.
-    pub(crate) fn read(mut dwarf: Dwarf<Slice<'a>>) -> UnitTable<'a> {
-        dwarf.populate_abbreviations_cache(gimli::AbbreviationsCacheStrategy::Duplicates);
-        let mut warnings = Vec::new();
-        let info = headers(&dwarf, &mut warnings);
-        let supplement = dwarf.sup().map(|sup| headers(sup, &mut warnings));
-        let mut types = Vec::new();
-        let mut iter = dwarf.type_units();
-        while let Ok(Some(header)) = iter.next() {
-            types.push(header);
-        }
-        let mut table = UnitTable {
-            dwarf,
-            info,
-            types,
-            supplement: supplement.unwrap_or_default(),
-            signatures: HashMap::new(),
-            warnings,
-        };
-        table.find_signatures();
-        table
-    }
-
-    fn find_signatures(&mut self) {
-        for home in [Home::Info, Home::Types] {
-            for index in 0..self.headers(home).len() {
-                if let UnitType::Type {
-                    type_signature,
-                    type_offset,
-                }
-                | UnitType::SplitType {
-                    type_signature,
-                    type_offset,
-                } = self.headers(home)[index].type_()
-                {
-                    let place = (home, index, type_offset);
-                    self.signatures.insert(type_signature.0, place);
-                }
-            }
-        }
-    }
-
-    pub(crate) fn headers(&self, home: Home) -> &[UnitHeader<Slice<'a>>] {
-        match home {
-            Home::Info => &self.info,
-            Home::Types => &self.types,
-            Home::Supplement => &self.supplement,
-        }
-    }
-
-    /// The sections that units of `home` refer to.
-    pub(crate) fn dwarf(&self, home: Home) -> &Dwarf<Slice<'a>> {
-        match home {
-            Home::Info | Home::Types => &self.dwarf,
-            Home::Supplement => self.dwarf.sup().unwrap_or(&self.dwarf),
-        }
-    }
-}
-
-fn headers<'a>(
-    dwarf: &Dwarf<Slice<'a>>,
-    warnings: &mut Vec<Warning>,
-) -> Vec<UnitHeader<Slice<'a>>> {
-    let mut headers = Vec::new();
-    let mut iter = dwarf.units();
-    loop {
-        match iter.next() {
-            Ok(Some(header)) => headers.push(header),
-            Ok(None) => return headers,
-            Err(error) => {
-                let last = headers.last().map(header_offset);
-                warnings.push(bad_unit(last.unwrap_or(0), error));
-                return headers;
-            }
-        }
-    }
-}
-
-fn header_offset(header: &UnitHeader<Slice<'_>>) -> usize {
-    match header.offset() {
-        UnitSectionOffset::DebugInfoOffset(offset) => offset.0,
-        UnitSectionOffset::DebugTypesOffset(offset) => offset.0,
-    }
-}
-
-/// The warning for a unit whose header is at `offset`.
-pub(crate) fn bad_unit(offset: usize, error: gimli::Error) -> Warning {
-    Warning::BadUnit {
-        offset: offset as u64,
-        why: error.to_string(),
-    }
-}
 
 /// One entry, with the parsed unit it lies in.
 #[derive(Clone)]
@@ -165,6 +54,8 @@ type UnitCache<'a> = HashMap<(Home, usize), Rc<Unit<Slice<'a>>>>;
 pub(crate) struct Session<'t, 'a> {
     pub table: &'t UnitTable<'a>,
     units: RefCell<UnitCache<'a>>,
+    /// Steps that the unit being read may still take.
+    steps: Cell<u64>,
     /// For a split unit: the unit in the main file that holds its directory and line table.
     pub skeleton: Option<(&'t Dwarf<Slice<'a>>, &'t Unit<Slice<'a>>)>,
 }
@@ -174,8 +65,33 @@ impl<'t, 'a> Session<'t, 'a> {
         Session {
             table,
             units: RefCell::default(),
+            steps: Cell::new(STEPS_PER_UNIT),
             skeleton: None,
         }
+    }
+
+    /// Starts to count the steps of a walk over `unit`.
+    pub(crate) fn begin(&self, unit: &Unit<Slice<'a>>) {
+        let bytes = unit.header.length_including_self() as u64;
+        let steps = bytes.saturating_mul(STEPS_PER_BYTE);
+        self.steps.set(steps.saturating_add(STEPS_PER_UNIT));
+    }
+
+    /// Takes `steps`; `None`, now and from then on, if the unit has not so many left.
+    pub(crate) fn spend(&self, steps: usize) -> Option<()> {
+        let left = self.steps.get().checked_sub(steps as u64);
+        self.steps.set(left.unwrap_or(0));
+        left.filter(|left| *left > 0).map(drop)
+    }
+
+    /// Takes the steps for a table of so many bytes.
+    pub(crate) fn spend_bytes(&self, bytes: usize) -> Option<()> {
+        self.spend(bytes / BYTES_PER_STEP + 1)
+    }
+
+    /// Tells whether the unit took all its steps: what was read since may be incomplete.
+    pub(crate) fn is_exhausted(&self) -> bool {
+        self.steps.get() == 0
     }
 
     /// The parsed unit `index` of `home`.
@@ -183,9 +99,8 @@ impl<'t, 'a> Session<'t, 'a> {
         if let Some(unit) = self.units.borrow().get(&(home, index)) {
             return Ok(unit.clone());
         }
-        let headers = self.table.headers(home);
-        let header = headers.get(index).ok_or(gimli::Error::MissingUnitDie)?;
-        let mut unit = self.table.dwarf(home).unit(*header)?;
+        let _ = self.spend_bytes(self.table.cost(home, index));
+        let mut unit = self.table.unit(home, index)?;
         if let (Some((_, skeleton)), Home::Info) = (self.skeleton, home) {
             unit.copy_relocated_attributes(skeleton);
         }
@@ -216,11 +131,18 @@ impl<'t, 'a> Session<'t, 'a> {
 
     /// The value of an attribute, if the entry has it and it can be read.
     pub(crate) fn attr(&self, die: &Die<'a>, name: DwAt) -> Option<Value<'a>> {
-        die.unit.entry(die.offset).ok()?.attr_value(name).ok()?
+        let mut entry = die.unit.entries_raw(Some(die.offset)).ok()?;
+        let specs = entry.read_abbreviation().ok()??.attributes();
+        self.spend(specs.len() + 1)?;
+        let at = specs.iter().position(|spec| spec.name() == name)?;
+        entry.skip_attributes(&specs[..at]).ok()?;
+        Some(entry.read_attribute(specs[at]).ok()?.value())
     }
 
     pub(crate) fn tag(&self, die: &Die<'a>) -> Option<DwTag> {
-        Some(die.unit.entry(die.offset).ok()?.tag())
+        self.spend(1)?;
+        let mut entry = die.unit.entries_raw(Some(die.offset)).ok()?;
+        Some(entry.read_abbreviation().ok()??.tag())
     }
 
     pub(crate) fn flag(&self, die: &Die<'a>, name: DwAt) -> bool {
@@ -233,7 +155,9 @@ impl<'t, 'a> Session<'t, 'a> {
 
     pub(crate) fn string(&self, die: &Die<'a>, name: DwAt) -> Option<Slice<'a>> {
         let value = self.attr(die, name)?;
-        self.dwarf(die).attr_string(&die.unit, value).ok()
+        let text = self.dwarf(die).attr_string(&die.unit, value).ok()?;
+        self.spend_bytes(text.len())?;
+        Some(text)
     }
 
     /// The entry that an attribute refers to.
@@ -243,31 +167,25 @@ impl<'t, 'a> Session<'t, 'a> {
 
     /// The entry that a reference found in `die` means.
     pub(crate) fn resolve(&self, die: &Die<'a>, value: Value<'a>) -> Option<Die<'a>> {
-        let (home, offset) = match value {
+        let (home, index, offset) = match value {
             AttributeValue::UnitRef(offset) => return Some(die.sibling(offset)),
-            AttributeValue::DebugInfoRef(offset) if die.home == Home::Supplement => {
-                (Home::Supplement, offset.0)
+            AttributeValue::DebugTypesRef(signature) => self.table.signature(signature.0)?,
+            AttributeValue::DebugInfoRef(offset) => {
+                let home = match die.home {
+                    Home::Supplement => Home::Supplement,
+                    Home::Info | Home::Types => Home::Info,
+                };
+                let (index, offset) = self.table.locate(home, offset.0)?;
+                (home, index, offset)
             }
-            AttributeValue::DebugInfoRef(offset) => (Home::Info, offset.0),
-            AttributeValue::DebugInfoRefSup(offset) => (Home::Supplement, offset.0),
-            AttributeValue::DebugTypesRef(signature) => {
-                let (home, index, offset) = *self.table.signatures.get(&signature.0)?;
-                let unit = self.unit(home, index).ok()?;
-                return Some(Die {
-                    home,
-                    index,
-                    unit,
-                    offset,
-                });
+            AttributeValue::DebugInfoRefSup(offset) => {
+                let (index, offset) = self.table.locate(Home::Supplement, offset.0)?;
+                (Home::Supplement, index, offset)
             }
             _ => return None,
         };
-        let headers = self.table.headers(home);
-        let index = headers.partition_point(|h| header_offset(h) <= offset);
-        let index = index.checked_sub(1)?;
         let unit = self.unit(home, index).ok()?;
-        let offset = UnitOffset(offset - header_offset(&headers[index]));
-        (offset.0 < headers[index].length_including_self()).then_some(Die {
+        Some(Die {
             home,
             index,
             unit,
@@ -281,21 +199,52 @@ impl<'t, 'a> Session<'t, 'a> {
         die: &Die<'a>,
         mut visit: impl FnMut(DwTag, UnitOffset) -> bool,
     ) {
-        let Ok(mut tree) = die.unit.entries_tree(Some(die.offset)) else {
-            return;
-        };
-        let Ok(root) = tree.root() else {
-            return;
-        };
-        let mut children = root.children();
-        for _ in 0..MAX_CHILDREN {
-            let Ok(Some(child)) = children.next() else {
-                return;
+        let _ = self.try_each_child(die, &mut visit);
+    }
+
+    fn try_each_child(
+        &self,
+        die: &Die<'a>,
+        visit: &mut impl FnMut(DwTag, UnitOffset) -> bool,
+    ) -> Option<()> {
+        let mut entries = die.unit.entries_raw(Some(die.offset)).ok()?;
+        let parent = entries.read_abbreviation().ok()??;
+        entries.skip_attributes(parent.attributes()).ok()?;
+        // How many entries are open around the next one, `die` included.
+        let mut open = u64::from(parent.has_children());
+        while open > 0 {
+            let offset = entries.next_offset();
+            let Some(child) = entries.read_abbreviation().ok()? else {
+                self.spend(1)?;
+                open -= 1;
+                continue;
             };
-            if !visit(child.entry().tag(), child.entry().offset()) {
-                return;
+            let specs = child.attributes();
+            self.spend(specs.len() + 1)?;
+            if open == 1 && !visit(child.tag(), offset) {
+                return Some(());
             }
+            if !child.has_children() {
+                entries.skip_attributes(specs).ok()?;
+                continue;
+            }
+            let sibling = specs.iter().position(|s| s.name() == dw::DW_AT_sibling);
+            if let Some(at) = sibling {
+                entries.skip_attributes(&specs[..at]).ok()?;
+                let next = entries.read_attribute(specs[at]).ok()?.value();
+                match next {
+                    AttributeValue::UnitRef(next) if next.0 > entries.next_offset().0 => {
+                        entries = die.unit.entries_raw(Some(next)).ok()?;
+                        continue;
+                    }
+                    _ => entries.skip_attributes(&specs[at + 1..]).ok()?,
+                }
+            } else {
+                entries.skip_attributes(specs).ok()?;
+            }
+            open += 1;
         }
+        Some(())
     }
 
     /// The children with one of `tags`, in order.

@@ -67,6 +67,7 @@ impl<'a> DebugSections<'a> {
             match answer {
                 Some(Ok(bytes)) => sections.found.push((id, bytes)),
                 Some(Err(why)) => sections.warnings.push(Warning::BadSection {
+                    path: elf.path().to_owned(),
                     section: name.to_owned(),
                     why,
                 }),

@@ -78,24 +78,33 @@ pub enum Warning {
         name: String,
     },
     /// A debug section could not be decompressed.
-    #[error("section {section} ignored: {why}")]
+    #[error("section {section} of {path} ignored: {why}", path = path.display())]
     BadSection {
+        /// The file that holds the section.
+        path: PathBuf,
         /// The section's name.
         section: String,
         /// What was found wrong.
         why: String,
     },
-    /// The file that holds a unit's debug information was not found; its functions are known as symbols only.
+    /// The file that holds a unit's debug information was not found, or has no such unit; its functions are known as
+    /// symbols only.
     #[error(
-        "split debug file {name} not found; functions of that unit are known by their symbols only"
+        "split debug file {name} not found, or without the unit it was named for; functions of that unit are known by \
+         their symbols only"
     )]
     SplitUnitMissing {
         /// The path in `DW_AT_dwo_name`, joined to the unit's directory.
         name: String,
     },
     /// A unit's debug information is damaged from some point on.
-    #[error("debug information of the unit at offset {offset:#x} is damaged: {why}")]
+    #[error(
+        "debug information of the unit at offset {offset:#x} of {path} is damaged: {why}",
+        path = path.display()
+    )]
     BadUnit {
+        /// The file that holds the unit; of a split unit, the one that names it.
+        path: PathBuf,
         /// Offset of the unit's header in `.debug_info`.
         offset: u64,
         /// What was found wrong.

@@ -24,6 +24,7 @@ mod elf;
 mod error;
 mod frames;
 mod functions;
+pub mod fuzzing;
 mod map;
 mod model;
 mod module;
@@ -32,6 +33,7 @@ mod plt;
 mod separate;
 mod symbols;
 mod types;
+mod units;
 
 pub use error::{Error, Result, Warning};
 pub use model::{

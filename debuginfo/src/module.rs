@@ -64,7 +64,9 @@ impl OpenOptions {
         }
         let described = debug.as_ref().unwrap_or(&elf);
         let supplement = self.search.supplement(described, &mut warnings);
-        Ok(Module::new(elf, debug, supplement, warnings))
+        let mut module = Module::new(elf, debug, supplement, warnings);
+        module.on_disk = true;
+        Ok(module)
     }
 }
 
@@ -76,6 +78,8 @@ pub struct Module {
     elf: Elf,
     debug: Option<Elf>,
     supplement: Option<Elf>,
+    /// Files that the debug information names may be opened.
+    on_disk: bool,
     dynamic: Dynamic,
     build_id: Option<String>,
     warnings: Vec<Warning>,
@@ -121,6 +125,7 @@ impl Module {
             elf,
             debug,
             supplement,
+            on_disk: false,
             warnings,
             symbols: OnceLock::new(),
             plt: OnceLock::new(),
@@ -230,9 +235,11 @@ impl Module {
             };
         }
         let supplement = self.supplement.as_ref().map(DebugSections::read);
-        let table = UnitTable::read(sections.dwarf(supplement.as_ref()));
+        let dwarf = sections.dwarf(supplement.as_ref());
+        let table = UnitTable::read(dwarf, elf.path(), self.supplement_path());
         let bytes = sections.get(gimli::SectionId::DebugInfo).len();
-        let mut functions = functions::read(&table, self.code_view(), self.path(), bytes);
+        let beside = self.on_disk.then(|| self.path());
+        let mut functions = functions::read(&table, self.code_view(), beside, bytes);
         let mut warnings = sections.warnings.clone();
         warnings.extend(supplement.iter().flat_map(|s| s.warnings.iter().cloned()));
         warnings.extend(table.warnings.iter().cloned());

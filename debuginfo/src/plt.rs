@@ -8,19 +8,22 @@ use object::pod::slice_from_all_bytes;
 
 use crate::elf::{Elf, Section, slice};
 use crate::model::{PltEntry, Svma};
-use crate::symbols::{SymbolFiles, SymbolIndex, symbol_name};
+use crate::symbols::{NameBudget, SymbolFiles, SymbolIndex};
 
 const ENDBR64: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
 const PLT_SECTIONS: [&str; 4] = [".plt", ".plt.sec", ".plt.got", ".iplt"];
+
+/// Sections of one kind that are looked at.
+const MAX_TABLES: usize = 64;
 
 /// Finds every stub that jumps through a slot which a relocation fills.
 pub(crate) fn entries(files: SymbolFiles<'_>, symbols: &SymbolIndex) -> Vec<PltEntry> {
     let slots = slots(files, symbols);
     let mut found = Vec::new();
-    for section in files.main.sections() {
-        if PLT_SECTIONS.contains(&section.name.as_str()) && section.is_code() {
-            add_section(files.main, section, &slots, &mut found);
-        }
+    let is_plt = |s: &&Section| PLT_SECTIONS.contains(&s.name.as_str()) && s.is_code();
+    let sections = files.main.sections().iter().filter(is_plt);
+    for section in sections.take(MAX_TABLES) {
+        add_section(files.main, section, &slots, &mut found);
     }
     found.sort_unstable_by_key(|e| e.svma);
     found.dedup_by_key(|e| e.svma);
@@ -71,7 +74,10 @@ fn jump_slot(svma: u64, stub: &[u8]) -> Option<u64> {
 fn slots(files: SymbolFiles<'_>, symbols: &SymbolIndex) -> HashMap<u64, String> {
     let elf = files.main;
     let mut slots = HashMap::new();
-    for section in elf.sections().iter().filter(|s| s.kind == elf::SHT_RELA) {
+    let mut budget = NameBudget::for_file(elf);
+    // A linker makes a handful; headers that all name the same bytes are damage.
+    let tables = elf.sections().iter().filter(|s| s.kind == elf::SHT_RELA);
+    for section in tables.take(MAX_TABLES) {
         let bytes = elf.section_bytes(section);
         let entry_size = size_of::<elf::Rela64<LittleEndian>>();
         let whole = bytes.len() - bytes.len() % entry_size;
@@ -79,9 +85,12 @@ fn slots(files: SymbolFiles<'_>, symbols: &SymbolIndex) -> HashMap<u64, String> 
             slice_from_all_bytes(&bytes[..whole]).unwrap_or_default();
         for relocation in relocations {
             let name = match relocation.r_type(LittleEndian, false) {
-                elf::R_X86_64_JUMP_SLOT | elf::R_X86_64_GLOB_DAT => {
-                    import(elf, section, relocation.r_sym(LittleEndian, false))
-                }
+                elf::R_X86_64_JUMP_SLOT | elf::R_X86_64_GLOB_DAT => import(
+                    elf,
+                    section,
+                    relocation.r_sym(LittleEndian, false),
+                    &mut budget,
+                ),
                 elf::R_X86_64_IRELATIVE => {
                     let target = relocation.r_addend.get(LittleEndian) as u64;
                     symbols
@@ -100,11 +109,11 @@ fn slots(files: SymbolFiles<'_>, symbols: &SymbolIndex) -> HashMap<u64, String> 
 }
 
 /// The name of symbol `index` in the table that the relocation section refers to.
-fn import(elf: &Elf, relocations: &Section, index: u32) -> Option<String> {
+fn import(elf: &Elf, relocations: &Section, index: u32, budget: &mut NameBudget) -> Option<String> {
     let table = elf.sections().get(relocations.link as usize)?;
     let (symbols, offset, size) = elf.symbol_table(table);
     let symbol = symbols.get(index as usize)?;
     let names = slice(elf.bytes(), offset, size)?;
     let at = symbol.st_name.get(LittleEndian) as usize;
-    symbol_name(names.get(at..)?).map(str::to_owned)
+    budget.name(names.get(at..)?).map(str::to_owned)
 }

@@ -22,6 +22,29 @@ struct Entry {
     name_len: usize,
 }
 
+/// Bytes of names that are read for each byte of the file; more means that symbols share parts of endless names.
+const MAX_NAMES_RATIO: usize = 16;
+/// As many names as this are read in any case.
+const MIN_NAME_BYTES: usize = 1 << 16;
+
+/// Counts the bytes of names that a file's tables have named so far.
+pub(crate) struct NameBudget(usize);
+
+impl NameBudget {
+    pub(crate) fn for_file(elf: &Elf) -> NameBudget {
+        let bytes = elf.bytes().len().saturating_mul(MAX_NAMES_RATIO);
+        NameBudget(bytes.max(MIN_NAME_BYTES))
+    }
+
+    /// The name at the start of `bytes`, if it may still be read. See [`symbol_name`].
+    pub(crate) fn name<'a>(&mut self, bytes: &'a [u8]) -> Option<&'a str> {
+        let bytes = &bytes[..bytes.len().min(self.0)];
+        let name = symbol_name(bytes)?;
+        self.0 -= name.len();
+        Some(name)
+    }
+}
+
 /// All code symbols, sorted by address; at one address the most visible first.
 #[derive(Debug, Default)]
 pub(crate) struct SymbolIndex {
@@ -73,9 +96,16 @@ impl SymbolIndex {
 
     /// Readable symbols, in the index's order.
     pub(crate) fn symbols(&self, files: SymbolFiles<'_>) -> Vec<Symbol> {
-        let symbol = |e: &Entry| {
+        let file_bytes = files.main.bytes().len() + files.debug.map_or(0, |d| d.bytes().len());
+        let mut left = file_bytes
+            .saturating_mul(MAX_NAMES_RATIO)
+            .max(MIN_NAME_BYTES);
+        let mut symbol = |e: &Entry| {
             let linkage = files.name(e);
+            // Some bytes of mangled names stand for long readable ones.
             let readable = demangle::readable(linkage).map(|(name, _)| name);
+            let readable = readable.filter(|name| name.len() <= left);
+            left -= readable.as_ref().map_or(0, String::len);
             Symbol {
                 svma: Svma(e.svma),
                 size: e.size,
@@ -85,7 +115,7 @@ impl SymbolIndex {
                 binding: e.binding,
             }
         };
-        self.entries.iter().map(symbol).collect()
+        self.entries.iter().map(&mut symbol).collect()
     }
 
     /// Linker names, kinds and sizes of the symbols exactly at `svma`.
@@ -130,13 +160,14 @@ impl Elf {
 fn add_table(code: &Elf, holder: &Elf, table: &Section, in_debug_file: bool, out: &mut Vec<Entry>) {
     let (symbols, names_offset, names_size) = holder.symbol_table(table);
     let names = slice(holder.bytes(), names_offset, names_size).unwrap_or_default();
+    let mut budget = NameBudget::for_file(holder);
     for symbol in symbols {
         let Some((mut kind, binding)) = classify(symbol) else {
             continue;
         };
         let svma = symbol.st_value.get(LittleEndian);
         let offset = symbol.st_name.get(LittleEndian) as usize;
-        let Some(name) = names.get(offset..).and_then(symbol_name) else {
+        let Some(name) = names.get(offset..).and_then(|n| budget.name(n)) else {
             continue;
         };
         if !code.is_code(svma) {
@@ -176,7 +207,7 @@ fn classify(symbol: &RawSym) -> Option<(SymbolKind, Binding)> {
 }
 
 /// The name at the start of `bytes`, without the version that linkers append in `.symtab` (`memcpy@@GLIBC_2.14`).
-pub(crate) fn symbol_name(bytes: &[u8]) -> Option<&str> {
+fn symbol_name(bytes: &[u8]) -> Option<&str> {
     let name = bytes.split(|b| *b == 0).next()?;
     let plain = name.split(|b| *b == b'@').next()?;
     std::str::from_utf8(plain).ok().filter(|n| !n.is_empty())

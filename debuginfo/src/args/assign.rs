@@ -32,20 +32,20 @@ struct Left {
     sse: u8,
     /// Bytes of stack arguments so far.
     stack: u64,
-    /// A parameter was met whose place is not known; so no later one is.
+    /// A parameter was met whose place is not known, or the result's is not; so no later one is.
     lost: bool,
 }
 
-/// Places of the parameters, in order; `hidden_result` if rdi is taken by the address of the result.
+/// Places of the parameters, in order, given where the result is: if in memory, its address takes rdi.
 pub(crate) fn assign<'i>(
     params: impl Iterator<Item = &'i TypeInfo>,
-    hidden_result: bool,
+    result: RetPlace,
 ) -> Vec<Passed> {
     let mut left = Left {
-        int: u8::from(hidden_result),
+        int: u8::from(result == RetPlace::Hidden),
         sse: 0,
         stack: 0,
-        lost: false,
+        lost: result == RetPlace::Unknown,
     };
     params.map(|param| left.pass(param)).collect()
 }

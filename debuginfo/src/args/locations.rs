@@ -95,6 +95,7 @@ impl<'x, 's, 't, 'a> Locations<'x, 's, 't, 'a> {
         let mut base = unit.low_pc;
         let mut named = Found::Nothing;
         for _ in 0..MAX_ENTRIES {
+            self.session.spend(1)?;
             let Ok(Some(entry)) = entries.next() else {
                 break;
             };

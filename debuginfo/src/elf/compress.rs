@@ -7,8 +7,8 @@ use object::LittleEndian;
 use object::elf;
 use object::read::{CompressedData, CompressionFormat};
 
-/// Largest accepted ratio of decompressed to compressed bytes. zlib cannot exceed 1032; zstd does not on debug data.
-const MAX_RATIO: u64 = 1100;
+/// Largest accepted ratio of decompressed to compressed bytes; debug data shrinks to a third or a tenth.
+const MAX_RATIO: u64 = 256;
 /// Sections up to this size are accepted whatever their ratio.
 const SMALL_BYTES: u64 = 1 << 20;
 

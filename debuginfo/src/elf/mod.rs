@@ -19,6 +19,9 @@ use crate::error::{Error, Result};
 use crate::map::Bytes;
 use crate::model::{Segment, SegmentFlags, Svma};
 
+/// Bytes of a section's name that are kept.
+const MAX_NAME_BYTES: usize = 64;
+
 type Header = elf::FileHeader64<LittleEndian>;
 
 /// A section header with its name; the bytes are asked for with [`Elf::section_bytes`].
@@ -292,9 +295,14 @@ fn read_sections(
     bytes: &[u8],
 ) -> std::result::Result<Vec<Section>, object::read::Error> {
     let table = header.sections(LittleEndian, bytes)?;
+    let name = |s: &elf::SectionHeader64<LittleEndian>| {
+        let name = table.section_name(LittleEndian, s).unwrap_or_default();
+        // No name that is asked for is longer, and many headers may share one that is.
+        let name = &name[..name.len().min(MAX_NAME_BYTES)];
+        String::from_utf8_lossy(name).into_owned()
+    };
     let read = |s: &elf::SectionHeader64<LittleEndian>| Section {
-        name: String::from_utf8_lossy(table.section_name(LittleEndian, s).unwrap_or_default())
-            .into_owned(),
+        name: name(s),
         kind: s.sh_type(LittleEndian),
         flags: s.sh_flags(LittleEndian),
         addr: s.sh_addr(LittleEndian),

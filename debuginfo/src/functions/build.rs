@@ -1,11 +1,13 @@
 //! The second walk: reads one function in full.
 
+use std::sync::Arc;
+
 use gimli::constants as dw;
 use gimli::{AttributeValue, DwCc, DwLang};
 
 use super::files::Files;
 use super::names::{Change, Names, names};
-use super::scan::{Candidate, MAX_RANGES, Scan};
+use super::scan::{Candidate, Damage, MAX_RANGES, Scan};
 use super::scopes::Scopes;
 use super::signature::{Signature, Signatures, Trust};
 use crate::code::Code;
@@ -24,28 +26,39 @@ struct Builder<'s, 't, 'a> {
     language: Option<DwLang>,
 }
 
-/// Builds the functions that `candidates` of unit `index` stand for.
+/// Builds the functions that `candidates` of unit `index` stand for; fewer, and why, if the unit asks for more work
+/// than its size warrants.
 pub(super) fn build(
     session: &Session<'_, '_>,
     index: usize,
     scan: &Scan,
     candidates: &[&Candidate],
     code: &Code<'_>,
-) -> Vec<Function> {
-    let Ok(root) = session.root(Home::Info, index) else {
-        return Vec::new();
+) -> (Vec<Function>, Option<Damage>) {
+    let root = match session.root(Home::Info, index) {
+        Ok(root) => root,
+        Err(error) => return (Vec::new(), Some(error.into())),
     };
+    session.begin(&root.unit);
     let builder = Builder {
         session,
         code,
         files: Files::new(session),
         scopes: Scopes::new(session),
-        types: Types::new(session),
+        types: Types::new(session, (Home::Info, index)),
         scan,
         language: language(session, &root),
     };
-    let function = |candidate: &&Candidate| builder.function(&root, candidate);
-    candidates.iter().map(function).collect()
+    let mut functions = Vec::new();
+    for candidate in candidates {
+        let function = builder.function(&root, candidate);
+        // What was read when the steps ran out may be wrong.
+        if session.is_exhausted() {
+            return (functions, Some(Damage::Exhausted));
+        }
+        functions.push(function);
+    }
+    (functions, None)
 }
 
 fn language<'a>(session: &Session<'_, 'a>, root: &Die<'a>) -> Option<DwLang> {
@@ -62,11 +75,7 @@ impl<'a> Builder<'_, '_, 'a> {
         let names = names(self.session, &self.scopes, &chain, candidate, self.code);
         let ranges = self.ranges(&die, candidate.svma);
         let signature = self.signature(&chain, candidate, &names);
-        let first = |name| chain.iter().find_map(|d| self.session.unsigned(d, name));
-        let file = chain.iter().find_map(|d| {
-            let number = self.file_number(d)?;
-            self.files.path(d, number)
-        });
+        let (file, line) = self.declared_at(&chain);
         Function {
             svma: Svma(candidate.svma),
             size: ranges.first().map_or(0, CodeRange::len),
@@ -74,9 +83,7 @@ impl<'a> Builder<'_, '_, 'a> {
             name: names.readable,
             linkage: names.linkage,
             file,
-            line: first(dw::DW_AT_decl_line)
-                .and_then(|l| u32::try_from(l).ok())
-                .filter(|l| *l > 0),
+            line,
             params: signature.params,
             params_known: signature.params_known,
             variadic: candidate.variadic,
@@ -90,6 +97,26 @@ impl<'a> Builder<'_, '_, 'a> {
         }
     }
 
+    /// File and line of the declaration.
+    fn declared_at(&self, chain: &[Die<'a>]) -> (Option<Arc<str>>, Option<u32>) {
+        let file_of = |d| self.files.path(d, self.file_number(d)?);
+        let line_of = |d| {
+            let line = self.session.unsigned(d, dw::DW_AT_decl_line)?;
+            u32::try_from(line).ok().filter(|line| *line > 0)
+        };
+        let file = chain.iter().find_map(file_of);
+        let line = chain.iter().find_map(line_of);
+        // The call operator of a lambda has no line of its own: that of its class is the same.
+        let around = match (&file, line, chain.last()) {
+            (None, None, Some(die)) => self.scopes.around(die),
+            _ => None,
+        };
+        match around {
+            Some(class) => (file_of(&class), line_of(&class)),
+            None => (file, line),
+        }
+    }
+
     fn file_number(&self, die: &Die<'a>) -> Option<u64> {
         match self.session.attr(die, dw::DW_AT_decl_file)? {
             AttributeValue::FileIndex(number) => Some(number),
@@ -99,32 +126,46 @@ impl<'a> Builder<'_, '_, 'a> {
 
     /// The function's parts, the one that begins at `svma` first.
     fn ranges(&self, die: &Die<'a>, svma: u64) -> Vec<CodeRange> {
-        let dwarf = self.session.dwarf(die);
-        let entry = die.unit.entry(die.offset);
-        let Some(mut iter) = entry
-            .ok()
-            .and_then(|e| dwarf.die_ranges(&die.unit, &e).ok())
-        else {
-            return Vec::new();
-        };
-        let mut ranges = Vec::new();
-        for _ in 0..MAX_RANGES {
-            let Ok(Some(range)) = iter.next() else {
-                break;
-            };
-            let range = CodeRange {
-                start: Svma(range.begin),
-                end: Svma(range.end),
-            };
-            if !range.is_empty() && self.code.is_code(range.start.0) {
-                ranges.push(range);
-            }
-        }
+        let mut ranges = self.listed_ranges(die).unwrap_or_default();
+        ranges.extend(self.only_range(die).filter(|_| ranges.is_empty()));
+        ranges.retain(|range| !range.is_empty() && self.code.is_code(range.start.0));
         match ranges.iter().position(|r| r.start.0 == svma) {
             Some(entry) => ranges.swap(0, entry),
             None => ranges.clear(),
         }
         ranges
+    }
+
+    fn listed_ranges(&self, die: &Die<'a>) -> Option<Vec<CodeRange>> {
+        let value = self.session.attr(die, dw::DW_AT_ranges)?;
+        let dwarf = self.session.dwarf(die);
+        let offset = dwarf.attr_ranges_offset(&die.unit, value).ok()??;
+        let mut iter = dwarf.ranges(&die.unit, offset).ok()?;
+        let mut ranges = Vec::new();
+        while let (Some(range), true) = (iter.next().ok()?, ranges.len() < MAX_RANGES) {
+            self.session.spend(1)?;
+            ranges.push(CodeRange {
+                start: Svma(range.begin),
+                end: Svma(range.end),
+            });
+        }
+        Some(ranges)
+    }
+
+    /// From the stated first address to the stated end, which is an address or a distance.
+    fn only_range(&self, die: &Die<'a>) -> Option<CodeRange> {
+        let dwarf = self.session.dwarf(die);
+        let address = |value| dwarf.attr_address(&die.unit, value).ok()?;
+        let start = address(self.session.attr(die, dw::DW_AT_low_pc)?)?;
+        let end = self.session.attr(die, dw::DW_AT_high_pc)?;
+        let end = match end.udata_value() {
+            Some(distance) => start.checked_add(distance)?,
+            None => address(end)?,
+        };
+        Some(CodeRange {
+            start: Svma(start),
+            end: Svma(end),
+        })
     }
 
     fn signature(&self, chain: &[Die<'a>], candidate: &Candidate, names: &Names) -> Signature {

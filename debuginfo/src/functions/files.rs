@@ -1,20 +1,28 @@
-//! Full paths of source files, from a unit's line table header.
+//! Full paths of source files, from the headers of line tables.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::rc::Rc;
 use std::sync::Arc;
 
-use gimli::{Dwarf, Unit};
+use gimli::{AttributeValue, DebugLineOffset, Dwarf, IncompleteLineProgram, Reader, Section, Unit};
 
 use crate::dies::{Die, Home, Session};
 use crate::dwarf::Slice;
+use crate::units::root_attributes;
 
 type Known = HashMap<(Home, usize, u64), Option<Arc<str>>>;
+type Program<'a> = IncompleteLineProgram<Slice<'a>>;
+/// The section, whether it is the skeleton's, and the offset in it.
+type TableKey = (Home, bool, usize);
+type Tables<'a> = HashMap<TableKey, Option<Rc<Program<'a>>>>;
 
 /// Resolves file numbers, remembering the answers.
 pub(super) struct Files<'s, 't, 'a> {
     session: &'s Session<'t, 'a>,
     known: RefCell<Known>,
+    /// Line tables by offset: type units share the one of their unit.
+    tables: RefCell<Tables<'a>>,
 }
 
 impl<'s, 't, 'a> Files<'s, 't, 'a> {
@@ -22,6 +30,7 @@ impl<'s, 't, 'a> Files<'s, 't, 'a> {
         Files {
             session,
             known: RefCell::default(),
+            tables: RefCell::default(),
         }
     }
 
@@ -31,20 +40,82 @@ impl<'s, 't, 'a> Files<'s, 't, 'a> {
         if let Some(known) = self.known.borrow().get(&key) {
             return known.clone();
         }
-        let own = (self.session.dwarf(die), &*die.unit);
-        let path = match (die.unit.line_program.is_some(), self.session.skeleton) {
-            // A split unit without a line table uses the one of its skeleton.
-            (false, Some((dwarf, unit))) => read(dwarf, unit, number),
-            _ => read(own.0, own.1, number),
-        };
-        let path = path.map(Arc::from);
+        let path = self.read(die, number).map(Arc::from);
         self.known.borrow_mut().insert(key, path.clone());
         path
     }
+
+    fn read(&self, die: &Die<'a>, number: u64) -> Option<String> {
+        let own = (self.session.dwarf(die), &*die.unit);
+        // A split unit without a line table uses the one of its skeleton.
+        let skeleton = self.session.skeleton;
+        let (dwarf, unit, offset, other) = match (line_table(own.1), skeleton) {
+            (Some(offset), _) => (own.0, own.1, offset, false),
+            (None, Some((dwarf, unit))) => (dwarf, unit, line_table(unit)?, true),
+            (None, None) => return None,
+        };
+        let program = self.program(dwarf, unit, (die.home, other, offset.0))?;
+        let path = path(dwarf, unit, &program, number)?;
+        self.session.spend_bytes(path.len())?;
+        Some(path)
+    }
+
+    fn program(
+        &self,
+        dwarf: &Dwarf<Slice<'a>>,
+        unit: &Unit<Slice<'a>>,
+        key: TableKey,
+    ) -> Option<Rc<Program<'a>>> {
+        let key = match key {
+            (Home::Types, other, offset) => (Home::Info, other, offset),
+            key => key,
+        };
+        if let Some(known) = self.tables.borrow().get(&key) {
+            return known.clone();
+        }
+        let offset = DebugLineOffset(key.2);
+        let address_size = unit.header.address_size();
+        let cost = header_bytes(dwarf.debug_line.reader(), offset);
+        let parsed = cost
+            .and_then(|bytes| self.session.spend_bytes(bytes))
+            .and_then(|()| {
+                let program = dwarf.debug_line.program(offset, address_size, None, None);
+                program.ok().map(Rc::new)
+            });
+        self.tables.borrow_mut().insert(key, parsed.clone());
+        parsed
+    }
 }
 
-fn read<'a>(dwarf: &Dwarf<Slice<'a>>, unit: &Unit<Slice<'a>>, number: u64) -> Option<String> {
-    let header = unit.line_program.as_ref()?.header();
+/// Where a unit's line table is.
+fn line_table(unit: &Unit<Slice<'_>>) -> Option<DebugLineOffset> {
+    let attributes = root_attributes(unit).ok()?;
+    attributes.iter().find_map(|a| match a.value() {
+        AttributeValue::DebugLineRef(offset) => Some(offset),
+        _ => None,
+    })
+}
+
+/// The size that a line table's header states for itself, which is what parsing it costs.
+fn header_bytes(section: &Slice<'_>, offset: DebugLineOffset) -> Option<usize> {
+    let mut rest = *section;
+    rest.skip(offset.0).ok()?;
+    let (_, format) = rest.read_initial_length().ok()?;
+    let version = rest.read_u16().ok()?;
+    if version >= 5 {
+        rest.skip(2).ok()?;
+    }
+    let stated = rest.read_length(format).ok()?;
+    Some(stated.min(rest.len()))
+}
+
+fn path<'a>(
+    dwarf: &Dwarf<Slice<'a>>,
+    unit: &Unit<Slice<'a>>,
+    program: &Program<'a>,
+    number: u64,
+) -> Option<String> {
+    let header = program.header();
     let file = header.file(number)?;
     let text = |value| {
         let slice = dwarf.attr_string(unit, value).ok()?;
@@ -54,6 +125,7 @@ fn read<'a>(dwarf: &Dwarf<Slice<'a>>, unit: &Unit<Slice<'a>>, number: u64) -> Op
         .comp_dir
         .map(|d| d.to_string_lossy().into_owned())
         .unwrap_or_default();
+    // In DWARF 4 and older, directory 0 is the unit's own and not listed.
     if let Some(directory) = file.directory(header) {
         join(&mut path, &text(directory)?);
     }

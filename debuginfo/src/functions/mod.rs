@@ -21,8 +21,8 @@ use crate::dies::{Home, Session, UnitTable, bad_unit};
 use crate::error::Warning;
 use crate::model::{Function, Functions};
 use crate::parallel;
-use scan::{Candidate, Scan};
-use split::{Package, Skeleton};
+use scan::{Candidate, Damage, Scan};
+use split::{Neighbours, Skeleton};
 
 /// What the first walk found in one unit.
 struct Walked {
@@ -36,22 +36,22 @@ struct Walked {
 struct Reader<'x, 'a> {
     table: &'x UnitTable<'a>,
     code: Code<'x>,
-    module: &'x Path,
-    package: Option<Package>,
+    neighbours: Option<Neighbours<'x>>,
 }
 
-/// Reads all functions of a module; `bytes` is the size of its debug information.
+/// Reads all functions of a module; `bytes` is the size of its debug information. Split debug files are looked for
+/// beside `module`, or not at all.
 pub(crate) fn read(
     table: &UnitTable<'_>,
     code: Code<'_>,
-    module: &Path,
+    module: Option<&Path>,
     bytes: usize,
 ) -> Functions {
+    let package = module.and_then(split::package);
     let reader = Reader {
         table,
         code,
-        module,
-        package: Package::open(module),
+        neighbours: module.map(|m| Neighbours::new(m, package.as_ref())),
     };
     let threads = parallel::threads_for(bytes);
     let units = table.headers(Home::Info).len();
@@ -62,12 +62,14 @@ pub(crate) fn read(
         let (unit, candidates) = &chosen[index];
         reader.build(s, *unit, &walked[*unit], candidates)
     });
-    let mut list: Vec<Function> = built.into_iter().flatten().collect();
-    list.sort_by_key(|f| f.svma);
-    Functions {
-        list,
-        warnings: walked.into_iter().filter_map(|w| w.warning).collect(),
+    let mut list = Vec::new();
+    let mut warnings: Vec<Warning> = walked.into_iter().filter_map(|w| w.warning).collect();
+    for (functions, warning) in built {
+        list.extend(functions);
+        warnings.extend(warning);
     }
+    list.sort_by_key(|f: &Function| f.svma);
+    Functions { list, warnings }
 }
 
 /// The one candidate for each address, by unit: of several the best described, then the first.
@@ -102,12 +104,12 @@ impl Reader<'_, '_> {
         if let UnitType::Type { .. } | UnitType::SplitType { .. } = header.type_() {
             return nothing(None);
         }
-        let offset = header.offset().as_debug_info_offset().map_or(0, |o| o.0);
+        let offset = self.offset(index);
         let unit = match session.unit(Home::Info, index) {
             Ok(unit) => unit,
-            Err(error) => return nothing(Some(bad_unit(offset, error))),
+            Err(error) => return nothing(Some(self.damaged(offset, error.into()))),
         };
-        let damage = |scan: &Scan| scan.error.map(|error| bad_unit(offset, error));
+        let damage = |scan: &Scan| scan.error.map(|error| self.damaged(offset, error));
         let mut missing = None;
         if let Some(skeleton) = split::skeleton(session, &unit) {
             let code = &self.code;
@@ -123,7 +125,7 @@ impl Reader<'_, '_> {
                         split: true,
                     };
                 }
-                Ok(Err(error)) => missing = Some(bad_unit(offset, error)),
+                Ok(Err(error)) => missing = Some(self.damaged(offset, error.into())),
                 Err(warning) => missing = Some(warning),
             }
         }
@@ -141,9 +143,14 @@ impl Reader<'_, '_> {
         index: usize,
         walked: &Walked,
         candidates: &[&Candidate],
-    ) -> Vec<Function> {
+    ) -> (Vec<Function>, Option<Warning>) {
+        let offset = self.offset(index);
+        let warned = |(functions, damage): (_, Option<Damage>)| {
+            (functions, damage.map(|d| self.damaged(offset, d)))
+        };
         if !walked.split {
-            return build::build(session, index, &walked.scan, candidates, &self.code);
+            let built = build::build(session, index, &walked.scan, candidates, &self.code);
+            return warned(built);
         }
         let skeleton = session
             .unit(Home::Info, index)
@@ -155,7 +162,13 @@ impl Reader<'_, '_> {
             })
         });
         // The first walk found the file; if it is gone now, so are its functions.
-        built.and_then(Result::ok).unwrap_or_default()
+        built.and_then(Result::ok).map(warned).unwrap_or_default()
+    }
+
+    /// Where the unit's header is in `.debug_info`.
+    fn offset(&self, index: usize) -> usize {
+        let header = &self.table.headers(Home::Info)[index];
+        header.offset().as_debug_info_offset().map_or(0, |o| o.0)
     }
 
     fn with_split<T>(
@@ -167,8 +180,17 @@ impl Reader<'_, '_> {
     ) -> Result<T, Warning> {
         let unit = session
             .unit(Home::Info, index)
-            .map_err(|error| bad_unit(0, error))?;
-        let package = self.package.as_ref();
-        split::with_split(session.table, &unit, skeleton, package, self.module, then)
+            .map_err(|error| self.damaged(self.offset(index), error.into()))?;
+        let neighbours = self.neighbours.as_ref();
+        split::with_split(session.table, &unit, skeleton, neighbours, then)
+    }
+
+    /// The warning for a unit whose header is at `offset`.
+    fn damaged(&self, offset: usize, damage: Damage) -> Warning {
+        let why = match damage {
+            Damage::Dwarf(error) => error.to_string(),
+            Damage::Exhausted => "it refers to the same parts too often".to_owned(),
+        };
+        bad_unit(&self.table.path, offset, why)
     }
 }

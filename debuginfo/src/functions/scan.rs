@@ -22,6 +22,20 @@ pub(super) struct Candidate {
     pub top_level: bool,
 }
 
+/// Why a unit was not read to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Damage {
+    Dwarf(gimli::Error),
+    /// It refers to itself, or to the same parts, over and over.
+    Exhausted,
+}
+
+impl From<gimli::Error> for Damage {
+    fn from(error: gimli::Error) -> Damage {
+        Damage::Dwarf(error)
+    }
+}
+
 /// What the walk found.
 #[derive(Debug, Default)]
 pub(super) struct Scan {
@@ -30,7 +44,7 @@ pub(super) struct Scan {
     /// The unit holds types: a function without parameters has none. Otherwise only lines were recorded.
     pub described: bool,
     /// Why the walk ended early.
-    pub error: Option<gimli::Error>,
+    pub error: Option<Damage>,
 }
 
 /// The attributes of a subprogram that the walk needs.
@@ -45,6 +59,7 @@ struct Extent<'a> {
 /// Walks the whole unit.
 pub(super) fn scan<'a>(session: &Session<'_, 'a>, unit: &Unit<Slice<'a>>, code: &Code<'_>) -> Scan {
     let mut scan = Scan::default();
+    session.begin(unit);
     if let Err(error) = walk(session, unit, code, &mut scan) {
         scan.error = Some(error);
     }
@@ -56,7 +71,7 @@ fn walk<'a>(
     unit: &Unit<Slice<'a>>,
     code: &Code<'_>,
     scan: &mut Scan,
-) -> gimli::Result<()> {
+) -> Result<(), Damage> {
     let mut entries = unit.entries_raw(None)?;
     // The candidate that the last entry seen at each depth stands for.
     let mut open: Vec<Option<usize>> = Vec::new();
@@ -69,13 +84,15 @@ fn walk<'a>(
         let Ok(depth) = usize::try_from(depth) else {
             return Ok(());
         };
+        let specs = abbreviation.attributes();
+        session.spend(specs.len() + 1).ok_or(Damage::Exhausted)?;
         open.truncate(depth);
         open.resize(depth, None);
         let mut candidate = None;
         match abbreviation.tag() {
             dw::DW_TAG_subprogram => {
                 let mut extent = Extent::default();
-                for spec in abbreviation.attributes() {
+                for spec in specs {
                     extent.take(entries.read_attribute(*spec)?);
                 }
                 let start = extent.start(session, unit, code);
@@ -92,7 +109,7 @@ fn walk<'a>(
                 }
             }
             tag => {
-                entries.skip_attributes(abbreviation.attributes())?;
+                entries.skip_attributes(specs)?;
                 scan.note(tag, offset, open.last().copied().flatten());
             }
         }
@@ -161,6 +178,7 @@ impl<'a> Extent<'a> {
         let mut ranges = dwarf.ranges(unit, offset).ok()?;
         let mut first = None;
         for _ in 0..MAX_RANGES {
+            session.spend(1)?;
             let Ok(Some(range)) = ranges.next() else {
                 break;
             };

@@ -17,10 +17,12 @@ struct Scope {
     parent: Option<usize>,
 }
 
+type ScopesByUnit = HashMap<(Home, usize), Rc<Vec<Scope>>>;
+
 /// Scopes of the units asked about so far, each unit walked once.
 pub(super) struct Scopes<'s, 't, 'a> {
     session: &'s Session<'t, 'a>,
-    units: RefCell<HashMap<(Home, usize), Rc<Vec<Scope>>>>,
+    units: RefCell<ScopesByUnit>,
 }
 
 impl<'s, 't, 'a> Scopes<'s, 't, 'a> {
@@ -38,6 +40,9 @@ impl<'s, 't, 'a> Scopes<'s, 't, 'a> {
         let after = unit.partition_point(|s| s.start < die.offset.0);
         let mut at = after.checked_sub(1);
         while let Some(scope) = at.map(|index| &unit[index]) {
+            if self.session.spend(1).is_none() {
+                break;
+            }
             if die.offset.0 < scope.end {
                 let entry = die.sibling(UnitOffset(scope.start));
                 let name = self.session.string(&entry, dw::DW_AT_name);
@@ -50,15 +55,32 @@ impl<'s, 't, 'a> Scopes<'s, 't, 'a> {
         path.join("::")
     }
 
+    /// The namespace or class right around `die`.
+    pub(super) fn around(&self, die: &Die<'a>) -> Option<Die<'a>> {
+        let unit = self.unit(die);
+        let after = unit.partition_point(|s| s.start < die.offset.0);
+        let mut at = after.checked_sub(1);
+        while let Some(scope) = at.map(|index| &unit[index]) {
+            self.session.spend(1)?;
+            if die.offset.0 < scope.end {
+                return Some(die.sibling(UnitOffset(scope.start)));
+            }
+            at = scope.parent;
+        }
+        None
+    }
+
     fn unit(&self, die: &Die<'a>) -> Rc<Vec<Scope>> {
         let mut units = self.units.borrow_mut();
         let scopes = units.entry((die.home, die.index));
-        scopes.or_insert_with(|| Rc::new(walk(die))).clone()
+        scopes
+            .or_insert_with(|| Rc::new(walk(self.session, die)))
+            .clone()
     }
 }
 
 /// All scopes of a unit by offset; those that damage leaves open reach to the unit's end.
-fn walk(die: &Die<'_>) -> Vec<Scope> {
+fn walk<'a>(session: &Session<'_, 'a>, die: &Die<'a>) -> Vec<Scope> {
     let mut scopes: Vec<Scope> = Vec::new();
     let mut open: Vec<(isize, usize)> = Vec::new();
     let Ok(mut entries) = die.unit.entries_raw(None) else {
@@ -75,7 +97,10 @@ fn walk(die: &Die<'_>) -> Vec<Scope> {
         let Some(abbreviation) = abbreviation else {
             continue;
         };
-        if entries.skip_attributes(abbreviation.attributes()).is_err() {
+        let specs = abbreviation.attributes();
+        // Attributes are only skipped here, mostly several at once.
+        let paid = session.spend(specs.len() / 8 + 1);
+        if paid.is_none() || entries.skip_attributes(specs).is_err() {
             break;
         }
         let is_scope = matches!(

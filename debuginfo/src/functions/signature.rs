@@ -16,6 +16,9 @@ use crate::types::{Abi, TypeInfo, Types};
 /// Bytes of a function that are searched for the stores of its arguments.
 const PROLOGUE_BYTES: usize = 512;
 
+/// Parameters of one function that are read; a function that claims more is not known to take these.
+const MAX_PARAMS: usize = 1024;
+
 /// How much of the declared signature the machine code still obeys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Trust {
@@ -63,10 +66,12 @@ impl<'a> Signatures<'_, '_, '_, 'a> {
         let result = self.result(chain);
         let mut ret_place = args::ret_place(&result);
         let ret_in_xmm = uses_xmm(ret_place);
-        let formals = self.formals(chain, own);
+        let mut formals = self.formals(chain, own);
+        let complete = formals.len() < MAX_PARAMS;
+        formals.truncate(MAX_PARAMS);
         let infos: Vec<Rc<TypeInfo>> = formals.iter().map(|f| self.type_of(&f.chain)).collect();
-        let declared = args::assign(infos.iter().map(|i| &**i), ret_place == RetPlace::Hidden);
-        let stated = self.stated(&chain[0], &formals, &infos, svma, trust);
+        let declared = args::assign(infos.iter().map(|i| &**i), ret_place);
+        let stated = self.stated(&chain[0], &formals, &infos, &declared, svma, trust);
         let places = settle(&declared, &stated, trust);
         let mut ret = result.kind.clone();
         if trust == Trust::Nothing && ret != ValueKind::Void {
@@ -89,7 +94,7 @@ impl<'a> Signatures<'_, '_, '_, 'a> {
         };
         Signature {
             params: formals.iter().zip(&infos).zip(&places).map(param).collect(),
-            params_known: known && self.described && self.abi != Abi::Other,
+            params_known: known && complete && self.described && self.abi != Abi::Other,
             ret,
             ret_place,
             xmm_args,
@@ -110,7 +115,8 @@ impl<'a> Signatures<'_, '_, '_, 'a> {
 
     /// All parameters in the order of the source, also those that the concrete entry lists differently or not at all.
     fn formals(&self, chain: &[Die<'a>], own: Vec<Die<'a>>) -> Vec<Formal<'a>> {
-        let own: Vec<Vec<Die<'a>>> = own.iter().map(|d| self.session.chain(d)).collect();
+        let own = own.iter().take(MAX_PARAMS);
+        let own: Vec<Vec<Die<'a>>> = own.map(|d| self.session.chain(d)).collect();
         let is_instance = self
             .session
             .attr(&chain[0], dw::DW_AT_abstract_origin)
@@ -159,7 +165,8 @@ impl<'a> Signatures<'_, '_, '_, 'a> {
                     found.push(die.sibling(offset));
                 }
                 // Parameters come before variables and blocks.
-                !matches!(tag, dw::DW_TAG_variable | dw::DW_TAG_lexical_block)
+                let behind = matches!(tag, dw::DW_TAG_variable | dw::DW_TAG_lexical_block);
+                !behind && found.len() < MAX_PARAMS
             });
             if !found.is_empty() {
                 return found;
@@ -192,6 +199,7 @@ impl<'a> Signatures<'_, '_, '_, 'a> {
         function: &Die<'a>,
         formals: &[Formal<'a>],
         infos: &[Rc<TypeInfo>],
+        declared: &[Passed],
         svma: u64,
         trust: Trust,
     ) -> Vec<Option<Passed>> {
@@ -199,7 +207,8 @@ impl<'a> Signatures<'_, '_, '_, 'a> {
         // The convention of C is certain, so that only a contradiction about the entry itself counts against it.
         let certain = matches!(self.abi, Abi::SysV { .. }) && trust == Trust::All;
         let mut spills: Option<Spills> = None;
-        let mut of = |formal: &Formal<'a>, info: &TypeInfo| {
+        let mut of = |formal: &Formal<'a>, info: &TypeInfo, declared: &Passed| {
+            let certain = certain && declared.place != Place::Unknown;
             let die = formal.chain.first().filter(|_| formal.concrete)?;
             match locations.of(die) {
                 Found::AtEntry(passed) => Some(passed),
@@ -215,7 +224,8 @@ impl<'a> Signatures<'_, '_, '_, 'a> {
         formals
             .iter()
             .zip(infos)
-            .map(|(formal, info)| of(formal, info))
+            .zip(declared)
+            .map(|((formal, info), declared)| of(formal, info, declared))
             .collect()
     }
 }

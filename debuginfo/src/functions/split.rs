@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use gimli::{Dwarf, DwarfPackage, DwoId, Unit};
+use gimli::{Dwarf, DwarfPackage, DwoId, Unit, UnitType};
 
 use crate::dies::{Home, Session, UnitTable};
 use crate::dwarf::{DebugSections, Slice};
@@ -30,20 +30,29 @@ pub(super) fn skeleton<'a>(session: &Session<'_, 'a>, unit: &Unit<Slice<'a>>) ->
     })
 }
 
-/// The package beside the module, if there is one.
-pub(super) struct Package {
-    elf: Elf,
+/// The files that split units are looked for in.
+pub(super) struct Neighbours<'x> {
+    module: &'x Path,
+    package: Option<DebugSections<'x>>,
 }
 
-impl Package {
-    pub(super) fn open(module: &Path) -> Option<Package> {
-        let mut name = module.file_name()?.to_owned();
-        name.push(".dwp");
-        let path = module.with_file_name(name);
-        let bytes = Bytes::map(&path).ok()?;
-        let elf = Elf::parse_any(&path, bytes).ok()?;
-        Some(Package { elf })
+impl<'x> Neighbours<'x> {
+    /// Beside `module`, or all in `package`, whose sections are read here, once.
+    pub(super) fn new(module: &'x Path, package: Option<&'x Elf>) -> Neighbours<'x> {
+        Neighbours {
+            module,
+            package: package.map(DebugSections::read_split),
+        }
     }
+}
+
+/// The package (`.dwp`) beside the module, if there is one.
+pub(super) fn package(module: &Path) -> Option<Elf> {
+    let mut name = module.file_name()?.to_owned();
+    name.push(".dwp");
+    let path = module.with_file_name(name);
+    let bytes = Bytes::map(&path).ok()?;
+    Elf::parse_any(&path, bytes).ok()
 }
 
 /// Opens a skeleton's other half and hands a session on it and the index of the right unit to `then`.
@@ -54,37 +63,36 @@ pub(super) fn with_split<'a, T>(
     table: &UnitTable<'a>,
     skeleton_unit: &Unit<Slice<'a>>,
     skeleton: &Skeleton,
-    package: Option<&Package>,
-    module: &Path,
+    neighbours: Option<&Neighbours<'_>>,
     then: impl FnOnce(&Session<'_, '_>, usize) -> T,
 ) -> Result<T, Warning> {
     let missing = || Warning::SplitUnitMissing {
         name: skeleton.path.display().to_string(),
     };
-    let file;
-    let (elf, packed) = match package {
-        Some(package) => (&package.elf, true),
+    let neighbours = neighbours.ok_or_else(missing)?;
+    let (file, sections);
+    let dwarf = match &neighbours.package {
+        Some(package) => from_package(package, skeleton.id, &table.dwarf).ok_or_else(missing)?,
         None => {
-            file = open_dwo(&skeleton.path, module).ok_or_else(missing)?;
-            (&file, false)
-        }
-    };
-    let sections = DebugSections::read_split(elf);
-    let dwarf = match packed {
-        true => from_package(&sections, skeleton.id, &table.dwarf).ok_or_else(missing)?,
-        false => {
+            file = open_dwo(&skeleton.path, neighbours.module).ok_or_else(missing)?;
+            sections = DebugSections::read_split(&file);
             let mut dwarf = sections.dwarf(None);
             dwarf.make_dwo(&table.dwarf);
             dwarf
         }
     };
-    let split = UnitTable::read(dwarf);
+    let split = UnitTable::read(dwarf, &skeleton.path, None);
     let mut session = Session::new(&split);
     session.skeleton = Some((&table.dwarf, skeleton_unit));
     let count = split.headers(Home::Info).len();
-    let is_wanted = |index: &usize| {
-        let unit = session.unit(Home::Info, *index);
-        unit.is_ok_and(|u| u.dwo_id == Some(skeleton.id))
+    let is_wanted = |index: &usize| match split.headers(Home::Info)[*index].type_() {
+        UnitType::SplitCompilation(id) => id == skeleton.id,
+        // Before DWARF 5 the id is an attribute.
+        UnitType::Compilation => {
+            let unit = session.unit(Home::Info, *index);
+            unit.is_ok_and(|u| u.dwo_id == Some(skeleton.id))
+        }
+        _ => false,
     };
     let index = (0..count).find(is_wanted).ok_or_else(missing)?;
     Ok(then(&session, index))

@@ -6,29 +6,46 @@ use gimli::constants as dw;
 use gimli::{AttributeValue, DwVirtuality};
 
 use super::Types;
+use super::members::Member;
 use super::shape::Shape;
 use crate::dies::Die;
 
+/// How objects of a class are passed; of several answers for the parts, the greatest holds for the whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum ClassPassing {
+    ByValue,
+    /// The debug information does not tell functions that the compiler wrote from the programmer's.
+    Unclear,
+    ByReference,
+}
+
+use ClassPassing::{ByReference, ByValue, Unclear};
+
 impl<'a> Types<'_, '_, 'a> {
-    pub(super) fn is_passed_by_reference(&self, class: &Die<'a>) -> bool {
+    pub(super) fn class_passing(&self, class: &Die<'a>) -> ClassPassing {
         let mut visits = super::MAX_VISITS;
-        self.is_non_trivial(class, 0, &mut visits)
+        self.passing_of(class, 0, &mut visits)
     }
 
-    fn is_non_trivial(&self, class: &Die<'a>, depth: u32, visits: &mut u32) -> bool {
+    fn passing_of(&self, class: &Die<'a>, depth: u32, visits: &mut u32) -> ClassPassing {
         match self.session.attr(class, dw::DW_AT_calling_convention) {
-            Some(AttributeValue::CallingConvention(dw::DW_CC_pass_by_reference)) => return true,
-            Some(AttributeValue::CallingConvention(dw::DW_CC_pass_by_value)) => return false,
+            Some(AttributeValue::CallingConvention(dw::DW_CC_pass_by_reference)) => {
+                return ByReference;
+            }
+            Some(AttributeValue::CallingConvention(dw::DW_CC_pass_by_value)) => return ByValue,
             _ => {}
         }
         if depth > 32 || *visits == 0 {
-            return false;
+            return Unclear;
         }
         *visits -= 1;
-        self.has_virtual_base(class)
-            || self.has_vtable(class)
-            || self.has_non_trivial_function(class)
-            || self.has_non_trivial_part(class, depth, visits)
+        if self.has_virtual_base(class) || self.has_vtable(class) {
+            return ByReference;
+        }
+        match self.by_functions(class) {
+            ByReference => ByReference,
+            other => other.max(self.by_parts(class, depth, visits)),
+        }
     }
 
     fn has_virtual_base(&self, class: &Die<'a>) -> bool {
@@ -48,55 +65,76 @@ impl<'a> Types<'_, '_, 'a> {
         })
     }
 
-    fn has_non_trivial_part(&self, class: &Die<'a>, depth: u32, visits: &mut u32) -> bool {
-        self.members(class).iter().any(|member| {
-            let mut of = member.of.clone();
+    fn by_parts(&self, class: &Die<'a>, depth: u32, visits: &mut u32) -> ClassPassing {
+        let of_part = |member: Member<'a>| {
+            let mut of = member.of;
             while let Shape::Array { element, .. } = self.shape(&of) {
                 if *visits == 0 {
-                    return false;
+                    return Unclear;
                 }
                 *visits -= 1;
                 of = element;
             }
             match self.shape(&of) {
-                Shape::Record(part) => self.is_non_trivial(&part, depth + 1, visits),
-                _ => false,
+                Shape::Record(part) => self.passing_of(&part, depth + 1, visits),
+                _ => ByValue,
             }
-        })
+        };
+        let parts = self.members(class).into_iter().map(of_part);
+        parts.max().unwrap_or(ByValue)
     }
 
     /// A user-provided destructor, copy or move constructor; or all copy and move constructors deleted.
-    fn has_non_trivial_function(&self, class: &Die<'a>) -> bool {
+    fn by_functions(&self, class: &Die<'a>) -> ClassPassing {
         let name = self.session.string(class, dw::DW_AT_name);
         let full_name = name.as_ref().map_or(&b""[..], |n| n.slice());
         // Constructors of a class template's instance are named without the template arguments.
         let name = full_name.split(|b| *b == b'<').next().unwrap_or_default();
         let mut deleted = 0;
         let mut usable = 0;
+        let mut unclear = false;
+        let (mut copies, mut copies_more) = (false, false);
         for function in self.session.children(class, &[dw::DW_TAG_subprogram]) {
             let Some(called) = self.session.string(&function, dw::DW_AT_name) else {
                 continue;
             };
             let is_destructor = called.slice().starts_with(b"~");
-            let is_copy = || called.slice() == name && self.takes_own_class(&function, class);
-            if !is_destructor && !is_copy() {
-                continue;
+            if !is_destructor {
+                let is_constructor = called.slice() == name;
+                match is_constructor.then(|| self.arguments_behind_own_class(&function, class)) {
+                    Some(Some(0)) => copies = true,
+                    Some(Some(_)) => {
+                        copies_more |= !self.session.flag(&function, dw::DW_AT_deleted);
+                        continue;
+                    }
+                    _ => continue,
+                }
             }
             if self.session.flag(&function, dw::DW_AT_deleted) {
                 // A deleted destructor makes the class unusable by value either way.
                 deleted += usize::from(!is_destructor);
                 continue;
             }
-            if self.is_user_provided(&function) {
-                return true;
+            match self.written_by(&function) {
+                Author::Programmer => return ByReference,
+                Author::Unknown => unclear = true,
+                Author::Compiler => {}
             }
             usable += usize::from(!is_destructor);
         }
-        deleted > 0 && usable == 0
+        // Whether further arguments have default values, which makes it a copy constructor, is not recorded. Where there
+        // is one without them, they have none: no copy could choose between the two.
+        unclear |= copies_more && !copies;
+        match deleted > 0 && usable == 0 {
+            true => ByReference,
+            false if unclear => Unclear,
+            false => ByValue,
+        }
     }
 
-    /// Tells whether a constructor's first argument is a reference to its own class.
-    fn takes_own_class(&self, function: &Die<'a>, class: &Die<'a>) -> bool {
+    /// How many arguments of a constructor follow a first one that is a reference to its own class; `None` if the first
+    /// is something else.
+    fn arguments_behind_own_class(&self, function: &Die<'a>, class: &Die<'a>) -> Option<usize> {
         let params = self
             .session
             .children(function, &[dw::DW_TAG_formal_parameter]);
@@ -104,26 +142,61 @@ impl<'a> Types<'_, '_, 'a> {
             .iter()
             .filter(|p| !self.session.flag(p, dw::DW_AT_artificial))
             .collect();
-        let [only] = explicit.as_slice() else {
-            return false;
-        };
-        let Some(reference) = self.session.follow(only, dw::DW_AT_type) else {
-            return false;
-        };
+        let (first, more) = explicit.split_first()?;
+        let reference = self.session.follow(first, dw::DW_AT_type)?;
         let is_reference = matches!(
-            self.session.tag(&reference),
-            Some(dw::DW_TAG_reference_type | dw::DW_TAG_rvalue_reference_type)
+            self.session.tag(&reference)?,
+            dw::DW_TAG_reference_type | dw::DW_TAG_rvalue_reference_type
         );
-        let target = self.session.follow(&reference, dw::DW_AT_type);
-        is_reference
-            && target.is_some_and(
-                |t| matches!(self.shape(&t), Shape::Record(r) if r.key() == class.key()),
-            )
+        let target = self.session.follow(&reference, dw::DW_AT_type)?;
+        let is_own = matches!(self.shape(&target), Shape::Record(r) if r.key() == class.key());
+        (is_reference && is_own).then_some(more.len())
     }
 
-    fn is_user_provided(&self, function: &Die<'a>) -> bool {
-        // DW_DEFAULTED_in_class; one defaulted outside of the class counts as the user's.
-        let in_class = self.session.unsigned(function, dw::DW_AT_defaulted) == Some(1);
-        !in_class && !self.session.flag(function, dw::DW_AT_artificial)
+    fn written_by(&self, function: &Die<'a>) -> Author {
+        if self.session.flag(function, dw::DW_AT_artificial) {
+            return Author::Compiler;
+        }
+        match self.session.unsigned(function, dw::DW_AT_defaulted) {
+            // DW_DEFAULTED_in_class; one defaulted outside of the class counts as the programmer's.
+            Some(1) => Author::Compiler,
+            Some(_) => Author::Programmer,
+            None if self.states_defaulted(function) => Author::Programmer,
+            None => Author::Unknown,
+        }
     }
+
+    /// Tells whether the unit would say that a function is defaulted or deleted.
+    fn states_defaulted(&self, function: &Die<'a>) -> bool {
+        if function.unit.header.version() >= 5 {
+            return true;
+        }
+        let producer = |unit: &Die<'a>| {
+            let producer = self.session.string(unit, dw::DW_AT_producer)?;
+            Some(is_explicit(&producer.to_string_lossy()))
+        };
+        // Type units and dwz's units name no producer: they come from that of the unit that uses them.
+        let own = self.session.root(function.home, function.index).ok();
+        let own = own.and_then(|root| producer(&root));
+        let using = || self.session.root(self.unit.0, self.unit.1).ok();
+        own.or_else(|| producer(&using()?)).unwrap_or(false)
+    }
+}
+
+/// Who wrote a member function.
+enum Author {
+    Programmer,
+    Compiler,
+    Unknown,
+}
+
+/// Tells whether a compiler marks defaulted and deleted functions before DWARF 5: gcc does since version 7, unless it was
+/// told to keep to the older standards.
+fn is_explicit(producer: &str) -> bool {
+    let mut words = producer.split(' ');
+    let is_gcc = words.next() == Some("GNU") && words.next().is_some_and(|w| w.starts_with("C++"));
+    let version = words
+        .next()
+        .and_then(|v| v.split('.').next()?.parse::<u32>().ok());
+    is_gcc && version.is_some_and(|v| v >= 7) && !producer.contains("-gstrict-dwarf")
 }

@@ -113,14 +113,18 @@ type Key = (Home, usize, usize);
 /// Answers questions about types, remembering the answers.
 pub(crate) struct Types<'s, 't, 'a> {
     session: &'s Session<'t, 'a>,
+    /// The unit whose functions are asked about.
+    unit: (Home, usize),
     known: RefCell<HashMap<(Key, Abi), Rc<TypeInfo>>>,
     layouts: RefCell<HashMap<Key, (u64, u64)>>,
 }
 
 impl<'s, 't, 'a> Types<'s, 't, 'a> {
-    pub(crate) fn new(session: &'s Session<'t, 'a>) -> Types<'s, 't, 'a> {
+    /// `unit` is the one whose functions are asked about.
+    pub(crate) fn new(session: &'s Session<'t, 'a>, unit: (Home, usize)) -> Types<'s, 't, 'a> {
         Types {
             session,
+            unit,
             known: RefCell::default(),
             layouts: RefCell::default(),
         }

@@ -248,7 +248,7 @@ impl<'a> Types<'_, '_, 'a> {
             }
             align = align.max(wanted);
         }
-        if size % align == 0 { align } else { 1 }
+        if size.is_multiple_of(align) { align } else { 1 }
     }
 
     /// The size of an array, from its own size or from the product of its dimensions.

@@ -2,6 +2,7 @@
 
 use gimli::constants as dw;
 
+use super::cxx::ClassPassing;
 use super::shape::{Encoding, Shape};
 use super::{MAX_VISITS, Passing, RegClass, Types};
 use crate::dies::Die;
@@ -54,11 +55,17 @@ impl Eightbytes {
 
 impl<'a> Types<'_, '_, 'a> {
     pub(super) fn sysv_passing(&self, shape: &Shape<'a>, size: u64, cxx: bool) -> Passing {
+        if let (Shape::Record(class), true) = (shape, cxx) {
+            match self.class_passing(class) {
+                ClassPassing::ByReference => return Passing::Reference,
+                ClassPassing::Unclear => return Passing::Unknown,
+                ClassPassing::ByValue => {}
+            }
+        }
         match shape {
             Shape::Void => Passing::Empty,
             Shape::Unknown => Passing::Unknown,
             Shape::Base(Encoding::ComplexX87) => Passing::X87,
-            Shape::Record(die) if cxx && self.is_passed_by_reference(die) => Passing::Reference,
             // Wider vectors go to one register if the function was compiled for AVX, which is not recorded.
             Shape::Array { vector: true, .. } if size > 16 => Passing::Unknown,
             Shape::Record(die) if size > 16 && self.is_wide_vector(die, size) => Passing::Unknown,
@@ -197,7 +204,7 @@ fn base(encoding: Encoding, size: u64, at: u64, out: &mut Eightbytes) {
 
 /// A scalar of at most 8 bytes; one that lies across its alignment sends the whole object to memory.
 fn scalar(class: Class, size: u64, at: u64, out: &mut Eightbytes) {
-    let misaligned = size.is_power_of_two() && at % size != 0;
+    let misaligned = size.is_power_of_two() && !at.is_multiple_of(size);
     match misaligned {
         true => out.add(0, Class::Memory),
         false if size == 0 => {}
@@ -207,7 +214,7 @@ fn scalar(class: Class, size: u64, at: u64, out: &mut Eightbytes) {
 
 /// A scalar of two eightbytes.
 fn pair(low: Class, high: Class, align: u64, at: u64, out: &mut Eightbytes) {
-    if at % align != 0 {
+    if !at.is_multiple_of(align) {
         return out.add(0, Class::Memory);
     }
     out.add(at / 8, low);

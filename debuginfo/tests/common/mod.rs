@@ -1,7 +1,9 @@
 //! Builds the test programs with the system's compilers and asks other tools what is true of them.
 #![allow(dead_code)]
 
+pub mod mutate;
 pub mod observed;
+pub mod tools;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -83,6 +85,23 @@ pub fn tool(name: &str, args: &[&str], file: &Path) -> String {
     run(Command::new(name).env("LC_ALL", "C").args(args).arg(file))
 }
 
+/// The module of `altlink.s` and, beside it, its supplementary file as dwz would have made it.
+pub fn with_supplement(bench: &Bench) -> (PathBuf, PathBuf) {
+    let options = ["-shared", "-nostdlib"];
+    let module = bench.compile("gcc", &program("altlink.s"), "altlink.so", &options);
+    let supplement = bench.compile("as", &program("supplement.s"), "fuzz.sup", &[]);
+    (module, supplement)
+}
+
+/// The most memory that this process ever had, in KiB.
+pub fn peak_memory_kib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").expect("Linux");
+    let line = status.lines().find(|l| l.starts_with("VmHWM:"));
+    let number = line.and_then(|l| l.split_whitespace().nth(1));
+    let number = number.expect("the kernel counts it");
+    number.parse().expect("a number")
+}
+
 pub fn open(path: &Path) -> Module {
     Module::open(path).unwrap_or_else(|e| panic!("{e}"))
 }
@@ -90,7 +109,12 @@ pub fn open(path: &Path) -> Module {
 /// The function with this readable name or mangled linker name; there must be exactly one.
 pub fn function<'m>(module: &'m Module, name: &str) -> &'m Function {
     let list = &module.functions().list;
-    let is_named = |f: &&Function| f.name == name || name.starts_with("_Z") && f.linkage == name;
+    // Optimisers append to the names of functions whose parameters they changed.
+    let is_linkage = |f: &Function| {
+        let rest = f.linkage.strip_prefix(name);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    };
+    let is_named = |f: &&Function| f.name == name || name.starts_with("_Z") && is_linkage(f);
     let found: Vec<_> = list.iter().filter(is_named).collect();
     match found.as_slice() {
         [one] => one,

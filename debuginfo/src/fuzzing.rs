@@ -1,0 +1,227 @@
+//! Feeds arbitrary bytes to everything that reads a module or its debug files; no bytes may make it panic, run on
+//! without end or take memory out of all proportion.
+//!
+//! The fuzz target of `fuzz/` and a test on the stable toolchain share this entry. The first byte chooses what the rest
+//! is: a module, two files of which the second is found through the first, or sections that get valid headers.
+
+use std::path::Path;
+
+use crate::{Module, OpenOptions, Result, Svma};
+
+/// How many ways there are to take the bytes: what the first byte is divided by.
+pub const WAYS: u8 = 6;
+/// The rest is one file.
+pub const MODULE: u8 = 0;
+/// The rest is a module and its debug file, which is put where the module's build id says.
+pub const BUILD_ID: u8 = 1;
+/// The rest is a module and a file put beside it as [`SPLIT_NAME`].
+pub const SPLIT: u8 = 2;
+/// The rest is a module and a package put beside it.
+pub const PACKAGE: u8 = 3;
+/// The rest is a module and a file put beside it as [`SUPPLEMENT_NAME`].
+pub const SUPPLEMENT: u8 = 4;
+/// The rest is the contents of debug sections.
+pub const SECTIONS: u8 = 5;
+
+/// The name of a split debug file.
+pub const SPLIT_NAME: &str = "fuzz.dwo";
+/// The name of a supplementary debug file.
+pub const SUPPLEMENT_NAME: &str = "fuzz.sup";
+
+/// Sections that one input is cut into.
+const MAX_SECTIONS: usize = 64;
+const MODULE_NAME: &str = "fuzz";
+/// Where [`elf`] says that its code is, and how much.
+pub const CODE_SVMA: u64 = 0x1000;
+/// Bytes of code in [`elf`].
+pub const CODE_BYTES: u64 = 0x1000;
+
+/// The sections that [`SECTIONS`] fills, by number.
+const SECTION_NAMES: [&str; 16] = [
+    ".debug_info",
+    ".debug_abbrev",
+    ".debug_str",
+    ".debug_line",
+    ".debug_line_str",
+    ".debug_str_offsets",
+    ".debug_addr",
+    ".debug_types",
+    ".debug_loc",
+    ".debug_loclists",
+    ".debug_ranges",
+    ".debug_rnglists",
+    ".debug_frame",
+    ".eh_frame",
+    ".gnu_debuglink",
+    ".gnu_debugaltlink",
+];
+
+/// Reads `data` in the way that its first byte says; files are written to the folder `dir`.
+///
+/// # Errors
+/// When the folder cannot be written. What is wrong with `data` is no error.
+pub fn entry(data: &[u8], dir: &Path) -> std::io::Result<()> {
+    let Some((way, data)) = data.split_first() else {
+        return Ok(());
+    };
+    let way = way % WAYS;
+    if way == MODULE || way == SECTIONS {
+        let bytes = match way {
+            MODULE => data.to_vec(),
+            _ => elf(&sections(data)),
+        };
+        ask(Module::from_bytes(MODULE_NAME, bytes));
+        return Ok(());
+    }
+    let (module, other) = two_files(data);
+    let path = dir.join(MODULE_NAME);
+    std::fs::write(&path, module)?;
+    let beside = match way {
+        BUILD_ID => {
+            let parsed = Module::from_bytes(&path, module.to_vec());
+            let id = parsed.ok().and_then(|m| m.build_id().map(str::to_owned));
+            let id = id.filter(|id| id.len() > 2);
+            id.map(|id| format!(".build-id/{}/{}.debug", &id[..2], &id[2..]))
+        }
+        SPLIT => Some(SPLIT_NAME.to_owned()),
+        PACKAGE => Some(format!("{MODULE_NAME}.dwp")),
+        _ => Some(SUPPLEMENT_NAME.to_owned()),
+    };
+    let Some(beside) = beside.map(|name| dir.join(name)) else {
+        return Ok(());
+    };
+    if let Some(folder) = beside.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    std::fs::write(&beside, other)?;
+    ask(OpenOptions::new().debug_dirs([dir.to_owned()]).open(&path));
+    // Each round may have another build id.
+    std::fs::remove_file(&beside)
+}
+
+/// Asks a module everything there is to ask.
+fn ask(module: Result<Module>) {
+    let module = match module {
+        Ok(module) => module,
+        Err(error) => return assert!(error.to_string().contains(MODULE_NAME)),
+    };
+    let functions = module.functions();
+    let symbols = module.symbols();
+    let starts = functions.list.iter().map(|f| f.svma);
+    let starts = starts.chain(symbols.iter().map(|s| s.svma));
+    for svma in starts.chain([Svma(0), Svma(u64::MAX), module.entry()]) {
+        let end = module.function_end(svma);
+        let len = end.map_or(16, |end| end.0.saturating_sub(svma.0));
+        let _ = (module.code(svma, len), module.frame_at(svma));
+        let _ = module.next_function_start(svma);
+    }
+    for f in &functions.list {
+        assert!(f.xmm_args <= 8, "{f:?}");
+        assert!(
+            f.ranges.first().is_none_or(|r| r.start == f.svma),
+            "the entry comes first: {f:?}"
+        );
+    }
+    let ordered = functions.list.windows(2).all(|f| f[0].svma < f[1].svma);
+    assert!(ordered, "each address once, in order");
+    let _ = (module.plt_entries(), module.is_pie(), module.is_library());
+    for warning in module.warnings().iter().chain(&functions.warnings) {
+        assert!(!warning.to_string().is_empty());
+    }
+}
+
+/// Joins two files to one input for `way`.
+#[must_use]
+pub fn join(way: u8, module: &[u8], other: &[u8]) -> Vec<u8> {
+    let length = (module.len() as u32).to_le_bytes();
+    [&[way], &length[..], module, other].concat()
+}
+
+fn two_files(data: &[u8]) -> (&[u8], &[u8]) {
+    match data.split_first_chunk::<4>() {
+        Some((length, rest)) => {
+            let length = u32::from_le_bytes(*length) as usize;
+            rest.split_at(length.min(rest.len()))
+        }
+        None => (data, &[]),
+    }
+}
+
+/// Cuts `data` into sections: a byte for the name, three for the length, the contents.
+fn sections(mut data: &[u8]) -> Vec<(&'static str, &[u8])> {
+    let mut found = Vec::new();
+    while let [name, a, b, c, rest @ ..] = data
+        && found.len() < MAX_SECTIONS
+    {
+        let length = u32::from_le_bytes([*a, *b, *c, 0]) as usize;
+        let (contents, rest) = rest.split_at(length.min(rest.len()));
+        data = rest;
+        found.push((
+            SECTION_NAMES[usize::from(*name) % SECTION_NAMES.len()],
+            contents,
+        ));
+    }
+    found
+}
+
+/// A library of nothing but code (zeros) and the given sections, with headers that are right.
+#[must_use]
+pub fn elf(sections: &[(&str, &[u8])]) -> Vec<u8> {
+    const HEADER: u64 = 64;
+    const NULL: [u64; 6] = [0; 6];
+    let mut names = vec![0];
+    let mut headers = vec![(0, 0, NULL)];
+    let mut body = vec![0; CODE_BYTES as usize];
+    let mut add = |name: &str, kind: u32, flags: u64, addr: u64, offset: u64, size: u64| {
+        let at = names.len() as u32;
+        names.extend_from_slice(name.as_bytes());
+        names.push(0);
+        headers.push((at, kind, [flags, addr, offset, size, 0, 1]));
+    };
+    add(".text", 1, 6, CODE_SVMA, HEADER, CODE_BYTES);
+    for (name, contents) in sections {
+        let offset = HEADER + body.len() as u64;
+        add(name, 1, 0, 0, offset, contents.len() as u64);
+        body.extend_from_slice(contents);
+    }
+    let offset = HEADER + body.len() as u64;
+    add(".shstrtab", 3, 0, 0, offset, 0);
+    let size = names.len() as u64;
+    headers.last_mut().expect("just added").2[3] = size;
+    body.extend_from_slice(&names);
+    let table = HEADER + body.len() as u64;
+    let mut out = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0".to_vec();
+    // Type, machine, version; entry, program headers, section headers, flags; sizes and counts.
+    out.extend([3, 0, 62, 0, 1, 0, 0, 0]);
+    for word in [0, 0, table] {
+        out.extend(u64::to_le_bytes(word));
+    }
+    let count = headers.len() as u16;
+    out.extend([0, 0, 0, 0, 64, 0, 56, 0, 0, 0, 64, 0]);
+    out.extend(count.to_le_bytes());
+    out.extend((count - 1).to_le_bytes());
+    out.append(&mut body);
+    for (name, kind, [flags, addr, offset, size, link, align]) in headers {
+        out.extend(name.to_le_bytes());
+        out.extend(kind.to_le_bytes());
+        for word in [flags, addr, offset, size, link, align, 0] {
+            out.extend(word.to_le_bytes());
+        }
+    }
+    out
+}
+
+/// One input for [`SECTIONS`] that holds the given sections; names that are not asked for are left out.
+#[must_use]
+pub fn join_sections(sections: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut out = vec![SECTIONS];
+    for (name, contents) in sections {
+        let Some(number) = SECTION_NAMES.iter().position(|n| n == name) else {
+            continue;
+        };
+        out.push(number as u8);
+        out.extend(&(contents.len() as u32).to_le_bytes()[..3]);
+        out.extend_from_slice(contents);
+    }
+    out
+}
