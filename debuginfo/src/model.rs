@@ -194,7 +194,7 @@ pub enum RetReg {
 pub enum RetPlace {
     /// Nothing is returned.
     None,
-    /// In one or two registers.
+    /// In one register, or the first 8 bytes in one and the others in a second one.
     Regs(RetReg, Option<RetReg>),
     /// In memory that the caller provided: its address came in rdi and is in rax.
     Hidden,

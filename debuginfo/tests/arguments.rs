@@ -203,3 +203,36 @@ fn classes_of_all_kinds_strict_dwarf_4() {
 fn classes_of_all_kinds_optimised_strict_dwarf_3() {
     classes(&["-O2", "-gdwarf-3", "-gstrict-dwarf"], &UNCLEAR_CLASSES);
 }
+
+fn rust(options: &[&str], lenient: &[&str], at_least: usize) {
+    let bench = Bench::new();
+    let options = [&["--edition=2024", "-g", "-Cpanic=abort"], options].concat();
+    let path = bench.compile("rustc", &program("arguments.rs"), "arguments", &options);
+    check(&path, lenient, at_least);
+}
+
+/// The result comes in two registers, the second of which holds what begins at byte 4.
+const SPLIT_EARLY: [&str; 1] = ["arguments::pair"];
+
+#[test]
+fn rust_without_optimisation() {
+    rust(&["-Copt-level=0"], &SPLIT_EARLY, 20);
+}
+
+/// Functions that only their own crate calls: the optimiser marks that it changed how.
+const RUST_CHANGED: [&str; 8] = [
+    "arguments::residual",
+    "arguments::again",
+    "arguments::wide",
+    "arguments::slice",
+    "arguments::pair",
+    "arguments::array",
+    "arguments::option",
+    "arguments::big",
+];
+
+#[test]
+fn rust_optimised_is_never_wrong() {
+    let options = ["-Copt-level=3", "-Csymbol-mangling-version=v0"];
+    rust(&options, &RUST_CHANGED, 2);
+}

@@ -52,11 +52,9 @@ pub(crate) fn assign<'i>(
 
 impl Left {
     fn pass(&mut self, param: &TypeInfo) -> Passed {
-        if self.lost {
-            return Passed::UNKNOWN;
-        }
         match param.passing {
             Passing::Empty => Passed::at(Place::Empty),
+            _ if self.lost => Passed::UNKNOWN,
             Passing::Unknown => {
                 self.lost = true;
                 Passed::UNKNOWN

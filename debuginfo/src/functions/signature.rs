@@ -64,13 +64,18 @@ impl<'a> Signatures<'_, '_, '_, 'a> {
         trust: Trust,
     ) -> Signature {
         let result = self.result(chain);
-        let mut ret_place = args::ret_place(&result);
-        let ret_in_xmm = uses_xmm(ret_place);
+        let passed_back = args::ret_place(&result);
+        let ret_in_xmm = uses_xmm(passed_back);
+        // `RetPlace` cannot say that the second register holds what begins at byte 4.
+        let mut ret_place = match result.passing.splits_at() {
+            None | Some(8) => passed_back,
+            Some(_) => RetPlace::Unknown,
+        };
         let mut formals = self.formals(chain, own);
         let complete = formals.len() < MAX_PARAMS;
         formals.truncate(MAX_PARAMS);
         let infos: Vec<Rc<TypeInfo>> = formals.iter().map(|f| self.type_of(&f.chain)).collect();
-        let declared = args::assign(infos.iter().map(|i| &**i), ret_place);
+        let declared = args::assign(infos.iter().map(|i| &**i), passed_back);
         let stated = self.stated(&chain[0], &formals, &infos, &declared, svma, trust);
         let places = settle(&declared, &stated, trust);
         let mut ret = result.kind.clone();

@@ -89,6 +89,8 @@ impl<'a> Types<'_, '_, 'a> {
             },
             Repr::Memory if size <= 8 => Passing::one(RegClass::Int),
             Repr::Memory => Passing::Reference,
+            // No pair of scalars is larger.
+            Repr::Unknown if size > 32 => Passing::Reference,
             Repr::Unknown => Passing::Unknown,
         }
     }

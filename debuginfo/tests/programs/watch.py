@@ -41,6 +41,7 @@ def leave(svma):
 
 gdb.execute("set pagination off")
 gdb.execute("set confirm off")
+gdb.execute("set language c")
 gdb.execute("starti > %s" % os.environ["WATCH_OUTPUT"], to_string=True)
 main = int(gdb.parse_and_eval("(unsigned long) &main"))
 bias = main - int(os.environ["WATCH_MAIN"], 16)
