@@ -69,10 +69,13 @@ struct hs_ring
   volatile uint32_t tenancy; /* how often the ring was given to a thread */
   volatile uint64_t lost;    /* records lost so far */
   volatile uint64_t exiting; /* 1: the thread ran its last destructors */
-  uint64_t unused_a[3];
+  volatile uint64_t waits;   /* how often it asked for leave to sleep */
+  volatile uint64_t told;    /* how many of the lost a record has told of */
+  uint64_t unused_a[1];
   /* written by the recorder */
   volatile uint64_t tail;
-  uint64_t unused_b[7];
+  volatile uint64_t may_sleep; /* the wait that may sleep */
+  uint64_t unused_b[6];
 };
 
 /* Page 0 of the shared memory. */
@@ -110,6 +113,11 @@ struct hs_local
   uint64_t base;
   uint64_t end;
   uint64_t pending_lost;
+  /* Of handlers that write while `busy` is another's: */
+  uint64_t nested_at;   /* the head when the first of them did, and */
+  uint64_t nested_from; /* where the interrupted record ended then */
+  uint32_t nested_busy; /* 1: one of them is being written */
+  uint32_t nested_deep; /* 1: one interrupted another */
   uint64_t stack_low;
   uint64_t stack_high;
   uint32_t tid;

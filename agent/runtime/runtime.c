@@ -108,9 +108,21 @@ count_lost (struct hs_local * local)
   local->limit = 0;
 }
 
-/* Spins before sleeping: longer than a pass of the recorder takes, as a
- * sandbox may forbid the program to sleep. */
-#define SPINS 100000
+/* Spins before asking for leave to sleep: some passes of the recorder. */
+#define SPINS 10000
+
+/* Waits a moment. A sandbox may forbid the thread to sleep, which the
+ * recorder finds out. */
+static void
+wait_for_room (struct hs_ring * ring, unsigned spins)
+{
+  if (spins == SPINS)
+    ring->waits++;
+  if (spins < SPINS || ring->may_sleep != ring->waits)
+    __builtin_ia32_pause ();
+  else
+    sleep_us (spins < SPINS + 1000 ? 50 : 1000);
+}
 
 /* Waits for room under `block`; counts the loss under `drop`. The caller has
  * set `busy`, so that no handler moves `cur` meanwhile; while this waits,
@@ -134,10 +146,9 @@ make_room (struct hs_local * local, uint64_t bytes)
       count_lost (local);
       return 0;
     }
-    if (++spins < SPINS)
-      __builtin_ia32_pause ();
-    else
-      sleep_us (spins < SPINS + 1000 ? 50 : 1000);
+    if (spins < UINT32_MAX)
+      spins++;
+    wait_for_room (local->shared, spins);
     local->busy = busy;
   }
   return 1;
@@ -168,6 +179,50 @@ was_abandoned (const struct hs_local * local, uint64_t busy)
   return here + SIGNAL_FRAME_BYTES > busy;
 }
 
+/* Takes the record out that was being written when a handler jumped away.
+ * What handlers wrote meanwhile lies behind it and moves down, so that the
+ * bytes up to `cur` are whole records again. The caller has become `busy`. */
+static void
+settle (struct hs_local * local)
+{
+  uint64_t head = local->shared->head ? local->shared->head : local->base;
+  uint64_t cur = local->cur;
+  uint64_t to = head <= cur ? head : local->base; /* or a lap has ended since */
+  uint64_t from = cur;
+  if (local->nested_at == head && local->nested_from >= to && local->nested_from <= cur)
+    from = local->nested_from;
+  if (local->nested_busy || local->nested_deep)
+  {
+    from = cur;
+    count_lost (local);
+  }
+  local->nested_at = 0;
+  local->nested_busy = local->nested_deep = 0;
+  for (;;)
+  {
+    for (; from < cur; from += 8, to += 8)
+      *(uint64_t *) to = *(const uint64_t *) from;
+    /* Not if yet another handler has written behind. */
+    if (__atomic_compare_exchange_n (&local->cur, &cur, to, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+      return;
+  }
+}
+
+/* Notes that a handler writes behind a record that it interrupted. */
+static void
+begin_nested (struct hs_local * local)
+{
+  uint64_t head = local->shared->head ? local->shared->head : local->base;
+  if (local->nested_at != head)
+  {
+    local->nested_from = local->cur;
+    local->nested_deep = local->nested_busy = 0;
+    local->nested_at = head;
+  }
+  local->nested_deep |= local->nested_busy;
+  local->nested_busy = 1;
+}
+
 #define OUTPUT_CHUNK 4096
 #define GAP_BYTES 24
 
@@ -194,7 +249,10 @@ has_room (struct writing * w, uint64_t bytes)
     count_lost (local);
     return 0;
   }
+  int abandoned = local->busy != 0;
   local->busy = (uint64_t) __builtin_frame_address (0);
+  if (abandoned)
+    settle (local);
   if (local->cur + bytes <= local->limit || make_room (local, bytes))
     return 1;
   local->busy = 0;
@@ -209,6 +267,8 @@ begin (struct writing * w, struct hs_local * local, uint64_t bytes)
   uint64_t busy = local->busy, lost = 0;
   w->local = local;
   w->inside = busy != 0 && !was_abandoned (local, busy);
+  if (w->inside)
+    begin_nested (local);
   if (local->pending_lost != 0)
     lost = __atomic_exchange_n (&local->pending_lost, 0, __ATOMIC_RELAXED);
   if (lost != 0)
@@ -216,6 +276,8 @@ begin (struct writing * w, struct hs_local * local, uint64_t bytes)
   if (!has_room (w, bytes))
   {
     __atomic_fetch_add (&local->pending_lost, lost, __ATOMIC_RELAXED);
+    if (w->inside)
+      local->nested_busy = 0;
     return 0;
   }
   w->words = (uint64_t *) bytes;
@@ -225,6 +287,7 @@ begin (struct writing * w, struct hs_local * local, uint64_t bytes)
                     : "memory");
   if (lost != 0)
   {
+    __atomic_fetch_add (&local->shared->told, lost, __ATOMIC_RELAXED);
     w->words[1] = HS_GAP | HS_GAP_FULL << 8;
     w->words[2] = lost;
     w->words[0] = ticks_now ();
@@ -239,7 +302,10 @@ end (struct writing * w)
   struct hs_local * local = w->local;
   uint64_t cur;
   if (w->inside)
+  {
+    local->nested_busy = 0;
     return;
+  }
   do
   {
     local->busy = (uint64_t) w;
@@ -474,7 +540,7 @@ hs_leave_slow (uint64_t * saved, uint64_t with_xmm)
   end (&w);
 }
 
-/* For the replaced libc functions: does this thread record, and is it really
+/* For the replaced fork and exec: does this thread record, and is it really
  * the thread (not a child of vfork or posix_spawn that borrows its memory)? */
 static struct hs_local *
 local_of_this_thread (void)
@@ -507,14 +573,16 @@ write_bytes (struct hs_local * local, uint64_t kind, uint64_t low,
   end (&w);
 }
 
+/* Asks the kernel for nothing: a sandbox may allow no more than `write`. */
 void
 hs_record_output (int fd, const char * bytes, uint64_t length)
 {
-  struct hs_local * local = local_of_this_thread ();
+  struct hs_local * local =
+      local_or_register ((uint64_t) __builtin_frame_address (0));
   while (local != NULL && length != 0)
   {
     uint64_t chunk = length < OUTPUT_CHUNK ? length : OUTPUT_CHUNK;
-      write_bytes (local, HS_OUTPUT, (uint64_t) fd, bytes, chunk);
+    write_bytes (local, HS_OUTPUT, (uint64_t) fd, bytes, chunk);
     bytes += chunk;
     length -= chunk;
   }

@@ -71,9 +71,12 @@ pub struct Ring {
     tenancy: AtomicU32,
     lost: AtomicU64,
     exiting: AtomicU64,
-    unused_a: [u64; 3],
+    waits: AtomicU64,
+    told: AtomicU64,
+    unused_a: [u64; 1],
     tail: AtomicU64,
-    unused_b: [u64; 7],
+    may_sleep: AtomicU64,
+    unused_b: [u64; 6],
 }
 
 /// The control page: `struct hs_control`.
@@ -210,6 +213,25 @@ impl Shared {
         self.ring(index).lost.load(Acquire)
     }
 
+    /// Returns how many of the lost records of ring `index` no GAP record tells of. Final once its thread is gone.
+    pub fn lost_untold(&self, index: usize) -> u64 {
+        let ring = self.ring(index);
+        let told = ring.told.load(Acquire);
+        ring.lost.load(Acquire).saturating_sub(told)
+    }
+
+    /// Returns the number of the wait in which the thread of ring `index` asks for leave to sleep.
+    pub fn asks_to_sleep(&self, index: usize) -> Option<u64> {
+        let ring = self.ring(index);
+        let waits = ring.waits.load(Acquire);
+        (waits != ring.may_sleep.load(Acquire)).then_some(waits)
+    }
+
+    /// Lets the thread of ring `index` sleep in wait number `wait`.
+    pub fn let_sleep(&self, index: usize, wait: u64) {
+        self.ring(index).may_sleep.store(wait, Release);
+    }
+
     /// Lets the threads go on that asked up to `asked`.
     pub fn answer_modules(&self, asked: u32) {
         let word = &self.control().modules_answered;
@@ -308,6 +330,7 @@ impl Shared {
             &ring.wrap_at,
             &ring.exiting,
             &ring.lost,
+            &ring.told,
         ] {
             word.store(0, Release);
         }

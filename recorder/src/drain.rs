@@ -10,7 +10,10 @@ use store::{
     log::LogWriter,
 };
 
-use crate::{clock, process::status::thread_exists};
+use crate::{
+    clock,
+    process::status::{may_sleep, thread_exists},
+};
 
 /// Passes between looks at threads that did not announce their end.
 const PASSES_PER_ROLL_CALL: u32 = 64;
@@ -89,6 +92,32 @@ impl<'a> Drain<'a> {
         Ok(moved)
     }
 
+    /// Tells of what the threads lost last, after which they wrote nothing. They must have ended.
+    ///
+    /// # Errors
+    /// When the log takes no more.
+    pub fn finish(&self, log: &mut LogWriter) -> store::Result<()> {
+        if self.discarding {
+            return Ok(());
+        }
+        self.shared
+            .taken()
+            .try_for_each(|index| self.tell_lost(index, self.shared.tenant(index).tid, log))
+    }
+
+    fn tell_lost(&self, index: usize, tid: u32, log: &mut LogWriter) -> store::Result<()> {
+        let lost = self.shared.lost_untold(index);
+        if lost == 0 {
+            return Ok(());
+        }
+        log.append_control(&Control::Gap {
+            ticks: clock::ticks(),
+            tid,
+            lost,
+            reason: GapReason::RingFull,
+        })
+    }
+
     fn ring(&mut self, index: usize, roll_call: bool, log: &mut LogWriter) -> store::Result<u64> {
         let tenant = self.shared.tenant(index);
         if tenant.tid == 0 {
@@ -107,11 +136,17 @@ impl<'a> Drain<'a> {
             }
             self.shared.release(index, pending.head);
         }
+        if let Some(wait) = self.shared.asks_to_sleep(index)
+            && may_sleep(self.pid, tenant.tid)
+        {
+            self.shared.let_sleep(index, wait);
+        }
         // Asked before looking: a thread that was gone then has written nothing since.
         if is_gone {
             self.threads += 1;
             self.lost += self.shared.lost(index);
             if !self.discarding {
+                self.tell_lost(index, tenant.tid, log)?;
                 let (ring, tenancy) = (index as u32, tenant.tenancy);
                 log.append_control(&Control::ThreadEnd {
                     ticks: clock::ticks(),

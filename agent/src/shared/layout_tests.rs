@@ -126,7 +126,7 @@ macro_rules! fields {
 }
 
 fn ring_fields() -> Fields {
-    fields!(Ring: head wrap_at tid tenancy lost exiting unused_a tail unused_b)
+    fields!(Ring: head wrap_at tid tenancy lost exiting waits told unused_a tail may_sleep unused_b)
 }
 
 fn control_fields() -> Fields {

@@ -129,12 +129,17 @@ call_many (void * stub)
   return (void *) work_slot;
 }
 
-/* Waits until the thread with the first ring sleeps: it calls nothing that
- * does, so it waits for room. */
+/* Waits until the thread with the first ring asks for leave to sleep, which
+ * it does only when it waits for room; then lets it. */
 static int
 wait_until_full (void)
 {
-  while (rings[0].tid == 0 || thread_state ((int) rings[0].tid) != 'S')
+  while (rings[0].waits == rings[0].may_sleep)
+    sched_yield ();
+  for (int look = 0; look < 1000; look++)
+    CHECK (thread_state ((int) rings[0].tid) == 'R', "it may not sleep yet");
+  rings[0].may_sleep = rings[0].waits;
+  while (thread_state ((int) rings[0].tid) != 'S')
     sched_yield ();
   return 0;
 }

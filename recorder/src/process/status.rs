@@ -101,3 +101,14 @@ pub fn thread_exists(pid: i32, tid: u32) -> bool {
     let sent = unsafe { libc::syscall(libc::SYS_tgkill, pid, tid, 0) };
     sent == 0 || io::Error::last_os_error().raw_os_error() != Some(libc::ESRCH)
 }
+
+/// Tells whether thread `tid` of process `pid` may make any system call: it is in no sandbox (seccomp(2)).
+pub fn may_sleep(pid: i32, tid: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/status"));
+    status.is_ok_and(|status| {
+        status
+            .lines()
+            .filter_map(|line| line.strip_prefix("Seccomp:"))
+            .all(|mode| mode.trim() == "0")
+    })
+}

@@ -54,6 +54,9 @@ impl Session {
             }
         };
         self.pass(&mut drain, &mut incomplete, observer);
+        if let Err(error) = drain.finish(&mut self.log) {
+            incomplete.get_or_insert(chain(&error));
+        }
         self.log_end(exit, &mut incomplete);
         let lost = drain.lost();
         let threads = drain.threads() + shared.taken().count() as u64;
