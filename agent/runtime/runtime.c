@@ -193,8 +193,10 @@ settle (struct hs_local * local)
     from = local->nested_from;
   if (local->nested_busy || local->nested_deep)
   {
+    /* How many they were cannot be told. There is room: the slow side need not be asked soon. */
     from = cur;
-    count_lost (local);
+    __atomic_fetch_add (&local->pending_lost, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add (&local->shared->lost, 1, __ATOMIC_RELAXED);
   }
   local->nested_at = 0;
   local->nested_busy = local->nested_deep = 0;

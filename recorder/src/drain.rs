@@ -4,6 +4,8 @@
 //! and are not put before it in the recording's order even where their own time is earlier (a thread that was
 //! interrupted between taking the time and making the record visible).
 
+use std::time::{Duration, Instant};
+
 use agent::shared::Shared;
 use store::{
     control::{Control, GapReason},
@@ -18,12 +20,16 @@ use crate::{
 /// Passes between looks at threads that did not announce their end.
 const PASSES_PER_ROLL_CALL: u32 = 64;
 
+/// While threads write all the time, what they wrote can be read that much later. Each flush costs a write of its own.
+const FLUSH_INTERVAL: Duration = Duration::from_millis(20);
+
 /// The one reader of all rings.
 #[derive(Debug)]
 pub struct Drain<'a> {
     shared: &'a Shared,
     pid: i32,
     passes: u32,
+    flushed: Instant,
     /// The disk took no more: records are thrown away, so that nobody waits for room.
     discarding: bool,
     threads: u64,
@@ -37,6 +43,7 @@ impl<'a> Drain<'a> {
             shared,
             pid,
             passes: 0,
+            flushed: Instant::now(),
             discarding: false,
             threads: 0,
             lost: 0,
@@ -78,6 +85,10 @@ impl<'a> Drain<'a> {
         }
         if moved != 0 && !self.discarding {
             log.append_watermark(watermark)?;
+        }
+        if moved == 0 || self.flushed.elapsed() > FLUSH_INTERVAL {
+            log.flush();
+            self.flushed = Instant::now();
         }
         let lost = self.shared.take_lost_no_ring();
         self.lost += lost;

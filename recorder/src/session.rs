@@ -9,10 +9,7 @@ mod sealing;
 use std::{
     fs,
     path::{Path, PathBuf},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering::Release},
-    },
+    sync::{Arc, atomic::Ordering::Release},
     thread,
     time::{Duration, Instant},
 };
@@ -30,7 +27,7 @@ use store::{
 use self::{
     manifest::{default_name, manifest},
     program::{Running, about_target, check_executable, owner, read_maps, runtime_for},
-    sealing::{closed_early, seal_in_background},
+    sealing::{Wanted, closed_early, seal_in_background},
 };
 use crate::{
     Error, Observer, OnFull, Outcome, RecordOptions, Result, Target,
@@ -245,16 +242,16 @@ impl Session {
 
     /// Drains until the end, then seals.
     fn run(mut self, observer: &dyn Observer) -> Result<Outcome> {
-        let stop_sealing = AtomicBool::new(false);
+        let wanted = Wanted::default();
         let recording = self.open.recording().clone();
         let options = SealOptions {
             keep_log: self.options.keep_log,
             ..SealOptions::default()
         };
         let (ended, sealer) = thread::scope(|scope| {
-            let sealing = scope.spawn(|| seal_in_background(&recording, options, &stop_sealing));
-            let ended = self.follow(observer);
-            stop_sealing.store(true, Release);
+            let sealing = scope.spawn(|| seal_in_background(&recording, options, &wanted));
+            let ended = self.follow(&wanted.rest, observer);
+            wanted.stop.store(true, Release);
             (
                 ended,
                 sealing.join().unwrap_or_else(|_| Err(closed_early())),

@@ -30,7 +30,7 @@ pub const MAX_PAYLOAD_LEN: usize = 64 << 20;
 pub const SEGMENT_ROLL_LEN: u64 = 256 << 20;
 
 /// Appended bytes after which the log is synced without waiting for [`SYNC_INTERVAL_MS`].
-pub const SYNC_BYTES: u64 = 16 << 20;
+pub const SYNC_BYTES: u64 = 256 << 20;
 
 /// Longest time, in milliseconds, that appended bytes wait to be synced.
 pub const SYNC_INTERVAL_MS: u64 = 100;

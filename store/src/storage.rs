@@ -2,6 +2,12 @@
 //!
 //! Everything made here is for its owner only: folders have mode 0700, files 0600.
 
+pub(crate) mod aligned;
+mod speed;
+mod staged;
+
+pub use staged::{Staged, StagedFile};
+
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, IoSlice, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -35,6 +41,17 @@ pub trait StorageFile: Send + Sync + 'static {
     fn truncate(&self, len: u64) -> io::Result<()>;
     /// Brings the file's bytes and length to the disk.
     fn sync(&self) -> io::Result<()>;
+    /// Lets readers see what was appended, soon.
+    fn flush(&self) {}
+    /// Nothing more will be appended for now: gives buffers back.
+    fn end(&self) {}
+    /// Waits until what was appended is written, though not yet synced.
+    ///
+    /// # Errors
+    /// When it was not.
+    fn finish(&self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// The file system.

@@ -15,6 +15,8 @@ pub enum Nesting {
     Proper,
     /// The thread runs on several stacks in turn, so that calls overlap.
     Coroutines,
+    /// As `Proper`, and signal handlers jump out of whatever they interrupt.
+    Jumps,
 }
 
 /// Both runs of one program, found equal.
@@ -106,7 +108,9 @@ impl Comparison {
              (SELECT count(*) FROM events WHERE kind = 'process_exit') AS exits",
         );
         let number = |name: &str| facts[name].as_i64();
-        assert_eq!(number("gaps"), Some(0), "{facts:?}");
+        // Where a handler jumps out of the writing of a record that interrupted the writing of another, one is lost.
+        let tolerated = if nesting == Nesting::Jumps { 30 } else { 0 };
+        assert!(number("gaps") <= Some(tolerated), "{facts:?}");
         assert_eq!(number("enters"), number("leaves"), "{facts:?}");
         assert_eq!(number("enters"), number("calls"), "{facts:?}");
         assert_eq!(number("not_dense"), Some(0), "{facts:?}");
@@ -116,7 +120,7 @@ impl Comparison {
             (Some(1), Some(1)),
             "{facts:?}"
         );
-        if nesting == Nesting::Proper {
+        if nesting != Nesting::Coroutines {
             self.assert_nested();
         }
     }

@@ -1,6 +1,13 @@
 //! The time while the program runs: records to the log, new modules, the end.
 
-use std::{sync::Arc, thread, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Release},
+    },
+    thread,
+    time::Duration,
+};
 
 use agent::shared::Shared;
 use store::control::Control;
@@ -11,6 +18,8 @@ use crate::{
     signals, stop::while_stopped,
 };
 
+/// A look that finds more than this in the rings finds a program that writes as fast as it can.
+const FLOOD_BYTES: u64 = 256 << 10;
 /// The longest pause between two looks into the rings.
 const LONGEST_PAUSE: Duration = Duration::from_millis(1);
 
@@ -28,7 +37,11 @@ pub(super) struct Ended {
 
 impl Session {
     /// Moves records to the log until the program has ended or the recording is to end.
-    pub(super) fn follow(&mut self, observer: &dyn Observer) -> Result<Ended> {
+    pub(super) fn follow(
+        &mut self,
+        flooded: &AtomicBool,
+        observer: &dyn Observer,
+    ) -> Result<Ended> {
         let shared = Arc::clone(&self.shared);
         let mut drain = Drain::new(&shared, self.target.pid);
         let mut incomplete = None;
@@ -44,6 +57,7 @@ impl Session {
                 break self.detach(&shared, &mut drain, &mut incomplete, observer);
             }
             self.look_at_modules(&shared, &mut incomplete, observer)?;
+            flooded.store(moved > FLOOD_BYTES, Release);
             pause = if moved == 0 {
                 (pause * 2).clamp(Duration::from_micros(20), LONGEST_PAUSE)
             } else {

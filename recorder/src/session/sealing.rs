@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use store::seal::{SealOptions, Sealer};
+use store::seal::{Progress, SealOptions, Sealer};
 
 const STEP_EVENTS: u64 = 1 << 18;
 /// Bytes of log that may wait for an idle core. With more, sealing takes its share of the busy ones: 20 million calls
@@ -16,42 +16,69 @@ const STEP_EVENTS: u64 = 1 << 18;
 const MUCH_BYTES: u64 = 4 << 30;
 const LITTLE_BYTES: u64 = 1 << 30;
 
+/// While the program floods the log: how long sealing rests between two looks at how much waits.
+const REST: Duration = Duration::from_millis(100);
+/// Events of such a look.
+const LOOK_EVENTS: u64 = 1;
+
+/// What the sealing thread is told.
+#[derive(Debug, Default)]
+pub(super) struct Wanted {
+    /// End.
+    pub stop: AtomicBool,
+    /// The disk and the memory's bandwidth are needed for the log.
+    pub rest: AtomicBool,
+}
+
 /// Seals as the log grows: where a core is idle, and anyway when much waits.
 pub(super) fn seal_in_background(
     recording: &store::Recording,
     options: SealOptions,
-    stop: &AtomicBool,
+    wanted: &Wanted,
 ) -> store::Result<Sealer> {
     let mut sealer = Sealer::own(recording, options)?;
-    while !stop.load(Acquire) {
+    while !wanted.stop.load(Acquire) {
         // A thread that has given its priority up does not get it back.
         thread::scope(|scope| {
             let idle = scope.spawn(|| {
                 yield_to_others();
-                seal_while(&mut sealer, stop, |waiting| waiting < MUCH_BYTES)
+                seal_while(&mut sealer, wanted, |waiting| waiting < MUCH_BYTES)
             });
             idle.join().unwrap_or_else(|_| Err(closed_early()))
         })?;
-        seal_while(&mut sealer, stop, |waiting| waiting > LITTLE_BYTES)?;
+        while !wanted.stop.load(Acquire) {
+            let progress = sealer.step(STEP_EVENTS)?;
+            if waiting(&progress) < LITTLE_BYTES {
+                break;
+            }
+        }
     }
     Ok(sealer)
 }
 
 fn seal_while(
     sealer: &mut Sealer,
-    stop: &AtomicBool,
+    wanted: &Wanted,
     go_on: impl Fn(u64) -> bool,
 ) -> store::Result<()> {
-    while !stop.load(Acquire) {
-        let progress = sealer.step(STEP_EVENTS)?;
-        if !go_on(progress.bytes_total.saturating_sub(progress.bytes_done)) {
-            break;
-        }
-        if progress.caught_up {
-            thread::sleep(Duration::from_millis(20));
-        }
-    }
+    while !wanted.stop.load(Acquire) && go_on(seal_step(sealer, wanted)?) {}
     Ok(())
+}
+
+/// Seals some of what waits, or rests when asked to. Returns how many bytes of log wait.
+fn seal_step(sealer: &mut Sealer, wanted: &Wanted) -> store::Result<u64> {
+    let rest = wanted.rest.load(Acquire);
+    let progress = sealer.step(if rest { LOOK_EVENTS } else { STEP_EVENTS })?;
+    if rest {
+        thread::sleep(REST);
+    } else if progress.caught_up {
+        thread::sleep(Duration::from_millis(20));
+    }
+    Ok(waiting(&progress))
+}
+
+fn waiting(progress: &Progress) -> u64 {
+    progress.bytes_total.saturating_sub(progress.bytes_done)
 }
 
 /// Lets this thread run only where a core has nothing else to do (sched(7), SCHED_IDLE).

@@ -1,14 +1,15 @@
 //! Reads the frames of one file in order with bounded memory; says what is wrong but not what that means.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 use crate::file_header::{self, FileHeader};
 use crate::format::{FILE_HEADER_LEN, FRAME_ALIGN, FRAME_HEADER_LEN, FRAME_MARK};
 use crate::log::frame::{self, FrameFault, FrameHeader, MARK_AT};
+use crate::storage::aligned::{ALIGN, Buffer};
 
 /// How much is read at once: little at first, as for a small file or a growing log, then more and more.
 /// A longer frame is read whole.
@@ -56,7 +57,7 @@ impl FrameReader {
         let file = File::open(path).map_err(Error::io("open", path))?;
         let mut window = Window::new();
         let bytes = window
-            .bytes(&file, 0, FILE_HEADER_LEN)
+            .bytes(&file, path, 0, FILE_HEADER_LEN)
             .map_err(Error::io("read", path))?;
         let header = FileHeader::decode(bytes, path)?;
         let reader = Self {
@@ -179,33 +180,44 @@ impl FrameReader {
 
     fn read_at(&mut self, offset: u64, len: usize) -> Result<&[u8]> {
         self.window
-            .bytes(&self.file, offset, len)
+            .bytes(&self.file, &self.path, offset, len)
             .map_err(Error::io("read", &self.path))
     }
 }
 
 /// The part of the file that is in memory.
 struct Window {
-    buffer: Vec<u8>,
+    buffer: Buffer,
     start: u64,
     len: usize,
     next_len: usize,
+    direct: Direct,
+}
+
+/// The file once more, to be read past the page cache: a log is read once, and fresh pages of the cache for all of it
+/// cost more than the disk (`storage::staged` says why).
+enum Direct {
+    Unknown,
+    Open(File),
+    /// It cannot be read so.
+    No,
 }
 
 impl Window {
     fn new() -> Self {
         Self {
-            buffer: Vec::new(),
+            buffer: Buffer::new(0),
             start: 0,
             len: 0,
             next_len: *WINDOW_LEN.start(),
+            direct: Direct::Unknown,
         }
     }
 
     /// Returns `len` bytes of `file` from `offset` on, fewer only where the file ends.
-    fn bytes(&mut self, file: &File, offset: u64, len: usize) -> io::Result<&[u8]> {
+    fn bytes(&mut self, file: &File, path: &Path, offset: u64, len: usize) -> io::Result<&[u8]> {
         if !self.holds(offset, len) {
-            self.fill(file, offset, len)?;
+            self.fill(file, path, offset, len)?;
         }
         let held = self.start + self.len as u64 - offset;
         Ok(self.held(offset, len.min(held as usize)))
@@ -219,20 +231,21 @@ impl Window {
     /// Returns bytes that are known to be in memory.
     fn held(&self, offset: u64, len: usize) -> &[u8] {
         let at = (offset - self.start) as usize;
-        &self.buffer[at..at + len]
+        &self.buffer.bytes()[at..at + len]
     }
 
-    fn fill(&mut self, file: &File, offset: u64, len: usize) -> io::Result<()> {
+    fn fill(&mut self, file: &File, path: &Path, offset: u64, len: usize) -> io::Result<()> {
         let wanted = len.max(self.next_len);
-        self.next_len = (self.next_len * 4).min(*WINDOW_LEN.end());
-        if self.buffer.len() < wanted {
-            self.buffer.resize(wanted, 0);
+        if self.next_len == *WINDOW_LEN.end() && self.fill_directly(file, path, offset, wanted) {
+            return Ok(());
         }
+        self.next_len = (self.next_len * 4).min(*WINDOW_LEN.end());
+        self.make_room(wanted);
         self.start = offset;
         self.len = 0;
         while self.len < wanted {
             let at = offset + self.len as u64;
-            match file.read_at(&mut self.buffer[self.len..wanted], at) {
+            match file.read_at(&mut self.buffer.bytes_mut()[self.len..wanted], at) {
                 Ok(0) => break,
                 Ok(count) => self.len += count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -240,5 +253,44 @@ impl Window {
             }
         }
         Ok(())
+    }
+
+    /// Reads at least `wanted` bytes past the page cache, if all of them are there and not just being written.
+    fn fill_directly(&mut self, file: &File, path: &Path, offset: u64, wanted: usize) -> bool {
+        let start = offset / ALIGN as u64 * ALIGN as u64;
+        let len = ((offset - start) as usize + wanted).next_multiple_of(ALIGN);
+        let settled = file
+            .metadata()
+            .is_ok_and(|metadata| start + 2 * len as u64 <= metadata.len());
+        if !settled {
+            return false;
+        }
+        if matches!(self.direct, Direct::Unknown) {
+            let opened = OpenOptions::new()
+                .read(true)
+                .custom_flags(libc::O_DIRECT)
+                .open(path);
+            self.direct = opened.map_or(Direct::No, Direct::Open);
+        }
+        self.make_room(len);
+        let Direct::Open(direct) = &self.direct else {
+            return false;
+        };
+        if direct
+            .read_exact_at(&mut self.buffer.bytes_mut()[..len], start)
+            .is_err()
+        {
+            // The other way says what is wrong, if anything is.
+            self.direct = Direct::No;
+            return false;
+        }
+        (self.start, self.len) = (start, len);
+        true
+    }
+
+    fn make_room(&mut self, len: usize) {
+        if self.buffer.bytes().len() < len {
+            self.buffer = Buffer::new(len);
+        }
     }
 }

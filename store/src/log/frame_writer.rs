@@ -127,6 +127,26 @@ impl<F: StorageFile> FrameWriter<F> {
         })
     }
 
+    /// Lets readers see what was appended, soon.
+    pub fn flush(&self) {
+        self.file.flush();
+    }
+
+    /// Nothing more will be appended: what is left is on its way.
+    pub(crate) fn end(&self) {
+        self.file.end();
+    }
+
+    /// Waits until what was appended is written.
+    ///
+    /// # Errors
+    /// [`Error::Append`].
+    pub(crate) fn finish(&self) -> Result<()> {
+        self.file
+            .finish()
+            .map_err(|source| append_error(&self.path, self.len, source))
+    }
+
     /// Returns the file, for a thread that syncs it.
     pub(crate) fn file(&self) -> Arc<F> {
         Arc::clone(&self.file)

@@ -71,7 +71,7 @@ impl<F: StorageFile> Syncer<F> {
     }
 
     /// Tells that `count` bytes were appended. Takes no lock and makes no system call,
-    /// except to wake the thread once in 16 MiB.
+    /// except to wake the thread once in 256 MiB.
     ///
     /// # Errors
     /// [`Error::Sync`] when an earlier sync failed.

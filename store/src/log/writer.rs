@@ -11,15 +11,16 @@ use crate::log::frame_writer::FrameWriter;
 use crate::log::position::{LogPosition, segment_path};
 use crate::log::sync::Syncer;
 use crate::manifest::RecordingId;
-use crate::storage::{Disk, Storage};
+use crate::storage::{Staged, Storage};
 use crate::wire::WORD_LEN;
 
 /// The one writer of a log.
 ///
-/// After an error from an append the log is whole up to the frame before, and the append may be tried again;
-/// after [`Error::Sync`] or [`Error::WriterStopped`] it may not. A writer that is dropped without
+/// Appended frames are written from a thread of their own, so an error may come with a later append. The log is then
+/// whole up to some frame before. On other storages than [`Staged`] that is the frame just before, and the append may be
+/// tried again; after [`Error::Sync`] or [`Error::WriterStopped`] it may not. A writer that is dropped without
 /// [`Self::close`] leaves a log that readers take as unfinished.
-pub struct LogWriter<S: Storage = Disk> {
+pub struct LogWriter<S: Storage = Staged> {
     storage: S,
     dir: PathBuf,
     recording_id: RecordingId,
@@ -44,7 +45,8 @@ impl LogWriter {
     /// # Errors
     /// [`Error::Io`] or [`Error::Append`].
     pub fn create(dir: &Path, recording_id: RecordingId) -> Result<Self> {
-        Self::create_on(Disk, dir, recording_id, SEGMENT_ROLL_LEN)
+        let storage = Staged::start().map_err(Error::io("start a thread that writes to", dir))?;
+        Self::create_on(storage, dir, recording_id, SEGMENT_ROLL_LEN)
     }
 }
 
@@ -109,6 +111,11 @@ impl<S: Storage> LogWriter<S> {
         self.append(FrameKind::Watermark, ticks, [&[], &[]])
     }
 
+    /// Lets readers see what was appended, soon. Frames that make up a buffer need no such help.
+    pub fn flush(&self) {
+        self.segment.flush();
+    }
+
     /// Returns where the next frame will begin, unless it begins the next segment.
     pub fn position(&self) -> LogPosition {
         LogPosition {
@@ -127,6 +134,7 @@ impl<S: Storage> LogWriter<S> {
         }
         self.append_frame(FrameKind::SegmentEnd, END_CLOSED, [&[], &[]])?;
         let end = self.position();
+        self.segment.finish()?;
         self.syncer.finish()?;
         Ok(ClosedLog { end })
     }
@@ -164,6 +172,7 @@ impl<S: Storage> LogWriter<S> {
         let number = self.number + 1;
         let segment = create_segment(&self.storage, &self.dir, self.recording_id, number)?;
         let current = (segment.path().to_path_buf(), segment.file());
+        self.segment.end();
         self.syncer.rolled(current);
         self.segment = segment;
         self.number = number;

@@ -1,0 +1,32 @@
+//! Buffers whose bytes begin at a multiple of the block length, as direct reads and writes need it.
+
+/// What offsets, lengths and addresses of direct input and output are multiples of; enough for all file systems in use.
+pub const ALIGN: usize = 4096;
+
+/// Aligned bytes.
+pub struct Buffer {
+    bytes: Vec<u8>,
+    from: usize,
+    len: usize,
+}
+
+impl Buffer {
+    /// Returns a buffer of `len` zeroes.
+    pub fn new(len: usize) -> Self {
+        let bytes = vec![0; len + ALIGN];
+        // A vector that never grows stays where it is.
+        let from = bytes.as_ptr().align_offset(ALIGN);
+        assert!(from < ALIGN, "addresses are integers on this machine");
+        Self { bytes, from, len }
+    }
+
+    /// Returns its bytes.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes[self.from..self.from + self.len]
+    }
+
+    /// Returns its bytes, to be changed.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes[self.from..self.from + self.len]
+    }
+}

@@ -1,0 +1,506 @@
+//! Writes files through buffers of its own and a thread, so that the writer never waits for the disk.
+//!
+//! Whole buffers go to the disk past the page cache (O_DIRECT in open(2)) where that is faster. The pages of the cache
+//! are fresh memory for every byte of a log, and on virtual machines fresh memory comes at half a gigabyte a second. On
+//! slow disks the cache is the faster one. Both are timed, and the better one is used.
+//!
+//! A file's bytes reach it in order, so what can be read is always a beginning of what was appended. After a failed
+//! write nothing more is written, and each append tells of the failure.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, IoSlice};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::thread;
+
+use super::aligned::{ALIGN, Buffer};
+use super::speed::{Speeds, Way};
+use super::{Disk, Storage, StorageFile};
+
+/// Length of a buffer, in bytes.
+const BUFFER_BYTES: usize = 4 << 20;
+/// Buffers of one storage: what the writer may be ahead of the disk.
+const BUFFERS: usize = 4;
+
+/// A [`Storage`] that stages what is written.
+#[derive(Clone)]
+pub struct Staged {
+    jobs: Sender<Job>,
+    pool: Arc<Pool>,
+}
+
+/// Buffers that nobody uses.
+struct Pool {
+    take: Mutex<Receiver<Buffer>>,
+    give: Mutex<Sender<Buffer>>,
+}
+
+/// A file of [`Staged`].
+pub struct StagedFile {
+    staging: Mutex<Staging>,
+    target: Arc<Target>,
+    storage: Staged,
+}
+
+/// Bytes that are not yet handed on. One thread appends, so its lock is never waited for.
+struct Staging {
+    /// `None`: nothing was appended since the last whole buffer, or nothing more will be.
+    buffer: Option<Buffer>,
+    /// Where in the file the buffer's first byte belongs, a multiple of [`ALIGN`].
+    start: u64,
+    /// Bytes in the buffer.
+    len: usize,
+    /// How many of them were handed on.
+    handed_on: usize,
+}
+
+/// Where the bytes go.
+struct Target {
+    buffered: File,
+    direct: Option<File>,
+    state: Mutex<TargetState>,
+    idle: Condvar,
+}
+
+#[derive(Default)]
+struct TargetState {
+    /// Jobs that are not done.
+    jobs: usize,
+    /// Bytes of the file that were written.
+    good_len: u64,
+    failure: Option<(io::ErrorKind, Option<i32>, String)>,
+}
+
+/// Something to write.
+enum Job {
+    /// The bytes of a buffer from `from` to `to`; the buffer's first byte belongs to `start`.
+    Whole {
+        target: Arc<Target>,
+        buffer: Buffer,
+        start: u64,
+        from: usize,
+        to: usize,
+    },
+    /// A copy of bytes whose buffer is still being filled.
+    Part {
+        target: Arc<Target>,
+        bytes: Vec<u8>,
+        at: u64,
+    },
+}
+
+impl Staged {
+    /// Starts the thread that writes.
+    ///
+    /// # Errors
+    /// When there can be no more threads.
+    pub fn start() -> io::Result<Self> {
+        let (jobs, todo) = mpsc::channel();
+        let (give, take) = mpsc::channel();
+        for _ in 0..BUFFERS {
+            give.send(Buffer::new(BUFFER_BYTES))
+                .expect("the receiver is here");
+        }
+        let pool = Arc::new(Pool {
+            take: Mutex::new(take),
+            give: Mutex::new(give),
+        });
+        let theirs = Arc::clone(&pool);
+        thread::Builder::new()
+            .name("log-write".into())
+            .spawn(move || write_all(&todo, &theirs))?;
+        Ok(Self { jobs, pool })
+    }
+}
+
+impl Storage for Staged {
+    type File = StagedFile;
+
+    fn create(&self, path: &Path) -> io::Result<StagedFile> {
+        let buffered = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(super::FILE_MODE)
+            .open(path)?;
+        Ok(self.staged(path, buffered, 0))
+    }
+
+    fn reopen(&self, path: &Path) -> io::Result<StagedFile> {
+        let buffered = OpenOptions::new().write(true).open(path)?;
+        let len = buffered.metadata()?.len();
+        if len % ALIGN as u64 != 0 {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        Ok(self.staged(path, buffered, len))
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        Disk.remove(path)
+    }
+
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        Disk.sync_dir(dir)
+    }
+}
+
+impl Staged {
+    fn staged(&self, path: &Path, buffered: File, len: u64) -> StagedFile {
+        let direct = OpenOptions::new()
+            .write(true)
+            .custom_flags(libc::O_DIRECT)
+            .open(path)
+            .ok();
+        let state = TargetState {
+            good_len: len,
+            ..TargetState::default()
+        };
+        StagedFile {
+            staging: Mutex::new(Staging {
+                buffer: None,
+                start: len,
+                len: 0,
+                handed_on: 0,
+            }),
+            target: Arc::new(Target {
+                buffered,
+                direct,
+                state: Mutex::new(state),
+                idle: Condvar::new(),
+            }),
+            storage: self.clone(),
+        }
+    }
+}
+
+impl StorageFile for StagedFile {
+    /// Takes all bytes. Waits when the disk is [`BUFFERS`] buffers behind.
+    fn append(&self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+        self.target.check()?;
+        let mut staging = lock(&self.staging);
+        let mut count = 0;
+        for part in parts {
+            let mut rest: &[u8] = part;
+            while !rest.is_empty() {
+                let taken = self.stage(&mut staging, rest);
+                rest = &rest[taken..];
+                count += taken;
+            }
+        }
+        Ok(count)
+    }
+
+    fn truncate(&self, len: u64) -> io::Result<()> {
+        self.finish()?;
+        let good_len = lock(&self.target.state).good_len;
+        self.target.buffered.set_len(len.min(good_len))
+    }
+
+    /// Syncs what was written until now; see [`StorageFile::finish`].
+    fn sync(&self) -> io::Result<()> {
+        self.target.check()?;
+        self.target.buffered.sync_data()
+    }
+
+    fn flush(&self) {
+        let mut staging = lock(&self.staging);
+        let Staging {
+            buffer: Some(buffer),
+            start,
+            len,
+            handed_on,
+        } = &mut *staging
+        else {
+            return;
+        };
+        if handed_on < len {
+            let job = Job::Part {
+                target: Arc::clone(&self.target),
+                bytes: buffer.bytes()[*handed_on..*len].to_vec(),
+                at: *start + *handed_on as u64,
+            };
+            *handed_on = *len;
+            self.hand_on(job);
+        }
+    }
+
+    fn finish(&self) -> io::Result<()> {
+        self.hand_on_buffer(&mut lock(&self.staging));
+        let mut state = lock(&self.target.state);
+        while state.jobs > 0 {
+            state = self
+                .target
+                .idle
+                .wait(state)
+                .unwrap_or_else(std::sync::PoisonError::into_inner);
+        }
+        drop(state);
+        self.target.check()
+    }
+
+    fn end(&self) {
+        self.hand_on_buffer(&mut lock(&self.staging));
+    }
+}
+
+impl StagedFile {
+    /// Copies what fits the buffer and hands the buffer on when it is full. Returns how many bytes that was.
+    fn stage(&self, staging: &mut Staging, bytes: &[u8]) -> usize {
+        let len = staging.len;
+        let buffer = staging
+            .buffer
+            .get_or_insert_with(|| self.storage.pool.take());
+        let room = &mut buffer.bytes_mut()[len..];
+        let count = room.len().min(bytes.len());
+        room[..count].copy_from_slice(&bytes[..count]);
+        staging.len += count;
+        if staging.len == BUFFER_BYTES {
+            self.hand_on_buffer(staging);
+        }
+        count
+    }
+
+    fn hand_on_buffer(&self, staging: &mut Staging) {
+        let Some(buffer) = staging.buffer.take() else {
+            return;
+        };
+        self.hand_on(Job::Whole {
+            target: Arc::clone(&self.target),
+            buffer,
+            start: staging.start,
+            from: staging.handed_on,
+            to: staging.len,
+        });
+        staging.start += staging.len as u64;
+        staging.len = 0;
+        staging.handed_on = 0;
+    }
+
+    fn hand_on(&self, job: Job) {
+        lock(&self.target.state).jobs += 1;
+        self.storage
+            .jobs
+            .send(job)
+            .expect("the thread ends after the last sender");
+    }
+}
+
+impl Drop for StagedFile {
+    fn drop(&mut self) {
+        // Whoever wanted to know of a failure has asked before.
+        let _ = self.finish();
+    }
+}
+
+impl Pool {
+    fn take(&self) -> Buffer {
+        lock(&self.take).recv().expect("the pool has a sender")
+    }
+
+    fn give(&self, buffer: Buffer) {
+        lock(&self.give)
+            .send(buffer)
+            .expect("the pool has a receiver");
+    }
+}
+
+impl Target {
+    fn check(&self) -> io::Result<()> {
+        match &lock(&self.state).failure {
+            None => Ok(()),
+            Some((_, Some(code), _)) => Err(io::Error::from_raw_os_error(*code)),
+            Some((kind, None, message)) => Err(io::Error::new(*kind, message.clone())),
+        }
+    }
+
+    /// Notes how a job ended: `Ok`, with the file whole up to `end`, or with what was written until it failed.
+    fn done(&self, end: u64, result: io::Result<()>) {
+        let mut state = lock(&self.state);
+        if state.failure.is_none() {
+            state.good_len = end;
+            if let Err(error) = result {
+                state.failure = Some((error.kind(), error.raw_os_error(), error.to_string()));
+                // Only what is whole is of use; if the disk does not even shorten, readers find the end themselves.
+                let _ = self.buffered.set_len(end);
+            }
+        }
+        state.jobs -= 1;
+        drop(state);
+        self.idle.notify_all();
+    }
+}
+
+/// Does the jobs, in order, until all files are gone.
+fn write_all(jobs: &Receiver<Job>, pool: &Pool) {
+    let mut speeds = Speeds::default();
+    for job in jobs {
+        match job {
+            Job::Whole {
+                target,
+                buffer,
+                start,
+                from,
+                to,
+            } => {
+                let mut at = start + from as u64;
+                let mut result = target.check();
+                if result.is_ok() {
+                    result = write_buffer(&target, &buffer, start, &mut at, to, &mut speeds);
+                }
+                pool.give(buffer);
+                target.done(at, result);
+            }
+            Job::Part { target, bytes, at } => {
+                let mut end = at;
+                let result = target
+                    .check()
+                    .and_then(|()| write_at(&target.buffered, &bytes, &mut end));
+                target.done(end, result);
+            }
+        }
+    }
+}
+
+/// Writes the buffer's bytes from file offset `at` on, up to `to` bytes of it, and moves `at` along.
+fn write_buffer(
+    target: &Target,
+    buffer: &Buffer,
+    start: u64,
+    at: &mut u64,
+    to: usize,
+    speeds: &mut Speeds,
+) -> io::Result<()> {
+    let bytes = buffer.bytes();
+    let from = (*at - start) as usize / ALIGN * ALIGN;
+    let whole = to / ALIGN * ALIGN;
+    if let Some(direct) = &target.direct
+        && whole > from
+    {
+        match speeds.choose(whole - from) {
+            Way::Direct => {
+                let mut end = start + from as u64;
+                let result = speeds.time(Way::Direct, whole - from, || {
+                    write_at(direct, &bytes[from..whole], &mut end)
+                });
+                *at = end.max(*at);
+                match result {
+                    // This file system has no such way.
+                    Err(error) if error.raw_os_error() == Some(libc::EINVAL) => speeds.give_up(),
+                    result => result?,
+                }
+            }
+            Way::Buffered => {
+                let rest = (*at - start) as usize;
+                speeds.time(Way::Buffered, whole - rest, || {
+                    write_at(&target.buffered, &bytes[rest..whole], at)
+                })?;
+            }
+        }
+    }
+    let rest = (*at - start) as usize;
+    write_at(&target.buffered, &bytes[rest..to], at)
+}
+
+/// Writes all bytes at `at`, which moves along.
+fn write_at(file: &File, mut bytes: &[u8], at: &mut u64) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match file.write_at(bytes, *at) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(count) => {
+                *at += count as u64;
+                bytes = &bytes[count..];
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Nothing in here is left half done by a panic.
+    mutex
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::fs;
+
+    /// Pieces of these lengths, flushed after some of them, make the same file as written one after the other.
+    fn check(lens: &[(usize, bool)]) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        let storage = Staged::start().unwrap();
+        let file = storage.create(&path).unwrap();
+        let mut expected = Vec::new();
+        for (number, (len, flush)) in lens.iter().enumerate() {
+            let piece: Vec<u8> = (0..*len).map(|i| (i * 7 + number) as u8).collect();
+            let (a, b) = piece.split_at(len / 3);
+            let count = file.append(&[IoSlice::new(a), IoSlice::new(b)]).unwrap();
+            assert_eq!(count, *len);
+            expected.extend(piece);
+            if *flush {
+                file.flush();
+            }
+        }
+        file.finish().unwrap();
+        file.sync().unwrap();
+        assert!(fs::read(&path).unwrap() == expected);
+    }
+
+    #[test]
+    fn lengths_around_blocks_and_buffers() {
+        let mut lens = Vec::new();
+        for len in [
+            1,
+            ALIGN - 1,
+            ALIGN,
+            ALIGN + 1,
+            BUFFER_BYTES - 8,
+            BUFFER_BYTES,
+            3 * BUFFER_BYTES + 5,
+        ] {
+            lens.extend([(len, false), (len, true), (8, true), (0, true)]);
+        }
+        check(&lens);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(40))]
+        #[test]
+        fn any_lengths(lens in prop::collection::vec((0usize..600_000, any::<bool>()), 1..30)) {
+            check(&lens);
+        }
+    }
+
+    #[test]
+    fn what_is_flushed_can_soon_be_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        let file = Staged::start().unwrap().create(&path).unwrap();
+        file.append(&[IoSlice::new(b"seen")]).unwrap();
+        file.flush();
+        while fs::read(&path).unwrap() != b"seen" {
+            thread::yield_now();
+        }
+    }
+
+    /// A full device: the failure is told by a later append, and by everything after it.
+    #[test]
+    fn a_failure_is_told_and_stays() {
+        let storage = Staged::start().unwrap();
+        let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let file = storage.staged(Path::new("/dev/full"), full, 0);
+        file.append(&[IoSlice::new(b"lost")]).unwrap();
+        let error = file.finish().unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+        let again = file.append(&[IoSlice::new(b"more")]).unwrap_err();
+        assert_eq!(again.kind(), io::ErrorKind::StorageFull);
+        assert_eq!(file.sync().unwrap_err().kind(), io::ErrorKind::StorageFull);
+    }
+}
