@@ -16,11 +16,11 @@ use crate::render::{Terminal, bytes, count, duration, escaped, grouped, per};
 
 const EXAMPLES: &str = "\
 Examples:
-  hindsight record ./app --port 8080              everything after the program is its own
-  hindsight record -o run1 -f 'parse*' ./app      only functions whose names match
-  hindsight record -x 'std::*' -x '*alloc*' ./app leave noisy ones out
-  hindsight record --attach 4711 --for 10         look into a running program for ten seconds
-  hindsight sql app \"select * from calls\"         then ask
+  hindsight record ./app --port 8080            what follows the program is its own
+  hindsight record -o run1 -f 'parse*' ./app    only functions that match
+  hindsight record -x 'std::*' -x '*alloc*' ./app
+  hindsight record --attach 4711 --for 10       look at a running program
+  hindsight sql app \"select * from calls\"       then ask
 
 Exits with the program's own status (128 + signal), or with 4 if it could not be started.";
 
@@ -48,10 +48,10 @@ pub struct Args {
     #[arg(long)]
     keep_log: bool,
     /// Attach to this running process instead of starting one
-    #[arg(long = "attach", value_name = "PID", conflicts_with = "command", value_parser = clap::value_parser!(i32).range(1..))]
+    #[arg(long = "attach", value_name = "PID", conflicts_with = "command", value_parser = parse_pid)]
     pid: Option<i32>,
     /// With --attach: stop after this many seconds (or 500ms, 2m) and let the process go on
-    #[arg(long = "for", value_name = "SECONDS", requires = "pid", value_parser = parse_duration)]
+    #[arg(long = "for", value_name = "SECONDS", value_parser = parse_duration)]
     duration: Option<Duration>,
     /// Print the summary as JSON (on stderr: stdout is the program's)
     #[arg(long)]
@@ -81,6 +81,7 @@ enum FullPolicy {
 pub fn run(args: Args, terminal: &Terminal) -> Result<u8, Error> {
     let progress = Progress::new(terminal);
     let json = args.json;
+    refuse(&args)?;
     let outcome =
         recorder::record(options(args), &progress).map_err(|source| Error::Record { source });
     progress.finish();
@@ -98,6 +99,28 @@ pub fn run(args: Args, terminal: &Terminal) -> Result<u8, Error> {
         Exit::Signal(signal) => exit::from_signal(signal),
         Exit::Detached => exit::DONE,
     })
+}
+
+/// Refuses what the command line's grammar lets through.
+fn refuse(args: &Args) -> Result<(), Error> {
+    if args.duration.is_some() && args.pid.is_none() {
+        let help = "name a running process: hindsight record --attach PID --for 10";
+        return Err(Error::usage("--for needs --attach", Some(help.to_owned())));
+    }
+    if args
+        .pid
+        .is_some_and(|pid| i64::from(pid) == i64::from(std::process::id()))
+    {
+        return Err(Error::usage("this process is hindsight itself", None));
+    }
+    if args
+        .command
+        .first()
+        .is_some_and(|program| program.is_empty())
+    {
+        return Err(Error::usage("the name of the program is empty", None));
+    }
+    Ok(())
 }
 
 fn options(args: Args) -> RecordOptions {
@@ -146,7 +169,7 @@ fn summary(outcome: &Outcome) -> String {
     if outcome.skipped > 0 {
         let all = outcome.armed + outcome.skipped;
         line += &format!(
-            "; {} of {} not recorded",
+            "; {} of {} not recorded (see the table probes)",
             grouped(outcome.skipped),
             count(all, "function")
         );
@@ -175,6 +198,13 @@ fn summary_json(outcome: &Outcome) -> serde_json::Value {
         "detached": matches!(outcome.exit, Exit::Detached),
         "incomplete": outcome.incomplete,
     })
+}
+
+fn parse_pid(text: &str) -> Result<i32, String> {
+    match text.parse() {
+        Ok(pid) if pid > 0 => Ok(pid),
+        _ => Err("write the number of a process, as ps shows it".to_owned()),
+    }
 }
 
 /// Reads `500ms`, `10s`, `2m`, `1h`, or bare seconds.
@@ -238,7 +268,7 @@ mod tests {
             ..outcome()
         };
         expect![
-            "app.hindsight: 0 calls, 5 events, 0 threads, 0 lost, 0.41 s, 2.1 MB; 3 of 3 functions not recorded"
+            "app.hindsight: 0 calls, 5 events, 0 threads, 0 lost, 0.41 s, 2.1 MB; 3 of 3 functions not recorded (see the table probes)"
         ]
         .assert_eq(&summary(&outcome));
     }
