@@ -169,11 +169,7 @@ fn query_message(error: &query::Error) -> String {
         },
         query::Error::Store(error) => store_message(error),
         query::Error::ReadOnly { .. } => split(error).0,
-        // Arrow puts its own word for it before the operating system's.
-        other => format!(
-            "cannot {}",
-            split(other).0.replacen(": Io error: ", ": ", 1)
-        ),
+        other => format!("cannot {}", without_speakers(&split(other).0)),
     }
 }
 
@@ -186,6 +182,13 @@ fn query_help(error: &query::Error) -> Option<String> {
         query::Error::Execution(_) => None,
         other => split(other).1,
     }
+}
+
+/// Leaves out who says it: Arrow and Parquet name themselves before they quote the operating system.
+fn without_speakers(message: &str) -> String {
+    message
+        .replace(": Io error: ", ": ")
+        .replace(": External: ", ": ")
 }
 
 /// Who writes a text in double quotes, as most languages have it, is told of a column that does not exist.

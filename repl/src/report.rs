@@ -37,7 +37,7 @@ pub fn message(error: &Error, colour: Colour) -> String {
 }
 
 /// Leaves out the numbers that the standard library puts behind the operating system's own words.
-fn without_numbers(text: &str) -> String {
+pub fn without_numbers(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once(" (os error ") {

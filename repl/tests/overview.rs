@@ -148,7 +148,6 @@ fn info_tells_of_losses_and_of_an_incomplete_recording() {
             started    2023-11-14T22:13:20Z
             lasted     5.0 ms
             ended      with exit code 3
-            on         , 
             made by    hindsight 0.0.0, format 1
             settings   all functions; block when full
 
@@ -416,22 +415,22 @@ fn a_missing_file_is_damage() {
         &folder,
         &["check", "shop"],
         expect![[r#"
-        shop.hindsight: damaged
-          read     4 files, 9.3 kB
-          columns  1 part, 68 calls (0 unfinished), 17 other events, 7 functions
-          damage: columns/events-000000.parquet: open: No such file or directory (os error 2)
-        --- exit code 1
-    "#]],
+            shop.hindsight: damaged
+              read     4 files, 9.3 kB
+              columns  1 part, 68 calls (0 unfinished), 17 other events, 7 functions
+              damage: columns/events-000000.parquet: open: No such file or directory
+            --- exit code 1
+        "#]],
     );
     check(
         &folder,
         &["info", "shop"],
         expect![[r#"
-        --- stderr
-        error: cannot read shop.hindsight/columns/events-000000.parquet: External: No such file or directory
-        help: run "hindsight check"
-        --- exit code 1
-    "#]],
+            --- stderr
+            error: cannot read shop.hindsight/columns/events-000000.parquet: No such file or directory
+            help: run "hindsight check"
+            --- exit code 1
+        "#]],
     );
 }
 

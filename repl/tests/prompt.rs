@@ -17,7 +17,12 @@ fn check_lines(lines: &[&str], expected: Expect) {
         .map(|line| ("hindsight> ", line.as_str()))
         .collect();
     let folder = Folder::with_shop();
-    expected.assert_eq(&folder.on_terminal(80, &["TERM=dumb"], &["sql", "shop"], &steps));
+    let text = folder.on_terminal(80, &["TERM=dumb"], &["sql", "shop"], &steps);
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 80),
+        "{text}"
+    );
+    expected.assert_eq(&text);
 }
 
 #[test]
@@ -158,69 +163,75 @@ fn help_fits_eighty_columns() {
     check_lines(
         &["help", "\\d calls", "\\q"],
         expect![[r#"
-        shop.hindsight: 153 events in 2.9 ms; \d lists the tables, "help" says more
-        hindsight> help
-        Type SQL; it ends with ; or an empty line. Tab completes tables, columns and recorded functions' names.
+            shop.hindsight: 153 events in 2.9 ms; \d lists the tables, "help" says more
+            hindsight> help
+            Type SQL; it ends with ; or an empty line. Tab completes tables, columns, SQL
+            and, inside quotes, the names of recorded functions.
 
-          \d              tables             \format [FORMAT]  table, csv, json, jsonl or parquet
-          \d TABLE        its columns        \rows [N]         show at most N rows of a table, 0 for all
-          \timing         show times         \x [on|off|auto]  one column per line
-          help, \?        this text          quit, \q, Ctrl-D  leave
-          Ctrl-C          stop the query    \refresh          see more of a live recording
+              \d                the tables
+              \d TABLE          its columns
+              \format [FORMAT]  table, csv, json or jsonl
+              \rows [N]         show at most N rows of a table, 0 for all
+              \x [on|off|auto]  show one column per line
+              \timing [on|off]  show how long each answer took
+              \refresh          see what a live recording recorded meanwhile
+              help, \?          this text
+              quit, \q, Ctrl-D  leave
+              Ctrl-C            stop the question
 
-        Examples:
-          select function, count(*), sum(self_ns) from calls group by function order by 3 desc limit 10;
-          select start_seq, dur_ns, args from calls where function = 'parse' and dur_ns > 1000000;
-          select * from gaps;
-        hindsight> \d calls
-         column      | type    | meaning
-        -------------+---------+--------------------------------------------------------
-         start_seq   | int64   | seq of the enter event; the call's id
-         end_seq     | int64   | seq of the leave event; null while unfinished
-         function    | text    | name of the function, demangled
-         file        | text    | source file of the function
-         line        | int64   | source line of the function
-         module      | text    | file name of the module that the function lies in
-         tid         | int32   | thread id
-         depth       | int32   | number of enclosing traced calls
-         parent      | int64   | start_seq of the enclosing traced call
-         ts_ns       | int64   | time of the enter event, ns since the recording began
-         dur_ns      | int64   | ns from enter to leave; -1 while unfinished
-         self_ns     | int64   | dur_ns without the traced calls made; -1 while
-                     |         | unfinished
-         args        | text    | arguments as text, by the function's parameters; ?
-                     |         | where not captured
-         ret         | int64   | return value as the return type says; null for none,
-                     |         | floats and unwound calls
-         ret_f       | float64 | floating point return value
-         unwound     | bool    | left by an exception, longjmp or the end of its thread
-         tail        | bool    | entered by a tail call in place of another call
-         a0          | int64   | rdi at entry, bit pattern
-         a1          | int64   | rsi at entry, bit pattern
-         a2          | int64   | rdx at entry, bit pattern
-         a3          | int64   | rcx at entry, bit pattern
-         a4          | int64   | r8 at entry, bit pattern
-         a5          | int64   | r9 at entry, bit pattern
-         x0          | int64   | low 64 bits of xmm0 at entry; f64(x0) and f32(x0) read
-                     |         | it; null if not captured
-         x1          | int64   | low 64 bits of xmm1 at entry
-         x2          | int64   | low 64 bits of xmm2 at entry
-         x3          | int64   | low 64 bits of xmm3 at entry
-         x4          | int64   | low 64 bits of xmm4 at entry
-         x5          | int64   | low 64 bits of xmm5 at entry
-         x6          | int64   | low 64 bits of xmm6 at entry
-         x7          | int64   | low 64 bits of xmm7 at entry
-         sp          | int64   | address of the stack word that holds the return
-                     |         | address
-         ret_addr    | int64   | return address: where the caller goes on
-         rax         | int64   | rax at return, bit pattern; null if unwound or
-                     |         | unfinished
-         rdx         | int64   | rdx at return, bit pattern
-         xr0         | int64   | low 64 bits of xmm0 at return; null if not captured
-         xr1         | int64   | low 64 bits of xmm1 at return
-         function_id | int32   | number of the function in this recording
-        hindsight> \q
-    "#]],
+            Examples:
+              select function, count(*) from calls group by function order by 2 desc;
+              select start_seq, dur_ns, args from calls where function = 'parse';
+              select * from gaps;
+            hindsight> \d calls
+             column      | type    | meaning
+            -------------+---------+--------------------------------------------------------
+             start_seq   | int64   | seq of the enter event; the call's id
+             end_seq     | int64   | seq of the leave event; null while unfinished
+             function    | text    | name of the function, demangled
+             file        | text    | source file of the function
+             line        | int64   | source line of the function
+             module      | text    | file name of the module that the function lies in
+             tid         | int32   | thread id
+             depth       | int32   | number of enclosing traced calls
+             parent      | int64   | start_seq of the enclosing traced call
+             ts_ns       | int64   | time of the enter event, ns since the recording began
+             dur_ns      | int64   | ns from enter to leave; -1 while unfinished
+             self_ns     | int64   | dur_ns without the traced calls made; -1 while
+                         |         | unfinished
+             args        | text    | arguments as text, by the function's parameters; ?
+                         |         | where not captured
+             ret         | int64   | return value as the return type says; null for none,
+                         |         | floats and unwound calls
+             ret_f       | float64 | floating point return value
+             unwound     | bool    | left by an exception, longjmp or the end of its thread
+             tail        | bool    | entered by a tail call in place of another call
+             a0          | int64   | rdi at entry, bit pattern
+             a1          | int64   | rsi at entry, bit pattern
+             a2          | int64   | rdx at entry, bit pattern
+             a3          | int64   | rcx at entry, bit pattern
+             a4          | int64   | r8 at entry, bit pattern
+             a5          | int64   | r9 at entry, bit pattern
+             x0          | int64   | low 64 bits of xmm0 at entry; f64(x0) and f32(x0) read
+                         |         | it; null if not captured
+             x1          | int64   | low 64 bits of xmm1 at entry
+             x2          | int64   | low 64 bits of xmm2 at entry
+             x3          | int64   | low 64 bits of xmm3 at entry
+             x4          | int64   | low 64 bits of xmm4 at entry
+             x5          | int64   | low 64 bits of xmm5 at entry
+             x6          | int64   | low 64 bits of xmm6 at entry
+             x7          | int64   | low 64 bits of xmm7 at entry
+             sp          | int64   | address of the stack word that holds the return
+                         |         | address
+             ret_addr    | int64   | return address: where the caller goes on
+             rax         | int64   | rax at return, bit pattern; null if unwound or
+                         |         | unfinished
+             rdx         | int64   | rdx at return, bit pattern
+             xr0         | int64   | low 64 bits of xmm0 at return; null if not captured
+             xr1         | int64   | low 64 bits of xmm1 at return
+             function_id | int32   | number of the function in this recording
+            hindsight> \q
+        "#]],
     );
 }
 
@@ -272,8 +283,8 @@ fn colour_is_for_terminals_that_want_it() {
     assert!(!plain.contains('\x1b'), "{plain:?}");
     expect![[r#"
          a
-        --------
-         "NULL"
+        ------
+         NULL
         (1 row)
     "#]]
     .assert_eq(&plain);

@@ -76,10 +76,11 @@ impl Page<'_> {
         self.line("started", &date(manifest.start_unix_ns))?;
         self.line("lasted", &duration(facts.duration_ns))?;
         self.line("ended", &end(&facts.end, facts.state))?;
-        self.line(
-            "on",
-            &format!("{}, {}", manifest.host.kernel, manifest.host.cpu),
-        )?;
+        let host = [manifest.host.kernel.as_str(), manifest.host.cpu.as_str()];
+        let known: Vec<&str> = host.into_iter().filter(|name| !name.is_empty()).collect();
+        if !known.is_empty() {
+            self.line("on", &known.join(", "))?;
+        }
         self.line("made by", &made_by(facts))?;
         self.line("settings", &settings(facts))?;
         writeln!(self.out)?;

@@ -7,8 +7,10 @@ use std::time::Duration;
 
 use recorder::{Exit, OnFull, Outcome, RecordOptions, Target};
 use serde_json::json;
+use store::recording::with_suffix;
 
-use crate::commands::guard;
+use crate::ask::Asker;
+use crate::commands::{guard, target};
 use crate::error::Error;
 use crate::exit;
 use crate::progress::Progress;
@@ -89,8 +91,14 @@ pub fn run(args: Args, terminal: &Terminal) -> Result<u8, Error> {
     if let Some(reason) = &outcome.incomplete {
         progress.warning(&format!("the recording is incomplete: {reason}"));
     }
+    let became = became(&outcome);
+    if let Some(program) = &became {
+        progress.warning(&format!(
+            "the program became another one, {program}, which is not recorded; record that one"
+        ));
+    }
     if json {
-        eprintln!("{}", summary_json(&outcome));
+        eprintln!("{}", summary_json(&outcome, became));
     } else {
         eprintln!("hindsight: {}", summary(&outcome));
     }
@@ -101,26 +109,22 @@ pub fn run(args: Args, terminal: &Terminal) -> Result<u8, Error> {
     })
 }
 
-/// Refuses what the command line's grammar lets through.
+/// Refuses what needs no recorder to be refused, before anything is fetched or started.
 fn refuse(args: &Args) -> Result<(), Error> {
     if args.duration.is_some() && args.pid.is_none() {
         let help = "name a running process: hindsight record --attach PID --for 10";
         return Err(Error::usage("--for needs --attach", Some(help.to_owned())));
     }
-    if args
-        .pid
-        .is_some_and(|pid| i64::from(pid) == i64::from(std::process::id()))
-    {
-        return Err(Error::usage("this process is hindsight itself", None));
+    let output = args.output.as_deref().map(with_suffix);
+    if let Some(path) = output.filter(|path| path.exists()) {
+        let source = store::Error::Exists { path }.into();
+        return Err(Error::Record { source });
     }
-    if args
-        .command
-        .first()
-        .is_some_and(|program| program.is_empty())
-    {
-        return Err(Error::usage("the name of the program is empty", None));
+    match (args.pid, args.command.first()) {
+        (Some(pid), _) => target::check_process(pid),
+        (None, Some(program)) => target::check_program(program),
+        (None, None) => Ok(()),
     }
-    Ok(())
 }
 
 fn options(args: Args) -> RecordOptions {
@@ -177,7 +181,25 @@ fn summary(outcome: &Outcome) -> String {
     line
 }
 
-fn summary_json(outcome: &Outcome) -> serde_json::Value {
+/// Returns the program that took the place of the recorded one, when that is how the recording ended: launchers and
+/// wrapper scripts do it, and whoever recorded one wants to know.
+fn became(outcome: &Outcome) -> Option<String> {
+    if outcome.exit == Exit::Detached {
+        return None;
+    }
+    let mut asker = Asker::open(&outcome.recording).ok()?;
+    let last = "select seq, text from events where kind = 'exec' order by seq desc limit 1";
+    let mut row = asker.texts(last).ok()?.pop()?;
+    let (program, seq) = (row.pop()??, row.pop()??);
+    // What an execve that failed leaves behind is a program that goes on.
+    let later = format!(
+        "select count(*) from events where seq > {seq} \
+         and (kind in ('enter', 'stdout', 'stderr') or (kind = 'leave' and not unwound))"
+    );
+    (asker.number(&later).ok()? == 0).then_some(program)
+}
+
+fn summary_json(outcome: &Outcome, became: Option<String>) -> serde_json::Value {
     let (code, signal) = match outcome.exit {
         Exit::Code(code) => (Some(code), None),
         Exit::Signal(signal) => (None, Some(signal)),
@@ -197,6 +219,7 @@ fn summary_json(outcome: &Outcome) -> serde_json::Value {
         "exit_signal": signal,
         "detached": matches!(outcome.exit, Exit::Detached),
         "incomplete": outcome.incomplete,
+        "became": became,
     })
 }
 

@@ -201,12 +201,15 @@ fn write_file(asker: &mut Asker, text: &str, format: Format, path: &Path) -> Res
             let _ = std::fs::remove_file(path);
         }
     })?;
-    let size = file.metadata().map(|meta| meta.len()).unwrap_or(0);
+    let size = match file.metadata() {
+        Ok(meta) if is_regular => format!(", {}", bytes(meta.len())),
+        _ => String::new(),
+    };
+    let name = path.to_string_lossy();
     eprintln!(
-        "hindsight: {}: {}, {}",
-        path.display(),
-        count(rows, "row"),
-        bytes(size)
+        "hindsight: {}: {}{size}",
+        escaped(&name),
+        count(rows, "row")
     );
     Ok(exit::DONE)
 }

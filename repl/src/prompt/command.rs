@@ -37,17 +37,23 @@ const WORDS: [&str; 3] = ["help", "quit", "exit"];
 
 /// What `help` shows.
 pub const HELP: &str = "\
-Type SQL; it ends with ; or an empty line. Tab completes tables, columns and recorded functions' names.
+Type SQL; it ends with ; or an empty line. Tab completes tables, columns, SQL
+and, inside quotes, the names of recorded functions.
 
-  \\d              tables             \\format [FORMAT]  table, csv, json, jsonl or parquet
-  \\d TABLE        its columns        \\rows [N]         show at most N rows of a table, 0 for all
-  \\timing         show times         \\x [on|off|auto]  one column per line
-  help, \\?        this text          quit, \\q, Ctrl-D  leave
-  Ctrl-C          stop the query    \\refresh          see more of a live recording
+  \\d                the tables
+  \\d TABLE          its columns
+  \\format [FORMAT]  table, csv, json or jsonl
+  \\rows [N]         show at most N rows of a table, 0 for all
+  \\x [on|off|auto]  show one column per line
+  \\timing [on|off]  show how long each answer took
+  \\refresh          see what a live recording recorded meanwhile
+  help, \\?          this text
+  quit, \\q, Ctrl-D  leave
+  Ctrl-C            stop the question
 
 Examples:
-  select function, count(*), sum(self_ns) from calls group by function order by 3 desc limit 10;
-  select start_seq, dur_ns, args from calls where function = 'parse' and dur_ns > 1000000;
+  select function, count(*) from calls group by function order by 2 desc;
+  select start_seq, dur_ns, args from calls where function = 'parse';
   select * from gaps;
 ";
 
