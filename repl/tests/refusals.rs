@@ -561,6 +561,20 @@ fn a_program_that_cannot_be_recorded_is_told_with_the_reason() {
 }
 
 #[test]
+fn a_recording_is_never_overwritten() {
+    check_args(
+        &Folder::with_shop(),
+        &["record", "-o", "shop", "true"],
+        expect![[r#"
+            --- stderr
+            error: cannot record: shop.hindsight exists already
+            help: choose another name or remove it
+            --- exit code 2
+        "#]],
+    );
+}
+
+#[test]
 fn a_process_that_cannot_be_attached_to_is_told_with_the_reason() {
     let folder = Folder::empty();
     check_args(
@@ -614,5 +628,6 @@ fn a_process_that_cannot_be_attached_to_is_told_with_the_reason() {
     let said = said.replace(|c: char| c.is_ascii_digit(), "");
     expect![[r#"
         error: cannot attach to process : it is hindsight itself
-    "#]].assert_eq(&said);
+    "#]]
+    .assert_eq(&said);
 }

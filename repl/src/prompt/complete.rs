@@ -172,7 +172,7 @@ impl Words {
         if let [only] = words.as_mut_slice()
             && cursor == line.len()
         {
-            only.push_str(self.what_follows(only));
+            only.push_str(self.what_follows(only, names_a_table(earlier)));
         }
         Offer { start, words }
     }
@@ -188,10 +188,12 @@ impl Words {
     }
 
     /// What can only come next after a word: the one that completes it need not be typed.
-    fn what_follows(&self, word: &str) -> &'static str {
+    fn what_follows(&self, word: &str, is_table: bool) -> &'static str {
         let lower = word.to_lowercase();
         let is_column = |table: &TableWords| table.columns.contains(&lower);
-        if self.tables.iter().any(is_column) {
+        if is_table {
+            " "
+        } else if self.tables.iter().any(is_column) {
             ""
         } else if BEGINNINGS.contains(&lower.as_str())
             || self.keywords.contains(&lower)
@@ -257,7 +259,7 @@ mod tests {
         Words {
             tables: vec![
                 table("calls", &["function", "dur_ns", "depth"]),
-                table("events", &["seq", "kind"]),
+                table("events", &["seq", "kind", "calls"]),
             ],
             keywords: list(&["select", "from", "desc", "distinct"]),
             sql_functions: list(&["count", "date_trunc", "from_unixtime"]),
@@ -293,7 +295,7 @@ mod tests {
             "select d| from calls",
             expect![[r#""d" -> date_trunc depth desc distinct dur_ns"#]],
         );
-        check("select | from events", expect![[r#""" -> kind seq"#]]);
+        check("select | from events", expect![[r#""" -> calls kind seq"#]]);
         check(
             "select calls.| from calls",
             expect![[r#""" -> depth dur_ns function"#]],
