@@ -4,6 +4,8 @@ mod common;
 
 use common::Folder;
 use expect_test::{Expect, expect};
+use store::control::Control;
+use store::synth::Synth;
 
 fn check(folder: &Folder, args: &[&str], expected: Expect) {
     expected.assert_eq(&folder.transcript(args));
@@ -158,6 +160,44 @@ fn info_tells_of_losses_and_of_an_incomplete_recording() {
             modules    /home/me/app: 3 functions, build id 5d1f0c3a
                        and 1 more; see the table modules
         "#]],
+    );
+}
+
+#[test]
+fn info_tells_of_a_recording_without_calls() {
+    let folder = Folder::empty();
+    let mut synth = Synth::new();
+    synth.control(Control::ModuleLoad {
+        ticks: 0,
+        module: 0,
+        path: "/home/me/app".into(),
+        build_id: None,
+        addr: 0x40_0000,
+        size: 0x8000,
+        system: false,
+    });
+    synth
+        .record_interrupted(&folder.path("bare.hindsight"))
+        .unwrap();
+    check(
+        &folder,
+        &["info", "bare"],
+        expect![[r#"
+        recording  bare.hindsight (incomplete: its recorder did not close it)
+        program    synth
+        folder     /
+        started    2023-11-14T22:13:20Z
+        lasted     0 ns
+        ended      out of sight of the recorder
+        made by    hindsight 0.0.0, format 1
+        settings   all functions; block when full
+
+        rows       0 calls, 1 events, 0 functions, 1 modules, 0 threads, 0 output, 0 gaps, 0 probes
+        lost       nothing
+        on disk    440 B (log 128 B)
+
+        modules    1; see the table modules
+    "#]],
     );
 }
 

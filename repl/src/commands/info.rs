@@ -145,14 +145,12 @@ impl Page<'_> {
         }
         let unnamed = facts.modules.len() - traced.len().min(MODULES_SHOWN);
         if unnamed > 0 {
-            let name = if traced.is_empty() { "modules" } else { "" };
-            self.line(
-                name,
-                &format!(
-                    "and {} more; see the table modules",
-                    grouped(unnamed as u64)
-                ),
-            )?;
+            let unnamed = grouped(unnamed as u64);
+            if traced.is_empty() {
+                self.line("modules", &format!("{unnamed}; see the table modules"))?;
+            } else {
+                self.line("", &format!("and {unnamed} more; see the table modules"))?;
+            }
         }
         Ok(())
     }
