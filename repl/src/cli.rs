@@ -1,6 +1,6 @@
 //! The command line: which commands there are, and `--help` and `--version` of the whole.
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::commands::{check, guard, info, record, setup, sql};
 use crate::error::Error;
@@ -11,12 +11,12 @@ const ABOUT: &str = "Records a program while it runs, then answers SQL over ever
 
 const EXAMPLES: &str = "\
 Examples:
-  hindsight record ./app                       run it and write app.hindsight
-  hindsight info app                           what was recorded
-  hindsight sql app                            a prompt: SQL, Tab completes, \\d lists the tables
-  hindsight sql app \"select function, count(*) from calls group by function order by 2 desc limit 10\"
+  hindsight record ./app        run it and write app.hindsight
+  hindsight info app            what was recorded
+  hindsight sql app             a prompt: SQL, Tab completes, \\d lists the tables
+  hindsight sql app \"select * from calls order by dur_ns desc limit 10\"
   hindsight sql app \"select * from calls\" -o calls.parquet
-  hindsight check app                          verify every checksum and rule
+  hindsight check app           verify every checksum and rule
 ";
 
 /// The whole command line.
@@ -46,7 +46,21 @@ enum Command {
     Guard(guard::Args),
 }
 
+/// Help is never wider than this, and on a terminal not wider than that.
+const HELP_COLUMNS: usize = 100;
+
 impl Cli {
+    /// Reads the command line; ends the program when it is wrong or asks for help.
+    pub fn of_args(terminal: &Terminal) -> Cli {
+        let columns = if terminal.stdout {
+            Terminal::size().0.min(HELP_COLUMNS)
+        } else {
+            HELP_COLUMNS
+        };
+        let matches = Cli::command().term_width(columns).get_matches();
+        Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+    }
+
     /// Runs the command and returns the exit code.
     ///
     /// # Errors
@@ -66,7 +80,6 @@ impl Cli {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_consistent() {

@@ -1,7 +1,7 @@
 //! Everything a command can fail with, as one sentence, the next step and the exit code.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::exit;
 
@@ -20,7 +20,7 @@ pub enum Error {
     },
     #[error("{} is not a recording: it has no manifest", path.display())]
     NotARecording { path: PathBuf },
-    #[error("{}", split(source).0)]
+    #[error("{}", store_message(source))]
     Store { source: store::Error },
     #[error("{}", query_message(source))]
     Query { source: query::Error },
@@ -74,6 +74,9 @@ impl Error {
             Error::Store { source } => split(source).1,
             Error::Query { source } => query_help(source),
             Error::Setup { source } => split(source).1,
+            Error::Record {
+                source: recorder::Error::Start { program, source },
+            } => start_help(program, source),
             Error::Record { source } => split(source).1,
             Error::Io { .. } | Error::Interrupted | Error::ReaderGone => None,
         }
@@ -134,6 +137,17 @@ fn split(error: &dyn std::error::Error) -> (String, Option<String>) {
     (message, help)
 }
 
+/// Some of the store's messages are sentences, the others say what was tried.
+fn store_message(error: &store::Error) -> String {
+    let message = split(error).0;
+    match error {
+        store::Error::Io { .. } | store::Error::Append { .. } | store::Error::Sync { .. } => {
+            format!("cannot {message}")
+        }
+        _ => message,
+    }
+}
+
 fn record_message(error: &recorder::Error) -> String {
     let message = split(error).0;
     match error {
@@ -153,20 +167,54 @@ fn query_message(error: &query::Error) -> String {
             }
             _ => error.message.clone(),
         },
-        query::Error::Store(error) => split(error).0,
+        query::Error::Store(error) => store_message(error),
         query::Error::ReadOnly { .. } => split(error).0,
-        query::Error::Execution(_) => format!("the question failed: {error}"),
-        other => format!("cannot {}", split(other).0),
+        other => format!("cannot {}", without_speakers(&split(other).0)),
     }
 }
 
 fn query_help(error: &query::Error) -> Option<String> {
     match error {
-        query::Error::Sql(error) if error.suggestions.is_empty() => None,
+        query::Error::Sql(error) if error.suggestions.is_empty() => quotes_help(error),
         query::Error::Sql(error) => {
             Some(format!("did you mean {}?", error.suggestions.join(" or ")))
         }
         query::Error::Execution(_) => None,
         other => split(other).1,
+    }
+}
+
+/// Leaves out who says it: Arrow and Parquet name themselves before they quote the operating system.
+fn without_speakers(message: &str) -> String {
+    message
+        .replace(": Io error: ", ": ")
+        .replace(": External: ", ": ")
+}
+
+/// Who writes a text in double quotes, as most languages have it, is told of a column that does not exist.
+fn quotes_help(error: &query::SqlError) -> Option<String> {
+    let name = error.message.strip_prefix("there is no column ")?;
+    let text = name.trim_matches('"');
+    let is_quoted = error.excerpt.contains(name);
+    is_quoted.then(|| format!("text is written in single quotes: '{text}'"))
+}
+
+/// Returns what to do about a program that could not be started.
+fn start_help(program: &str, source: &io::Error) -> Option<String> {
+    let path = Path::new(program);
+    let is_path = program.contains('/');
+    match source.kind() {
+        io::ErrorKind::NotFound if path.is_file() && is_path => Some(
+            "it is a script whose interpreter, named in its first line, does not exist".to_owned(),
+        ),
+        io::ErrorKind::NotFound if path.is_file() => Some(format!(
+            "it is not in PATH; for the one in this folder write ./{program}"
+        )),
+        io::ErrorKind::NotFound if !is_path => Some("it is not in PATH".to_owned()),
+        io::ErrorKind::PermissionDenied if path.is_dir() => Some("it is a folder".to_owned()),
+        io::ErrorKind::PermissionDenied if path.is_file() => {
+            Some(format!("make it executable: chmod +x {program}"))
+        }
+        _ => None,
     }
 }

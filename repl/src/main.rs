@@ -20,14 +20,13 @@ mod suggest;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
-use clap::Parser;
 use tracing_subscriber::EnvFilter;
 
 use crate::render::Terminal;
 
 fn main() -> ExitCode {
-    let cli = cli::Cli::parse();
     let terminal = Terminal::detect();
+    let cli = cli::Cli::of_args(&terminal);
     start_log();
     match cli.run(&terminal) {
         Ok(code) => ExitCode::from(code),

@@ -73,11 +73,13 @@ pub fn show(text: &[u8], rows: usize) -> io::Result<()> {
     out.write_all(text).and_then(|()| out.flush())
 }
 
-/// Starts `$PAGER`, or `less` when it is not set. An empty `$PAGER` or `cat` means none.
+/// Starts `$PAGER`, or `less` when it is not set. An empty `$PAGER` or `cat` means none, and so does a terminal
+/// on which pagers cannot draw.
 fn start_pager() -> Option<(Child, ChildStdin)> {
     let pager = std::env::var("PAGER").unwrap_or_else(|_| "less".to_owned());
     let pager = pager.trim();
-    if pager.is_empty() || pager == "cat" {
+    let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
+    if pager.is_empty() || pager == "cat" || dumb {
         return None;
     }
     let mut command = Command::new("sh");

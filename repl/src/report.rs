@@ -17,7 +17,11 @@ pub fn message(error: &Error, colour: Colour) -> String {
         return text;
     }
     // Writing to a String cannot fail.
-    let lines = error.to_string();
+    let lines = without_numbers(&error.to_string());
+    if matches!(error, Error::Interrupted) {
+        // The terminal has shown ^C where the cursor was.
+        text.push('\n');
+    }
     let word = colour.paint(Paint::Error, "error:");
     _ = writeln!(text, "{word} {}", indented(&lines));
     if let Some(excerpt) = error.excerpt() {
@@ -32,8 +36,31 @@ pub fn message(error: &Error, colour: Colour) -> String {
     text
 }
 
+/// Leaves out the numbers that the standard library puts behind the operating system's own words.
+pub fn without_numbers(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once(" (os error ") {
+        out.push_str(before);
+        rest = after.split_once(')').map_or("", |(_, rest)| rest);
+    }
+    out + rest
+}
+
 /// Escapes each line and indents all but the first.
 fn indented(text: &str) -> String {
     let lines: Vec<_> = text.trim_end().lines().map(escaped).collect();
     lines.join("\n  ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn system_errors_are_words() {
+        let text = "cannot open a: No such file (os error 2): b (os error 13)";
+        assert_eq!(without_numbers(text), "cannot open a: No such file: b");
+        assert_eq!(without_numbers("plain (os)"), "plain (os)");
+    }
 }

@@ -16,6 +16,12 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, candidate)| candidate)
 }
 
+/// Says whether `text` is the single word `word` with a slip in it.
+pub fn is_slip(text: &str, word: &str) -> bool {
+    let text = text.to_lowercase();
+    text.chars().all(char::is_alphabetic) && strsim::damerau_levenshtein(&text, word) == 1
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -28,5 +34,14 @@ mod tests {
         assert_eq!(nearest("parket", formats), Some("parquet"));
         assert_eq!(nearest("xml", formats), None);
         assert_eq!(nearest("", formats), None);
+    }
+
+    #[test]
+    fn a_slip_is_one_letter_off() {
+        assert!(is_slip("hlep", "help"));
+        assert!(is_slip("Hel", "help"));
+        assert!(!is_slip("help", "help"));
+        assert!(!is_slip("shell", "help"));
+        assert!(!is_slip("help 1", "help"));
     }
 }

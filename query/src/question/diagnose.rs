@@ -1,6 +1,6 @@
 //! Says what is wrong with a question, where, and what was perhaps meant.
 
-use datafusion::common::{DataFusionError, SchemaError, Span};
+use datafusion::common::{Column, DataFusionError, SchemaError, Span};
 use datafusion::sql::sqlparser::parser::ParserError;
 
 use super::place::{self, Place};
@@ -104,6 +104,16 @@ fn of_schema(sql: &str, error: &SchemaError, spanned: Option<Place>) -> Finding 
             field,
             valid_fields,
         } => {
+            if let Some(table) = unknown_qualifier(field, valid_fields) {
+                let known = valid_fields
+                    .iter()
+                    .filter_map(|field| field.relation.as_ref());
+                return Finding {
+                    message: format!("there is no table \"{table}\" in this question"),
+                    place: spanned.or_else(|| place::of_word(sql, table, 0)),
+                    suggestions: suggest(table, known.map(|relation| relation.table())),
+                };
+            }
             let known = valid_fields.iter().map(|field| field.name.as_str());
             Finding {
                 message: format!("there is no column \"{}\"", field.name),
@@ -125,6 +135,19 @@ fn of_schema(sql: &str, error: &SchemaError, spanned: Option<Place>) -> Finding 
             suggestions: Vec::new(),
         },
     }
+}
+
+/// Returns the table in front of a column's name when the question has no such table.
+fn unknown_qualifier<'a>(field: &'a Column, valid_fields: &[Column]) -> Option<&'a str> {
+    let table = field.relation.as_ref()?.table();
+    let is_it = |known: &Column| {
+        known
+            .relation
+            .as_ref()
+            .is_some_and(|known| known.table() == table)
+    };
+    let any_named = valid_fields.iter().any(|known| known.relation.is_some());
+    (any_named && !valid_fields.iter().any(is_it)).then_some(table)
 }
 
 fn of_plan(sql: &str, message: &str, spanned: Option<Place>, names: &Names) -> Finding {
@@ -173,9 +196,18 @@ fn wrong_arguments(message: &str) -> Option<String> {
         .filter(|line| !line.is_empty())
         .collect();
     Some(format!(
-        "there is no {call}, only {}",
-        candidates.join(", ")
+        "there is no {}, only {}",
+        in_words(call),
+        in_words(&candidates.join(", "))
     ))
+}
+
+/// Writes the types of texts as one who asks knows them.
+fn in_words(types: &str) -> String {
+    types
+        .replace("Utf8View", "text")
+        .replace("LargeUtf8", "text")
+        .replace("Utf8", "text")
 }
 
 fn unknown(sql: &str, what: &str, name: &str, known: &[String], spanned: Option<Place>) -> Finding {
@@ -204,7 +236,15 @@ pub fn second_question(sql: &str) -> Error {
 
 /// Returns what DataFusion says, as our messages read.
 pub fn message_of(error: &DataFusionError) -> String {
-    plain(&error.find_root().strip_backtrace())
+    let message = error.find_root().strip_backtrace();
+    plain(innermost(&message).unwrap_or(&message))
+}
+
+/// Returns the text of an Arrow error that a Parquet error carries in its debug form.
+fn innermost(message: &str) -> Option<&str> {
+    let (_, error) = message.split_once("ArrowError(")?;
+    let (_, text) = error.split_once("(\"")?;
+    Some(text.split_once("\")")?.0)
 }
 
 /// Makes a message begin with a lower-case letter and leaves out who says it.
@@ -215,6 +255,7 @@ fn plain(message: &str) -> String {
         "Optimizer rule 'simplify_expressions' failed",
         "Execution error: ",
         "Arrow error: ",
+        "Cast error: ",
         "SQL error: ",
         "sql parser error: ",
         "This feature is not implemented: ",

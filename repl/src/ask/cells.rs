@@ -62,7 +62,8 @@ pub fn rows(batch: &RecordBatch) -> Result<Vec<Vec<Option<String>>>, Error> {
         .collect::<Result<Vec<_>, ArrowError>>()
         .map_err(cannot_show)?;
     let cell = |(column, formatter): &(&arrow::array::ArrayRef, ArrayFormatter<'_>), row| {
-        if column.is_null(row) {
+        // An array of the type Null marks none of its values.
+        if column.is_null(row) || *column.data_type() == DataType::Null {
             return Ok(None);
         }
         formatter.value(row).try_to_string().map(Some)

@@ -13,6 +13,7 @@ use crate::output::{self, to_stdout};
 use crate::progress::Progress;
 use crate::recording::{locate, size_on_disk};
 use crate::render::{Colour, Paint, Terminal, bytes, count, escaped, grouped};
+use crate::report::without_numbers;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -165,7 +166,7 @@ fn write_finding(
         }
         write!(out, ": ")?;
     }
-    writeln!(out, "{}", escaped(&finding.what))
+    writeln!(out, "{}", escaped(&without_numbers(&finding.what)))
 }
 
 fn severity(severity: Severity) -> &'static str {
@@ -185,7 +186,7 @@ fn as_json(path: &Path, report: &Report, verdict: Verdict) -> Value {
                 "severity": severity(finding.severity),
                 "path": finding.path,
                 "offset": finding.offset,
-                "what": finding.what,
+                "what": without_numbers(&finding.what),
             })
         })
         .collect();

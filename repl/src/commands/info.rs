@@ -76,10 +76,11 @@ impl Page<'_> {
         self.line("started", &date(manifest.start_unix_ns))?;
         self.line("lasted", &duration(facts.duration_ns))?;
         self.line("ended", &end(&facts.end, facts.state))?;
-        self.line(
-            "on",
-            &format!("{}, {}", manifest.host.kernel, manifest.host.cpu),
-        )?;
+        let host = [manifest.host.kernel.as_str(), manifest.host.cpu.as_str()];
+        let known: Vec<&str> = host.into_iter().filter(|name| !name.is_empty()).collect();
+        if !known.is_empty() {
+            self.line("on", &known.join(", "))?;
+        }
         self.line("made by", &made_by(facts))?;
         self.line("settings", &settings(facts))?;
         writeln!(self.out)?;
@@ -144,14 +145,12 @@ impl Page<'_> {
         }
         let unnamed = facts.modules.len() - traced.len().min(MODULES_SHOWN);
         if unnamed > 0 {
-            let name = if traced.is_empty() { "modules" } else { "" };
-            self.line(
-                name,
-                &format!(
-                    "and {} more; see the table modules",
-                    grouped(unnamed as u64)
-                ),
-            )?;
+            let unnamed = grouped(unnamed as u64);
+            if traced.is_empty() {
+                self.line("modules", &format!("{unnamed}; see the table modules"))?;
+            } else {
+                self.line("", &format!("and {unnamed} more; see the table modules"))?;
+            }
         }
         Ok(())
     }

@@ -6,3 +6,4 @@ pub mod info;
 pub mod record;
 pub mod setup;
 pub mod sql;
+mod target;

@@ -7,8 +7,10 @@ use std::time::Duration;
 
 use recorder::{Exit, OnFull, Outcome, RecordOptions, Target};
 use serde_json::json;
+use store::recording::with_suffix;
 
-use crate::commands::guard;
+use crate::ask::Asker;
+use crate::commands::{guard, target};
 use crate::error::Error;
 use crate::exit;
 use crate::progress::Progress;
@@ -16,11 +18,11 @@ use crate::render::{Terminal, bytes, count, duration, escaped, grouped, per};
 
 const EXAMPLES: &str = "\
 Examples:
-  hindsight record ./app --port 8080              everything after the program is its own
-  hindsight record -o run1 -f 'parse*' ./app      only functions whose names match
-  hindsight record -x 'std::*' -x '*alloc*' ./app leave noisy ones out
-  hindsight record --attach 4711 --for 10         look into a running program for ten seconds
-  hindsight sql app \"select * from calls\"         then ask
+  hindsight record ./app --port 8080            what follows the program is its own
+  hindsight record -o run1 -f 'parse*' ./app    only functions that match
+  hindsight record -x 'std::*' -x '*alloc*' ./app
+  hindsight record --attach 4711 --for 10       look at a running program
+  hindsight sql app \"select * from calls\"       then ask
 
 Exits with the program's own status (128 + signal), or with 4 if it could not be started.";
 
@@ -48,10 +50,10 @@ pub struct Args {
     #[arg(long)]
     keep_log: bool,
     /// Attach to this running process instead of starting one
-    #[arg(long = "attach", value_name = "PID", conflicts_with = "command", value_parser = clap::value_parser!(i32).range(1..))]
+    #[arg(long = "attach", value_name = "PID", conflicts_with = "command", value_parser = parse_pid)]
     pid: Option<i32>,
     /// With --attach: stop after this many seconds (or 500ms, 2m) and let the process go on
-    #[arg(long = "for", value_name = "SECONDS", requires = "pid", value_parser = parse_duration)]
+    #[arg(long = "for", value_name = "SECONDS", value_parser = parse_duration)]
     duration: Option<Duration>,
     /// Print the summary as JSON (on stderr: stdout is the program's)
     #[arg(long)]
@@ -81,6 +83,7 @@ enum FullPolicy {
 pub fn run(args: Args, terminal: &Terminal) -> Result<u8, Error> {
     let progress = Progress::new(terminal);
     let json = args.json;
+    refuse(&args)?;
     let outcome =
         recorder::record(options(args), &progress).map_err(|source| Error::Record { source });
     progress.finish();
@@ -88,8 +91,14 @@ pub fn run(args: Args, terminal: &Terminal) -> Result<u8, Error> {
     if let Some(reason) = &outcome.incomplete {
         progress.warning(&format!("the recording is incomplete: {reason}"));
     }
+    let became = became(&outcome);
+    if let Some(program) = &became {
+        progress.warning(&format!(
+            "the program became another one, {program}, which is not recorded; record that one"
+        ));
+    }
     if json {
-        eprintln!("{}", summary_json(&outcome));
+        eprintln!("{}", summary_json(&outcome, became));
     } else {
         eprintln!("hindsight: {}", summary(&outcome));
     }
@@ -98,6 +107,24 @@ pub fn run(args: Args, terminal: &Terminal) -> Result<u8, Error> {
         Exit::Signal(signal) => exit::from_signal(signal),
         Exit::Detached => exit::DONE,
     })
+}
+
+/// Refuses what needs no recorder to be refused, before anything is fetched or started.
+fn refuse(args: &Args) -> Result<(), Error> {
+    if args.duration.is_some() && args.pid.is_none() {
+        let help = "name a running process: hindsight record --attach PID --for 10";
+        return Err(Error::usage("--for needs --attach", Some(help.to_owned())));
+    }
+    let output = args.output.as_deref().map(with_suffix);
+    if let Some(path) = output.filter(|path| path.exists()) {
+        let source = store::Error::Exists { path }.into();
+        return Err(Error::Record { source });
+    }
+    match (args.pid, args.command.first()) {
+        (Some(pid), _) => target::check_process(pid),
+        (None, Some(program)) => target::check_program(program),
+        (None, None) => Ok(()),
+    }
 }
 
 fn options(args: Args) -> RecordOptions {
@@ -146,7 +173,7 @@ fn summary(outcome: &Outcome) -> String {
     if outcome.skipped > 0 {
         let all = outcome.armed + outcome.skipped;
         line += &format!(
-            "; {} of {} not recorded",
+            "; {} of {} not recorded (see the table probes)",
             grouped(outcome.skipped),
             count(all, "function")
         );
@@ -154,7 +181,25 @@ fn summary(outcome: &Outcome) -> String {
     line
 }
 
-fn summary_json(outcome: &Outcome) -> serde_json::Value {
+/// Returns the program that took the place of the recorded one, when that is how the recording ended: launchers and
+/// wrapper scripts do it, and whoever recorded one wants to know.
+fn became(outcome: &Outcome) -> Option<String> {
+    if outcome.exit == Exit::Detached {
+        return None;
+    }
+    let mut asker = Asker::open(&outcome.recording).ok()?;
+    let last = "select seq, text from events where kind = 'exec' order by seq desc limit 1";
+    let mut row = asker.texts(last).ok()?.pop()?;
+    let (program, seq) = (row.pop()??, row.pop()??);
+    // What an execve that failed leaves behind is a program that goes on.
+    let later = format!(
+        "select count(*) from events where seq > {seq} \
+         and (kind in ('enter', 'stdout', 'stderr') or (kind = 'leave' and not unwound))"
+    );
+    (asker.number(&later).ok()? == 0).then_some(program)
+}
+
+fn summary_json(outcome: &Outcome, became: Option<String>) -> serde_json::Value {
     let (code, signal) = match outcome.exit {
         Exit::Code(code) => (Some(code), None),
         Exit::Signal(signal) => (None, Some(signal)),
@@ -174,7 +219,15 @@ fn summary_json(outcome: &Outcome) -> serde_json::Value {
         "exit_signal": signal,
         "detached": matches!(outcome.exit, Exit::Detached),
         "incomplete": outcome.incomplete,
+        "became": became,
     })
+}
+
+fn parse_pid(text: &str) -> Result<i32, String> {
+    match text.parse() {
+        Ok(pid) if pid > 0 => Ok(pid),
+        _ => Err("write the number of a process, as ps shows it".to_owned()),
+    }
 }
 
 /// Reads `500ms`, `10s`, `2m`, `1h`, or bare seconds.
@@ -238,7 +291,7 @@ mod tests {
             ..outcome()
         };
         expect![
-            "app.hindsight: 0 calls, 5 events, 0 threads, 0 lost, 0.41 s, 2.1 MB; 3 of 3 functions not recorded"
+            "app.hindsight: 0 calls, 5 events, 0 threads, 0 lost, 0.41 s, 2.1 MB; 3 of 3 functions not recorded (see the table probes)"
         ]
         .assert_eq(&summary(&outcome));
     }

@@ -11,7 +11,7 @@ use crate::{exit, output};
 
 const EXAMPLES: &str = "\
 Examples:
-  hindsight setup          install the Frida wheel, pinned by version and digest, into the user's cache
+  hindsight setup          install Frida into the user's cache
   hindsight setup --json   the same, for scripts
 
 Needs python3 with pip. `record` does this by itself when it was not done before.";
@@ -43,6 +43,6 @@ pub fn run(args: &Args, terminal: &Terminal) -> Result<u8, Error> {
         writeln!(out, "ready: {}", escaped(&path.to_string_lossy()))
     }
     .and_then(|()| out.flush())
-    .map_err(|source| Error::io("write to stdout", source))?;
+    .map_err(output::to_stdout)?;
     Ok(exit::DONE)
 }

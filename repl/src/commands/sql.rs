@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufWriter, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 
-use crate::ask::{Asker, Records, View, note_extent, parquet_needs_a_file, show};
+use crate::ask::{Asker, Records, View, note_extent, parquet_needs_a_file};
 use crate::error::Error;
 use crate::format::Format;
 use crate::recording::locate;
@@ -16,15 +16,17 @@ const ROWS_ON_TERMINAL: usize = 1_000;
 
 const EXAMPLES: &str = "\
 Examples:
-  hindsight sql app                                           a prompt; Tab completes, \\d lists the tables
-  hindsight sql app \"select function, count(*), sum(self_ns) from calls group by function order by 3 desc limit 10\"
-  hindsight sql app \"select start_seq, dur_ns, args from calls where function = 'parse' and dur_ns > 1000000\"
-  hindsight sql app \"select * from calls\" -o calls.parquet    all rows, into a file
-  hindsight sql app --format jsonl \"select * from gaps\" | jq .lost
-  hindsight sql app - < questions.sql                         statements from stdin
+  hindsight sql app                             a prompt; Tab completes
+  hindsight sql app '\\d'                        the tables
+  hindsight sql app \"select * from calls order by dur_ns desc limit 10\"
+  hindsight sql app \"select function, count(*) from calls group by function\"
+  hindsight sql app \"select * from calls\" -o calls.parquet
+  hindsight sql app -f jsonl \"select * from gaps\" | jq .lost
+  hindsight sql app < questions.sql             statements from stdin
 
-Tables: calls, events, functions, modules, threads, output, gaps, probes. Times are nanoseconds since the recording
-began (ts_ns, dur_ns); seq numbers every event of the recording in one order.";
+Tables: calls, events, functions, modules, threads, output, gaps, probes.
+Times are nanoseconds since the recording began (ts_ns, dur_ns); seq numbers
+every event of the recording in one order.";
 
 /// Ask a recording in SQL
 ///
@@ -36,7 +38,7 @@ pub struct Args {
     /// The recording, with or without .hindsight
     #[arg(value_name = "RECORDING")]
     recording: PathBuf,
-    /// The question; - reads it from stdin
+    /// The question, or a command of the prompt like \\d; - reads from stdin
     #[arg(value_name = "QUERY")]
     query: Option<String>,
     /// The form of the answer [default: by the name of the output file, else table]
@@ -45,7 +47,7 @@ pub struct Args {
     /// The same as --format json
     #[arg(long, conflicts_with = "format")]
     json: bool,
-    /// Write the answer to this file
+    /// Write the answer to this new file
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Show at most this many rows of a table, 0 for all [default: 1000 on a terminal, else all]
@@ -101,10 +103,8 @@ pub fn run(args: Args, terminal: &Terminal) -> Result<u8, Error> {
         (Source::Prompt, _) => prompt::interactive(asker, view),
         (Source::Stdin, None) => prompt::script(asker, view, std::io::stdin().lock()),
         (Source::Text(text), None) => {
-            for sql in questions(&text)? {
-                show(&mut asker, sql, &view)?;
-            }
-            Ok(exit::DONE)
+            questions(&text)?;
+            prompt::text(asker, view, &text)
         }
         (Source::Stdin, Some(file)) => {
             let mut text = String::new();
@@ -149,6 +149,26 @@ fn questions(text: &str) -> Result<Vec<&str>, Error> {
     Ok(all)
 }
 
+/// Opens `path` for writing. A file that exists is not overwritten: it may be the answer to another question. What is no
+/// file, like a named pipe, is written to.
+fn create(path: &Path) -> Result<File, Error> {
+    // /dev/stdout may be a file too.
+    let is_file =
+        !path.starts_with("/dev") && std::fs::metadata(path).map_or(true, |meta| meta.is_file());
+    let opened = if is_file {
+        File::create_new(path)
+    } else {
+        File::options().write(true).open(path)
+    };
+    opened.map_err(|source| match source.kind() {
+        std::io::ErrorKind::AlreadyExists => Error::usage(
+            format!("{} exists already", path.display()),
+            Some("choose another name or remove it".to_owned()),
+        ),
+        _ => Error::io(format!("write {}", path.display()), source),
+    })
+}
+
 /// Writes the answer to one question to `path` and says so on stderr.
 fn write_file(asker: &mut Asker, text: &str, format: Format, path: &Path) -> Result<u8, Error> {
     let questions = questions(text)?;
@@ -168,7 +188,7 @@ fn write_file(asker: &mut Asker, text: &str, format: Format, path: &Path) -> Res
     };
     let answer = asker.ask(sql, None)?;
     let cannot_write = |source| Error::io(format!("write {}", path.display()), source);
-    let file = File::create(path).map_err(cannot_write)?;
+    let file = create(path)?;
     let is_regular = file.metadata().is_ok_and(|meta| meta.is_file());
     let mut out = BufWriter::with_capacity(1 << 20, &file);
     let rows = asker
@@ -181,12 +201,15 @@ fn write_file(asker: &mut Asker, text: &str, format: Format, path: &Path) -> Res
             let _ = std::fs::remove_file(path);
         }
     })?;
-    let size = file.metadata().map(|meta| meta.len()).unwrap_or(0);
+    let size = match file.metadata() {
+        Ok(meta) if is_regular => format!(", {}", bytes(meta.len())),
+        _ => String::new(),
+    };
+    let name = path.to_string_lossy();
     eprintln!(
-        "hindsight: {}: {}, {}",
-        path.display(),
-        count(rows, "row"),
-        bytes(size)
+        "hindsight: {}: {}{size}",
+        escaped(&name),
+        count(rows, "row")
     );
     Ok(exit::DONE)
 }

@@ -28,34 +28,99 @@ pub enum Line<'a> {
     Records(Option<Records>),
     /// `\refresh`: see what a live recording recorded meanwhile.
     Refresh,
+    /// As it was written, white space included: errors name its lines.
     Sql(&'a str),
 }
 
+/// Words that are commands; nothing else of one word is near them in SQL.
+const WORDS: [&str; 3] = ["help", "quit", "exit"];
+
 /// What `help` shows.
 pub const HELP: &str = "\
-Type SQL; it ends with ; or an empty line. Tab completes tables, columns and recorded functions' names.
+Type SQL; it ends with ; or an empty line. Tab completes tables, columns, SQL
+and, inside quotes, the names of recorded functions.
 
-  \\d              tables             \\format [FORMAT]  table, csv, json, jsonl or parquet
-  \\d TABLE        its columns        \\rows [N]         show at most N rows of a table, 0 for all
-  \\timing         show times         \\x [on|off|auto]  one column per line
-  help, \\?        this text          quit, \\q, Ctrl-D  leave
-  Ctrl-C          stop the query    \\refresh          see more of a live recording
+  \\d                the tables
+  \\d TABLE          its columns
+  \\format [FORMAT]  table, csv, json or jsonl
+  \\rows [N]         show at most N rows of a table, 0 for all
+  \\x [on|off|auto]  show one column per line
+  \\timing [on|off]  show how long each answer took
+  \\refresh          see what a live recording recorded meanwhile
+  help, \\?          this text
+  quit, \\q, Ctrl-D  leave
+  Ctrl-C            stop the question
 
 Examples:
-  select function, count(*), sum(self_ns) from calls group by function order by 3 desc limit 10;
-  select start_seq, dur_ns, args from calls where function = 'parse' and dur_ns > 1000000;
+  select function, count(*) from calls group by function order by 2 desc;
+  select start_seq, dur_ns, args from calls where function = 'parse';
   select * from gaps;
 ";
+
+/// The words a statement begins with, be it one that is refused.
+const BEGINNINGS: &[&str] = &[
+    "alter",
+    "analyze",
+    "begin",
+    "call",
+    "commit",
+    "copy",
+    "create",
+    "deallocate",
+    "delete",
+    "desc",
+    "describe",
+    "drop",
+    "execute",
+    "explain",
+    "from",
+    "grant",
+    "insert",
+    "load",
+    "merge",
+    "prepare",
+    "replace",
+    "reset",
+    "revoke",
+    "rollback",
+    "select",
+    "set",
+    "show",
+    "start",
+    "table",
+    "truncate",
+    "update",
+    "use",
+    "values",
+    "with",
+];
 
 /// Says whether `text` is a line that runs as it stands, without a `;`.
 pub fn stands_alone(text: &str) -> bool {
     let text = text.trim();
-    text.is_empty() || text.starts_with('\\') || is_word(text)
+    text.is_empty() || text.starts_with(['\\', '.']) || word(text).is_some()
 }
 
-fn is_word(text: &str) -> bool {
-    let word = text.trim_end_matches(';').trim_end().to_lowercase();
-    matches!(word.as_str(), "help" | "quit" | "exit" | "?")
+/// Says whether `text` begins with what no statement begins with, so that more lines cannot make one of it.
+pub fn begins_wrong(text: &str) -> bool {
+    let text = text.trim_start();
+    let end = text
+        .find(|c: char| !c.is_alphanumeric() && c != '_')
+        .unwrap_or(text.len());
+    let first = text[..end].to_lowercase();
+    !first.is_empty() && !BEGINNINGS.contains(&first.as_str())
+}
+
+/// Reads the commands that are words, as people know them from elsewhere.
+fn word(text: &str) -> Option<Line<'static>> {
+    let text = text.trim_end_matches(';').trim_end().to_lowercase();
+    let words: Vec<&str> = text.split_whitespace().collect();
+    match words.as_slice() {
+        ["help" | "?"] => Some(Line::Help),
+        ["quit" | "exit"] => Some(Line::Quit),
+        ["show", "tables"] => Some(Line::Tables),
+        _ => None,
+    }
 }
 
 /// Reads one complete line.
@@ -63,30 +128,32 @@ fn is_word(text: &str) -> bool {
 /// # Errors
 /// When the line begins with `\` but is no command, with the nearest one.
 pub fn parse(text: &str) -> Result<Line<'_>, Error> {
+    let whole = text;
     let text = text.trim();
-    if is_word(text) {
-        return Ok(if text.starts_with(['h', 'H', '?']) {
-            Line::Help
-        } else {
-            Line::Quit
-        });
+    if let Some(line) = word(text) {
+        return Ok(line);
     }
-    if !text.starts_with('\\') {
-        return Ok(if text.is_empty() {
-            Line::Nothing
-        } else {
-            Line::Sql(text)
-        });
+    if text.is_empty() {
+        return Ok(Line::Nothing);
+    }
+    if !text.starts_with(['\\', '.']) {
+        return match WORDS.iter().find(|word| suggest::is_slip(text, word)) {
+            Some(word) => Err(Error::usage(
+                format!("there is no command {text}"),
+                Some(format!("did you mean {word}?")),
+            )),
+            None => Ok(Line::Sql(whole)),
+        };
     }
     let text = text.trim_end_matches(';').trim_end();
     let (command, argument) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     let argument = argument.trim();
     match (command, argument) {
-        ("\\q", "") => Ok(Line::Quit),
-        ("\\?" | "\\h", "") => Ok(Line::Help),
+        ("\\q" | "\\quit" | "\\exit" | ".quit" | ".exit", "") => Ok(Line::Quit),
+        ("\\?" | "\\h" | "\\help" | ".help", "") => Ok(Line::Help),
         ("\\refresh", "") => Ok(Line::Refresh),
-        ("\\d", "") => Ok(Line::Tables),
-        ("\\d", table) => Ok(Line::Columns(table)),
+        ("\\d" | "\\dt" | ".tables" | ".schema", "") => Ok(Line::Tables),
+        ("\\d" | ".schema", table) => Ok(Line::Columns(table)),
         ("\\timing", argument) => switch(command, argument).map(Line::Timing),
         ("\\format", "") => Ok(Line::Format(None)),
         ("\\format", name) => format(name).map(|format| Line::Format(Some(format))),
@@ -133,7 +200,7 @@ fn unknown(command: &str, argument: &str) -> Error {
             None,
         );
     }
-    let help = match suggest::nearest(command, COMMANDS) {
+    let help = match suggest::nearest(&command.replacen('.', "\\", 1), COMMANDS) {
         Some(near) => format!("did you mean {near}? \"help\" lists the commands"),
         None => "\"help\" lists the commands".to_owned(),
     };
@@ -159,7 +226,10 @@ mod tests {
             ("\\rows 10_000", Line::Rows(Some(10_000))),
             ("\\x auto", Line::Records(Some(Records::Auto))),
             ("\\x on", Line::Records(Some(Records::On))),
-            ("select 1;", Line::Sql("select 1;")),
+            ("Show  Tables;", Line::Tables),
+            (".schema calls", Line::Columns("calls")),
+            (".quit", Line::Quit),
+            ("\nselect 1;", Line::Sql("\nselect 1;")),
         ];
         for (text, expected) in cases {
             assert_eq!(parse(text).unwrap(), expected, "{text}");
@@ -174,6 +244,8 @@ mod tests {
             Some("did you mean \\timing? \"help\" lists the commands")
         );
         assert_eq!(help("\\format jsn").as_deref(), Some("did you mean json?"));
+        assert_eq!(help("helo").as_deref(), Some("did you mean help?"));
+        assert_eq!(help("qiut").as_deref(), Some("did you mean quit?"));
         assert_eq!(
             parse("\\q now").unwrap_err().to_string(),
             "\\q takes nothing after it, not \"now\""

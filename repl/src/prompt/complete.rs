@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use super::before::{names_a_table, open_quote, qualifier};
 use crate::statement;
 
 /// A table and its columns, as the user writes them.
@@ -41,6 +42,16 @@ pub const COMMANDS: [&str; 7] = [
     "\\rows",
     "\\timing",
     "\\x",
+];
+
+/// What a statement that is not refused begins with.
+const BEGINNINGS: [&str; 6] = [
+    "describe",
+    "explain",
+    "select",
+    "show tables",
+    "values",
+    "with",
 ];
 
 impl Words {
@@ -129,6 +140,8 @@ impl Words {
         let earlier = &line[begin..start];
         let candidates = if let Some(qualified) = earlier.strip_suffix('.') {
             self.columns_of(qualifier(qualified, &line[begin..]))
+        } else if earlier.trim().is_empty() {
+            BEGINNINGS.iter().map(|word| (*word).to_owned()).collect()
         } else if names_a_table(earlier) {
             self.tables.iter().map(|t| t.name.clone()).collect()
         } else if typed.is_empty() {
@@ -142,9 +155,11 @@ impl Words {
         };
         let upper = !typed.is_empty() && !typed.contains(|c: char| c.is_lowercase());
         let lower = typed.to_lowercase();
+        let mut candidates: Vec<String> = candidates;
+        candidates.retain(|word| word.starts_with(&lower));
+        self.prefer_keywords(&mut candidates, &lower);
         let words: BTreeSet<String> = candidates
             .into_iter()
-            .filter(|word| word.starts_with(&lower))
             .map(|word| {
                 if upper && self.keywords.contains(&word) {
                     word.to_uppercase()
@@ -153,9 +168,40 @@ impl Words {
                 }
             })
             .collect();
-        Offer {
-            start,
-            words: words.into_iter().collect(),
+        let mut words: Vec<String> = words.into_iter().collect();
+        if let [only] = words.as_mut_slice()
+            && cursor == line.len()
+        {
+            only.push_str(self.what_follows(only, names_a_table(earlier)));
+        }
+        Offer { start, words }
+    }
+
+    /// Leaves out functions that begin with a key word which is still being typed: FROM is meant, not from_unixtime.
+    fn prefer_keywords(&self, candidates: &mut Vec<String>, typed: &str) {
+        let longer = |word: &&String| word.len() > typed.len() && self.keywords.contains(word);
+        let meant: Vec<String> = candidates.iter().filter(longer).cloned().collect();
+        candidates.retain(|word| {
+            let goes_on = |keyword: &String| word != keyword && word.starts_with(keyword.as_str());
+            !(self.sql_functions.contains(word) && meant.iter().any(goes_on))
+        });
+    }
+
+    /// What can only come next after a word: the one that completes it need not be typed.
+    fn what_follows(&self, word: &str, is_table: bool) -> &'static str {
+        let lower = word.to_lowercase();
+        let is_column = |table: &TableWords| table.columns.contains(&lower);
+        if is_table {
+            " "
+        } else if self.tables.iter().any(is_column) {
+            ""
+        } else if BEGINNINGS.contains(&lower.as_str())
+            || self.keywords.contains(&lower)
+            || self.tables.iter().any(|table| table.name == lower)
+        {
+            " "
+        } else {
+            "("
         }
     }
 
@@ -188,41 +234,6 @@ impl Words {
     }
 }
 
-/// Returns where the quote that is still open at the end of `text` begins.
-fn open_quote(text: &str) -> Option<usize> {
-    let mut open = None;
-    for (at, c) in text.char_indices() {
-        if c == '\'' {
-            open = if open.is_some() { None } else { Some(at) };
-        }
-    }
-    open
-}
-
-/// Returns the table that the word before a dot stands for: itself, or the table it is an alias of (`calls c`).
-fn qualifier<'a>(before_dot: &'a str, statement: &'a str) -> &'a str {
-    let is_word = |c: char| c.is_alphanumeric() || c == '_';
-    let alias = &before_dot[before_dot.trim_end_matches(is_word).len()..];
-    let words: Vec<&str> = statement
-        .split(|c| !is_word(c))
-        .filter(|w| !w.is_empty())
-        .collect();
-    let definition = words
-        .windows(3)
-        .find(|w| names_a_table(w[0]) && !w[2].is_empty() && w[2] == alias);
-    definition.map_or(alias, |w| w[1])
-}
-
-/// Says whether a table's name comes next, going by the last word.
-fn names_a_table(earlier: &str) -> bool {
-    let last = earlier.split_whitespace().last().unwrap_or_default();
-    let ends_word = earlier.ends_with(char::is_whitespace) || earlier == last;
-    ends_word
-        && ["from", "join"]
-            .iter()
-            .any(|word| last.eq_ignore_ascii_case(word))
-}
-
 fn common_prefix<'a>(a: &'a str, b: &str) -> &'a str {
     let same = a.char_indices().zip(b.chars()).find(|((_, x), y)| x != y);
     let end = same.map_or(a.len().min(b.len()), |((at, _), _)| at);
@@ -248,10 +259,10 @@ mod tests {
         Words {
             tables: vec![
                 table("calls", &["function", "dur_ns", "depth"]),
-                table("events", &["seq", "kind"]),
+                table("events", &["seq", "kind", "calls"]),
             ],
             keywords: list(&["select", "from", "desc", "distinct"]),
-            sql_functions: list(&["count", "date_trunc"]),
+            sql_functions: list(&["count", "date_trunc", "from_unixtime"]),
             recorded: list(&["json::parse", "json::parse_value", "main", "operator'"]),
         }
     }
@@ -271,10 +282,10 @@ mod tests {
     #[test]
     fn tables_follow_from() {
         check("select * from |", expect![[r#""" -> calls events"#]]);
-        check("select * FROM c|", expect![[r#""c" -> calls"#]]);
+        check("select * FROM c|", expect![[r#""c" -> calls "#]]);
         check(
             "select * from events join ca|",
-            expect![[r#""ca" -> calls"#]],
+            expect![[r#""ca" -> calls "#]],
         );
     }
 
@@ -284,7 +295,7 @@ mod tests {
             "select d| from calls",
             expect![[r#""d" -> date_trunc depth desc distinct dur_ns"#]],
         );
-        check("select | from events", expect![[r#""" -> kind seq"#]]);
+        check("select | from events", expect![[r#""" -> calls kind seq"#]]);
         check(
             "select calls.| from calls",
             expect![[r#""" -> depth dur_ns function"#]],
@@ -298,8 +309,28 @@ mod tests {
 
     #[test]
     fn keywords_keep_the_case_typed() {
-        check("SEL|", expect![[r#""SEL" -> SELECT"#]]);
-        check("sel|", expect![[r#""sel" -> select"#]]);
+        check("SEL|", expect![[r#""SEL" -> SELECT "#]]);
+        check("sel|", expect![[r#""sel" -> select "#]]);
+        check("select 1 FR|", expect![[r#""FR" -> FROM "#]]);
+    }
+
+    #[test]
+    fn only_statements_begin_a_line() {
+        check("s|", expect![[r#""s" -> select show tables"#]]);
+        check("d|", expect![[r#""d" -> describe "#]]);
+    }
+
+    #[test]
+    fn what_must_follow_is_added_at_the_end_of_the_line() {
+        check("select cou|", expect![[r#""cou" -> count("#]]);
+        check("select cou|(*)", expect![[r#""cou" -> count"#]]);
+        check("select dep|", expect![[r#""dep" -> depth"#]]);
+    }
+
+    #[test]
+    fn a_key_word_is_meant_before_a_function_that_begins_with_it() {
+        check("select * fr|", expect![[r#""fr" -> from "#]]);
+        check("select from_|", expect![[r#""from_" -> from_unixtime("#]]);
     }
 
     #[test]
@@ -333,8 +364,8 @@ mod tests {
     #[test]
     fn each_statement_stands_alone() {
         check(
-            "select ';' from calls; select s| from events",
-            expect![[r#""s" -> select seq"#]],
+            "select ';' from calls; s| from events",
+            expect![[r#""s" -> select show tables"#]],
         );
     }
 

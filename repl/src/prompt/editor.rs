@@ -1,15 +1,19 @@
 //! The line editor: rustyline with completion, hints, lines that go on until the statement ends, and kept history.
+//!
+//! rustyline takes SIGINT over for as long as its editor lives, and a Ctrl-C while a question is answered belongs to
+//! the question. So each line gets an editor of its own; history and words are handed from one to the next.
 
 use std::borrow::Cow;
 use std::fs::{DirBuilder, OpenOptions};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use rustyline::completion::{Completer, Pair};
 use rustyline::error::ReadlineError;
 use rustyline::highlight::Highlighter;
 use rustyline::hint::{Hinter, HistoryHinter};
-use rustyline::history::FileHistory;
+use rustyline::history::{FileHistory, History};
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{CompletionType, Config, Context, Editor, Helper};
 
@@ -37,8 +41,12 @@ pub enum Input {
 
 /// A prompt that remembers.
 pub struct Prompt {
-    editor: Editor<Assistant, FileHistory>,
-    history: Option<PathBuf>,
+    config: Config,
+    words: Rc<Words>,
+    colour: Colour,
+    history: FileHistory,
+    /// Where the history is kept, if it can be.
+    file: Option<PathBuf>,
 }
 
 impl Prompt {
@@ -49,25 +57,27 @@ impl Prompt {
     pub fn open(words: Words, colour: Colour) -> Result<Prompt, Error> {
         let config = Config::builder()
             .completion_type(CompletionType::List)
+            .completion_show_all_if_ambiguous(true)
             .history_ignore_dups(true)
             .and_then(|builder| builder.max_history_size(HISTORY_LINES))
             .map_err(terminal_error)?
             .history_ignore_space(true)
             .auto_add_history(false)
             .build();
-        let mut editor = Editor::with_config(config).map_err(terminal_error)?;
-        editor.set_helper(Some(Assistant {
-            words,
-            colour,
-            hinter: HistoryHinter::new(),
-        }));
-        let history = history_file().filter(|path| prepare(path));
-        if let Some(path) = &history
-            && let Err(error) = editor.load_history(path)
+        let mut history = FileHistory::with_config(&config);
+        let file = history_file().filter(|path| prepare(path));
+        if let Some(path) = &file
+            && let Err(error) = history.load(path)
         {
             tracing::debug!(%error, path = %path.display(), "history not read");
         }
-        Ok(Prompt { editor, history })
+        Ok(Prompt {
+            config,
+            words: Rc::new(words),
+            colour,
+            history,
+            file,
+        })
     }
 
     /// Waits for a line, or for several that make one statement.
@@ -75,7 +85,19 @@ impl Prompt {
     /// # Errors
     /// When the terminal cannot be read.
     pub fn read(&mut self) -> Result<Input, Error> {
-        match self.editor.readline(PROMPT) {
+        let history = std::mem::take(&mut self.history);
+        let mut editor =
+            Editor::<Assistant, FileHistory>::with_history(self.config.clone(), history)
+                .map_err(terminal_error)?;
+        editor.set_helper(Some(Assistant {
+            words: Rc::clone(&self.words),
+            colour: self.colour,
+            hinter: HistoryHinter::new(),
+        }));
+        let line = editor.readline(PROMPT);
+        self.history = std::mem::take(editor.history_mut());
+        drop(editor);
+        match line {
             Ok(line) => {
                 self.remember(&line);
                 Ok(Input::Line(line))
@@ -89,11 +111,11 @@ impl Prompt {
     /// Appends at once, so that nothing is lost to another prompt or a crash.
     fn remember(&mut self, line: &str) {
         let line = line.trim();
-        if line.is_empty() || !self.editor.add_history_entry(line).unwrap_or(false) {
+        if line.is_empty() || !self.history.add(line).unwrap_or(false) {
             return;
         }
-        if let Some(path) = &self.history
-            && let Err(error) = self.editor.append_history(path)
+        if let Some(path) = &self.file
+            && let Err(error) = self.history.append(path)
         {
             tracing::debug!(%error, path = %path.display(), "history not kept");
         }
@@ -134,7 +156,7 @@ fn prepare(path: &Path) -> bool {
 
 /// What rustyline asks while a line is typed.
 struct Assistant {
-    words: Words,
+    words: Rc<Words>,
     colour: Colour,
     hinter: HistoryHinter,
 }
@@ -196,7 +218,7 @@ impl Validator for Assistant {
 
 /// Says whether Enter runs `text`: a command, a statement that ends with `;`, or one followed by an empty line.
 fn is_complete(text: &str) -> bool {
-    if command::stands_alone(text) {
+    if command::stands_alone(text) || (!text.contains('\n') && command::begins_wrong(text)) {
         return true;
     }
     let split = statement::split(text);
@@ -220,6 +242,8 @@ mod tests {
             "select 1; -- done",
             "select 1\n",
             "select\n1\n  ",
+            "helo",
+            ".tables",
         ] {
             assert!(is_complete(whole), "{whole:?}");
         }
@@ -229,6 +253,9 @@ mod tests {
             "select 1\nfrom t",
             "select 'a\n",
             "select 1; select 2",
+            "-- calls\nselect 1",
+            "(select 1)",
+            "selec 1\nfrom t",
         ] {
             assert!(!is_complete(begun), "{begun:?}");
         }

@@ -1,11 +1,12 @@
 //! The SQL prompt, and scripts: the same lines from someone at a terminal or from a pipe.
 
+mod before;
 mod command;
 mod complete;
 mod editor;
 mod shell;
 
-use std::io::BufRead;
+use std::io::{self, BufRead};
 
 use crate::ask::{Asker, View};
 use crate::error::Error;
@@ -31,7 +32,7 @@ pub fn interactive(asker: Asker, view: View) -> Result<u8, Error> {
             Input::Dropped => continue,
             Input::End => return Ok(exit::DONE),
         };
-        match shell.run(&line) {
+        match run_lines(&mut shell, line.lines().map(|line| Ok(line.to_owned()))) {
             Ok(Flow::GoOn) => {}
             Ok(Flow::Quit) => return Ok(exit::DONE),
             Err(error) => report(&error, &terminal),
@@ -44,16 +45,37 @@ pub fn interactive(asker: Asker, view: View) -> Result<u8, Error> {
 /// # Errors
 /// That of the line that failed.
 pub fn script(asker: Asker, view: View, lines: impl BufRead) -> Result<u8, Error> {
-    let mut shell = Shell::new(asker, view);
+    run_lines(&mut Shell::new(asker, view), lines.lines())?;
+    Ok(exit::DONE)
+}
+
+/// Runs the question of the command line: one or several statements, or commands of the prompt.
+///
+/// # Errors
+/// That of the line that failed.
+pub fn text(asker: Asker, view: View, text: &str) -> Result<u8, Error> {
+    run_lines(
+        &mut Shell::new(asker, view),
+        text.lines().map(|line| Ok(line.to_owned())),
+    )?;
+    Ok(exit::DONE)
+}
+
+/// Runs statements, each as soon as it is whole, and the commands between them, up to the first that fails.
+fn run_lines(
+    shell: &mut Shell,
+    lines: impl Iterator<Item = io::Result<String>>,
+) -> Result<Flow, Error> {
+    // Lines that have run stand in it as empty ones, so that an error names the line that the user counts.
     let mut waiting = String::new();
-    for line in lines.lines() {
+    for line in lines {
         let line = line.map_err(|source| Error::io("read stdin", source))?;
         let begun = statement::split(&waiting);
         if begun.rest.is_none() && !begun.open && command::stands_alone(&line) {
-            waiting.clear();
             if shell.run(&line)? == Flow::Quit {
-                return Ok(exit::DONE);
+                return Ok(Flow::Quit);
             }
+            waiting.push('\n');
             continue;
         }
         waiting.push_str(&line);
@@ -62,9 +84,8 @@ pub fn script(asker: Asker, view: View, lines: impl BufRead) -> Result<u8, Error
         if whole > 0 {
             let rest = waiting.split_off(whole);
             shell.run(&waiting)?;
-            waiting = rest;
+            waiting = "\n".repeat(waiting.matches('\n').count()) + &rest;
         }
     }
-    shell.run(&waiting)?;
-    Ok(exit::DONE)
+    shell.run(&waiting)
 }

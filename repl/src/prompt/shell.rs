@@ -8,13 +8,15 @@ use crate::ask::{Asker, Records, View, note_extent, parquet_needs_a_file, show};
 use crate::error::Error;
 use crate::format::Format;
 use crate::output::{self, to_stdout};
-use crate::render::{Align, Colour, Column, Layout, Table, Terminal, grouped};
+use crate::render::{Align, Colour, Column, Layout, Table, Terminal, fold, grouped, width};
 use crate::{statement, suggest};
 
 /// A recording, and how its answers are shown from here on.
 pub struct Shell {
     asker: Asker,
     view: View,
+    /// The next table needs an empty line before it.
+    answered: bool,
 }
 
 /// Whether to read another line.
@@ -27,7 +29,11 @@ pub enum Flow {
 impl Shell {
     /// Starts with this view.
     pub fn new(asker: Asker, view: View) -> Shell {
-        Shell { asker, view }
+        Shell {
+            asker,
+            view,
+            answered: false,
+        }
     }
 
     /// Runs one line: a command, or one or several statements.
@@ -60,12 +66,31 @@ impl Shell {
                 self.say(&format!("{text}\n"))?;
             }
             Line::Sql(text) => {
-                for (_, sql) in statement::statements(text) {
-                    show(&mut self.asker, sql, &self.view)?;
+                for (at, sql) in statement::statements(text) {
+                    self.answer(text[..at].matches('\n').count(), sql)?;
                 }
             }
         }
         Ok(Flow::GoOn)
+    }
+
+    /// Shows the answer to one statement that so many lines stand above of.
+    fn answer(&mut self, lines_above: usize, sql: &str) -> Result<(), Error> {
+        if self.view.format == Format::Table {
+            self.part()?;
+        }
+        // Errors name the line in the whole text.
+        let sql = format!("{}{sql}", "\n".repeat(lines_above));
+        show(&mut self.asker, &sql, &self.view)
+    }
+
+    /// Parts a table from the one before it; at a prompt there is a line with the number of rows.
+    fn part(&mut self) -> Result<(), Error> {
+        if self.answered {
+            self.say("\n")?;
+        }
+        self.answered = !self.view.terminal.interactive;
+        Ok(())
     }
 
     /// Returns everything that Tab can complete.
@@ -98,7 +123,7 @@ impl Shell {
         })
     }
 
-    fn tables(&self) -> Result<(), Error> {
+    fn tables(&mut self) -> Result<(), Error> {
         let rows = query::TABLES
             .iter()
             .map(|table| vec![table.name.to_owned(), table.doc.to_owned()]);
@@ -163,8 +188,14 @@ impl Shell {
         })
     }
 
-    /// Shows a table of texts, whole: it is help, and what is cut helps nobody.
-    fn list(&self, columns: &[&str], rows: Vec<Vec<String>>) -> Result<(), Error> {
+    /// Shows a table of texts, whole: it is help, and what is cut helps nobody. On a terminal the last column is folded.
+    fn list(&mut self, columns: &[&str], rows: Vec<Vec<String>>) -> Result<(), Error> {
+        self.part()?;
+        let rows = if self.view.terminal.stdout {
+            folded(rows, Terminal::size().0)
+        } else {
+            rows
+        };
         let left = |name: &&str| Column {
             name: (*name).to_owned(),
             align: Align::Left,
@@ -198,7 +229,26 @@ impl Shell {
     }
 }
 
-/// Returns the line the prompt greets with.
+/// Breaks the texts of the last column so that the table fits a terminal of `columns`, where that leaves room for words.
+fn folded(rows: Vec<Vec<String>>, columns: usize) -> Vec<Vec<String>> {
+    let others = rows.first().map_or(0, Vec::len).saturating_sub(1);
+    let widest = |i: usize| rows.iter().map(|row| width(&row[i])).max().unwrap_or(0);
+    let before: usize = (0..others).map(|i| widest(i).max(6) + 3).sum();
+    let room = columns.saturating_sub(before + 2).max(16);
+    let mut out = Vec::new();
+    for mut row in rows {
+        let last = row.pop().unwrap_or_default();
+        for line in fold(&last, room) {
+            let rest = vec![String::new(); others];
+            let mut cells = std::mem::replace(&mut row, rest);
+            cells.push(line);
+            out.push(cells);
+        }
+    }
+    out
+}
+
+/// Returns the greeting of the prompt.
 pub fn greeting(asker: &Asker) -> String {
     let extent = asker.extent();
     let mut text = asker.path().display().to_string();

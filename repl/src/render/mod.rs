@@ -12,4 +12,4 @@ pub use date::date;
 pub use number::{bytes, count, duration, grouped, per};
 pub use table::{Align, Column, Layout, Table};
 pub use terminal::Terminal;
-pub use text::{escaped, fitted, width};
+pub use text::{escaped, fitted, fold, width};

@@ -35,13 +35,43 @@ impl Folder {
     /// Makes a folder with the recording `app.hindsight`, whose recorder died.
     pub fn with_interrupted_app() -> Folder {
         let folder = Folder::empty();
-        app().record_interrupted(&folder.path("app.hindsight")).unwrap();
+        app()
+            .record_interrupted(&folder.path("app.hindsight"))
+            .unwrap();
         folder
+    }
+
+    /// Makes a folder with a copy of the frozen recording `shop.hindsight`.
+    pub fn with_shop() -> Folder {
+        let folder = Folder::empty();
+        let frozen = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recordings/shop.hindsight");
+        let copy = folder.path("shop.hindsight");
+        std::fs::create_dir_all(copy.join("columns")).unwrap();
+        // git keeps no empty folders.
+        std::fs::create_dir(copy.join("log")).unwrap();
+        for part in [".", "columns"] {
+            for entry in std::fs::read_dir(frozen.join(part)).unwrap() {
+                let file = entry.unwrap().path();
+                if file.is_file() {
+                    std::fs::copy(&file, copy.join(part).join(file.file_name().unwrap())).unwrap();
+                }
+            }
+        }
+        folder
+    }
+
+    /// Turns over one bit of a file in it.
+    pub fn damage(&self, name: &str, offset: usize) {
+        let mut bytes = std::fs::read(self.path(name)).unwrap();
+        bytes[offset] ^= 1;
+        std::fs::write(self.path(name), bytes).unwrap();
     }
 
     /// Makes an empty folder.
     pub fn empty() -> Folder {
-        Folder { dir: tempfile::tempdir().unwrap() }
+        Folder {
+            dir: tempfile::tempdir().unwrap(),
+        }
     }
 
     /// Returns the path of a file in it.
@@ -52,18 +82,68 @@ impl Folder {
     /// Returns the command `hindsight ARGS`, run in this folder with nothing of the caller's taste.
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(binary());
-        command.args(args).current_dir(self.dir.path());
-        for name in ["COLUMNS", "NO_COLOR", "PAGER", "LESS", "HINDSIGHT_LOG", "TERM"] {
+        command.args(args);
+        self.at_home(&mut command);
+        command
+    }
+
+    /// Runs a command in this folder, with nothing of the caller's taste.
+    pub fn at_home(&self, command: &mut Command) {
+        command.current_dir(self.dir.path());
+        for name in [
+            "COLUMNS",
+            "NO_COLOR",
+            "PAGER",
+            "LESS",
+            "HINDSIGHT_LOG",
+            "TERM",
+        ] {
             command.env_remove(name);
         }
-        command.env("HOME", self.dir.path()).env_remove("XDG_DATA_HOME").env_remove("XDG_CACHE_HOME");
         command
+            .env("HOME", self.dir.path())
+            .env_remove("XDG_DATA_HOME")
+            .env_remove("XDG_CACHE_HOME");
+    }
+
+    /// Runs `hindsight ARGS` on a terminal of so many columns, with further variables (`NAME=VALUE`). Each step waits for a
+    /// text, then types another one. Returns what the terminal received, with the exit code at the end.
+    pub fn on_terminal(
+        &self,
+        columns: usize,
+        variables: &[&str],
+        args: &[&str],
+        steps: &[(&str, &str)],
+    ) -> String {
+        let driver = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/common/terminal.py");
+        let mut command = Command::new("python3");
+        command.arg(driver).arg(columns.to_string());
+        for (wait, send) in steps {
+            command.args(["--step", wait, send]);
+        }
+        command
+            .arg("--")
+            .arg("env")
+            .args(variables)
+            .arg(binary())
+            .args(args);
+        self.at_home(&mut command);
+        let output = command.output().unwrap();
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        self.redact(&output.stdout).replace('\r', "")
     }
 
     /// Runs `hindsight ARGS` with `stdin` and returns all that can be seen of it.
     pub fn run_with(&self, args: &[&str], stdin: &str) -> Output {
         let mut command = self.command(args);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut pipe = child.stdin.take().unwrap();
         // A command that does not read its stdin may be gone already.
@@ -136,13 +216,26 @@ pub fn app() -> Synth {
     });
     define(&mut synth);
     records(&mut synth);
-    synth.control(Control::ProcessExit { ticks: 5_000_000, code: Some(3), signal: None });
+    synth.control(Control::ProcessExit {
+        ticks: 5_000_000,
+        code: Some(3),
+        signal: None,
+    });
     synth
 }
 
 fn define(synth: &mut Synth) {
-    let param = |name: &str, kind: ValueKind, place| Param { name: name.into(), kind, place };
-    synth.define(function(0, "main", vec![param("argc", INT, Place::Int(0))], INT));
+    let param = |name: &str, kind: ValueKind, place| Param {
+        name: name.into(),
+        kind,
+        place,
+    };
+    synth.define(function(
+        0,
+        "main",
+        vec![param("argc", INT, Place::Int(0))],
+        INT,
+    ));
     let text = param("text", ValueKind::Pointer, Place::Int(0));
     let len = param("len", INT, Place::Int(1));
     synth.define(function(1, "json::parse", vec![text, len], INT));
@@ -179,12 +272,31 @@ fn records(synth: &mut Synth) {
     synth.enter_full(&enter(0, slot, [2, 0, 0, 0, 0, 0], &[]));
     for i in 0..3u64 {
         synth.at(2_000 + i * 1_000_000);
-        synth.enter_full(&enter(1, slot - 0x40, [0x55d0_c3a4_b2a0, 5 + i, 0, 0, 0, 0], &[]));
-        synth.enter_full(&enter(2, slot - 0x80, [0; 6], &[(0.5 * i as f64).to_bits()]));
-        synth.leave_full(&Leave { slot: slot - 0x80, rax: 0, rdx: 0, xmm: Some([i as f64, 0.0].map(f64::to_bits)) });
-        synth.at(2_100 + i * 1_500_000).leave_value(slot - 0x40, (-(i as i64)) as u64);
+        synth.enter_full(&enter(
+            1,
+            slot - 0x40,
+            [0x55d0_c3a4_b2a0, 5 + i, 0, 0, 0, 0],
+            &[],
+        ));
+        synth.enter_full(&enter(
+            2,
+            slot - 0x80,
+            [0; 6],
+            &[(0.5 * i as f64).to_bits()],
+        ));
+        synth.leave_full(&Leave {
+            slot: slot - 0x80,
+            rax: 0,
+            rdx: 0,
+            xmm: Some([i as f64, 0.0].map(f64::to_bits)),
+        });
+        synth
+            .at(2_100 + i * 1_500_000)
+            .leave_value(slot - 0x40, (-(i as i64)) as u64);
     }
-    synth.output(1, b"hello\tworld\n").output(2, b"\x1b[31mred\xff");
+    synth
+        .output(1, b"hello\tworld\n")
+        .output(2, b"\x1b[31mred\xff");
     synth.thread(4712).at(4_000_000);
     let worker = STACK + 0x10_0000 + 0xff00;
     synth.enter_full(&enter(1, worker, [0, 0, 0, 0, 0, 0], &[]));

@@ -1,0 +1,79 @@
+"""Runs a command on a pseudo terminal: terminal.py COLUMNS [--step WAIT SEND]... -- COMMAND...
+
+Each step waits until the terminal has received WAIT since the step before, then types SEND. A step whose WAIT begins with
+"until:" types SEND again and again until the rest of WAIT was received. What the terminal received goes to stdout, with the
+exit code in a last line when it is not 0."""
+
+import fcntl
+import os
+import pty
+import select
+import signal
+import struct
+import sys
+import termios
+import time
+
+GIVE_UP_S = 120
+
+
+class Terminal:
+    def __init__(self, columns, command):
+        self.received = b""
+        self.seen = 0
+        self.deadline = time.monotonic() + GIVE_UP_S
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+            os.execvp(command[0], command)
+
+    def read(self, timeout_s):
+        """Reads what is there; False at the end."""
+        if time.monotonic() > self.deadline:
+            os.kill(self.pid, signal.SIGKILL)
+            sys.exit(f"gave up after {GIVE_UP_S} s; received: {self.received!r}")
+        if select.select([self.fd], [], [], timeout_s)[0]:
+            try:
+                block = os.read(self.fd, 65536)
+            except OSError:
+                return False
+            self.received += block
+            return bool(block)
+        return True
+
+    def has(self, text):
+        at = self.received.find(text, self.seen)
+        if at >= 0:
+            self.seen = at + len(text)
+        return at >= 0
+
+    def step(self, wait, send):
+        again = wait.startswith("until:")
+        text = wait.removeprefix("until:").encode()
+        next_s = time.monotonic()
+        while not self.has(text):
+            # Not in a flood: each Ctrl-C also discards what the terminal has not passed on yet.
+            if again and time.monotonic() >= next_s:
+                os.write(self.fd, send.encode())
+                next_s = time.monotonic() + 1
+            if not self.read(0.3):
+                sys.exit(f"ended before {text!r}; received: {self.received!r}")
+        if not again:
+            os.write(self.fd, send.encode())
+
+
+def main():
+    split = sys.argv.index("--")
+    columns, options, command = int(sys.argv[1]), sys.argv[2:split], sys.argv[split + 1 :]
+    terminal = Terminal(columns, command)
+    for i in range(0, len(options), 3):
+        terminal.step(options[i + 1], options[i + 2])
+    while terminal.read(0.3):
+        pass
+    code = os.waitstatus_to_exitcode(os.waitpid(terminal.pid, 0)[1])
+    sys.stdout.buffer.write(terminal.received)
+    if code != 0:
+        print(f"--- exit code {code}")
+
+
+main()

@@ -1,0 +1,360 @@
+//! The prompt and scripts: statements on stdin, and someone typing on a pseudo terminal.
+
+mod common;
+
+use common::Folder;
+use expect_test::{Expect, expect};
+
+fn check_script(stdin: &str, expected: Expect) {
+    expected.assert_eq(&Folder::with_shop().transcript_with(&["sql", "shop"], stdin));
+}
+
+/// Types lines at a terminal that cannot edit, where all that is shown is what was typed and answered.
+fn check_lines(lines: &[&str], expected: Expect) {
+    let typed: Vec<String> = lines.iter().map(|line| format!("{line}\n")).collect();
+    let steps: Vec<(&str, &str)> = typed
+        .iter()
+        .map(|line| ("hindsight> ", line.as_str()))
+        .collect();
+    let folder = Folder::with_shop();
+    let text = folder.on_terminal(80, &["TERM=dumb"], &["sql", "shop"], &steps);
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 80),
+        "{text}"
+    );
+    expected.assert_eq(&text);
+}
+
+#[test]
+fn a_script_runs_to_its_end_and_needs_no_last_semicolon() {
+    check_script(
+        "select 1 as a;\n\\d gaps\nselect\n  2 as b",
+        expect![[r#"
+         a
+        ---
+         1
+
+         column | type  | meaning
+        --------+-------+--------------------------------------------
+         seq    | int64 | number in the recording's order
+         ts_ns  | int64 | time, ns since the recording began
+         tid    | int32 | thread that lost them; null when not known
+         lost   | int64 | how many events; null when not known
+         reason | text  | why
+
+         b
+        ---
+         2
+    "#]],
+    );
+}
+
+#[test]
+fn a_script_stops_at_its_first_error_and_names_the_line() {
+    check_script(
+        "select 1 as a;\n\n\\timing off\nselect\n  nope from calls;\nselect 2",
+        expect![[r#"
+             a
+            ---
+             1
+            times are not shown
+
+            --- stderr
+            error: there is no column "nope"
+              5 |   nope from calls
+                |   ^^^^
+            --- exit code 2
+        "#]],
+    );
+}
+
+#[test]
+fn a_script_may_change_the_form() {
+    check_script(
+        "\\format csv\nselect 1 as a; select 2 as b;\nquit\nselect 3",
+        expect![[r#"
+            the format is csv
+            a
+            1
+            b
+            2
+        "#]],
+    );
+}
+
+#[test]
+fn an_empty_script_is_no_error() {
+    check_script("", expect![[""]]);
+    check_script("-- nothing\n\n", expect![[""]]);
+}
+
+#[test]
+fn a_dash_reads_stdin_too() {
+    let transcript =
+        Folder::with_shop().transcript_with(&["sql", "shop", "-", "-f", "csv"], "select 1 as a;");
+    expect![[r#"
+        a
+        1
+    "#]]
+    .assert_eq(&transcript);
+}
+
+#[test]
+fn the_prompt_answers_and_goes_on_after_errors() {
+    let lines = [
+        "select 1 as a;",
+        "select nope;",
+        "\\dt",
+        "helo",
+        ".tables",
+        "\\rows 2",
+        "\\x",
+        "quit",
+    ];
+    check_lines(
+        &lines,
+        expect![[r#"
+        shop.hindsight: 153 events in 2.9 ms; \d lists the tables, "help" says more
+        hindsight> select 1 as a;
+         a
+        ---
+         1
+        (1 row)
+        hindsight> select nope;
+        error: there is no column "nope"
+          1 | select nope
+            |        ^^^^
+        hindsight> \dt
+         table     | holds
+        -----------+------------------------------------------------------------
+         calls     | one row per call of a traced function, in order of its end
+         events    | one row per observed fact, numbered by seq
+         functions | one row per traced function
+         modules   | one row per ELF file that was mapped
+         threads   | one row per thread id
+         output    | one row per write to standard output or standard error
+         gaps      | one row per place where events were lost
+         probes    | one row per function that was asked for
+        hindsight> helo
+        error: there is no command helo
+        help: did you mean help?
+        hindsight> .tables
+         table     | holds
+        -----------+------------------------------------------------------------
+         calls     | one row per call of a traced function, in order of its end
+         events    | one row per observed fact, numbered by seq
+         functions | one row per traced function
+         modules   | one row per ELF file that was mapped
+         threads   | one row per thread id
+         output    | one row per write to standard output or standard error
+         gaps      | one row per place where events were lost
+         probes    | one row per function that was asked for
+        hindsight> \rows 2
+        tables show at most 2 rows
+        hindsight> \x
+        rows are shown one column per line
+        hindsight> quit
+    "#]],
+    );
+}
+
+#[test]
+fn help_fits_eighty_columns() {
+    check_lines(
+        &["help", "\\d calls", "\\q"],
+        expect![[r#"
+            shop.hindsight: 153 events in 2.9 ms; \d lists the tables, "help" says more
+            hindsight> help
+            Type SQL; it ends with ; or an empty line. Tab completes tables, columns, SQL
+            and, inside quotes, the names of recorded functions.
+
+              \d                the tables
+              \d TABLE          its columns
+              \format [FORMAT]  table, csv, json or jsonl
+              \rows [N]         show at most N rows of a table, 0 for all
+              \x [on|off|auto]  show one column per line
+              \timing [on|off]  show how long each answer took
+              \refresh          see what a live recording recorded meanwhile
+              help, \?          this text
+              quit, \q, Ctrl-D  leave
+              Ctrl-C            stop the question
+
+            Examples:
+              select function, count(*) from calls group by function order by 2 desc;
+              select start_seq, dur_ns, args from calls where function = 'parse';
+              select * from gaps;
+            hindsight> \d calls
+             column      | type    | meaning
+            -------------+---------+--------------------------------------------------------
+             start_seq   | int64   | seq of the enter event; the call's id
+             end_seq     | int64   | seq of the leave event; null while unfinished
+             function    | text    | name of the function, demangled
+             file        | text    | source file of the function
+             line        | int64   | source line of the function
+             module      | text    | file name of the module that the function lies in
+             tid         | int32   | thread id
+             depth       | int32   | number of enclosing traced calls
+             parent      | int64   | start_seq of the enclosing traced call
+             ts_ns       | int64   | time of the enter event, ns since the recording began
+             dur_ns      | int64   | ns from enter to leave; -1 while unfinished
+             self_ns     | int64   | dur_ns without the traced calls made; -1 while
+                         |         | unfinished
+             args        | text    | arguments as text, by the function's parameters; ?
+                         |         | where not captured
+             ret         | int64   | return value as the return type says; null for none,
+                         |         | floats and unwound calls
+             ret_f       | float64 | floating point return value
+             unwound     | bool    | left by an exception, longjmp or the end of its thread
+             tail        | bool    | entered by a tail call in place of another call
+             a0          | int64   | rdi at entry, bit pattern
+             a1          | int64   | rsi at entry, bit pattern
+             a2          | int64   | rdx at entry, bit pattern
+             a3          | int64   | rcx at entry, bit pattern
+             a4          | int64   | r8 at entry, bit pattern
+             a5          | int64   | r9 at entry, bit pattern
+             x0          | int64   | low 64 bits of xmm0 at entry; f64(x0) and f32(x0) read
+                         |         | it; null if not captured
+             x1          | int64   | low 64 bits of xmm1 at entry
+             x2          | int64   | low 64 bits of xmm2 at entry
+             x3          | int64   | low 64 bits of xmm3 at entry
+             x4          | int64   | low 64 bits of xmm4 at entry
+             x5          | int64   | low 64 bits of xmm5 at entry
+             x6          | int64   | low 64 bits of xmm6 at entry
+             x7          | int64   | low 64 bits of xmm7 at entry
+             sp          | int64   | address of the stack word that holds the return
+                         |         | address
+             ret_addr    | int64   | return address: where the caller goes on
+             rax         | int64   | rax at return, bit pattern; null if unwound or
+                         |         | unfinished
+             rdx         | int64   | rdx at return, bit pattern
+             xr0         | int64   | low 64 bits of xmm0 at return; null if not captured
+             xr1         | int64   | low 64 bits of xmm1 at return
+             function_id | int32   | number of the function in this recording
+            hindsight> \q
+        "#]],
+    );
+}
+
+#[test]
+fn a_narrow_terminal_gets_cut_texts_and_then_records() {
+    let folder = Folder::with_shop();
+    let question = "select seq, text from output; select * from output where seq = 135";
+    let text = folder.on_terminal(
+        40,
+        &["TERM=dumb", "PAGER=cat"],
+        &["sql", "shop", question],
+        &[],
+    );
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 40),
+        "{text}"
+    );
+    expect![[r#"
+         seq | text
+        -----+----------------------------------
+          21 | order 1 for Ada: 2.50 €, 0004...
+          48 | order 2 for Ada: 5.00 €, 0004...
+         107 | order 3 for Ada: 7.50 €, 0004...
+         128 | order 4 for Zoë: 3.75 €, 008d...
+         135 | an order without items ��\n
+         146 | order 6 for 世界: 1.25 €, 01c...
+        (6 rows)
+        -[ 1 ]------
+        seq    | 135
+        ts_ns  | 2331935
+        tid    | 28177
+        stream | stderr
+        fd     | 2
+        text   | an order without items ��\n
+        bytes  | \x616e206f726465722077697468...
+        size   | 26
+        (1 row)
+    "#]]
+    .assert_eq(&text);
+}
+
+#[test]
+fn colour_is_for_terminals_that_want_it() {
+    let folder = Folder::with_shop();
+    let args = ["sql", "shop", "select null as a"];
+    let coloured = folder.on_terminal(80, &["TERM=xterm-256color"], &args, &[]);
+    assert!(coloured.contains("\x1b[1ma\x1b[0m"), "{coloured:?}");
+    let plain = folder.on_terminal(80, &["TERM=xterm-256color", "NO_COLOR=1"], &args, &[]);
+    assert!(!plain.contains('\x1b'), "{plain:?}");
+    expect![[r#"
+         a
+        ------
+         NULL
+        (1 row)
+    "#]]
+    .assert_eq(&plain);
+}
+
+#[test]
+fn tab_completes_and_history_comes_back() {
+    let folder = Folder::with_shop();
+    let steps = [
+        ("hindsight> ", "sel\t7 + 4 as eleven;\r"),
+        ("(1 row)", ""),
+        ("hindsight> ", "\x1b[A"),
+        ("eleven;", "\r"),
+        ("(1 row)", ""),
+        ("hindsight> ", "\x04"),
+    ];
+    let text = folder.on_terminal(
+        80,
+        &["TERM=xterm-256color", "NO_COLOR=1"],
+        &["sql", "shop"],
+        &steps,
+    );
+    assert_eq!(text.matches("     11\n").count(), 2, "{text}");
+    let history = std::fs::read_to_string(folder.path(".local/share/hindsight/history")).unwrap();
+    assert!(history.contains("select 7 + 4 as eleven;"), "{history}");
+}
+
+#[test]
+fn an_interrupt_ends_the_question_and_not_the_prompt() {
+    let folder = Folder::with_shop();
+    let steps = [
+        (
+            "hindsight> ",
+            "select count(*) from events a, events b, events c, events d, events e, events f;\r",
+        ),
+        ("until:error: interrupted", "\x03"),
+        ("hindsight> ", "select 7 + 4 as eleven;\r"),
+        ("     11", ""),
+        ("hindsight> ", "\x04"),
+    ];
+    let text = folder.on_terminal(
+        80,
+        &["TERM=xterm-256color", "NO_COLOR=1"],
+        &["sql", "shop"],
+        &steps,
+    );
+    assert!(!text.contains("exit code"), "{text}");
+}
+
+#[test]
+fn several_pasted_lines_run_in_turn() {
+    let folder = Folder::with_shop();
+    let pasted =
+        "\x1b[200~select 1 as a;\n\\d gaps\nselect\n  nope from calls;\nselect 2 as b;\x1b[201~\r";
+    let steps = [
+        ("hindsight> ", pasted),
+        ("error: ", ""),
+        ("hindsight> ", "\x04"),
+    ];
+    let text = folder.on_terminal(
+        80,
+        &["TERM=xterm-256color", "NO_COLOR=1"],
+        &["sql", "shop"],
+        &steps,
+    );
+    let (_, answers) = text.split_once("(1 row)").unwrap();
+    assert!(answers.contains(" reason | text  | why\n"), "{text}");
+    assert!(
+        answers.contains("error: there is no column \"nope\"\n  4 |   nope from calls\n"),
+        "{text}"
+    );
+    assert!(!answers.contains("(1 row)"), "{text}");
+}
