@@ -20,8 +20,10 @@ use crate::{
 /// Passes between looks at threads that did not announce their end.
 const PASSES_PER_ROLL_CALL: u32 = 64;
 
-/// While threads write all the time, what they wrote can be read that much later. Each flush costs a write of its own.
-const FLUSH_INTERVAL: Duration = Duration::from_millis(20);
+/// What threads wrote can be read about that much later. Each flush costs a write of its own.
+const FLUSH_INTERVAL: Duration = Duration::from_millis(5);
+/// With more than this in an interval, whole buffers of the log are soon written anyway.
+const FLOOD_BYTES: u64 = 1 << 20;
 
 /// The one reader of all rings.
 #[derive(Debug)]
@@ -30,6 +32,7 @@ pub struct Drain<'a> {
     pid: i32,
     passes: u32,
     flushed: Instant,
+    moved_since: u64,
     /// The disk took no more: records are thrown away, so that nobody waits for room.
     discarding: bool,
     threads: u64,
@@ -44,6 +47,7 @@ impl<'a> Drain<'a> {
             pid,
             passes: 0,
             flushed: Instant::now(),
+            moved_since: 0,
             discarding: false,
             threads: 0,
             lost: 0,
@@ -86,9 +90,13 @@ impl<'a> Drain<'a> {
         if moved != 0 && !self.discarding {
             log.append_watermark(watermark)?;
         }
-        if moved == 0 || self.flushed.elapsed() > FLUSH_INTERVAL {
-            log.flush();
+        self.moved_since += moved;
+        if self.flushed.elapsed() > FLUSH_INTERVAL {
+            if self.moved_since < FLOOD_BYTES {
+                log.flush();
+            }
             self.flushed = Instant::now();
+            self.moved_since = 0;
         }
         let lost = self.shared.take_lost_no_ring();
         self.lost += lost;

@@ -21,8 +21,8 @@ use super::{Disk, Storage, StorageFile};
 
 /// Length of a buffer, in bytes.
 const BUFFER_BYTES: usize = 4 << 20;
-/// Buffers of one storage: what the writer may be ahead of the disk.
-const BUFFERS: usize = 4;
+/// Buffers of one storage: what the writer may be ahead of the disk. Disks hesitate for tens of milliseconds now and then.
+const BUFFERS: usize = 16;
 
 /// A [`Storage`] that stages what is written.
 #[derive(Clone)]
@@ -31,10 +31,10 @@ pub struct Staged {
     pool: Arc<Pool>,
 }
 
-/// Buffers that nobody uses.
+/// Buffers that nobody uses. The one that was used last is used next: while the disk keeps up, few are ever touched.
 struct Pool {
-    take: Mutex<Receiver<Buffer>>,
-    give: Mutex<Sender<Buffer>>,
+    free: Mutex<Vec<Buffer>>,
+    given: Condvar,
 }
 
 /// A file of [`Staged`].
@@ -98,14 +98,10 @@ impl Staged {
     /// When there can be no more threads.
     pub fn start() -> io::Result<Self> {
         let (jobs, todo) = mpsc::channel();
-        let (give, take) = mpsc::channel();
-        for _ in 0..BUFFERS {
-            give.send(Buffer::new(BUFFER_BYTES))
-                .expect("the receiver is here");
-        }
+        let buffers = (0..BUFFERS).map(|_| Buffer::new(BUFFER_BYTES));
         let pool = Arc::new(Pool {
-            take: Mutex::new(take),
-            give: Mutex::new(give),
+            free: Mutex::new(buffers.collect()),
+            given: Condvar::new(),
         });
         let theirs = Arc::clone(&pool);
         thread::Builder::new()
@@ -295,13 +291,21 @@ impl Drop for StagedFile {
 
 impl Pool {
     fn take(&self) -> Buffer {
-        lock(&self.take).recv().expect("the pool has a sender")
+        let mut free = lock(&self.free);
+        loop {
+            if let Some(buffer) = free.pop() {
+                return buffer;
+            }
+            free = self
+                .given
+                .wait(free)
+                .unwrap_or_else(std::sync::PoisonError::into_inner);
+        }
     }
 
     fn give(&self, buffer: Buffer) {
-        lock(&self.give)
-            .send(buffer)
-            .expect("the pool has a receiver");
+        lock(&self.free).push(buffer);
+        self.given.notify_one();
     }
 }
 
