@@ -179,7 +179,7 @@ impl Session {
         let path = options
             .output
             .clone()
-            .unwrap_or_else(|| default_name(&target.exe));
+            .unwrap_or_else(|| default_name(target.named_after()));
         let on_taken = if options.output.is_some() {
             OnTaken::Refuse
         } else {

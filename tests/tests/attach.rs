@@ -17,7 +17,7 @@ impl Target {
     fn start(name: &str) -> Self {
         let scratch = Scratch::new(name);
         let steady = Steady::new(&scratch);
-        let running = steady.program(&scratch, 0).start();
+        let running = steady.unhurried(&scratch).start();
         wait_until("the program's work", || (steady.rounds() > 0).then_some(()));
         Self {
             scratch,

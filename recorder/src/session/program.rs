@@ -51,6 +51,14 @@ impl Running {
         })
     }
 
+    /// Returns what a recording is named after: what was started (a script, not its interpreter), or what runs.
+    pub fn named_after(&self) -> &Path {
+        match self.argv.first() {
+            Some(program) if self.spawned => Path::new(program),
+            _ => &self.exe,
+        }
+    }
+
     pub fn attached(pid: i32) -> Result<Self> {
         let reason = |source: io::Error| match source.raw_os_error() {
             Some(libc::ESRCH | libc::EINVAL) => "there is no such process".to_owned(),
