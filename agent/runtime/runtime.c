@@ -458,8 +458,12 @@ thread_exits (void * value)
 static int
 has_shadow (uint64_t slot)
 {
-  return slot >> 45 == 3 || slot >> 32 == 0
-      || (slot >= 0x550000000000 && slot < 0x570000000000);
+  if (slot >> 45 == 3)
+    return 1;
+  if (slot >> 32 == 0)
+    return !(hs_runtime.missing_shadows & 4);
+  return slot >= 0x550000000000 && slot < 0x570000000000
+      && !(hs_runtime.missing_shadows & 2);
 }
 
 #define STORE_XMM(n) \
@@ -672,6 +676,7 @@ struct hs_start
   uint64_t key;
   uint64_t own_base;
   uint64_t own_size;
+  uint64_t missing_shadows; /* bit n: shadow n could not be mapped */
 };
 
 /* Returns 0, or the number of the check that failed. */
@@ -690,6 +695,7 @@ hs_init (const struct hs_start * start)
       (int (*) (uint32_t, const void *)) start->set_specific;
   hs_runtime.own_base = start->own_base;
   hs_runtime.own_size = start->own_size;
+  hs_runtime.missing_shadows = start->missing_shadows;
   if (syscall3 (SYS_madvise, (long) &hs_alive_page, 4096, 18 /* MADV_WIPEONFORK */) != 0)
     return 3;
   hs_alive = HS_MAGIC;

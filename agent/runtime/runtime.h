@@ -15,6 +15,7 @@ struct hs_runtime
   uint32_t key;
   int (* set_specific) (uint32_t, const void *); /* NULL: no destructor */
   uint64_t own_base, own_size; /* where this library is mapped */
+  uint64_t missing_shadows;     /* bit n: shadow n is not there */
 };
 
 /* A libc (or libgcc_s) function and what the recorder puts in its place;

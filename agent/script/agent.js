@@ -40,8 +40,11 @@ function mapShared(path, size) {
 }
 
 // Where return addresses are kept; a second recording of the same process finds them mapped.
+// The first is a must. The others are for stacks on the heap; where the program has something there (with an unlimited
+// stack the kernel puts libraries into the second one), calls on such stacks have no leave. Returns which are missing.
 function mapShadows(shadows) {
-  for (const [base, size] of shadows) {
+  let missing = 0;
+  for (const [number, [base, size]] of shadows.entries()) {
     const address = ptr(base), bytes = uint64(size);
     const r = mmap(address, bytes, PROT_READ_WRITE, MAP_PRIVATE_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
     if (r.value.equals(address)) {
@@ -50,9 +53,14 @@ function mapShadows(shadows) {
     }
     // The kernel may have merged it with a neighbour.
     const there = Process.findRangeByAddress(address);
-    if (there === null || there.protection !== 'rw-' || there.base.add(there.size).compare(address.add(bytes)) < 0)
+    const isOurs = there !== null && there.protection === 'rw-' && there.base.add(there.size).compare(address.add(bytes)) >= 0;
+    if (isOurs)
+      continue;
+    missing |= 1 << number;
+    if (number === 0)
       throw new Error(`cannot map the shadow of the stacks at ${base} (errno ${r.errno}); is there a limit on virtual memory (ulimit -v)?`);
   }
+  return missing;
 }
 
 // Names of the runtime's replacements, what stands in for each, and where the original's address goes.
@@ -82,19 +90,20 @@ rpc.exports = {
 
   start({ library, exportsVersion, sharedPath, sharedSize, shadows }) {
     const shared = mapShared(sharedPath, uint64(sharedSize));
-    mapShadows(shadows);
+    const missing = mapShadows(shadows);
     const runtime = Module.load(library);
     const exports = runtime.getExportByName('hs_exports');
     if (exports.readU64().toNumber() !== exportsVersion)
       throw new Error(`${library} is of another release`);
     const key = threadKey(exports.add(24).readPointer());
     const setSpecific = key === null ? NULL : Module.getGlobalExportByName('pthread_setspecific');
-    const start = Memory.alloc(40);
+    const start = Memory.alloc(48);
     start.writePointer(shared);
     start.add(8).writePointer(setSpecific);
     start.add(16).writeU64(key ?? 0);
     start.add(24).writePointer(runtime.base);
     start.add(32).writeU64(runtime.size);
+    start.add(40).writeU64(missing);
     const failed = new NativeFunction(runtime.getExportByName('hs_init'), 'int', ['pointer'])(start);
     if (failed !== 0)
       throw new Error(`the runtime's check ${failed} failed`);

@@ -104,7 +104,7 @@ start (const char * library, const char * shared)
 
   pthread_key_t key;
   CHECK (pthread_key_create (&key, (void (*) (void *)) exports->thread_exits) == 0);
-  const uint64_t begin[5] = { (uint64_t) control, (uint64_t) pthread_setspecific, key, ours_base, ours_size };
+  const uint64_t begin[6] = { (uint64_t) control, (uint64_t) pthread_setspecific, key, ours_base, ours_size, 0 };
   int (* init) (const void *) = (int (*) (const void *)) dlsym (loaded, "hs_init");
   EQUAL (init (begin), 0);
 
