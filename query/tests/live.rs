@@ -91,6 +91,7 @@ fn a_live_recording_shows_what_is_older_than_the_watermark() {
         .enter(f, SLOT)
         .watermark();
     synth.append_to(&mut log).unwrap();
+    log.settle().unwrap();
 
     let before = Session::open(&path).unwrap();
     assert_eq!(before.extent().state, RecordingState::Live);
@@ -105,6 +106,7 @@ fn a_live_recording_shows_what_is_older_than_the_watermark() {
     frames.retain(|frame| !matches!(frame, synth::SynthFrame::Control(_)));
     for frame in &frames {
         synth::append_frame(&mut log, frame).unwrap();
+        log.settle().unwrap();
     }
     let after = Session::open(&path).unwrap();
     assert_eq!(
@@ -132,6 +134,7 @@ fn opening_while_the_recorder_seals_sees_no_hole() {
             let f = synth.function("f");
             synth.thread(7);
             synth.append_to(&mut log).unwrap();
+            log.settle().unwrap();
             let options = SealOptions {
                 part_log_bytes: 1 << 12,
                 ..small_parts()
@@ -148,6 +151,7 @@ fn opening_while_the_recorder_seals_sees_no_hole() {
                 ticks = calls.ticks() + 1000;
                 for frame in calls.frames() {
                     synth::append_frame(&mut log, &frame).unwrap();
+                    log.settle().unwrap();
                 }
                 sealer.step(1000).unwrap();
                 sealer.checkpoint().unwrap();

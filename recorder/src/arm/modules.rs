@@ -71,7 +71,7 @@ impl Modules {
         for file in files {
             let is_ours = file.path == ignored
                 || file.path.starts_with("/memfd:frida-agent")
-                || file.path.starts_with("/dev/");
+                || file.path.starts_with("/dev/") && !file.path.starts_with("/dev/shm/");
             let is_ours = is_ours || self.ignored.iter().any(|ignored| same(&file, ignored));
             if is_ours || self.loaded.iter().any(|module| same(&file, &module.file)) {
                 continue;

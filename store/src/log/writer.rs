@@ -116,6 +116,14 @@ impl<S: Storage> LogWriter<S> {
         self.segment.flush();
     }
 
+    /// Waits until readers can see all that was appended.
+    ///
+    /// # Errors
+    /// [`Error::Append`] when it could not be written.
+    pub fn settle(&self) -> Result<()> {
+        self.segment.finish()
+    }
+
     /// Returns where the next frame will begin, unless it begins the next segment.
     pub fn position(&self) -> LogPosition {
         LogPosition {

@@ -48,7 +48,7 @@ pub struct StagedFile {
 struct Staging {
     /// `None`: nothing was appended since the last whole buffer, or nothing more will be.
     buffer: Option<Buffer>,
-    /// Where in the file the buffer's first byte belongs, a multiple of [`ALIGN`].
+    /// Where in the file the buffer's first byte belongs: a multiple of [`ALIGN`], unless `finish` came in between.
     start: u64,
     /// Bytes in the buffer.
     len: usize,
@@ -380,6 +380,7 @@ fn write_buffer(
     let whole = to / ALIGN * ALIGN;
     if let Some(direct) = &target.direct
         && whole > from
+        && start % ALIGN as u64 == 0
     {
         match speeds.choose(whole - from) {
             Way::Direct => {
