@@ -115,6 +115,7 @@ fn a_growing_log_is_followed_frame_by_frame() {
     for frame in &frames {
         assert!(sealer.step(1000).unwrap().caught_up);
         synth::append_frame(&mut log, frame).unwrap();
+        log.settle().unwrap();
     }
     let recording = open.close(log.close().unwrap()).unwrap();
     let sealed = sealer.finish(Ending::Close, |_| {}).unwrap();
@@ -134,6 +135,7 @@ fn what_a_reader_sees_of_a_live_recording_stays_true() {
     let mut seen = 0;
     for (number, frame) in frames.iter().enumerate() {
         synth::append_frame(&mut log, frame).unwrap();
+        log.settle().unwrap();
         if number % 3 == 0 {
             sealer.step(17).unwrap();
         }
@@ -223,6 +225,7 @@ fn readers_stay_right_while_the_recorder_seals_and_drops_segments() {
         let mut sealer = Sealer::own(recording, parts_of(20)).unwrap();
         for frame in &frames {
             synth::append_frame(&mut log, frame).unwrap();
+            log.settle().unwrap();
             sealer.step(40).unwrap();
         }
         log.close().unwrap();
@@ -281,6 +284,7 @@ fn a_live_reader_does_not_number_what_is_newer_than_the_watermark() {
         .leave(TOP - 8)
         .enter(1, TOP - 8);
     synth.append_to(&mut log).unwrap();
+    log.settle().unwrap();
     let aside = folder();
     let sealed = seal_tail(
         open.recording(),
