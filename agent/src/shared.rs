@@ -208,6 +208,16 @@ impl Shared {
         self.control().modules_answered.load(Acquire)
     }
 
+    /// Makes the pages of the first ring, which the main thread will take: fresh memory can cost more than the call that
+    /// is recorded in it. Where the kernel does not know how (before Linux 5.14), the thread makes them itself.
+    pub fn populate_first_ring(&self) {
+        // SAFETY: the first ring lies in the mapping; no content changes.
+        unsafe {
+            let ring = self.base.add(DATA_OFFSET as usize);
+            libc::madvise(ring.cast(), RING_BYTES as usize, libc::MADV_POPULATE_WRITE);
+        }
+    }
+
     /// Returns how many records ring `index` has lost since it was given to its thread.
     pub fn lost(&self, index: usize) -> u64 {
         self.ring(index).lost.load(Acquire)

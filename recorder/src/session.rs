@@ -140,6 +140,7 @@ impl Session {
         if !ended_early {
             // The files are read while Frida finds its way in.
             let started = thread::scope(|scope| {
+                scope.spawn(|| shared.populate_first_ring());
                 let files = scope.spawn(|| {
                     modules
                         .loaded

@@ -22,7 +22,8 @@ use super::{Disk, Storage, StorageFile};
 /// Length of a buffer, in bytes.
 const BUFFER_BYTES: usize = 4 << 20;
 /// Buffers of one storage: what the writer may be ahead of the disk. Disks hesitate for tens of milliseconds now and then.
-const BUFFERS: usize = 16;
+/// More would be fresh memory, which can cost more than waiting.
+const BUFFERS: usize = 6;
 
 /// A [`Storage`] that stages what is written.
 #[derive(Clone)]
@@ -98,15 +99,19 @@ impl Staged {
     /// When there can be no more threads.
     pub fn start() -> io::Result<Self> {
         let (jobs, todo) = mpsc::channel();
-        let buffers = (0..BUFFERS).map(|_| Buffer::new(BUFFER_BYTES));
         let pool = Arc::new(Pool {
-            free: Mutex::new(buffers.collect()),
+            free: Mutex::new(Vec::new()),
             given: Condvar::new(),
         });
         let theirs = Arc::clone(&pool);
         thread::Builder::new()
             .name("log-write".into())
-            .spawn(move || write_all(&todo, &theirs))?;
+            .spawn(move || {
+                for _ in 0..BUFFERS {
+                    theirs.give(Buffer::touched(BUFFER_BYTES));
+                }
+                write_all(&todo, &theirs);
+            })?;
         Ok(Self { jobs, pool })
     }
 }
