@@ -48,6 +48,7 @@ const STOP_PATIENCE: Duration = Duration::from_secs(5);
 const RESERVE_PATIENCE: Duration = Duration::from_secs(2);
 /// How often a place for code is looked for before giving up: others map memory too.
 const RESERVE_TRIES: u32 = 4;
+
 /// Records a program until it ends, or until the recording of an attached one is ended.
 ///
 /// # Errors
