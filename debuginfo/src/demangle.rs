@@ -25,6 +25,16 @@ pub(crate) fn readable(linkage: &str) -> Option<(String, Mangling)> {
     rust(linkage).or_else(|| Some((cpp(linkage)?, Mangling::Cpp)))
 }
 
+/// Returns the readable form of the name in a C++ `std::type_info`; as it is, if it is none.
+#[must_use]
+pub fn type_name(mangled: &str) -> String {
+    const PREFIX: &str = "typeinfo for ";
+    let demangled = readable(&format!("_ZTI{mangled}"));
+    demangled
+        .and_then(|(name, _)| name.strip_prefix(PREFIX).map(str::to_owned))
+        .unwrap_or_else(|| mangled.to_owned())
+}
+
 fn rust(linkage: &str) -> Option<(String, Mangling)> {
     let demangled = rustc_demangle::try_demangle(linkage).ok()?;
     let mut out = Bounded(String::new());
@@ -132,6 +142,30 @@ impl fmt::Write for Bounded {
         }
         self.0.push_str(text);
         Ok(())
+    }
+}
+
+/// What remains of a readable name without its outermost scopes: of `a::b<c::d>::e` that is `b<c::d>::e` and `e`.
+pub(crate) fn tails(name: &str) -> impl Iterator<Item = &str> {
+    let mut depth = 0usize;
+    let bytes = name.as_bytes();
+    (0..bytes.len()).filter_map(move |at| {
+        match bytes[at] {
+            b'<' | b'(' | b'{' => depth += 1,
+            b'>' | b')' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        let is_break = depth == 0 && bytes[at..].starts_with(b"::");
+        is_break.then(|| &name[at + 2..])
+    })
+}
+
+/// A name without template arguments at its end.
+pub(crate) fn without_arguments(name: &str) -> &str {
+    let is_operator = name.starts_with("operator");
+    match name.find('<') {
+        Some(at) if at > 0 && name.ends_with('>') && !is_operator => &name[..at],
+        _ => name,
     }
 }
 

@@ -58,6 +58,8 @@ pub(crate) struct Session<'t, 'a> {
     steps: Cell<u64>,
     /// For a split unit: the unit in the main file that holds its directory and line table.
     pub skeleton: Option<(&'t Dwarf<Slice<'a>>, &'t Unit<Slice<'a>>)>,
+    /// For a split unit: the number of its skeleton, by which the main file knows it, and its own.
+    stands_for: Cell<Option<(usize, usize)>>,
 }
 
 impl<'t, 'a> Session<'t, 'a> {
@@ -67,6 +69,16 @@ impl<'t, 'a> Session<'t, 'a> {
             units: RefCell::default(),
             steps: Cell::new(STEPS_PER_UNIT),
             skeleton: None,
+            stands_for: Cell::new(None),
+        }
+    }
+
+    /// From now on the split unit `own` goes by the number of its skeleton, so that its entries are told from those of
+    /// other units of the main file.
+    pub(crate) fn stand_for(&self, skeleton: usize, own: usize) {
+        if self.skeleton.is_some() {
+            self.units.borrow_mut().clear();
+            self.stands_for.set(Some((skeleton, own)));
         }
     }
 
@@ -99,8 +111,12 @@ impl<'t, 'a> Session<'t, 'a> {
         if let Some(unit) = self.units.borrow().get(&(home, index)) {
             return Ok(unit.clone());
         }
-        let _ = self.spend_bytes(self.table.cost(home, index));
-        let mut unit = self.table.unit(home, index)?;
+        let own = match self.stands_for.get() {
+            Some((skeleton, own)) if home == Home::Info && index == skeleton => own,
+            _ => index,
+        };
+        let _ = self.spend_bytes(self.table.cost(home, own));
+        let mut unit = self.table.unit(home, own)?;
         if let (Some((_, skeleton)), Home::Info) = (self.skeleton, home) {
             unit.copy_relocated_attributes(skeleton);
         }
@@ -176,6 +192,10 @@ impl<'t, 'a> Session<'t, 'a> {
                     Home::Info | Home::Types => Home::Info,
                 };
                 let (index, offset) = self.table.locate(home, offset.0)?;
+                let index = match self.stands_for.get() {
+                    Some((skeleton, own)) if home == Home::Info && index == own => skeleton,
+                    _ => index,
+                };
                 (home, index, offset)
             }
             AttributeValue::DebugInfoRefSup(offset) => {

@@ -1,12 +1,25 @@
 //! Feeds arbitrary bytes to everything that reads a module or its debug files; no bytes may make it panic, run on
 //! without end or take memory out of all proportion.
 //!
-//! The fuzz target of `fuzz/` and a test on the stable toolchain share this entry. The first byte chooses what the rest
-//! is: a module, two files of which the second is found through the first, or sections that get valid headers.
+//! Expressions have an entry of their own, [`expression`], and so have places of variables, [`location()`]; for modules it is
+//! [`entry`].
+//!
+//! The fuzz targets of `fuzz/` and tests on the stable toolchain share these. For modules, the first byte chooses what the
+//! rest is: a module, two files of which the second is found through the first, or sections that get valid headers.
+
+mod location;
+mod variables;
 
 use std::path::Path;
+use std::sync::Arc;
 
-use crate::{Module, OpenOptions, Result, Svma};
+pub use location::location;
+
+use crate::expr::{self, Expr, Template};
+use crate::{
+    Certainty, Machine, Mapped, Module, OpenOptions, Register, Result, Space, Svma, Unknown,
+    backtrace, disassemble_function,
+};
 
 /// How many ways there are to take the bytes: what the first byte is divided by.
 pub const WAYS: u8 = 6;
@@ -28,6 +41,8 @@ pub const SPLIT_NAME: &str = "fuzz.dwo";
 /// The name of a supplementary debug file.
 pub const SUPPLEMENT_NAME: &str = "fuzz.sup";
 
+/// Functions of one input whose lines and frames are asked for.
+const MAX_LIVE_QUESTIONS: usize = 16;
 /// Sections that one input is cut into.
 const MAX_SECTIONS: usize = 64;
 const MODULE_NAME: &str = "fuzz";
@@ -102,7 +117,7 @@ pub fn entry(data: &[u8], dir: &Path) -> std::io::Result<()> {
 /// Asks a module everything there is to ask.
 fn ask(module: Result<Module>) {
     let module = match module {
-        Ok(module) => module,
+        Ok(module) => Arc::new(module),
         Err(error) => return assert!(error.to_string().contains(MODULE_NAME)),
     };
     let functions = module.functions();
@@ -124,9 +139,63 @@ fn ask(module: Result<Module>) {
     }
     let ordered = functions.list.windows(2).all(|f| f[0].svma < f[1].svma);
     assert!(ordered, "each address once, in order");
+    variables::ask(&module);
     let _ = (module.plt_entries(), module.is_pie(), module.is_library());
-    for warning in module.warnings().iter().chain(&functions.warnings) {
-        assert!(!warning.to_string().is_empty());
+    let warnings = module.warnings().iter().chain(&functions.warnings);
+    assert!(warnings.into_iter().all(|w| !w.to_string().is_empty()));
+    let starts = functions.list.iter().map(|f| f.svma.0);
+    let starts: Vec<u64> = starts.take(MAX_LIVE_QUESTIONS).collect();
+    ask_live(Arc::clone(&module), &starts);
+}
+
+/// Asks what is asked of a program that runs: lines, frames, instructions.
+fn ask_live(module: Arc<Module>, starts: &[u64]) {
+    let space = Space::new(vec![Mapped {
+        module,
+        number: 0,
+        bias: 0,
+        range: 0..u64::MAX,
+        is_system: false,
+    }]);
+    let code = [0, 1, 7, 100, CODE_BYTES - 1].map(|at| CODE_SVMA + at);
+    for address in starts.iter().copied().chain(code) {
+        let machine = Filled(address);
+        let trace = backtrace(&space, &machine, 50);
+        assert!(!trace.frames.is_empty() && trace.frames.len() <= 50);
+        let _ = (space.step_line(address), space.function_at(address));
+        let _ = space.calls_beginning(address);
+        let _ = disassemble_function(&space, &machine, address);
+    }
+    for file in space.source_files().iter().take(4) {
+        let lines = space.valid_lines(file).unwrap_or_default();
+        for line in lines.iter().take(8).chain(&[1, u32::MAX]) {
+            let _ = space.resolve_line(file, *line, None);
+        }
+    }
+    let _ = space.resolve_line("x.c", 1, Some(1));
+    let _ = space.functions_matching("m*n");
+}
+
+/// A thread at an address, all of whose memory and registers hold that address.
+struct Filled(u64);
+
+impl Machine for Filled {
+    fn memory(&self, _: u64, bytes: &mut [u8]) -> std::result::Result<Certainty, Unknown> {
+        let word = self.0.to_le_bytes();
+        let filled = bytes.iter_mut().zip(word.iter().cycle());
+        filled.for_each(|(byte, value)| *byte = *value);
+        Ok(Certainty::Known)
+    }
+
+    fn register(&self, _: Register) -> std::result::Result<(u64, Certainty), Unknown> {
+        Ok((self.0, Certainty::Known))
+    }
+
+    fn vector(&self, register: Register) -> std::result::Result<([u8; 16], Certainty), Unknown> {
+        Err(Unknown(format!(
+            "vector register {} is not known",
+            register.0
+        )))
     }
 }
 
@@ -135,6 +204,50 @@ fn ask(module: Result<Module>) {
 pub fn join(way: u8, module: &[u8], other: &[u8]) -> Vec<u8> {
     let length = (module.len() as u32).to_le_bytes();
     [&[way], &length[..], module, other].concat()
+}
+
+/// Reads `data` as an expression, an assignment and a template. What is read must mean the same when it is printed.
+///
+/// # Panics
+/// When it does not, or when an error's place is outside the text.
+pub fn expression(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    match expr::parse(&text) {
+        Ok(read) => same_again(&read),
+        Err(error) => assert!(error.position <= text.len(), "{error}"),
+    }
+    // Deciding the other way leads through other rules.
+    let _ = expr::parse_with(&text, &|_| true);
+    if let Ok(assignment) = expr::parse_assignment(&text) {
+        same_again(&assignment.place);
+    }
+    match Template::parse(&text) {
+        Ok(template) => {
+            let printed = template.to_string();
+            if let Ok(again) = Template::parse(&printed) {
+                assert_eq!(again.to_string(), printed);
+            } else {
+                assert!(printed.len() > text.len(), "{printed}");
+            }
+        }
+        Err(error) => assert!(error.position <= text.len(), "{error}"),
+    }
+}
+
+fn same_again(read: &Expr) {
+    let printed = read.to_string();
+    match expr::parse(&printed) {
+        Ok(again) => assert_eq!(
+            again.without_positions(),
+            read.without_positions(),
+            "{printed}"
+        ),
+        // All the parentheses take room.
+        Err(error) => assert!(
+            printed.len() > expr::MAX_LENGTH || read.height() > 30,
+            "{error}"
+        ),
+    }
 }
 
 fn two_files(data: &[u8]) -> (&[u8], &[u8]) {

@@ -19,25 +19,51 @@ mod args;
 mod code;
 mod demangle;
 mod dies;
+mod disassemble;
 mod dwarf;
 mod elf;
 mod error;
+pub mod expr;
 mod frames;
 mod functions;
 pub mod fuzzing;
+mod kept;
+pub mod layout;
+mod lines;
+pub mod location;
+mod machine;
 mod map;
 mod model;
 mod module;
 mod parallel;
 mod plt;
+pub mod scope;
 mod separate;
+mod space;
 mod symbols;
 mod types;
 mod units;
+mod unwind;
+pub mod value;
 
+pub use demangle::type_name;
+pub use disassemble::{
+    Instruction, disassemble, disassemble_before, disassemble_bytes, disassemble_function,
+};
 pub use error::{Error, Result, Warning};
+pub use layout::{Type, TypeKind, find_type};
+pub use lines::{
+    CallAt, FunctionPlace, LineError, LinePlace, SourceCopies, SourceError, SourceLine, SourceText,
+    StepLine, with_source_copies,
+};
+pub use location::{Site, at_frame};
+pub use machine::{Certainty, EntryPlace, Machine, Register, Unknown};
 pub use model::{
     Binding, CodeRange, Function, Functions, Param, Place, PltEntry, RetPlace, RetReg, Segment,
     SegmentFlags, Svma, Symbol, SymbolKind, ValueKind,
 };
 pub use module::{Module, OpenOptions};
+pub use scope::{Variable, returned, variables_at};
+pub use space::{Mapped, Space};
+pub use unwind::{Backtrace, Frame, FrameMachine, FrameRegisters, backtrace, backtrace_of_caller};
+pub use value::{RenderOptions, Value, ValueError, ValuePlace, render};

@@ -1,20 +1,26 @@
 //! A module: an ELF file and the files that hold its debug information, as one thing to ask.
 
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use crate::code::Code;
-use crate::dies::UnitTable;
+use crate::demangle;
+use crate::dies::{Home, Session};
 use crate::dwarf::DebugSections;
 use crate::elf::{Dynamic, Elf};
 use crate::error::{Result, Warning};
 use crate::frames;
 use crate::functions;
+use crate::kept::KeptUnits;
+use crate::layout::Known;
+use crate::lines::{ByName, Units};
 use crate::map::Bytes;
 use crate::model::{CodeRange, Functions, PltEntry, Segment, Svma, Symbol};
 use crate::plt;
 use crate::separate::{Search, hex};
 use crate::symbols::{SymbolFiles, SymbolIndex};
+use crate::unwind::{KnownCalls, UnwindTables};
+use crate::value::containers::Vtables;
 
 /// How a module is opened.
 #[derive(Debug, Clone)]
@@ -75,19 +81,27 @@ impl OpenOptions {
 /// Opening is cheap; each kind of answer is worked out when it is first asked for, and kept.
 #[derive(Debug)]
 pub struct Module {
-    elf: Elf,
-    debug: Option<Elf>,
-    supplement: Option<Elf>,
+    elf: Arc<Elf>,
+    debug: Option<Arc<Elf>>,
+    supplement: Option<Arc<Elf>>,
     /// Files that the debug information names may be opened.
     on_disk: bool,
     dynamic: Dynamic,
     build_id: Option<String>,
     warnings: Vec<Warning>,
     symbols: OnceLock<SymbolIndex>,
+    named: OnceLock<Vec<Symbol>>,
+    by_name: OnceLock<ByName>,
     plt: OnceLock<Vec<PltEntry>>,
     frames: OnceLock<Vec<CodeRange>>,
     starts: OnceLock<Vec<u64>>,
     functions: OnceLock<Functions>,
+    kept: OnceLock<Option<KeptUnits>>,
+    units: OnceLock<Units>,
+    unwind: OnceLock<UnwindTables>,
+    calls: KnownCalls,
+    known: Known,
+    vtables: Vtables,
 }
 
 impl Module {
@@ -122,16 +136,24 @@ impl Module {
         Module {
             dynamic: elf.dynamic(),
             build_id: elf.build_id().map(hex),
-            elf,
-            debug,
-            supplement,
+            elf: Arc::new(elf),
+            debug: debug.map(Arc::new),
+            supplement: supplement.map(Arc::new),
             on_disk: false,
             warnings,
             symbols: OnceLock::new(),
+            named: OnceLock::new(),
+            by_name: OnceLock::new(),
             plt: OnceLock::new(),
             frames: OnceLock::new(),
             starts: OnceLock::new(),
             functions: OnceLock::new(),
+            kept: OnceLock::new(),
+            units: OnceLock::new(),
+            unwind: OnceLock::new(),
+            calls: KnownCalls::default(),
+            known: Known::default(),
+            vtables: Vtables::default(),
         }
     }
 
@@ -144,13 +166,30 @@ impl Module {
     /// Returns the file the debug information comes from, if it is not the module itself.
     #[must_use]
     pub fn debug_path(&self) -> Option<&Path> {
-        self.debug.as_ref().map(Elf::path)
+        self.debug.as_deref().map(Elf::path)
     }
 
     /// Returns dwz's supplementary debug file, if the debug information refers to one that was found.
     #[must_use]
     pub fn supplement_path(&self) -> Option<&Path> {
-        self.supplement.as_ref().map(Elf::path)
+        self.supplement.as_deref().map(Elf::path)
+    }
+
+    /// Returns the files besides the module itself that its debug information is in: their paths, and their build ids in
+    /// hexadecimal where they have one. `.dwo` files are not among them.
+    #[must_use]
+    pub fn companions(&self) -> Vec<(std::path::PathBuf, Option<String>)> {
+        let elves = self.debug.iter().chain(&self.supplement);
+        let mut found: Vec<_> = elves
+            .map(|elf| (elf.path().to_owned(), elf.build_id().map(hex)))
+            .collect();
+        let mut package = self.path().as_os_str().to_owned();
+        package.push(".dwp");
+        let package = std::path::PathBuf::from(package);
+        if self.on_disk && package.is_file() {
+            found.push((package, None));
+        }
+        found
     }
 
     /// Returns what was found wrong while looking for debug files.
@@ -226,32 +265,106 @@ impl Module {
     }
 
     fn read_functions(&self) -> Functions {
-        let elf = self.described();
-        let sections = DebugSections::read(elf);
-        if !sections.has_info() {
+        let Some(kept) = self.kept_units() else {
             return Functions {
                 list: Vec::new(),
-                warnings: sections.warnings,
+                warnings: DebugSections::read(self.described()).warnings,
             };
-        }
-        let supplement = self.supplement.as_ref().map(DebugSections::read);
-        let dwarf = sections.dwarf(supplement.as_ref());
-        let table = UnitTable::read(dwarf, elf.path(), self.supplement_path());
-        let bytes = sections.get(gimli::SectionId::DebugInfo).len();
+        };
         let beside = self.on_disk.then(|| self.path());
-        let mut functions = functions::read(&table, self.code_view(), beside, bytes);
-        let mut warnings = sections.warnings.clone();
-        warnings.extend(supplement.iter().flat_map(|s| s.warnings.iter().cloned()));
-        warnings.extend(table.warnings.iter().cloned());
+        let bytes = kept.info_bytes();
+        let mut functions = functions::read(kept.table(), self.code_view(), beside, bytes);
+        let mut warnings = kept.warnings();
         warnings.append(&mut functions.warnings);
         functions.warnings = warnings;
         functions
+    }
+
+    /// The unit headers, if there is debug information.
+    pub(crate) fn kept_units(&self) -> Option<&KeptUnits> {
+        let read = || {
+            let elf = self.debug.as_ref().unwrap_or(&self.elf);
+            elf.has_debug_info()
+                .then(|| KeptUnits::read(elf, self.supplement.as_ref()))
+                .filter(KeptUnits::has_info)
+        };
+        self.kept.get_or_init(read).as_ref()
+    }
+
+    /// The tables of Rust's traits, and which types they are for.
+    pub(crate) fn vtables(&self) -> &Vtables {
+        &self.vtables
+    }
+
+    /// Returns the linker's name of the code that begins at `svma`, if it has one.
+    pub(crate) fn linker_name_at(&self, svma: Svma) -> Option<String> {
+        let mut names = self.symbol_index().at(self.files(), svma.0);
+        names.next().map(|(name, _, _)| name.to_owned())
+    }
+
+    /// What was learned of types and variables so far.
+    pub(crate) fn known(&self) -> &Known {
+        &self.known
+    }
+
+    /// Bytes and alignment of the thread-local storage that the module brings along, if any.
+    pub(crate) fn tls(&self) -> Option<(u64, u64)> {
+        self.elf.tls()
+    }
+
+    /// Hands a session on unit `index` of `.debug_info` to `work`, with the unit's index there: for a skeleton that is
+    /// its split half, if it is found. Attributes of split units are complete ([`Session::skeleton`] is set).
+    pub(crate) fn in_unit<T>(
+        &self,
+        index: usize,
+        work: impl FnOnce(&Session<'_, '_>, usize) -> T,
+    ) -> Option<T> {
+        self.in_whole_unit(&self.kept_units()?.session(), index, work)
+    }
+
+    /// As [`Module::in_unit`], with a session on the module's units.
+    pub(crate) fn in_whole_unit<'a, T>(
+        &self,
+        session: &Session<'_, 'a>,
+        index: usize,
+        work: impl FnOnce(&Session<'_, '_>, usize) -> T,
+    ) -> Option<T> {
+        let unit = session.unit(Home::Info, index).ok()?;
+        let beside = self.on_disk.then(|| self.path());
+        functions::in_whole_unit(session, index, &unit, beside, work)
+    }
+
+    /// The units by address, with their lines and functions.
+    pub(crate) fn units(&self) -> &Units {
+        self.units.get_or_init(|| Units::read(self))
+    }
+
+    /// The rules for unwinding.
+    pub(crate) fn unwind_tables(&self) -> &UnwindTables {
+        let read = || UnwindTables::read(&self.elf, self.debug.as_deref());
+        self.unwind.get_or_init(read)
+    }
+
+    /// The calls of functions that were asked about.
+    pub(crate) fn known_calls(&self) -> &KnownCalls {
+        &self.calls
     }
 
     /// Returns the code symbols of `.symtab` and `.dynsym`, by address; several may share one.
     #[must_use]
     pub fn symbols(&self) -> Vec<Symbol> {
         self.symbol_index().symbols(self.files())
+    }
+
+    /// As [`Module::symbols`], kept: who looks for one name will look for the next.
+    pub(crate) fn kept_symbols(&self) -> &[Symbol] {
+        self.named.get_or_init(|| self.symbols())
+    }
+
+    /// Returns which functions and symbols have a name.
+    pub(crate) fn by_name(&self) -> &ByName {
+        let list = || ByName::of(&self.functions().list, self.kept_symbols());
+        self.by_name.get_or_init(list)
     }
 
     /// Returns the stubs through which the module calls other modules, by address.
@@ -265,7 +378,7 @@ impl Module {
     #[must_use]
     pub fn frames(&self) -> &[CodeRange] {
         self.frames
-            .get_or_init(|| frames::read(&self.elf, self.debug.as_ref()))
+            .get_or_init(|| frames::read(&self.elf, self.debug.as_deref()))
     }
 
     /// Returns the range of the unwind tables that holds `svma`. Its end is where the code really ends; what follows
@@ -296,6 +409,30 @@ impl Module {
         Some(Svma(section_end.min(next).min(frame_end)))
     }
 
+    /// Returns the readable name and the address of the symbol or stub (`NAME@plt`) whose code holds `svma`.
+    #[must_use]
+    pub fn symbol_at(&self, svma: Svma) -> Option<(String, Svma)> {
+        let stubs = self.plt_entries();
+        let after = stubs.partition_point(|stub| stub.svma <= svma);
+        let stub = stubs[..after].last();
+        if let Some(stub) = stub.filter(|s| svma.0 - s.svma.0 < s.size) {
+            let name = demangle::readable(&stub.symbol).map(|(name, _)| name);
+            let name = name.unwrap_or_else(|| stub.symbol.clone());
+            return Some((format!("{name}@plt"), stub.svma));
+        }
+        let end = self.elf.code_section_end(svma.0)?;
+        let frame_end = self.frame_at(svma).map_or(end, |f| f.end.0);
+        let (name, start) = self
+            .symbol_index()
+            .around(self.files(), svma.0, frame_end)?;
+        let readable = demangle::readable(name).map(|(name, _)| name);
+        Some((readable.unwrap_or_else(|| name.to_owned()), Svma(start)))
+    }
+
+    pub(crate) fn elf(&self) -> &Elf {
+        &self.elf
+    }
+
     fn starts(&self) -> &[u64] {
         self.starts.get_or_init(|| {
             let frames = self.frames().iter().map(|f| f.start.0);
@@ -313,13 +450,13 @@ impl Module {
     }
 
     fn described(&self) -> &Elf {
-        self.debug.as_ref().unwrap_or(&self.elf)
+        self.debug.as_deref().unwrap_or(&self.elf)
     }
 
     fn files(&self) -> SymbolFiles<'_> {
         SymbolFiles {
             main: &self.elf,
-            debug: self.debug.as_ref(),
+            debug: self.debug.as_deref(),
         }
     }
 
@@ -327,7 +464,7 @@ impl Module {
         self.symbols.get_or_init(|| SymbolIndex::read(self.files()))
     }
 
-    fn code_view(&self) -> Code<'_> {
+    pub(crate) fn code_view(&self) -> Code<'_> {
         Code {
             files: self.files(),
             symbols: self.symbol_index(),

@@ -131,6 +131,26 @@ impl SymbolIndex {
             .map(move |e| (files.name(e), e.kind, e.size))
     }
 
+    /// The symbol whose code holds `svma`: linker name and address. One without a size holds what lies before `limit`
+    /// (the next known start).
+    pub(crate) fn around<'a>(
+        &'a self,
+        files: SymbolFiles<'a>,
+        svma: u64,
+        limit: u64,
+    ) -> Option<(&'a str, u64)> {
+        let after = self.entries.partition_point(|e| e.svma <= svma);
+        let last = self.entries[..after].last()?.svma;
+        let first = self.entries.partition_point(|e| e.svma < last);
+        let holds = |e: &&Entry| match e.size {
+            0 => svma < limit,
+            size => svma - e.svma < size,
+        };
+        // The most visible name stands first.
+        let found = self.entries[first..after].iter().find(holds)?;
+        Some((files.name(found), found.svma))
+    }
+
     /// Start addresses, sorted, repeated where several symbols share one.
     pub(crate) fn starts(&self) -> impl Iterator<Item = u64> + '_ {
         self.entries.iter().map(|e| e.svma)

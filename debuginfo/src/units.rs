@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use gimli::constants as dw;
 use gimli::{
@@ -194,7 +194,12 @@ struct AbbreviationTables<'a> {
     /// The offsets in use, sorted.
     offsets: Vec<usize>,
     shared: HashMap<usize, gimli::Result<Arc<Abbreviations>>>,
+    /// Tables of single units that were parsed lately: who asks for one entry at a time asks for the same unit again.
+    recent: Mutex<HashMap<usize, Arc<Abbreviations>>>,
 }
+
+/// Tables in [`AbbreviationTables::recent`]; beyond it all are forgotten.
+const MAX_RECENT: usize = 64;
 
 impl<'a> AbbreviationTables<'a> {
     fn of<'h>(
@@ -214,6 +219,7 @@ impl<'a> AbbreviationTables<'a> {
             section: Some(dwarf.debug_abbrev),
             offsets: used,
             shared: HashMap::new(),
+            recent: Mutex::default(),
         };
         let parsed = repeated.into_iter().map(|at| (at, tables.parse(at)));
         tables.shared = parsed.collect();
@@ -223,8 +229,23 @@ impl<'a> AbbreviationTables<'a> {
     fn get(&self, offset: usize) -> gimli::Result<Arc<Abbreviations>> {
         match self.shared.get(&offset) {
             Some(shared) => shared.clone(),
-            None => self.parse(offset),
+            None => self.recent(offset),
         }
+    }
+
+    fn recent(&self, offset: usize) -> gimli::Result<Arc<Abbreviations>> {
+        // Nothing panics while the lock is held; if it did, the table would still be whole.
+        let lock = || self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(table) = lock().get(&offset) {
+            return Ok(table.clone());
+        }
+        let table = self.parse(offset)?;
+        let mut recent = lock();
+        if recent.len() >= MAX_RECENT {
+            recent.clear();
+        }
+        recent.insert(offset, table.clone());
+        Ok(table)
     }
 
     fn cost(&self, offset: usize) -> usize {

@@ -61,6 +61,8 @@ pub(crate) struct Elf {
     interp: Option<String>,
     dynamic: Option<(u64, u64)>,
     notes: Vec<(u64, u64)>,
+    /// Bytes and alignment of the thread-local storage.
+    tls: Option<(u64, u64)>,
     sections: Vec<Section>,
     /// Executable address ranges (start, end exclusive), by start.
     code: Vec<(u64, u64)>,
@@ -101,6 +103,7 @@ impl Elf {
             interp: None,
             dynamic: None,
             notes: Vec::new(),
+            tls: None,
             sections: read_sections(header, &bytes).map_err(damaged)?,
             code: Vec::new(),
             bytes: Bytes::Owned(Vec::new()),
@@ -144,6 +147,10 @@ impl Elf {
                 self.interp = Some(String::from_utf8_lossy(text).into_owned());
             }
             elf::PT_DYNAMIC => self.dynamic = Some((offset, size)),
+            elf::PT_TLS => {
+                let (size, align) = (program.p_memsz(LittleEndian), program.p_align(LittleEndian));
+                self.tls = Some((size, align));
+            }
             elf::PT_NOTE => self.notes.push((offset, size)),
             _ => {}
         }
@@ -167,6 +174,11 @@ impl Elf {
 
     pub(crate) fn segments(&self) -> &[Segment] {
         &self.segments
+    }
+
+    /// Bytes and alignment of the thread-local storage, if the module has any.
+    pub(crate) fn tls(&self) -> Option<(u64, u64)> {
+        self.tls
     }
 
     pub(crate) fn interp(&self) -> Option<&str> {

@@ -72,7 +72,14 @@ impl<'a> Builder<'_, '_, 'a> {
     fn function(&self, root: &Die<'a>, candidate: &Candidate) -> Function {
         let die = root.sibling(candidate.die);
         let chain = self.session.chain(&die);
-        let names = names(self.session, &self.scopes, &chain, candidate, self.code);
+        let names = names(
+            self.session,
+            &self.scopes,
+            &chain,
+            candidate.svma,
+            candidate.top_level && chain.len() == 1,
+            self.code,
+        );
         let ranges = self.ranges(&die, candidate.svma);
         let signature = self.signature(&chain, candidate, &names);
         let (file, line) = self.declared_at(&chain);

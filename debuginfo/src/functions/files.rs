@@ -18,7 +18,7 @@ type TableKey = (Home, bool, usize);
 type Tables<'a> = HashMap<TableKey, Option<Rc<Program<'a>>>>;
 
 /// Resolves file numbers, remembering the answers.
-pub(super) struct Files<'s, 't, 'a> {
+pub(crate) struct Files<'s, 't, 'a> {
     session: &'s Session<'t, 'a>,
     known: RefCell<Known>,
     /// Line tables by offset: type units share the one of their unit.
@@ -26,7 +26,7 @@ pub(super) struct Files<'s, 't, 'a> {
 }
 
 impl<'s, 't, 'a> Files<'s, 't, 'a> {
-    pub(super) fn new(session: &'s Session<'t, 'a>) -> Files<'s, 't, 'a> {
+    pub(crate) fn new(session: &'s Session<'t, 'a>) -> Files<'s, 't, 'a> {
         Files {
             session,
             known: RefCell::default(),
@@ -35,7 +35,7 @@ impl<'s, 't, 'a> Files<'s, 't, 'a> {
     }
 
     /// The path of file `number` of the unit that `die` lies in.
-    pub(super) fn path(&self, die: &Die<'a>, number: u64) -> Option<Arc<str>> {
+    pub(crate) fn path(&self, die: &Die<'a>, number: u64) -> Option<Arc<str>> {
         let key = (die.home, die.index, number);
         if let Some(known) = self.known.borrow().get(&key) {
             return known.clone();
@@ -88,7 +88,7 @@ impl<'s, 't, 'a> Files<'s, 't, 'a> {
 }
 
 /// Where a unit's line table is.
-fn line_table(unit: &Unit<Slice<'_>>) -> Option<DebugLineOffset> {
+pub(crate) fn line_table(unit: &Unit<Slice<'_>>) -> Option<DebugLineOffset> {
     let attributes = root_attributes(unit).ok()?;
     attributes.iter().find_map(|a| match a.value() {
         AttributeValue::DebugLineRef(offset) => Some(offset),
@@ -97,7 +97,7 @@ fn line_table(unit: &Unit<Slice<'_>>) -> Option<DebugLineOffset> {
 }
 
 /// The size that a line table's header states for itself, which is what parsing it costs.
-fn header_bytes(section: &Slice<'_>, offset: DebugLineOffset) -> Option<usize> {
+pub(crate) fn header_bytes(section: &Slice<'_>, offset: DebugLineOffset) -> Option<usize> {
     let mut rest = *section;
     rest.skip(offset.0).ok()?;
     let (_, format) = rest.read_initial_length().ok()?;
@@ -109,7 +109,7 @@ fn header_bytes(section: &Slice<'_>, offset: DebugLineOffset) -> Option<usize> {
     Some(stated.min(rest.len()))
 }
 
-fn path<'a>(
+pub(crate) fn path<'a>(
     dwarf: &Dwarf<Slice<'a>>,
     unit: &Unit<Slice<'a>>,
     program: &Program<'a>,
@@ -134,7 +134,7 @@ fn path<'a>(
 }
 
 /// Appends `part` to `path`, or replaces it by an absolute one; leaves out `.` in front of names.
-fn join(path: &mut String, part: &str) {
+pub(crate) fn join(path: &mut String, part: &str) {
     if part.starts_with('/') {
         path.clear();
     }

@@ -5,19 +5,20 @@
 //! Both run on all processors, and their answer does not depend on how the work was spread.
 
 mod build;
-mod files;
-mod names;
+pub(crate) mod files;
+pub(crate) mod names;
 mod scan;
-mod scopes;
+pub(crate) mod scopes;
 mod signature;
 mod split;
 
 use std::path::Path;
 
-use gimli::UnitType;
+use gimli::{Unit, UnitType};
 
 use crate::code::Code;
 use crate::dies::{Home, Session, UnitTable, bad_unit};
+use crate::dwarf::Slice;
 use crate::error::Warning;
 use crate::model::{Function, Functions};
 use crate::parallel;
@@ -70,6 +71,24 @@ pub(crate) fn read(
     }
     list.sort_by_key(|f: &Function| f.svma);
     Functions { list, warnings }
+}
+
+/// Hands `work` a session on the unit that holds the entries of `unit`, which is `index` of `session`'s, and the index of
+/// that unit: the split half of a skeleton (`None` if it is not found), or else the unit itself. Split files are looked
+/// for beside `module`, or not at all.
+pub(crate) fn in_whole_unit<'a, T>(
+    session: &Session<'_, 'a>,
+    index: usize,
+    unit: &Unit<Slice<'a>>,
+    module: Option<&Path>,
+    work: impl FnOnce(&Session<'_, '_>, usize) -> T,
+) -> Option<T> {
+    let Some(skeleton) = split::skeleton(session, unit) else {
+        return Some(work(session, index));
+    };
+    let package = module.and_then(split::package);
+    let neighbours = module.map(|m| Neighbours::new(m, package.as_ref()));
+    split::with_split(session.table, unit, &skeleton, neighbours.as_ref(), work).ok()
 }
 
 /// The one candidate for each address, by unit: of several the best described, then the first.

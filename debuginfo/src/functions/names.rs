@@ -2,7 +2,6 @@
 
 use gimli::constants as dw;
 
-use super::scan::Candidate;
 use super::scopes::Scopes;
 use crate::code::Code;
 use crate::demangle::{self, Mangling};
@@ -11,7 +10,7 @@ use crate::dwarf::Slice;
 
 /// Names of one function.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Names {
+pub(crate) struct Names {
     pub readable: String,
     pub linkage: String,
     /// The compiler made a variant of the function whose parameters or result may differ from the source.
@@ -22,31 +21,34 @@ pub(super) struct Names {
 
 /// What the compiler may have changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Change {
+pub(crate) enum Change {
     /// Parameters may be gone (`.constprop`).
     Params,
     /// Parameters and the result may be gone (`.isra`, `.part`).
     ParamsAndResult,
 }
 
-/// Finds the names of the function that `chain` describes.
-pub(super) fn names<'a>(
+/// Finds the names of the function that `chain` describes; `top_level` says that the last of
+/// them lies directly below its unit. No
+/// symbol is looked for at an `svma` that is none, such as `u64::MAX` for an inlined function.
+pub(crate) fn names<'a>(
     session: &Session<'_, 'a>,
     scopes: &Scopes<'_, '_, 'a>,
     chain: &[Die<'a>],
-    candidate: &Candidate,
+    svma: u64,
+    top_level: bool,
     code: &Code<'_>,
 ) -> Names {
     let string = |name| chain.iter().find_map(|die| session.string(die, name));
     let stated = string(dw::DW_AT_linkage_name).or_else(|| string(dw::DW_AT_MIPS_linkage_name));
     let plain = string(dw::DW_AT_name).map(lossy).unwrap_or_default();
     let stated = stated.map(lossy);
-    let linkage = linkage(stated.as_deref(), &plain, candidate.svma, code);
+    let linkage = linkage(stated.as_deref(), &plain, svma, code);
     let readable = match demangle::readable(&linkage) {
         Some((name, Mangling::RustLegacy)) => with_generics(name, &plain),
         Some((name, _)) => name,
         None if plain.is_empty() => linkage.clone(),
-        None if candidate.top_level && chain.len() == 1 => plain,
+        None if top_level => plain,
         // The declaration at the end of the chain is the one that lies in its scope.
         None => chain
             .last()

@@ -20,13 +20,13 @@ struct Scope {
 type ScopesByUnit = HashMap<(Home, usize), Rc<Vec<Scope>>>;
 
 /// Scopes of the units asked about so far, each unit walked once.
-pub(super) struct Scopes<'s, 't, 'a> {
+pub(crate) struct Scopes<'s, 't, 'a> {
     session: &'s Session<'t, 'a>,
     units: RefCell<ScopesByUnit>,
 }
 
 impl<'s, 't, 'a> Scopes<'s, 't, 'a> {
-    pub(super) fn new(session: &'s Session<'t, 'a>) -> Scopes<'s, 't, 'a> {
+    pub(crate) fn new(session: &'s Session<'t, 'a>) -> Scopes<'s, 't, 'a> {
         Scopes {
             session,
             units: RefCell::default(),
@@ -34,7 +34,7 @@ impl<'s, 't, 'a> Scopes<'s, 't, 'a> {
     }
 
     /// `plain` behind the names of the namespaces and classes around `die`.
-    pub(super) fn qualified(&self, die: &Die<'a>, plain: &str) -> String {
+    pub(crate) fn qualified(&self, die: &Die<'a>, plain: &str) -> String {
         let unit = self.unit(die);
         let mut path = vec![plain.to_owned()];
         let after = unit.partition_point(|s| s.start < die.offset.0);
@@ -56,7 +56,7 @@ impl<'s, 't, 'a> Scopes<'s, 't, 'a> {
     }
 
     /// The namespace or class right around `die`.
-    pub(super) fn around(&self, die: &Die<'a>) -> Option<Die<'a>> {
+    pub(crate) fn around(&self, die: &Die<'a>) -> Option<Die<'a>> {
         let unit = self.unit(die);
         let after = unit.partition_point(|s| s.start < die.offset.0);
         let mut at = after.checked_sub(1);

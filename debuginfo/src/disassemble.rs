@@ -1,0 +1,237 @@
+//! Instructions as text, with the names of what they call and jump to and the lines they come from.
+
+use iced_x86::{Decoder, DecoderOptions, FlowControl, Formatter, IntelFormatter, OpKind, Register};
+
+use crate::lines::SourceLine;
+use crate::machine::{Machine, Unknown};
+use crate::space::Space;
+
+/// Bytes of the longest instruction.
+const MAX_INSTRUCTION_BYTES: usize = 15;
+/// Bytes that are read at once; a page does not fail because the next one does.
+const CHUNK_BYTES: usize = 256;
+/// Most bytes of one function that are decoded.
+const MAX_FUNCTION_BYTES: u64 = 256 << 10;
+
+/// One instruction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Instruction {
+    /// Its address.
+    pub address: u64,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    /// Mnemonic and operands in Intel's syntax; `(bad)` for bytes that are no instruction.
+    pub text: String,
+    /// What it calls, jumps to or refers to relative to rip, as `name` or `name+0x10`, if a symbol names it.
+    pub target: Option<String>,
+    /// The line it comes from.
+    pub source: Option<SourceLine>,
+}
+
+/// Decodes `count` instructions from `address` on.
+///
+/// # Errors
+/// The memory at `address` cannot be read. Where it ends later, fewer instructions are returned.
+pub fn disassemble(
+    space: &Space,
+    machine: &dyn Machine,
+    address: u64,
+    count: usize,
+) -> Result<Vec<Instruction>, Unknown> {
+    let mut found = Vec::new();
+    let mut at = address;
+    while found.len() < count {
+        let bytes = match readable(machine, at, MAX_INSTRUCTION_BYTES) {
+            Ok(bytes) => bytes,
+            Err(why) if found.is_empty() => return Err(why),
+            Err(_) => break,
+        };
+        let instruction = decode(space, at, &bytes);
+        let length = instruction.bytes.len() as u64;
+        found.push(instruction);
+        match at.checked_add(length) {
+            Some(next) => at = next,
+            None => break,
+        }
+    }
+    Ok(found)
+}
+
+/// Decodes the whole function around `address`, split-off parts included, in the order of the addresses.
+///
+/// # Errors
+/// No function is known there, or its memory cannot be read.
+pub fn disassemble_function(
+    space: &Space,
+    machine: &dyn Machine,
+    address: u64,
+) -> Result<Vec<Instruction>, Unknown> {
+    let mut ranges = parts(space, address).ok_or_else(|| no_function(address))?;
+    ranges.sort_unstable();
+    let mut found = Vec::new();
+    for (from, to) in ranges {
+        found.extend(range(space, machine, from, to)?);
+    }
+    Ok(found)
+}
+
+/// Decodes up to `count` instructions before the one at `address`, inside its function: instructions have no fixed length,
+/// so that only the function's start tells where they begin. What comes before that is other code and is left out.
+///
+/// # Errors
+/// No function is known there, its memory cannot be read, or no instruction of it begins at `address`.
+pub fn disassemble_before(
+    space: &Space,
+    machine: &dyn Machine,
+    address: u64,
+    count: usize,
+) -> Result<Vec<Instruction>, Unknown> {
+    let ranges = parts(space, address).ok_or_else(|| no_function(address))?;
+    let mut parts = ranges.iter();
+    let part = parts.find(|(from, to)| (*from..*to).contains(&address));
+    let (from, to) = *part.ok_or_else(|| no_function(address))?;
+    // One more, so that the last is not cut short.
+    let behind = address.saturating_add(MAX_INSTRUCTION_BYTES as u64).min(to);
+    let mut found = range(space, machine, from, behind)?;
+    let end = found.partition_point(|i| i.address < address);
+    if found.get(end).is_none_or(|i| i.address != address) {
+        return Err(Unknown(format!(
+            "no instruction of the function at {from:#x} begins at {address:#x}"
+        )));
+    }
+    found.truncate(end);
+    let skipped = found.len().saturating_sub(count);
+    Ok(found.split_off(skipped))
+}
+
+/// Decodes bytes that a caller has: `bytes` as they stand at `address`.
+#[must_use]
+pub fn disassemble_bytes(space: &Space, address: u64, bytes: &[u8]) -> Vec<Instruction> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while at < bytes.len() {
+        let end = bytes.len().min(at + MAX_INSTRUCTION_BYTES);
+        let instruction = decode(space, address.wrapping_add(at as u64), &bytes[at..end]);
+        at += instruction.bytes.len();
+        found.push(instruction);
+    }
+    found
+}
+
+fn no_function(address: u64) -> Unknown {
+    Unknown(format!(
+        "no function is known at {address:#x}; ask for a number of instructions from an address instead"
+    ))
+}
+
+/// The parts of the function around `address`, or the range of the unwind tables where nothing else is known.
+fn parts(space: &Space, address: u64) -> Option<Vec<(u64, u64)>> {
+    if let Some(function) = space.function_at(address) {
+        let ranges = function.ranges.iter().map(|r| (r.start, r.end));
+        let ranges: Vec<_> = ranges.collect();
+        if ranges
+            .iter()
+            .any(|(from, to)| (*from..*to).contains(&address))
+        {
+            return Some(ranges);
+        }
+    }
+    let mapped = space.at(address)?;
+    let frame = mapped.module.frame_at(mapped.svma(address))?;
+    Some(vec![(
+        mapped.address(frame.start),
+        mapped.address(frame.end),
+    )])
+}
+
+/// Decodes the code from `from` to `to`.
+fn range(
+    space: &Space,
+    machine: &dyn Machine,
+    from: u64,
+    to: u64,
+) -> Result<Vec<Instruction>, Unknown> {
+    let length = to.saturating_sub(from);
+    if length > MAX_FUNCTION_BYTES {
+        return Err(Unknown(format!(
+            "the function at {from:#x} has {length} bytes; ask for a number of instructions instead"
+        )));
+    }
+    let mut bytes = vec![0; length as usize];
+    machine.memory(from, &mut bytes)?;
+    Ok(disassemble_bytes(space, from, &bytes))
+}
+
+/// Up to `most` bytes at `address`: at least one, fewer where the memory ends.
+fn readable(machine: &dyn Machine, address: u64, most: usize) -> Result<Vec<u8>, Unknown> {
+    let mut bytes = vec![0; most.min(CHUNK_BYTES)];
+    let mut refused = None;
+    while !bytes.is_empty() {
+        match machine.memory(address, &mut bytes) {
+            Ok(_) => return Ok(bytes),
+            Err(why) => refused = Some(why),
+        }
+        bytes.pop();
+    }
+    Err(refused.unwrap_or_else(|| Unknown::because("nothing was asked for")))
+}
+
+/// Decodes the first instruction of `bytes`, which are not empty.
+fn decode(space: &Space, address: u64, bytes: &[u8]) -> Instruction {
+    let mut decoder = Decoder::with_ip(64, bytes, address, DecoderOptions::NONE);
+    let decoded = decoder.decode();
+    let source = space.line_at(address);
+    if decoded.is_invalid() {
+        return Instruction {
+            address,
+            bytes: bytes[..1].to_vec(),
+            text: "(bad)".to_owned(),
+            target: None,
+            source,
+        };
+    }
+    let mut formatter = IntelFormatter::new();
+    let options = formatter.options_mut();
+    options.set_hex_prefix("0x");
+    options.set_hex_suffix("");
+    options.set_uppercase_hex(false);
+    options.set_space_after_operand_separator(false);
+    options.set_rip_relative_addresses(true);
+    options.set_branch_leading_zeros(false);
+    options.set_small_hex_numbers_in_decimal(false);
+    let mut text = String::new();
+    formatter.format(&decoded, &mut text);
+    Instruction {
+        address,
+        bytes: bytes[..decoded.len()].to_vec(),
+        text,
+        target: target(&decoded).and_then(|address| named(space, address)),
+        source,
+    }
+}
+
+/// The address that an instruction goes to or refers to.
+fn target(instruction: &iced_x86::Instruction) -> Option<u64> {
+    let is_branch = matches!(
+        instruction.flow_control(),
+        FlowControl::Call
+            | FlowControl::ConditionalBranch
+            | FlowControl::UnconditionalBranch
+            | FlowControl::XbeginXabortXend
+    );
+    let is_near = instruction.op0_kind() == OpKind::NearBranch64;
+    if is_branch && is_near {
+        return Some(instruction.near_branch64());
+    }
+    let is_relative = instruction.memory_base() == Register::RIP;
+    is_relative.then(|| instruction.memory_displacement64())
+}
+
+/// `name` or `name+0x10`, if a symbol names the code at `address`.
+fn named(space: &Space, address: u64) -> Option<String> {
+    let (name, start) = space.symbol_at(address)?;
+    Some(match address.wrapping_sub(start) {
+        0 => name,
+        offset => format!("{name}+{offset:#x}"),
+    })
+}

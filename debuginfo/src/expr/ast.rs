@@ -1,0 +1,384 @@
+//! What an expression means once it is read: a tree whose nodes know where in the text they stand.
+//!
+//! A tree says nothing about the program: names are text, and what they stand for is found when it is evaluated.
+
+/// The bytes of the text that a node was read from; `end` is exclusive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Span {
+    /// The first byte, from 0.
+    pub start: usize,
+    /// The byte behind the last.
+    pub end: usize,
+}
+
+/// An expression and where it stands.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Expr {
+    /// What it is.
+    pub kind: ExprKind,
+    /// Where it stands.
+    pub at: Span,
+    height: u16,
+}
+
+/// The kinds of expressions.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ExprKind {
+    /// A variable, function, enumerator or type, with its scopes: `x`, `ns::f<int>::x`, `::x`.
+    Name(String),
+    /// A register, without the `$`.
+    Register(String),
+    /// A value that stands in the text.
+    Literal(Literal),
+    /// A member, `of.name` or `of->name`; fields of tuples are called `0`, `1` and so on.
+    Member {
+        /// What it is a member of, or a pointer to that.
+        of: Box<Expr>,
+        /// Its name, which may be qualified in C++: `Base::x`.
+        name: String,
+        /// Written with an arrow. Both ways mean the same.
+        arrow: bool,
+    },
+    /// An element, `of[index]`.
+    Index {
+        /// An array, pointer, slice or container.
+        of: Box<Expr>,
+        /// A number, or the key of a map.
+        index: Box<Expr>,
+    },
+    /// Some elements, `of[from..to]`.
+    Range {
+        /// An array, pointer, slice or container.
+        of: Box<Expr>,
+        /// The first one; the beginning if it is absent.
+        from: Option<Box<Expr>>,
+        /// The one behind the last; the end if it is absent.
+        to: Option<Box<Expr>>,
+        /// `..=`: the one at `to` is part of it.
+        inclusive: bool,
+    },
+    /// An operator with one operand.
+    Unary(UnaryOp, Box<Expr>),
+    /// An operator with two operands.
+    Binary(BinaryOp, Box<Expr>, Box<Expr>),
+    /// `if_true` or `if_false`, whichever `condition` chooses.
+    Conditional {
+        /// What is asked first.
+        condition: Box<Expr>,
+        /// Evaluated if it is true.
+        if_true: Box<Expr>,
+        /// Evaluated if it is false.
+        if_false: Box<Expr>,
+    },
+    /// A conversion: `(to) of` or `of as to`.
+    Cast {
+        /// The type wanted.
+        to: TypeName,
+        /// What is converted.
+        of: Box<Expr>,
+    },
+    /// The bytes that a value of the expression's type takes; it may also be the name of a type.
+    SizeOf(Box<Expr>),
+    /// The bytes that a value of the type takes.
+    SizeOfType(TypeName),
+    /// A call, or a conversion if `function` is the name of a type.
+    Call {
+        /// A name, a method (a member) or a pointer to a function.
+        function: Box<Expr>,
+        /// In the order of the text.
+        arguments: Vec<Expr>,
+    },
+}
+
+/// A type as text, with the blanks of the original replaced by as few as it takes.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct TypeName {
+    /// Such as `unsigned int*`, `ns::Pair<int, char>` or `*const u8`.
+    pub text: String,
+    /// It cannot be an expression: `int`, `struct foo`, `T*`.
+    pub certain: bool,
+}
+
+/// A value that stands in the text.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Literal {
+    /// A whole number; never negative, `-1` being an operation on 1.
+    Integer {
+        /// The number.
+        value: u128,
+        /// Written with the digits 0 to 9 and no prefix: in C, other numbers may become unsigned by themselves.
+        decimal: bool,
+        /// What follows the digits.
+        suffix: Suffix,
+    },
+    /// A floating-point number.
+    Float {
+        /// The number.
+        value: f64,
+        /// It has the suffix `f` or `f32`.
+        single: bool,
+    },
+    /// A character by its number.
+    Char {
+        /// The code point, or the byte of `'\xff'`.
+        code: u32,
+        /// What kind of character it is.
+        kind: CharKind,
+    },
+    /// A string, without the zero at the end that C adds.
+    Text(Vec<u8>),
+    /// `true` or `false`.
+    Bool(bool),
+    /// `null`, `nullptr` or `NULL`.
+    Null,
+}
+
+/// What the text says of the type of a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Suffix {
+    /// Nothing.
+    None,
+    /// C's `u`.
+    Unsigned,
+    /// C's `l` or `ll`, both of 64 bits.
+    Long,
+    /// Both of them.
+    UnsignedLong,
+    /// Rust's `i8` to `u128`, `isize` and `usize`.
+    Sized {
+        /// Two's complement.
+        signed: bool,
+        /// 8 to 128.
+        bits: u8,
+    },
+}
+
+/// What kind of character a literal is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum CharKind {
+    /// `'a'`: C's `char` or Rust's, whichever it is compared with.
+    Plain,
+    /// `b'a'`: a byte.
+    Byte,
+    /// `u8'a'`.
+    Utf8,
+    /// `u'a'`.
+    Utf16,
+    /// `U'a'`.
+    Utf32,
+    /// `L'a'`.
+    Wide,
+}
+
+/// Operators with one operand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum UnaryOp {
+    /// `*`
+    Deref,
+    /// `&`
+    AddressOf,
+    /// `-`
+    Negate,
+    /// `+`
+    Plus,
+    /// `!`, which asks whether something is false or zero, also of numbers.
+    Not,
+    /// `~`
+    Complement,
+}
+
+impl UnaryOp {
+    /// The operator as text.
+    #[must_use]
+    pub fn symbol(self) -> &'static str {
+        match self {
+            UnaryOp::Deref => "*",
+            UnaryOp::AddressOf => "&",
+            UnaryOp::Negate => "-",
+            UnaryOp::Plus => "+",
+            UnaryOp::Not => "!",
+            UnaryOp::Complement => "~",
+        }
+    }
+}
+
+/// Operators with two operands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum BinaryOp {
+    Or,
+    And,
+    BitOr,
+    BitXor,
+    BitAnd,
+    Equal,
+    NotEqual,
+    Less,
+    LessEqual,
+    Greater,
+    GreaterEqual,
+    ShiftLeft,
+    ShiftRight,
+    /// gdb's `first@count`: that many values beginning with the first.
+    Repeat,
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    Remainder,
+}
+
+impl BinaryOp {
+    /// All operators in all their spellings, longer ones before those that they begin with; the first spelling of each is
+    /// the one that is printed.
+    pub(crate) const SPELLINGS: [(&'static str, BinaryOp); 21] = [
+        ("==", BinaryOp::Equal),
+        ("!=", BinaryOp::NotEqual),
+        ("===", BinaryOp::Equal),
+        ("!==", BinaryOp::NotEqual),
+        ("||", BinaryOp::Or),
+        ("&&", BinaryOp::And),
+        ("<<", BinaryOp::ShiftLeft),
+        (">>", BinaryOp::ShiftRight),
+        ("<=", BinaryOp::LessEqual),
+        (">=", BinaryOp::GreaterEqual),
+        ("|", BinaryOp::BitOr),
+        ("^", BinaryOp::BitXor),
+        ("&", BinaryOp::BitAnd),
+        ("<", BinaryOp::Less),
+        (">", BinaryOp::Greater),
+        ("@", BinaryOp::Repeat),
+        ("+", BinaryOp::Add),
+        ("-", BinaryOp::Subtract),
+        ("*", BinaryOp::Multiply),
+        ("/", BinaryOp::Divide),
+        ("%", BinaryOp::Remainder),
+    ];
+
+    /// The operator as text.
+    #[must_use]
+    pub fn symbol(self) -> &'static str {
+        let found = BinaryOp::SPELLINGS.iter().find(|(_, op)| *op == self);
+        found.map_or("?", |(text, _)| text)
+    }
+
+    /// How tightly it binds, as in C: more is tighter.
+    #[must_use]
+    pub fn precedence(self) -> u8 {
+        match self {
+            BinaryOp::Or => 1,
+            BinaryOp::And => 2,
+            BinaryOp::BitOr => 3,
+            BinaryOp::BitXor => 4,
+            BinaryOp::BitAnd => 5,
+            BinaryOp::Equal | BinaryOp::NotEqual => 6,
+            BinaryOp::Less | BinaryOp::LessEqual | BinaryOp::Greater | BinaryOp::GreaterEqual => 7,
+            BinaryOp::ShiftLeft | BinaryOp::ShiftRight => 8,
+            BinaryOp::Repeat => 9,
+            BinaryOp::Add | BinaryOp::Subtract => 10,
+            BinaryOp::Multiply | BinaryOp::Divide | BinaryOp::Remainder => 11,
+        }
+    }
+}
+
+impl Expr {
+    /// Makes a node.
+    #[must_use]
+    pub fn new(kind: ExprKind, at: Span) -> Expr {
+        let mut height = 0;
+        kind.for_each_child(|child| height = height.max(child.height));
+        Expr {
+            kind,
+            at,
+            height: height.saturating_add(1),
+        }
+    }
+
+    /// The nodes on the longest way down, itself included.
+    #[must_use]
+    pub fn height(&self) -> u16 {
+        self.height
+    }
+
+    /// Makes the same tree without positions, for comparing what two texts mean.
+    #[must_use]
+    pub fn without_positions(&self) -> Expr {
+        let mut copy = self.clone();
+        copy.forget_positions();
+        copy
+    }
+
+    fn forget_positions(&mut self) {
+        self.at = Span::default();
+        self.kind.for_each_child_mut(Expr::forget_positions);
+    }
+}
+
+impl ExprKind {
+    /// Shows each direct operand.
+    pub fn for_each_child<'e>(&'e self, mut see: impl FnMut(&'e Expr)) {
+        match self {
+            ExprKind::Name(_)
+            | ExprKind::Register(_)
+            | ExprKind::Literal(_)
+            | ExprKind::SizeOfType(_) => {}
+            ExprKind::Member { of, .. }
+            | ExprKind::Unary(_, of)
+            | ExprKind::Cast { of, .. }
+            | ExprKind::SizeOf(of) => see(of),
+            ExprKind::Index { of, index } => [of, index].into_iter().for_each(|e| see(e)),
+            ExprKind::Range { of, from, to, .. } => {
+                see(of);
+                from.iter().chain(to).for_each(|e| see(e));
+            }
+            ExprKind::Binary(_, left, right) => [left, right].into_iter().for_each(|e| see(e)),
+            ExprKind::Conditional {
+                condition,
+                if_true,
+                if_false,
+            } => [condition, if_true, if_false]
+                .into_iter()
+                .for_each(|e| see(e)),
+            ExprKind::Call {
+                function,
+                arguments,
+            } => {
+                see(function);
+                arguments.iter().for_each(see);
+            }
+        }
+    }
+
+    fn for_each_child_mut(&mut self, mut see: impl FnMut(&mut Expr)) {
+        match self {
+            ExprKind::Name(_)
+            | ExprKind::Register(_)
+            | ExprKind::Literal(_)
+            | ExprKind::SizeOfType(_) => {}
+            ExprKind::Member { of, .. }
+            | ExprKind::Unary(_, of)
+            | ExprKind::Cast { of, .. }
+            | ExprKind::SizeOf(of) => see(of),
+            ExprKind::Index { of, index } => [of, index].into_iter().for_each(|e| see(e)),
+            ExprKind::Range { of, from, to, .. } => {
+                see(of);
+                from.iter_mut().chain(to).for_each(|e| see(e));
+            }
+            ExprKind::Binary(_, left, right) => [left, right].into_iter().for_each(|e| see(e)),
+            ExprKind::Conditional {
+                condition,
+                if_true,
+                if_false,
+            } => [condition, if_true, if_false]
+                .into_iter()
+                .for_each(|e| see(e)),
+            ExprKind::Call {
+                function,
+                arguments,
+            } => {
+                see(function);
+                arguments.iter_mut().for_each(see);
+            }
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Calls: a few that need no call, conversions written as calls, and functions of the program.
+
+use super::super::ast::{Expr, ExprKind, Span};
+use super::super::number::{IntKind, Number};
+use super::operand::number_value;
+use super::{Answer, EvalError, Evaluator};
+use crate::value::Value;
+
+impl Evaluator<'_> {
+    pub(super) fn call(&self, function: &Expr, arguments: &[Expr], at: Span) -> Answer<Value> {
+        if let Some(known) = self.known_function(function, arguments)? {
+            return Ok(known);
+        }
+        if let (ExprKind::Name(name), [of]) = (&function.kind, arguments)
+            && self.variable(name).is_none()
+            && self.function(name).is_none()
+            && let Some(ty) = self.find_type(name)
+        {
+            let value = self.value(of)?;
+            return self.convert(&value, &ty, of.at);
+        }
+        if let ExprKind::Member { of, name, .. } = &function.kind
+            && let Some(known) = self.known_method(of, name, arguments, at)?
+        {
+            return Ok(known);
+        }
+        let target = self.value(function);
+        // What is no member may be a method.
+        if let (ExprKind::Member { of, name, .. }, Err(_)) = (&function.kind, &target)
+            && let Some(result) = self.method_call((of, name), arguments, at)?
+        {
+            return Ok(result);
+        }
+        let Some(calls) = self.context.calls else {
+            let message = format!(
+                "{function} cannot be called here; only what is in memory can be looked at"
+            );
+            return Err(EvalError::new(at, message));
+        };
+        let target = target?;
+        let values: Answer<Vec<Value>> = arguments.iter().map(|a| self.value(a)).collect();
+        let result = calls.call(&function.to_string(), &target, &values?);
+        result.map_err(|why| EvalError::new(at, why))
+    }
+
+    /// Functions on texts that are answered without calling them.
+    fn known_function(&self, function: &Expr, arguments: &[Expr]) -> Answer<Option<Value>> {
+        let name = match &function.kind {
+            ExprKind::Name(name) => name.strip_prefix("std::").unwrap_or(name),
+            ExprKind::Register(name) => name,
+            _ => return Ok(None),
+        };
+        let text = |of: &Expr| {
+            let value = self.value(of)?;
+            let bytes = self.text_bytes(&value, of.at)?;
+            let bytes = bytes
+                .ok_or_else(|| EvalError::new(of.at, format!("{} is no text", value.ty.name())))?;
+            Ok((bytes, value.certainty))
+        };
+        Ok(match (name, arguments) {
+            ("strlen" | "_strlen", [of]) => {
+                let (bytes, certainty) = text(of)?;
+                let length = Number::integer(IntKind::UNSIGNED_LONG, bytes.len() as u128);
+                Some(number_value(length, certainty))
+            }
+            ("strcmp", [a, b]) => {
+                let ((a, first), (b, second)) = (text(a)?, text(b)?);
+                let order = Number::integer(IntKind::INT, a.cmp(&b) as i128 as u128);
+                Some(number_value(order, first.and(second)))
+            }
+            ("_streq", [a, b]) => {
+                let ((a, first), (b, second)) = (text(a)?, text(b)?);
+                Some(number_value(Number::Bool(a == b), first.and(second)))
+            }
+            _ => None,
+        })
+    }
+
+    /// Methods that only look at how something is.
+    fn known_method(
+        &self,
+        of: &Expr,
+        name: &str,
+        arguments: &[Expr],
+        at: Span,
+    ) -> Answer<Option<Value>> {
+        let variant = match name {
+            "is_some" => Some("Some"),
+            "is_none" => Some("None"),
+            "is_ok" => Some("Ok"),
+            "is_err" => Some("Err"),
+            _ => None,
+        };
+        if !arguments.is_empty() {
+            return Ok(None);
+        }
+        match (name, variant) {
+            ("len" | "size" | "length", _) if self.means_arguments(of) => Ok(self.argument_count()),
+            ("len" | "size" | "length", _) => {
+                let value = self.value(of)?;
+                self.member_of(&value, "len", of.at, at).map(Some)
+            }
+            ("is_empty" | "empty", _) => {
+                let value = self.value(of)?;
+                let length = self.member_of(&value, "len", of.at, at)?;
+                let empty = Number::Bool(self.whole(&length, of.at)? == 0);
+                Ok(Some(number_value(empty, length.certainty)))
+            }
+            (_, Some(variant)) => {
+                let value = self.value(of)?;
+                let value = self.pointee(&value, of.at)?;
+                let (live, _) = value
+                    .variant(&self.look)
+                    .map_err(|e| self.unusable(&value, e, of.at))?;
+                let answer = Number::Bool(live == variant);
+                Ok(Some(number_value(answer, value.certainty)))
+            }
+            _ => Ok(None),
+        }
+    }
+}
+
+/// What is wrong with a call that has too few arguments.
+#[must_use]
+pub fn miscounted(name: &str, wanted: usize, given: usize) -> String {
+    let plural = if wanted == 1 { "" } else { "s" };
+    format!("{name} takes {wanted} argument{plural}, not {given}")
+}

@@ -1,0 +1,98 @@
+//! What names stand for, as the evaluator finds them.
+
+use super::super::super::ast::{Expr, ExprKind};
+use super::super::super::ir::Int;
+use super::value::{Bytes, Static};
+use super::{Compiler, Result, not};
+use crate::layout::TypeKind;
+use crate::location::Symbolic;
+use crate::machine::Register;
+use crate::scope::Variable;
+
+impl Compiler<'_, '_> {
+    pub(super) fn name(&self, name: &str) -> Result<Static> {
+        if let Some(variable) = self.evaluator.variable(name) {
+            return self.variable(&variable);
+        }
+        if let Some(member) = self.member_of_object(name)? {
+            return Ok(member);
+        }
+        if let Some(variable) = self.evaluator.global(name) {
+            return self.variable(&variable);
+        }
+        if let Some(enumerator) = self.evaluator.enumerator(name) {
+            return Static::constant(&enumerator)
+                .ok_or_else(|| not(format!("{name} has more than 64 bits")));
+        }
+        Err(not(format!("{name} is no variable")))
+    }
+
+    pub(super) fn variable(&self, variable: &Variable) -> Result<Static> {
+        let place = variable.symbolic(self.evaluator.site);
+        let place = place.map_err(|why| not(format!("{}: {why}", variable.name)))?;
+        let bytes = match place {
+            Symbolic::Memory(address) => Bytes::Memory(address),
+            Symbolic::Number(number) => Bytes::Number(number),
+            Symbolic::Register(register) => match register.0 {
+                0..=15 => Bytes::Number(Int::Register(register)),
+                number if (Register::XMM0.0..Register::XMM0.0 + 16).contains(&number) => {
+                    Bytes::Vector(register)
+                }
+                _ => return Err(not(format!("{}: an unusual register", variable.name))),
+            },
+            Symbolic::Bytes(bytes) => Bytes::Number(Int::Const(
+                low_word(&bytes).ok_or_else(|| not(format!("{}: too large", variable.name)))?,
+            )),
+        };
+        let value = Static::new(variable.ty(), bytes);
+        let in_memory = matches!(value.bytes, Bytes::Memory(_));
+        // What is larger than its register lies in several.
+        if !in_memory && value.ty.size().is_none_or(|size| size > 8) {
+            return Err(not(format!("{} has more than 64 bits", variable.name)));
+        }
+        Ok(value)
+    }
+
+    /// A member of the object whose method the place is in.
+    pub(super) fn member_of_object(&self, name: &str) -> Result<Option<Static>> {
+        let mut objects = ["this", "self"].iter();
+        let Some(variable) = objects.find_map(|name| self.evaluator.variable(name)) else {
+            return Ok(None);
+        };
+        let mut target = variable.ty();
+        let mut pointers = 0;
+        while let TypeKind::Pointer | TypeKind::Reference | TypeKind::RvalueReference =
+            target.strip().kind()
+        {
+            let Some(next) = target.strip().target() else {
+                return Ok(None);
+            };
+            target = next;
+            pointers += 1;
+        }
+        if pointers > 8 || !self.has_member(&target.strip(), name)? {
+            return Ok(None);
+        }
+        let mut object = self.variable(&variable)?;
+        for _ in 0..pointers {
+            object = self.behind_pointer(&object)?;
+        }
+        self.field(&object, name)
+    }
+
+    /// The enumerator that `expr` names in the enumeration that `value` is of.
+    pub(super) fn enumerator_like(&self, expr: &Expr, value: &Static) -> Option<Static> {
+        let ExprKind::Name(name) = &expr.kind else {
+            return None;
+        };
+        let value = self.settled(value).ok()?;
+        let number = super::super::names::enumerator_of(&value.ty, name)?;
+        Static::constant(&super::super::names::enum_value(&value.ty, number))
+    }
+}
+
+fn low_word(bytes: &[u8]) -> Option<u64> {
+    let mut word = [0; 8];
+    word.get_mut(..bytes.len())?.copy_from_slice(bytes);
+    Some(u64::from_le_bytes(word))
+}

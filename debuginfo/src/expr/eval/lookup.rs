@@ -1,0 +1,63 @@
+//! Single names, for who has a language of its own and asks what its words stand for.
+//!
+//! What the debug information calls something is found as in expressions, scope by scope, so that the asker can put names
+//! of its own in between.
+
+use super::{Answer, Context, Evaluator, with_evaluator};
+use crate::expr::ast::Span;
+use crate::value::Value;
+
+const NOWHERE: Span = Span { start: 0, end: 0 };
+
+/// Finds a variable or parameter of the frame, or a member of the object whose method it is in.
+///
+/// # Errors
+/// Where that member is cannot be known; the text says why.
+pub fn find_local(name: &str, context: &Context<'_>) -> Result<Option<Value>, String> {
+    told(with_evaluator(context, |evaluator| evaluator.local(name)))
+}
+
+/// Finds a global variable, or an enumerator of a variable in scope.
+#[must_use]
+pub fn find_global(name: &str, context: &Context<'_>) -> Option<Value> {
+    with_evaluator(context, |evaluator| {
+        let variable = evaluator.global(name);
+        let read = variable.map(|variable| variable.read(evaluator.site));
+        read.or_else(|| evaluator.enumerator(name))
+    })
+}
+
+/// Returns how many arguments in integer registers the function of the frame has, as far as is known.
+#[must_use]
+pub fn argument_count(context: &Context<'_>) -> Option<Value> {
+    with_evaluator(context, |evaluator| evaluator.argument_count())
+}
+
+/// Returns the argument that came in an integer register: 0 to 5.
+///
+/// # Errors
+/// It is not known here; the text says why.
+pub fn argument(number: i128, context: &Context<'_>) -> Result<Value, String> {
+    told(with_evaluator(context, |evaluator| {
+        evaluator.argument(number, NOWHERE)
+    }))
+}
+
+/// Says that a name is not known, and which known one is like it.
+#[must_use]
+pub fn unknown_name(name: &str, context: &Context<'_>) -> String {
+    with_evaluator(context, |evaluator| evaluator.unknown_name(name))
+}
+
+impl Evaluator<'_> {
+    fn local(&self, name: &str) -> Answer<Option<Value>> {
+        match self.variable(name) {
+            Some(variable) => Ok(Some(variable.read(self.site))),
+            None => self.member_of_object(name, NOWHERE),
+        }
+    }
+}
+
+fn told<T>(answer: Answer<T>) -> Result<T, String> {
+    answer.map_err(|error| error.message)
+}

@@ -1,0 +1,258 @@
+//! Members, what pointers of all kinds point to, and addresses.
+
+use super::super::ast::{Expr, ExprKind, Span};
+use super::operand::{Operand, number_value, pointer_value};
+use super::strings::presented;
+use super::{Answer, EvalError, Evaluator, failed, with_certainty};
+use crate::expr::number::{IntKind, Number};
+use crate::layout::TypeKind;
+use crate::location::ValuePlace;
+use crate::machine::Certainty;
+use crate::value::{Children, Value, ValueError};
+
+/// Pointers and wrappers that are looked through for a member.
+const MAX_STEPS: usize = 8;
+/// Words for how many elements there are.
+const LENGTHS: [&str; 3] = ["len", "length", "size"];
+
+impl Evaluator<'_> {
+    pub(super) fn member(&self, of: &Expr, name: &str, at: Span) -> Answer<Value> {
+        if self.means_arguments(of)
+            && let Ok(number) = name.parse()
+        {
+            return self.argument(number, at);
+        }
+        if self.means_arguments(of)
+            && LENGTHS.contains(&name)
+            && let Some(count) = self.argument_count()
+        {
+            return Ok(count);
+        }
+        let value = self.value(of)?;
+        self.member_of(&value, name, of.at, at)
+    }
+
+    /// The member `name` of a value or of what it points to.
+    pub(super) fn member_of(&self, value: &Value, name: &str, of: Span, at: Span) -> Answer<Value> {
+        let field = match name.starts_with(|c: char| c.is_ascii_digit()) {
+            // What the debug information calls the fields of tuples.
+            true => format!("__{name}"),
+            false => name.to_owned(),
+        };
+        let mut value = value.clone();
+        let mut refused = None;
+        for _ in 0..MAX_STEPS {
+            let kind = value.kind();
+            let found = match kind {
+                TypeKind::Struct | TypeKind::Class | TypeKind::Union => self.field(&value, &field),
+                _ => Err(ValueError::WrongType {
+                    ty: value.ty.name(),
+                    what: "has no members",
+                }),
+            };
+            match found {
+                Ok(found) => return Ok(with_certainty(found, value.certainty)),
+                Err(error @ (ValueError::NoMember { .. } | ValueError::WrongType { .. })) => {
+                    refused.get_or_insert(error);
+                }
+                Err(error) => return Err(self.unusable(&value, error, of)),
+            }
+            if LENGTHS.contains(&name)
+                && let Some(length) = self.length(&value, of)?
+            {
+                return Ok(length);
+            }
+            match self.behind(&value, of)? {
+                Some(next) => value = with_certainty(next, value.certainty),
+                None => break,
+            }
+        }
+        let message = match refused {
+            Some(error) => error.to_string(),
+            None => format!("there is no member {name}"),
+        };
+        Err(EvalError::new(at, message))
+    }
+
+    /// A member by its name, in C++ perhaps with the base class that has it: `Base::x`.
+    fn field(&self, value: &Value, name: &str) -> Result<Value, ValueError> {
+        match name.rsplit_once("::") {
+            Some((base, name)) => value.member(base, &self.look)?.member(name, &self.look),
+            None => value.member(name, &self.look),
+        }
+    }
+
+    /// What a value stands for: behind a reference, a pointer, a box. `None` if it is the thing itself.
+    pub(super) fn behind(&self, value: &Value, at: Span) -> Answer<Option<Value>> {
+        match value.kind() {
+            TypeKind::Pointer | TypeKind::Reference | TypeKind::RvalueReference => {
+                let next = value.deref(&self.look);
+                next.map(Some).map_err(|e| self.unusable(value, e, at))
+            }
+            // Of a smart pointer the pointer comes first, then what it points to.
+            TypeKind::Struct | TypeKind::Class => match presented(value, &self.look, 2) {
+                Some(Ok(shown)) => match shown.children {
+                    Children::Transparent(inner) => Ok(Some(*inner)),
+                    Children::Fields(fields) => pointed(value, fields, at),
+                    _ => Ok(None),
+                },
+                _ => Ok(None),
+            },
+            _ => Ok(None),
+        }
+    }
+
+    /// What is behind references and pointers to things with members.
+    pub(super) fn pointee(&self, value: &Value, at: Span) -> Answer<Value> {
+        let mut value = value.clone();
+        for _ in 0..MAX_STEPS {
+            match value.kind() {
+                TypeKind::Pointer | TypeKind::Reference | TypeKind::RvalueReference => {
+                    let next = value.deref(&self.look);
+                    value = next.map_err(|e| self.unusable(&value, e, at))?;
+                }
+                _ => break,
+            }
+        }
+        Ok(value)
+    }
+
+    /// How many elements a value has, if it is of a kind that has some.
+    pub(super) fn length(&self, value: &Value, at: Span) -> Answer<Option<Value>> {
+        let number = |count: u64, certainty: Certainty| {
+            let number = Number::integer(IntKind::UNSIGNED_LONG, u128::from(count));
+            Some(number_value(number, certainty))
+        };
+        let ty = value.ty.strip();
+        if ty.kind() == TypeKind::Array {
+            return Ok(ty.count().and_then(|count| number(count, Certainty::Known)));
+        }
+        if let Some((_, length)) = self.slice(value) {
+            let count = self.whole(&length, at)?;
+            let count = u64::try_from(count).unwrap_or(u64::MAX);
+            return Ok(number(count, length.certainty));
+        }
+        match presented(value, &self.look, super::strings::MAX_TEXT) {
+            Some(Ok(shown)) => {
+                let seen = match &shown.children {
+                    Children::Sequence(list) => list.len(),
+                    Children::Map(list) => list.len(),
+                    Children::Text(bytes) => bytes.len(),
+                    _ => return Ok(None),
+                };
+                let count = shown.total.unwrap_or(seen as u64);
+                Ok(number(count, value.certainty))
+            }
+            Some(Err(why)) => Err(EvalError::new(at, why.to_string())),
+            None => Ok(None),
+        }
+    }
+
+    /// The pointer and the length of a Rust slice or string slice.
+    pub(super) fn slice(&self, value: &Value) -> Option<(Value, Value)> {
+        let ty = value.ty.strip();
+        if ty.kind() != TypeKind::Struct || ty.members().len() != 2 {
+            return None;
+        }
+        let pointer = value.member("data_ptr", &self.look).ok()?;
+        let length = value.member("length", &self.look).ok()?;
+        Some((pointer, length))
+    }
+
+    pub(super) fn deref(&self, of: &Expr, at: Span) -> Answer<Value> {
+        let value = self.value(of)?;
+        let value = value
+            .unreferenced(&self.look)
+            .map_err(|e| self.unusable(&value, e, of.at))?;
+        match value.kind() {
+            TypeKind::Pointer => {
+                let target = value.ty.strip().target();
+                let is_void = target.is_none_or(|t| t.strip().kind() == TypeKind::Void);
+                if is_void {
+                    let message =
+                        "it points to void; convert it to another pointer first, such as (char*)";
+                    return Err(EvalError::new(of.at, message));
+                }
+                let found = value.deref(&self.look);
+                let found = found.map_err(|e| self.unusable(&value, e, of.at))?;
+                Ok(with_certainty(found, value.certainty))
+            }
+            TypeKind::Array => value.index(0, &self.look).map_err(failed(at)),
+            TypeKind::Function => Ok(value),
+            _ => match self.behind(&value, of.at)? {
+                Some(found) => Ok(with_certainty(found, value.certainty)),
+                None => {
+                    let name = value.ty.name();
+                    let message = match self.operand(&value, of.at)? {
+                        Operand::Number(_) => format!(
+                            "{name} is no pointer; to look at that address, convert it: *(char*)..."
+                        ),
+                        _ => format!("{name} is no pointer"),
+                    };
+                    Err(EvalError::new(of.at, message))
+                }
+            },
+        }
+    }
+
+    pub(super) fn address_of(&self, of: &Expr, at: Span) -> Answer<Value> {
+        let value = self.value(of)?;
+        // A reference is a name for what it refers to.
+        let value = match value.kind() {
+            TypeKind::Reference | TypeKind::RvalueReference => {
+                let target = value.deref(&self.look);
+                target.map_err(|e| self.unusable(&value, e, of.at))?
+            }
+            _ => value,
+        };
+        if let ExprKind::Name(name) = &of.kind
+            && value.address().is_none()
+            && matches!(value.place, ValuePlace::Implicit(_))
+            && self.function(name).is_some()
+        {
+            return Ok(value);
+        }
+        if let Some(address) = value.address() {
+            let ty = value.ty.pointer();
+            return Ok(pointer_value(ty, address, value_place_certainty(&value)));
+        }
+        let why = match &value.place {
+            _ if value.bits.is_some() => "a bit field has no address".to_owned(),
+            ValuePlace::Register(register) => match register.name() {
+                Some(name) => format!("it is in register {name} and has no address"),
+                None => "it is in a register and has no address".to_owned(),
+            },
+            ValuePlace::OptimizedOut => "it is optimized out here and has no address".to_owned(),
+            ValuePlace::Unknown(why) => format!("its address is not known: {why}"),
+            _ => "it is not in memory and has no address".to_owned(),
+        };
+        Err(EvalError::new(at, why))
+    }
+}
+
+/// What a smart pointer with these parts points to; `None` for what is no pointer.
+fn pointed(value: &Value, fields: Vec<(String, Value)>, at: Span) -> Answer<Option<Value>> {
+    let is_counted = value.ty.strip().own_name().is_some_and(|name| {
+        let counted = ["alloc::rc::Rc<", "alloc::sync::Arc<"];
+        counted.iter().any(|path| name.starts_with(path))
+    });
+    let mut pointer = None;
+    for (name, field) in fields {
+        match name.as_str() {
+            "*get()" | "*" => return Ok(Some(field)),
+            "value" if is_counted => return Ok(Some(field)),
+            "get()" => pointer = Some(field),
+            _ => {}
+        }
+    }
+    match pointer.map(|pointer| pointer.as_address()) {
+        None => Ok(None),
+        Some(Ok(0)) => Err(EvalError::new(at, "the pointer is null")),
+        Some(_) => Err(EvalError::new(at, "what it points to is not known")),
+    }
+}
+
+/// The address of a value is as certain as what led to it; the bytes themselves do not matter, but nothing else says.
+fn value_place_certainty(value: &Value) -> Certainty {
+    value.certainty
+}

@@ -1,0 +1,62 @@
+//! Log messages: templates with their values put in.
+
+use super::super::template::{Format, Part, Template};
+use super::{Context, Evaluator, with_evaluator};
+use crate::expr::Expr;
+use crate::value::{self, RenderOptions, Value, render_with};
+
+impl Template {
+    /// Makes the message of this moment. Texts are put in without quotes; a part without a value becomes
+    /// `<error: REASON>`, and the others stay.
+    #[must_use]
+    pub fn render(&self, context: &Context<'_>, options: &RenderOptions) -> String {
+        with_evaluator(context, |evaluator| {
+            let mut out = String::new();
+            for part in &self.parts {
+                match part {
+                    Part::Text(text) => out.push_str(text),
+                    Part::Value { expr, format, .. } => {
+                        out.push_str(&evaluator.shown(expr, *format, options));
+                    }
+                }
+            }
+            out
+        })
+    }
+}
+
+impl Evaluator<'_> {
+    fn shown(&self, expr: &Expr, format: Format, options: &RenderOptions) -> String {
+        let value = match self.value(expr) {
+            Ok(value) => value,
+            Err(error) => return format!("<error: {error}>"),
+        };
+        let is_text = matches!(format, Format::Natural | Format::Text);
+        if is_text && let Some(text) = self.plain_text(&value, expr, options.max_string) {
+            return text;
+        }
+        let format = match format {
+            Format::Natural | Format::Text => value::Format::Natural,
+            Format::Hex => value::Format::Hex,
+            Format::Decimal => value::Format::Decimal,
+            Format::Unsigned => value::Format::Unsigned,
+            Format::Octal => value::Format::Octal,
+            Format::Binary => value::Format::Binary,
+            Format::Char => value::Format::Char,
+            Format::Address => value::Format::Address,
+        };
+        let options = RenderOptions { format, ..*options };
+        render_with(&value, &options, &self.look)
+    }
+
+    /// A text as it is, without quotes, if the value is one that can be read.
+    fn plain_text(&self, value: &Value, expr: &Expr, limit: usize) -> Option<String> {
+        let bytes = self.text_bytes(value, expr.at).ok()??;
+        let text = String::from_utf8_lossy(&bytes);
+        let cut = text.char_indices().nth(limit);
+        Some(match cut {
+            Some((end, _)) => format!("{}...", &text[..end]),
+            None => text.into_owned(),
+        })
+    }
+}

@@ -1,0 +1,27 @@
+//! The expression language of `print`, `set`, conditions, watches and log messages.
+
+pub mod ast;
+mod eval;
+pub mod ir;
+pub(crate) mod number;
+mod parse;
+mod print;
+mod script;
+pub mod template;
+#[cfg(test)]
+mod template_tests;
+
+pub use ast::{BinaryOp, CharKind, Expr, ExprKind, Literal, Span, Suffix, TypeName, UnaryOp};
+pub use eval::compile::{
+    ENGINE_NAMES, Logged, Message, MessagePart, NotCompiled, Shown, compile_condition,
+    compile_message, compile_script,
+};
+pub use eval::{
+    Calls, Context, EvalError, argument, argument_count, assign, assign_value, evaluate,
+    evaluate_condition, find_global, find_local, is_type, miscounted, unknown_name,
+};
+pub use parse::{
+    Assignment, MAX_HEIGHT, MAX_LENGTH, ParseError, parse, parse_assignment, parse_assignment_with,
+    parse_with,
+};
+pub use template::{Format, Part, Template};

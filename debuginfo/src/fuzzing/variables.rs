@@ -1,0 +1,139 @@
+//! Asks a module for the places, types and texts of its variables, on a machine that makes up what it answers.
+
+use std::sync::Arc;
+
+use crate::layout::{Type, find_type};
+use crate::location::Site;
+use crate::machine::{Certainty, Machine, Register, Unknown};
+use crate::module::Module;
+use crate::scope::{globals, variables_at};
+use crate::space::{Mapped, Space};
+use crate::value::{Look, RenderOptions, children, encode, render, writes};
+
+/// Functions whose variables are asked for.
+const MAX_FUNCTIONS: usize = 8;
+/// Variables of one function.
+const MAX_VARIABLES: usize = 16;
+/// Where the module is said to be.
+const BIAS: u64 = 0x5000_0000;
+
+/// Every word is an address near the module, so that pointers lead somewhere; every eighth page is missing.
+struct MadeUp;
+
+impl Machine for MadeUp {
+    fn memory(&self, address: u64, bytes: &mut [u8]) -> Result<Certainty, Unknown> {
+        if address >> 12 & 7 == 7 {
+            return Err(Unknown::because("no memory"));
+        }
+        for (at, byte) in bytes.iter_mut().enumerate() {
+            let place = address.wrapping_add(at as u64);
+            let word = BIAS.wrapping_add((place >> 3).wrapping_mul(0x9e37) & 0xffff);
+            *byte = word.to_le_bytes()[(place & 7) as usize];
+        }
+        Ok(Certainty::Known)
+    }
+
+    fn register(&self, register: Register) -> Result<(u64, Certainty), Unknown> {
+        match register.0 % 5 {
+            4 => Err(Unknown::because("no register")),
+            _ => Ok((BIAS + u64::from(register.0) * 0x100, Certainty::Known)),
+        }
+    }
+
+    fn vector(&self, register: Register) -> Result<([u8; 16], Certainty), Unknown> {
+        Ok(([register.0 as u8; 16], Certainty::Known))
+    }
+}
+
+/// Asks for everything about the variables of `module`.
+pub(super) fn ask(module: &Arc<Module>) {
+    let mapped = Mapped {
+        module: module.clone(),
+        number: 0,
+        bias: BIAS,
+        range: BIAS..BIAS + (1 << 32),
+        is_system: false,
+    };
+    let space = Space::new(vec![mapped]);
+    let functions = module.functions().list.iter().take(MAX_FUNCTIONS);
+    let ranges = functions.flat_map(|f| f.ranges.first());
+    let places = ranges.flat_map(|r| [r.start.0, r.start.0.midpoint(r.end.0)]);
+    let outside = Site::outside(&space, &MadeUp);
+    for svma in places {
+        let address = svma.wrapping_add(BIAS);
+        let caller = Site {
+            lookup_pc: address,
+            cfa: Some(BIAS + 0x2000),
+            ..outside
+        };
+        for inline_depth in 0..3 {
+            let site = Site {
+                lookup_pc: address,
+                inline_depth,
+                cfa: Some(BIAS + 0x1000),
+                caller: Some(&caller),
+                ..outside
+            };
+            variables(&site);
+        }
+    }
+    for name in module.known().index(module).names(module, MAX_VARIABLES) {
+        let site = outside;
+        for variable in globals(&site, &name).iter().take(2) {
+            show(&site, &variable.read(&site));
+        }
+        if let Some(ty) = find_type(&space, None, &name) {
+            types(&ty, 3);
+            show(&site, &crate::value::Value::at(ty, BIAS + 0x100, &MadeUp));
+        }
+    }
+}
+
+fn variables(site: &Site<'_>) {
+    for variable in variables_at(site).iter().take(MAX_VARIABLES) {
+        show(site, &variable.read(site));
+    }
+}
+
+fn show(site: &Site<'_>, value: &crate::value::Value) {
+    let options = RenderOptions {
+        max_elements: 4,
+        max_depth: 3,
+        ..RenderOptions::default()
+    };
+    let look = Look {
+        space: site.space,
+        machine: site.machine,
+    };
+    assert!(!render(value, &options, site.machine, site.space).is_empty() || value.bytes.is_ok());
+    for (_, inner) in children(value, &options, &look).iter().take(8) {
+        let _ = (inner.as_integer(), inner.as_float(), inner.address());
+        let _ = (inner.deref(&look), inner.index(1, &look));
+    }
+    let _ = (
+        value.member("a", &look),
+        value.cast(&value.ty.pointer(), &look),
+    );
+    for text in ["1", "-1", "1.5", "true", "'x'", "A|B"] {
+        if let Ok(bytes) = encode(&value.ty, text) {
+            let _ = writes(value, &bytes, site.machine);
+        }
+    }
+}
+
+fn types(ty: &Type, depth: usize) {
+    let _ = (ty.name(), ty.size(), ty.strip().kind(), ty.count());
+    let _ = (
+        ty.enumerators().len(),
+        ty.variants(),
+        ty.template_arguments(),
+    );
+    if depth > 0 {
+        for member in ty.members().iter().take(8) {
+            types(&member.ty, depth - 1);
+        }
+        for inner in ty.target().iter().chain(&ty.element()) {
+            types(inner, depth - 1);
+        }
+    }
+}

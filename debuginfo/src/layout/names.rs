@@ -1,0 +1,267 @@
+//! Names of types as people write them, and the namespaces around an entry.
+
+use gimli::UnitOffset;
+use gimli::constants as dw;
+
+use super::node::{DieId, Keyword, Qualifier, Shape};
+use super::read::with_session;
+use super::{Count, Language, MAX_STEPS, Type};
+use crate::dies::{Die, Home, Session};
+use crate::module::Module;
+
+/// Parameters of one function type that are named.
+const MAX_PARAMETERS: usize = 64;
+/// Bytes of one name, beyond which what is inside it is left out.
+const MAX_BYTES: usize = 1 << 14;
+
+/// Namespaces, classes and the like of one unit, by offset.
+#[derive(Debug, Default)]
+pub(super) struct ScopeTable {
+    scopes: Vec<Scope>,
+}
+
+#[derive(Debug)]
+struct Scope {
+    start: usize,
+    /// Offset of the first entry after its children.
+    end: usize,
+    parent: Option<usize>,
+}
+
+impl ScopeTable {
+    pub(super) fn read(module: &Module, home: Home, index: usize) -> ScopeTable {
+        let id = DieId {
+            home,
+            index,
+            offset: 0,
+        };
+        let table = with_session(module, id, |_, die| walk(die));
+        table.unwrap_or_default()
+    }
+
+    /// The offsets of the scopes around `offset`, innermost first.
+    fn around(&self, offset: usize) -> Vec<usize> {
+        let after = self.scopes.partition_point(|s| s.start < offset);
+        let mut at = after.checked_sub(1);
+        let mut found = Vec::new();
+        while let Some(scope) = at.map(|index| &self.scopes[index]) {
+            if offset < scope.end {
+                found.push(scope.start);
+            }
+            if found.len() >= MAX_STEPS {
+                break;
+            }
+            at = scope.parent;
+        }
+        found
+    }
+}
+
+fn is_scope(tag: gimli::DwTag) -> bool {
+    matches!(
+        tag,
+        dw::DW_TAG_namespace
+            | dw::DW_TAG_structure_type
+            | dw::DW_TAG_class_type
+            | dw::DW_TAG_union_type
+            | dw::DW_TAG_enumeration_type
+    )
+}
+
+fn walk(die: &Die<'_>) -> ScopeTable {
+    let mut scopes: Vec<Scope> = Vec::new();
+    let mut open: Vec<(isize, usize)> = Vec::new();
+    let Ok(mut entries) = die.unit.entries_raw(None) else {
+        return ScopeTable::default();
+    };
+    while !entries.is_empty() {
+        let (offset, depth) = (entries.next_offset().0, entries.next_depth());
+        while let Some((_, index)) = open.pop_if(|(at, _)| *at >= depth) {
+            scopes[index].end = offset;
+        }
+        let Ok(abbreviation) = entries.read_abbreviation() else {
+            break;
+        };
+        let Some(abbreviation) = abbreviation else {
+            continue;
+        };
+        if is_scope(abbreviation.tag()) && abbreviation.has_children() {
+            scopes.push(Scope {
+                start: offset,
+                end: usize::MAX,
+                parent: open.last().map(|(_, index)| *index),
+            });
+            open.push((depth, scopes.len() - 1));
+        }
+        if entries.skip_attributes(abbreviation.attributes()).is_err() {
+            break;
+        }
+    }
+    ScopeTable { scopes }
+}
+
+/// `plain` behind the names of the namespaces and classes around the entry `id`.
+pub(crate) fn qualified(module: &Module, id: DieId, plain: &str) -> String {
+    let table = module.known().scopes(module, id.home, id.index);
+    let around = table.around(id.offset);
+    if around.is_empty() {
+        return plain.to_owned();
+    }
+    let named = with_session(module, id, |session, die| {
+        let mut path = Vec::new();
+        for start in around.iter().rev() {
+            let entry = Die {
+                offset: UnitOffset(*start),
+                ..die.clone()
+            };
+            let name = name_of(session, &entry);
+            path.push(name.unwrap_or_else(|| "(anonymous namespace)".to_owned()));
+        }
+        path.push(plain.to_owned());
+        path.join("::")
+    });
+    named.unwrap_or_else(|| plain.to_owned())
+}
+
+fn name_of<'a>(session: &Session<'_, 'a>, die: &Die<'a>) -> Option<String> {
+    let name = session.string(die, dw::DW_AT_name)?;
+    Some(name.to_string_lossy().into_owned())
+}
+
+pub(super) fn own_name(ty: &Type) -> Option<String> {
+    let node = ty.node();
+    let plain = node.name.as_deref()?;
+    match (ty.module(), node.id, node.language, &node.shape) {
+        // Names in C have no scope; those of Rust's pointers and base types contain theirs.
+        (_, _, Language::C, _) | (_, _, _, Shape::Base(_) | Shape::Pointer(_)) => {
+            Some(plain.to_owned())
+        }
+        (Some(module), Some(id), ..) => {
+            // In a type unit the definition stands apart from the declaration that lies in its scope.
+            let declared = with_session(module, id, |session, die| {
+                session.chain(die).last().map(DieId::of)
+            });
+            Some(qualified(module, declared.flatten().unwrap_or(id), plain))
+        }
+        _ => Some(plain.to_owned()),
+    }
+}
+
+pub(super) fn name(ty: &Type) -> String {
+    declare(ty, String::new(), MAX_STEPS)
+}
+
+/// A declaration of `inner`, a declarator such as `*` or `[4]`, with type `ty`.
+fn declare(ty: &Type, inner: String, steps: usize) -> String {
+    let Some(steps) = steps.checked_sub(1).filter(|_| inner.len() < MAX_BYTES) else {
+        return format!("...{inner}");
+    };
+    let target = || ty.target().unwrap_or_else(|| super::builtin::void());
+    let node = ty.node();
+    if let (Shape::Pointer(_) | Shape::Reference { .. }, Some(name)) = (&node.shape, &node.name) {
+        return spaced(name, &inner);
+    }
+    match &node.shape {
+        Shape::Void => spaced(
+            if node.language == Language::Rust {
+                "()"
+            } else {
+                "void"
+            },
+            &inner,
+        ),
+        Shape::Pointer(_) => declare(&target(), format!("*{inner}"), steps),
+        Shape::Reference { rvalue, .. } => {
+            let sign = if *rvalue { "&&" } else { "&" };
+            declare(&target(), format!("{sign}{inner}"), steps)
+        }
+        Shape::MemberPointer { class, .. } => {
+            let class = Type::linked(ty.module(), class);
+            let class = declare(&class, String::new(), steps);
+            declare(&target(), format!("{class}::*{inner}"), steps)
+        }
+        Shape::Qualified(qualifier, _) => qualify(*qualifier, &target(), inner, steps),
+        Shape::Array { element, counts } => {
+            let element = Type::linked(ty.module(), element);
+            if node.language == Language::Rust {
+                let element = declare(&element, String::new(), steps);
+                let count = ty.count().map_or_else(|| "_".to_owned(), |c| c.to_string());
+                return spaced(&format!("[{element}; {count}]"), &inner);
+            }
+            let mut declarator = grouped(inner);
+            for count in counts {
+                match count {
+                    Count::Known(count) => declarator.push_str(&format!("[{count}]")),
+                    Count::Open => declarator.push_str("[]"),
+                    Count::Computed(_) => declarator.push_str("[variable length]"),
+                }
+            }
+            declare(&element, declarator, steps)
+        }
+        Shape::Function { variadic, .. } => {
+            let parameters = ty.parameters();
+            let shown = parameters.iter().take(MAX_PARAMETERS);
+            let mut names: Vec<String> = shown.map(|p| declare(p, String::new(), steps)).collect();
+            if *variadic {
+                names.push("...".to_owned());
+            }
+            if names.is_empty() && node.language == Language::C {
+                names.push("void".to_owned());
+            }
+            let declarator = format!("{}({})", grouped(inner), names.join(", "));
+            declare(&target(), declarator, steps)
+        }
+        Shape::Aggregate { keyword, .. } => {
+            let word = match keyword {
+                Keyword::Struct => "struct",
+                Keyword::Class => "class",
+                Keyword::Union => "union",
+            };
+            spaced(&tagged(ty, word), &inner)
+        }
+        Shape::Enum { .. } => spaced(&tagged(ty, "enum"), &inner),
+        Shape::Base(_) | Shape::Typedef(_) | Shape::Unspecified => spaced(
+            &own_name(ty).unwrap_or_else(|| "<unnamed>".to_owned()),
+            &inner,
+        ),
+    }
+}
+
+fn qualify(qualifier: Qualifier, target: &Type, inner: String, steps: usize) -> String {
+    let word = match qualifier {
+        Qualifier::Const => "const",
+        Qualifier::Volatile => "volatile",
+        Qualifier::Restrict => "restrict",
+        Qualifier::Atomic => "_Atomic",
+    };
+    match target.node().shape {
+        // What is constant is the pointer, and not what it points to.
+        Shape::Pointer(_) if target.node().name.is_none() => {
+            declare(target, spaced(&format!(" {word}"), &inner), steps)
+        }
+        _ => format!("{word} {}", declare(target, inner, steps)),
+    }
+}
+
+fn tagged(ty: &Type, word: &str) -> String {
+    match own_name(ty) {
+        Some(name) if ty.language() == Language::C => format!("{word} {name}"),
+        Some(name) => name,
+        None => format!("{word} {{...}}"),
+    }
+}
+
+/// Brackets around a declarator that begins with a sign which binds less than `[]` and `()`.
+fn grouped(inner: String) -> String {
+    match inner.starts_with(['*', '&']) || inner.contains("::*") {
+        true => format!("({inner})"),
+        false => inner,
+    }
+}
+
+fn spaced(name: &str, inner: &str) -> String {
+    match inner.is_empty() {
+        true => name.to_owned(),
+        false => format!("{name} {inner}"),
+    }
+}

@@ -1,0 +1,196 @@
+//! One entry of the type graph, free of lifetimes: links to other entries are their places in the file.
+
+use super::{BitRange, Enumerator, Language, Role, Type, TypeKind};
+use crate::dies::Home;
+
+/// The place of an entry in the debug information of one module.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct DieId {
+    pub home: Home,
+    /// The unit's number in its section.
+    pub index: usize,
+    /// Bytes from the start of the unit.
+    pub offset: usize,
+}
+
+/// What a node refers to.
+#[derive(Debug, Clone)]
+pub(crate) enum Link {
+    Void,
+    Die(DieId),
+    Made(Box<Type>),
+}
+
+#[derive(Debug)]
+pub(crate) struct Node {
+    /// Nowhere for a type that was made up.
+    pub id: Option<DieId>,
+    pub language: Language,
+    /// The name the entry carries, without its scope.
+    pub name: Option<String>,
+    pub size: Option<u64>,
+    pub declaration: bool,
+    pub shape: Shape,
+}
+
+/// How many elements an array has.
+#[derive(Debug, Clone)]
+pub(crate) enum Count {
+    Known(u64),
+    /// Nothing states it: `[]`.
+    Open,
+    /// The running program decides; the bound is what the entry (a variable, or an expression in it) says.
+    Computed(Computed),
+}
+
+/// A bound that is computed: by which attribute of which subrange.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Computed {
+    pub subrange: DieId,
+    /// The value is the number of elements; else the last index.
+    pub is_count: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Qualifier {
+    Const,
+    Volatile,
+    Restrict,
+    Atomic,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Keyword {
+    Struct,
+    Class,
+    Union,
+}
+
+/// Where a member begins.
+#[derive(Debug, Clone)]
+pub(crate) enum Offset {
+    Bytes(u64),
+    /// Computed from the object's address by the expression in the entry's `DW_AT_data_member_location`.
+    Computed(DieId),
+    /// A static member: the entry that declares it.
+    Static(DieId),
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Field {
+    pub name: Option<String>,
+    pub ty: Link,
+    pub offset: Offset,
+    pub bits: Option<BitRange>,
+    pub role: Role,
+    pub artificial: bool,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Branch {
+    /// Empty for the variant that all other discriminants stand for.
+    pub values: Vec<(u128, u128)>,
+    pub fields: Vec<Field>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct VariantPart {
+    pub discriminant: Option<Field>,
+    pub branches: Vec<Branch>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Argument {
+    pub name: Option<String>,
+    pub ty: Link,
+    /// The value of an argument that is no type.
+    pub value: Option<i128>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Shape {
+    Void,
+    Unspecified,
+    Base(TypeKind),
+    Pointer(Link),
+    Reference {
+        target: Link,
+        rvalue: bool,
+    },
+    MemberPointer {
+        target: Link,
+        class: Link,
+    },
+    Typedef(Link),
+    Qualified(Qualifier, Link),
+    Aggregate {
+        keyword: Keyword,
+        fields: Vec<Field>,
+        variants: Option<VariantPart>,
+        arguments: Vec<Argument>,
+    },
+    Array {
+        element: Link,
+        counts: Vec<Count>,
+    },
+    Enum {
+        target: Link,
+        enumerators: Vec<Enumerator>,
+        scoped: bool,
+    },
+    Function {
+        result: Link,
+        parameters: Vec<Link>,
+        variadic: bool,
+    },
+}
+
+impl Node {
+    pub(crate) fn made(shape: Shape, name: Option<String>, size: Option<u64>) -> Node {
+        Node {
+            id: None,
+            language: Language::C,
+            name,
+            size,
+            declaration: false,
+            shape,
+        }
+    }
+}
+
+impl Shape {
+    pub(crate) fn kind(&self) -> TypeKind {
+        match self {
+            Shape::Void => TypeKind::Void,
+            Shape::Unspecified => TypeKind::Unspecified,
+            Shape::Base(kind) => *kind,
+            Shape::Pointer(_) => TypeKind::Pointer,
+            Shape::Reference { rvalue: false, .. } => TypeKind::Reference,
+            Shape::Reference { rvalue: true, .. } => TypeKind::RvalueReference,
+            Shape::MemberPointer { .. } => TypeKind::MemberPointer,
+            Shape::Typedef(_) => TypeKind::Typedef,
+            Shape::Qualified(..) => TypeKind::Qualified,
+            Shape::Aggregate { keyword, .. } => match keyword {
+                Keyword::Struct => TypeKind::Struct,
+                Keyword::Class => TypeKind::Class,
+                Keyword::Union => TypeKind::Union,
+            },
+            Shape::Array { .. } => TypeKind::Array,
+            Shape::Enum { .. } => TypeKind::Enum,
+            Shape::Function { .. } => TypeKind::Function,
+        }
+    }
+
+    pub(crate) fn target(&self) -> Option<&Link> {
+        match self {
+            Shape::Pointer(target)
+            | Shape::Typedef(target)
+            | Shape::Qualified(_, target)
+            | Shape::Reference { target, .. }
+            | Shape::MemberPointer { target, .. }
+            | Shape::Enum { target, .. }
+            | Shape::Function { result: target, .. } => Some(target),
+            _ => None,
+        }
+    }
+}

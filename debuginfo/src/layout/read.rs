@@ -1,0 +1,517 @@
+//! Reads one entry of the debug information as a node of the type graph.
+
+use gimli::constants as dw;
+use gimli::{AttributeValue, DwAt, DwTag, UnitOffset};
+
+use super::members::{BitRange, Enumerator, Role};
+use super::node::{
+    Argument, Branch, Computed, Count, DieId, Field, Keyword, Link, Node, Offset, Qualifier, Shape,
+    VariantPart,
+};
+use super::{Language, TypeKind};
+use crate::dies::{Die, Home, Session, Value};
+use crate::module::Module;
+
+/// Children of one entry that are read.
+const MAX_CHILDREN: usize = 1 << 16;
+/// Dimensions of one array that are read.
+const MAX_DIMENSIONS: usize = 16;
+
+/// Calls `work` with the entry `id`, of a skeleton's unit in its split half; `None` if there is no such unit.
+pub(crate) fn with_session<T>(
+    module: &Module,
+    id: DieId,
+    work: impl for<'t, 'a> FnOnce(&Session<'t, 'a>, &Die<'a>) -> T,
+) -> Option<T> {
+    if id.home != Home::Info {
+        return at_entry(&module.kept_units()?.session(), id, work);
+    }
+    let found = module.in_unit(id.index, |session, own| {
+        session.stand_for(id.index, own);
+        at_entry(session, id, work)
+    });
+    found.flatten()
+}
+
+fn at_entry<'t, 'a, T>(
+    session: &Session<'t, 'a>,
+    id: DieId,
+    work: impl FnOnce(&Session<'t, 'a>, &Die<'a>) -> T,
+) -> Option<T> {
+    let unit = session.unit(id.home, id.index).ok()?;
+    session.begin(&unit);
+    let die = Die {
+        home: id.home,
+        index: id.index,
+        unit,
+        offset: UnitOffset(id.offset),
+    };
+    Some(work(session, &die))
+}
+
+impl DieId {
+    pub(crate) fn of(die: &Die<'_>) -> DieId {
+        DieId {
+            home: die.home,
+            index: die.index,
+            offset: die.offset.0,
+        }
+    }
+}
+
+/// The node of the entry `id`; one of an unspecified type if it cannot be read.
+pub(super) fn node(module: &Module, id: DieId) -> Node {
+    let read = with_session(module, id, |session, die| {
+        // A declaration may name the type unit that defines it.
+        let definition = session.follow(die, dw::DW_AT_signature);
+        let die = definition.as_ref().unwrap_or(die);
+        Reader {
+            session,
+            language: language_of(session, die),
+        }
+        .node(die)
+    });
+    read.flatten().unwrap_or_else(|| {
+        let mut node = Node::made(Shape::Unspecified, Some("<damaged type>".to_owned()), None);
+        node.id = Some(id);
+        node
+    })
+}
+
+/// The language of the unit that an entry lies in.
+pub(crate) fn language_of<'a>(session: &Session<'_, 'a>, die: &Die<'a>) -> Language {
+    let root = die.sibling(UnitOffset(die.unit.header.size_of_header()));
+    let Some(AttributeValue::Language(language)) = session.attr(&root, dw::DW_AT_language) else {
+        return Language::Other;
+    };
+    match language {
+        dw::DW_LANG_C
+        | dw::DW_LANG_C89
+        | dw::DW_LANG_C99
+        | dw::DW_LANG_C11
+        | dw::DW_LANG_C17
+        | dw::DW_LANG_Mips_Assembler => Language::C,
+        dw::DW_LANG_C_plus_plus
+        | dw::DW_LANG_C_plus_plus_03
+        | dw::DW_LANG_C_plus_plus_11
+        | dw::DW_LANG_C_plus_plus_14
+        | dw::DW_LANG_C_plus_plus_17
+        | dw::DW_LANG_C_plus_plus_20 => Language::Cpp,
+        dw::DW_LANG_Rust => Language::Rust,
+        _ => Language::Other,
+    }
+}
+
+/// An attribute that is a constant, read as the given signedness wants it.
+pub(crate) fn constant(value: Value<'_>, signed: bool) -> Option<i128> {
+    if let AttributeValue::Block(block) = &value {
+        let bytes = <[u8; 16]>::try_from(block.slice()).ok()?;
+        return Some(i128::from_le_bytes(bytes));
+    }
+    let unsigned = value.udata_value().map(i128::from);
+    let with_sign = value.sdata_value().map(i128::from);
+    match signed {
+        true => with_sign.or(unsigned),
+        false => unsigned.or(with_sign),
+    }
+}
+
+struct Reader<'s, 't, 'a> {
+    session: &'s Session<'t, 'a>,
+    language: Language,
+}
+
+impl<'a> Reader<'_, '_, 'a> {
+    fn node(&self, die: &Die<'a>) -> Option<Node> {
+        let session = self.session;
+        let tag = session.tag(die)?;
+        let name = session.string(die, dw::DW_AT_name);
+        // It has the size of a pointer, which goes without saying.
+        let is_null = tag == dw::DW_TAG_unspecified_type
+            && name.is_some_and(|n| n.slice() == b"decltype(nullptr)");
+        let size = session.unsigned(die, dw::DW_AT_byte_size);
+        Some(Node {
+            id: Some(DieId::of(die)),
+            language: self.language,
+            name: name.map(|n| n.to_string_lossy().into_owned()),
+            size: size.or(is_null.then_some(8)),
+            declaration: session.flag(die, dw::DW_AT_declaration),
+            shape: self.shape(die, tag),
+        })
+    }
+
+    fn link(&self, die: &Die<'a>, name: DwAt) -> Link {
+        match self.session.follow(die, name) {
+            Some(target) => Link::Die(DieId::of(&target)),
+            None => Link::Void,
+        }
+    }
+
+    fn target(&self, die: &Die<'a>) -> Link {
+        self.link(die, dw::DW_AT_type)
+    }
+
+    fn shape(&self, die: &Die<'a>, tag: DwTag) -> Shape {
+        let target = || self.target(die);
+        match tag {
+            dw::DW_TAG_base_type => Shape::Base(self.base(die)),
+            dw::DW_TAG_pointer_type => Shape::Pointer(target()),
+            dw::DW_TAG_reference_type | dw::DW_TAG_rvalue_reference_type => Shape::Reference {
+                target: target(),
+                rvalue: tag == dw::DW_TAG_rvalue_reference_type,
+            },
+            dw::DW_TAG_ptr_to_member_type => Shape::MemberPointer {
+                target: target(),
+                class: self.link(die, dw::DW_AT_containing_type),
+            },
+            dw::DW_TAG_typedef | dw::DW_TAG_template_alias | dw::DW_TAG_subrange_type => {
+                Shape::Typedef(target())
+            }
+            dw::DW_TAG_const_type => Shape::Qualified(Qualifier::Const, target()),
+            dw::DW_TAG_volatile_type => Shape::Qualified(Qualifier::Volatile, target()),
+            dw::DW_TAG_restrict_type => Shape::Qualified(Qualifier::Restrict, target()),
+            dw::DW_TAG_atomic_type => Shape::Qualified(Qualifier::Atomic, target()),
+            dw::DW_TAG_structure_type | dw::DW_TAG_interface_type => {
+                self.aggregate(die, Keyword::Struct)
+            }
+            dw::DW_TAG_class_type => self.aggregate(die, Keyword::Class),
+            dw::DW_TAG_union_type => self.aggregate(die, Keyword::Union),
+            dw::DW_TAG_array_type => self.array(die),
+            dw::DW_TAG_enumeration_type => self.enumeration(die),
+            dw::DW_TAG_subroutine_type | dw::DW_TAG_subprogram => self.function(die),
+            _ => Shape::Unspecified,
+        }
+    }
+
+    fn base(&self, die: &Die<'a>) -> TypeKind {
+        let encoding = self.session.attr(die, dw::DW_AT_encoding);
+        let Some(AttributeValue::Encoding(encoding)) = encoding else {
+            return TypeKind::Unspecified;
+        };
+        let signed_char = || TypeKind::Char { signed: true };
+        match encoding {
+            dw::DW_ATE_signed if self.is_wide_character(die) => signed_char(),
+            // Rust calls its one-byte integers characters in some versions; their names tell.
+            dw::DW_ATE_signed_char if !self.is_rust_byte(die) => signed_char(),
+            dw::DW_ATE_unsigned_char if !self.is_rust_byte(die) => TypeKind::Char { signed: false },
+            dw::DW_ATE_UTF | dw::DW_ATE_ASCII | dw::DW_ATE_UCS => TypeKind::Char { signed: false },
+            dw::DW_ATE_signed | dw::DW_ATE_signed_char => TypeKind::Integer { signed: true },
+            dw::DW_ATE_unsigned | dw::DW_ATE_unsigned_char | dw::DW_ATE_address => {
+                TypeKind::Integer { signed: false }
+            }
+            dw::DW_ATE_boolean => TypeKind::Bool,
+            dw::DW_ATE_float => TypeKind::Float,
+            dw::DW_ATE_complex_float => TypeKind::Complex,
+            _ => TypeKind::Unspecified,
+        }
+    }
+
+    fn is_wide_character(&self, die: &Die<'a>) -> bool {
+        let name = self.session.string(die, dw::DW_AT_name);
+        self.language == Language::Cpp && name.is_some_and(|n| n.slice() == b"wchar_t")
+    }
+
+    fn is_rust_byte(&self, die: &Die<'a>) -> bool {
+        let name = self.session.string(die, dw::DW_AT_name);
+        self.language == Language::Rust
+            && name.is_some_and(|n| matches!(n.slice(), b"u8" | b"i8" | b"usize" | b"isize"))
+    }
+
+    fn aggregate(&self, die: &Die<'a>, keyword: Keyword) -> Shape {
+        let (mut fields, mut arguments, mut variants) = (Vec::new(), Vec::new(), None);
+        for (tag, child) in self.children(die) {
+            match tag {
+                dw::DW_TAG_member | dw::DW_TAG_inheritance | dw::DW_TAG_variable => {
+                    fields.extend(self.field(&child, tag));
+                }
+                dw::DW_TAG_template_type_parameter | dw::DW_TAG_template_value_parameter => {
+                    arguments.push(self.argument(&child));
+                }
+                dw::DW_TAG_GNU_template_parameter_pack => {
+                    let pack = self.children(&child);
+                    arguments.extend(pack.iter().map(|(_, child)| self.argument(child)));
+                }
+                dw::DW_TAG_variant_part => variants = Some(self.variant_part(&child)),
+                _ => {}
+            }
+        }
+        Shape::Aggregate {
+            keyword,
+            fields,
+            variants,
+            arguments,
+        }
+    }
+
+    fn children(&self, die: &Die<'a>) -> Vec<(DwTag, Die<'a>)> {
+        let mut found = Vec::new();
+        self.session.each_child(die, |tag, offset| {
+            found.push((tag, die.sibling(offset)));
+            found.len() < MAX_CHILDREN
+        });
+        found
+    }
+
+    fn name(&self, die: &Die<'a>) -> Option<String> {
+        let name = self.session.string(die, dw::DW_AT_name)?;
+        Some(name.to_string_lossy().into_owned())
+    }
+
+    fn field(&self, die: &Die<'a>, tag: DwTag) -> Option<Field> {
+        let session = self.session;
+        let name = self.name(die);
+        let is_static = tag == dw::DW_TAG_variable
+            || session.flag(die, dw::DW_AT_external) && tag == dw::DW_TAG_member;
+        if is_static && name.is_none() {
+            return None;
+        }
+        let is_virtual = matches!(
+            session.attr(die, dw::DW_AT_virtuality),
+            Some(AttributeValue::Virtuality(v)) if v != dw::DW_VIRTUALITY_none
+        );
+        let location = session.attr(die, dw::DW_AT_data_member_location);
+        let at = location.as_ref().and_then(|l| l.udata_value());
+        let offset = match (is_static, location) {
+            (true, _) => Offset::Static(DieId::of(die)),
+            (false, None) => Offset::Bytes(0),
+            (false, Some(location)) => match at.or_else(|| plus(&location)) {
+                Some(bytes) if !is_virtual => Offset::Bytes(bytes),
+                _ => Offset::Computed(DieId::of(die)),
+            },
+        };
+        Some(Field {
+            name,
+            ty: self.target(die),
+            bits: self.bits(die, &offset),
+            offset,
+            role: match (is_static, tag == dw::DW_TAG_inheritance, is_virtual) {
+                (true, ..) => Role::Static,
+                (_, true, true) => Role::VirtualBase,
+                (_, true, false) => Role::Base,
+                _ => Role::Member,
+            },
+            artificial: session.flag(die, dw::DW_AT_artificial),
+        })
+    }
+
+    fn bits(&self, die: &Die<'a>, offset: &Offset) -> Option<BitRange> {
+        let session = self.session;
+        let size = session.unsigned(die, dw::DW_AT_bit_size)?;
+        if let Some(offset) = session.unsigned(die, dw::DW_AT_data_bit_offset) {
+            return Some(BitRange { offset, size });
+        }
+        let Offset::Bytes(bytes) = offset else {
+            return None;
+        };
+        let start = bytes.checked_mul(8)?;
+        // The older form counts from the highest bit of the storage unit.
+        let Some(from_top) = session.unsigned(die, dw::DW_AT_bit_offset) else {
+            return Some(BitRange {
+                offset: start,
+                size,
+            });
+        };
+        let storage = session.unsigned(die, dw::DW_AT_byte_size);
+        let storage = storage.or_else(|| self.storage_size(die))?;
+        let below = storage.checked_mul(8)?.checked_sub(from_top)?;
+        let offset = start.checked_add(below.checked_sub(size)?)?;
+        Some(BitRange { offset, size })
+    }
+
+    /// The size of a member's type, for bit fields that do not state their storage.
+    fn storage_size(&self, die: &Die<'a>) -> Option<u64> {
+        let mut ty = self.session.follow(die, dw::DW_AT_type)?;
+        for _ in 0..super::MAX_STEPS {
+            if let Some(size) = self.session.unsigned(&ty, dw::DW_AT_byte_size) {
+                return Some(size);
+            }
+            ty = self.session.follow(&ty, dw::DW_AT_type)?;
+        }
+        None
+    }
+
+    fn argument(&self, die: &Die<'a>) -> Argument {
+        let value = self.session.attr(die, dw::DW_AT_const_value);
+        Argument {
+            name: self.name(die),
+            ty: self.target(die),
+            value: value.and_then(|v| constant(v, true)),
+        }
+    }
+
+    fn variant_part(&self, die: &Die<'a>) -> VariantPart {
+        let discriminant = self.session.follow(die, dw::DW_AT_discr);
+        let field = |die: &Die<'a>| self.field(die, dw::DW_TAG_member);
+        let mut branches = Vec::new();
+        for (_, child) in self
+            .children(die)
+            .iter()
+            .filter(|(tag, _)| *tag == dw::DW_TAG_variant)
+        {
+            let members = self.session.children(child, &[dw::DW_TAG_member]);
+            branches.push(Branch {
+                values: self.discriminants(child),
+                fields: members.iter().filter_map(field).collect(),
+            });
+        }
+        VariantPart {
+            discriminant: discriminant.as_ref().and_then(field),
+            branches,
+        }
+    }
+
+    fn discriminants(&self, die: &Die<'a>) -> Vec<(u128, u128)> {
+        if let Some(value) = self.session.attr(die, dw::DW_AT_discr_value) {
+            return constant(value, false)
+                .map(|value| (value as u128, value as u128))
+                .into_iter()
+                .collect();
+        }
+        let Some(AttributeValue::Block(list)) = self.session.attr(die, dw::DW_AT_discr_list) else {
+            return Vec::new();
+        };
+        ranges(list).unwrap_or_default()
+    }
+
+    fn array(&self, die: &Die<'a>) -> Shape {
+        let ranges = self.session.children(
+            die,
+            &[dw::DW_TAG_subrange_type, dw::DW_TAG_enumeration_type],
+        );
+        let ranges = ranges.iter().take(MAX_DIMENSIONS);
+        let mut counts: Vec<Count> = ranges.map(|range| self.count(range)).collect();
+        if counts.is_empty() {
+            counts.push(Count::Open);
+        }
+        Shape::Array {
+            element: self.target(die),
+            counts,
+        }
+    }
+
+    fn count(&self, die: &Die<'a>) -> Count {
+        let session = self.session;
+        let computed = |is_count| {
+            Count::Computed(Computed {
+                subrange: DieId::of(die),
+                is_count,
+            })
+        };
+        if let Some(value) = session.attr(die, dw::DW_AT_count) {
+            return value
+                .udata_value()
+                .map_or_else(|| computed(true), Count::Known);
+        }
+        let Some(value) = session.attr(die, dw::DW_AT_upper_bound) else {
+            return Count::Open;
+        };
+        // `-1`, in all its widths, is how an array of no elements ends.
+        let lower = session.unsigned(die, dw::DW_AT_lower_bound).unwrap_or(0);
+        match (value.udata_value(), value.sdata_value()) {
+            (_, Some(-1)) => Count::Known(0),
+            (Some(last), _) => match last.checked_sub(lower).and_then(|c| c.checked_add(1)) {
+                Some(count) => Count::Known(count),
+                None => Count::Known(0),
+            },
+            _ => computed(false),
+        }
+    }
+
+    fn enumeration(&self, die: &Die<'a>) -> Shape {
+        let signed = self.is_signed(die);
+        let scoped = self.session.flag(die, dw::DW_AT_enum_class);
+        let enumerator = |die: &Die<'a>| {
+            let value = self.session.attr(die, dw::DW_AT_const_value)?;
+            Some(Enumerator {
+                name: self.name(die)?,
+                value: constant(value, signed)?,
+            })
+        };
+        let all = self.session.children(die, &[dw::DW_TAG_enumerator]);
+        Shape::Enum {
+            target: self.target(die),
+            enumerators: all
+                .iter()
+                .take(MAX_CHILDREN)
+                .filter_map(enumerator)
+                .collect(),
+            scoped,
+        }
+    }
+
+    /// Tells whether an enumeration's values have a sign: as the integer behind it says, or as one of them shows.
+    fn is_signed(&self, die: &Die<'a>) -> bool {
+        let mut ty = self.session.follow(die, dw::DW_AT_type);
+        for _ in 0..super::MAX_STEPS {
+            let Some(at) = ty else { break };
+            if let Some(AttributeValue::Encoding(e)) = self.session.attr(&at, dw::DW_AT_encoding) {
+                return matches!(e, dw::DW_ATE_signed | dw::DW_ATE_signed_char);
+            }
+            ty = self.session.follow(&at, dw::DW_AT_type);
+        }
+        let all = self.session.children(die, &[dw::DW_TAG_enumerator]);
+        all.iter().any(|die| {
+            let value = self.session.attr(die, dw::DW_AT_const_value);
+            matches!(value, Some(AttributeValue::Sdata(value)) if value < 0)
+        })
+    }
+
+    /// What a function returns; a body leaves it to its declaration to say.
+    fn result(&self, die: &Die<'a>) -> Link {
+        let own = self.target(die);
+        let declared = [dw::DW_AT_abstract_origin, dw::DW_AT_specification];
+        match own {
+            Link::Void => declared
+                .into_iter()
+                .find_map(|name| self.session.follow(die, name))
+                .filter(|declaration| declaration.offset != die.offset)
+                .map_or(Link::Void, |declaration| self.target(&declaration)),
+            known => known,
+        }
+    }
+
+    fn function(&self, die: &Die<'a>) -> Shape {
+        let mut parameters = Vec::new();
+        let mut variadic = false;
+        for (tag, child) in self.children(die) {
+            match tag {
+                dw::DW_TAG_formal_parameter => parameters.push(self.result(&child)),
+                dw::DW_TAG_unspecified_parameters => variadic = true,
+                _ => {}
+            }
+        }
+        Shape::Function {
+            result: self.result(die),
+            parameters,
+            variadic,
+        }
+    }
+}
+
+/// The offset of a member in DWARF 2: `DW_OP_plus_uconst`.
+fn plus(location: &Value<'_>) -> Option<u64> {
+    let expression = location.exprloc_value()?;
+    let (first, rest) = expression.0.slice().split_first()?;
+    if *first != dw::DW_OP_plus_uconst.0 {
+        return None;
+    }
+    let mut rest = gimli::EndianSlice::new(rest, gimli::LittleEndian);
+    let offset = gimli::Reader::read_uleb128(&mut rest).ok()?;
+    rest.is_empty().then_some(offset)
+}
+
+/// The labels and ranges of `DW_AT_discr_list`.
+fn ranges(mut list: crate::dwarf::Slice<'_>) -> Option<Vec<(u128, u128)>> {
+    use gimli::Reader as _;
+    let mut found = Vec::new();
+    while !list.is_empty() {
+        let kind = list.read_u8().ok()?;
+        let low = u128::from(list.read_uleb128().ok()?);
+        let high = match dw::DwDsc(kind) {
+            dw::DW_DSC_range => u128::from(list.read_uleb128().ok()?),
+            _ => low,
+        };
+        found.push((low, high));
+    }
+    Some(found)
+}

@@ -1,0 +1,321 @@
+//! Functions by address and by name, for breakpoints on them.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::model::{FunctionPlace, LinePlace};
+use super::prologue;
+use super::units::CodeUnit;
+use crate::demangle;
+use crate::model::{Function, Svma, Symbol, SymbolKind};
+use crate::module::Module;
+use crate::space::{Mapped, Space};
+
+impl Space {
+    /// Returns the function whose code holds `address`: from the debug information, or else from the symbols. What is
+    /// inlined there counts as part of it.
+    #[must_use]
+    pub fn function_at(&self, address: u64) -> Option<FunctionPlace> {
+        let mapped = self.at(address)?;
+        let svma = mapped.svma(address);
+        let unit = mapped.module.units().find(svma.0);
+        let described = unit.and_then(|unit| described(mapped, unit, svma.0));
+        described.or_else(|| {
+            let (name, start) = mapped.module.symbol_at(svma)?;
+            Some(plain(mapped, name, start))
+        })
+    }
+
+    /// Returns the name and address of the symbol or stub (`NAME@plt`) whose code holds `address`.
+    #[must_use]
+    pub fn symbol_at(&self, address: u64) -> Option<(String, u64)> {
+        let mapped = self.at(address)?;
+        let (name, start) = mapped.module.symbol_at(mapped.svma(address))?;
+        Some((name, mapped.address(start)))
+    }
+
+    /// Returns the functions with machine code that `pattern` names, by module and address: a readable or linker name, in
+    /// which `*` stands for any text and `?` for one character. A name without scope or template arguments means all
+    /// functions of that name, unless one has exactly it. Reads the debug information of all modules; of a module
+    /// without any the symbols.
+    #[must_use]
+    pub fn functions_matching(&self, pattern: &str) -> Vec<FunctionPlace> {
+        for way in [Way::Whole, Way::WithoutScope] {
+            let found = |m: &Mapped| matching(m, pattern, way);
+            let all: Vec<FunctionPlace> = self.modules().iter().flat_map(found).collect();
+            if !all.is_empty() {
+                return all;
+            }
+        }
+        Vec::new()
+    }
+
+    /// Returns where breakpoints on the functions that `pattern` names go, by module and address: behind the prologue of
+    /// each, and where each inlined copy begins. `pattern` is as for [`Space::functions_matching`]; with `*` or `?` it
+    /// means no copies, of which there may be very many.
+    #[must_use]
+    pub fn function_places(&self, pattern: &str) -> Vec<LinePlace> {
+        for way in [Way::Whole, Way::WithoutScope] {
+            let found = |m: &Mapped| {
+                let own = matching(m, pattern, way).into_iter();
+                let mut places: Vec<LinePlace> = own.map(|f| entered(m, f)).collect();
+                if !pattern.contains(['*', '?']) {
+                    places.extend(copies(m, pattern, way));
+                }
+                places.sort_by_key(|place| (place.address, place.inlined));
+                places.dedup_by_key(|place| place.address);
+                places
+            };
+            let all: Vec<LinePlace> = self.modules().iter().flat_map(found).collect();
+            if !all.is_empty() {
+                return all;
+            }
+        }
+        Vec::new()
+    }
+}
+
+/// How much of a name a pattern has to match.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Whole,
+    WithoutScope,
+}
+
+/// The place of the function that the unit describes around `svma`.
+fn described(mapped: &Mapped, unit: &CodeUnit, svma: u64) -> Option<FunctionPlace> {
+    let module = &mapped.module;
+    let scopes = unit.scopes(module);
+    let scope = &scopes.list[*scopes.chain(svma).first()?];
+    let range = |(from, to): &(u64, u64)| Range {
+        start: mapped.address(Svma(*from)),
+        end: mapped.address(Svma(*to)),
+    };
+    Some(FunctionPlace {
+        name: scope.name.as_deref()?.to_owned(),
+        entry: mapped.address(Svma(scope.entry())),
+        after_prologue: mapped.address(Svma(prologue::end(module, unit, scope))),
+        ranges: scope.ranges.iter().map(range).collect(),
+        file: scope.file.clone(),
+        line: scope.line,
+        module: mapped.number,
+    })
+}
+
+/// The place of a function that only symbols name.
+fn plain(mapped: &Mapped, name: String, start: Svma) -> FunctionPlace {
+    let entry = mapped.address(start);
+    let end = mapped.module.function_end(start);
+    FunctionPlace {
+        name,
+        entry,
+        after_prologue: entry,
+        ranges: end
+            .map(|end| entry..mapped.address(end))
+            .into_iter()
+            .collect(),
+        file: None,
+        line: None,
+        module: mapped.number,
+    }
+}
+
+/// Where a function with code of its own is entered.
+fn entered(mapped: &Mapped, function: FunctionPlace) -> LinePlace {
+    let svma = mapped.svma(function.after_prologue);
+    let unit = mapped.module.units().find(svma.0);
+    place_at(mapped, unit, svma.0, Some(Arc::from(function.name)))
+}
+
+/// The place of what begins at `svma`.
+fn place_at(
+    mapped: &Mapped,
+    unit: Option<&CodeUnit>,
+    svma: u64,
+    function: Option<Arc<str>>,
+) -> LinePlace {
+    let source = unit.and_then(|unit| {
+        let lines = unit.lines(&mapped.module);
+        lines.source_line(lines.row_at(svma)?)
+    });
+    LinePlace {
+        address: mapped.address(Svma(svma)),
+        line: source.as_ref().map_or(0, |source| source.line),
+        column: source.as_ref().map_or(0, |source| source.column),
+        file: source.map_or_else(Arc::default, |source| source.file),
+        function,
+        inlined: false,
+        module: mapped.number,
+    }
+}
+
+/// Where copies of the functions that `name` means begin.
+fn copies(mapped: &Mapped, name: &str, way: Way) -> Vec<LinePlace> {
+    let module = &mapped.module;
+    let mut found = Vec::new();
+    for unit in module.units().list.iter() {
+        if !module.known().index(module).has_inlined(name, unit.index) {
+            continue;
+        }
+        let scopes = unit.scopes(module);
+        for copy in scopes.list.iter().filter(|scope| scope.parent.is_some()) {
+            let is_named = |own: &Arc<str>| match way {
+                Way::Whole => **own == *name,
+                Way::WithoutScope => demangle_matches(name, own),
+            };
+            if !copy.name.as_ref().is_some_and(is_named) {
+                continue;
+            }
+            let function = scopes.chain(copy.entry()).first().copied();
+            // Where variables have no lists of locations, they cannot be read in the prologue.
+            let ready = match function.filter(|_| !unit.has_lists(module)) {
+                Some(function) => prologue::end(module, unit, &scopes.list[function]),
+                None => 0,
+            };
+            let svma = match function.is_some_and(|at| scopes.list[at].contains(ready)) {
+                true => copy.entry().max(ready),
+                false => copy.entry(),
+            };
+            found.push(LinePlace {
+                inlined: true,
+                ..place_at(mapped, Some(unit), svma, copy.name.clone())
+            });
+        }
+    }
+    found
+}
+
+fn matching(mapped: &Mapped, pattern: &str, way: Way) -> Vec<FunctionPlace> {
+    let module = &mapped.module;
+    let is_wanted = |name: &str, linkage: &str| {
+        let whole = matches(pattern, name) || matches(pattern, linkage);
+        whole || way == Way::WithoutScope && demangle_matches(pattern, name)
+    };
+    let list = &module.functions().list;
+    let symbols = module.kept_symbols();
+    let (functions, symbols) = match pattern.contains(['*', '?']) {
+        true => (list.iter().collect(), symbols.iter().collect()),
+        false => named(module, pattern),
+    };
+    let by_debug = functions
+        .into_iter()
+        .filter(|f| is_wanted(&f.name, &f.linkage));
+    let mut found: Vec<FunctionPlace> = by_debug.map(|f| known(mapped, f)).collect();
+    let mut last = None;
+    for symbol in symbols {
+        let is_new = symbol.kind == SymbolKind::Function && last != Some(symbol.svma);
+        if !is_new || !is_wanted(&symbol.name, &symbol.linkage) {
+            continue;
+        }
+        last = Some(symbol.svma);
+        match list.binary_search_by_key(&symbol.svma, |f| f.svma) {
+            // Another name of a function that the debug information has under its own.
+            Ok(at) if is_wanted(&list[at].name, &list[at].linkage) => {}
+            Ok(at) => found.push(known(mapped, &list[at])),
+            Err(_) => found.push(plain(mapped, symbol.name.clone(), symbol.svma)),
+        }
+    }
+    found.sort_by_key(|f| f.entry);
+    found
+}
+
+/// The functions and symbols that may have a name, in the order of the module's lists.
+fn named<'m>(module: &'m Module, name: &str) -> (Vec<&'m Function>, Vec<&'m Symbol>) {
+    let (functions, symbols) = module.by_name().candidates(name);
+    let (list, all) = (&module.functions().list, module.kept_symbols());
+    (
+        functions.into_iter().map(|at| &list[at]).collect(),
+        symbols.into_iter().map(|at| &all[at]).collect(),
+    )
+}
+
+/// The place of a function that is known by name.
+fn known(mapped: &Mapped, function: &Function) -> FunctionPlace {
+    let unit = mapped.module.units().find(function.svma.0);
+    let place = unit.and_then(|unit| described(mapped, unit, function.svma.0));
+    let place = place.filter(|p| p.entry == mapped.address(function.svma));
+    match place {
+        Some(place) => FunctionPlace {
+            name: function.name.clone(),
+            ..place
+        },
+        None => FunctionPlace {
+            file: function.file.clone(),
+            line: function.line,
+            ..plain(mapped, function.name.clone(), function.svma)
+        },
+    }
+}
+
+/// Matches names without what stands around them: `f` means `ns::f<int>` too.
+fn demangle_matches(pattern: &str, name: &str) -> bool {
+    demangle::tails(name)
+        .any(|tail| matches(pattern, tail) || matches(pattern, demangle::without_arguments(tail)))
+}
+
+/// Tells whether the whole of `text` matches: `*` stands for any text, `?` for one character.
+fn matches(pattern: &str, text: &str) -> bool {
+    let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
+    let (mut p, mut t) = (0, 0);
+    // Where the last star was, and how much it stands for so far.
+    let mut star: Option<(usize, usize)> = None;
+    while t < text.len() {
+        match pattern.get(p) {
+            Some(b'*') => {
+                star = Some((p, t));
+                p += 1;
+            }
+            Some(c) if *c == b'?' || *c == text[t] => {
+                p += 1;
+                t += 1;
+            }
+            _ => match star {
+                Some((at, from)) => {
+                    star = Some((at, from + 1));
+                    (p, t) = (at + 1, from + 1);
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern[p..].iter().all(|c| *c == b'*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stars_and_question_marks_match_as_in_file_names() {
+        for (pattern, text, expected) in [
+            ("main", "main", true),
+            ("main", "main2", false),
+            ("m*n", "main", true),
+            ("m*n*", "maintain", true),
+            ("*::f", "a::b::f", true),
+            ("ma?n", "main", true),
+            ("ma?n", "man", false),
+            ("*", "", true),
+            ("", "", true),
+            ("a*b*c", "axxbyybc", true),
+            ("a*b*c", "axxbyyb", false),
+        ] {
+            assert_eq!(matches(pattern, text), expected, "{pattern} {text}");
+        }
+    }
+
+    #[test]
+    fn a_name_without_scope_means_all_functions_of_that_name() {
+        for (name, expected) in [
+            ("ns::f", true),
+            ("ns::f<int>", true),
+            ("ns::C<a::f>::g", false),
+            ("<T as ns::Trait>::f", true),
+            ("ns::ff", false),
+            ("ns::f::g", false),
+        ] {
+            assert_eq!(demangle_matches("f", name), expected, "{name}");
+        }
+        assert!(demangle_matches("C::g", "ns::C::g"));
+    }
+}

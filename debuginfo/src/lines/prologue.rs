@@ -1,0 +1,93 @@
+//! Where a function's own code begins, behind the instructions that set up its frame.
+//!
+//! The rules are those that other debuggers have settled on: LLVM's line tables say where; of gcc's unoptimised code, it
+//! is the second row; of gcc's optimised code the entry, since its variables have locations from the first instruction on.
+
+use super::scopes::{Scope, Scopes};
+use super::table::Lines;
+use super::units::CodeUnit;
+use crate::module::Module;
+
+const ENDBR64: &[u8] = &[0xf3, 0x0f, 0x1e, 0xfa];
+/// `mov %rsp,%rbp` in both encodings, behind `push %rbp`.
+const SET_FRAME: [&[u8]; 2] = [&[0x55, 0x48, 0x89, 0xe5], &[0x55, 0x48, 0x8b, 0xec]];
+/// Bytes of a prologue that are looked at.
+const PROLOGUE_BYTES: usize = 64;
+
+/// The first address behind the prologue of `function`, which lies in `unit`.
+pub(super) fn end(module: &Module, unit: &CodeUnit, function: &Scope) -> u64 {
+    let entry = function.entry();
+    let Some((from, to)) = function.ranges.first().copied() else {
+        return entry;
+    };
+    let lines = unit.lines(module);
+    if unit.is_llvm {
+        let stated = lines.sequence(entry).unwrap_or_default().iter();
+        let mut stated = stated.filter(|r| r.prologue_end && (from..to).contains(&r.address));
+        if let Some(row) = stated.next() {
+            return row.address;
+        }
+        return by_lines(lines, unit.scopes(module), from, to).unwrap_or(entry);
+    }
+    if unit.has_lists(module) {
+        return entry;
+    }
+    let code = module.code_view();
+    let behind = behind_frame(code.bytes(entry, PROLOGUE_BYTES)).map_or(entry, |n| entry + n);
+    let starts_row = lines.row_at(behind).is_some_and(|r| r.address == behind);
+    match lines.row_end(behind) {
+        Some(next) if !starts_row && next < to => next,
+        _ => behind,
+    }
+}
+
+/// Bytes up to the end of the instructions that set rbp; `None` if the function does not begin with them.
+fn behind_frame(code: &[u8]) -> Option<u64> {
+    let mut rest = code.strip_prefix(ENDBR64).unwrap_or(code);
+    rest = realigned(rest).unwrap_or(rest);
+    let set = SET_FRAME.iter().find(|bytes| rest.starts_with(bytes))?;
+    Some((code.len() - rest.len() + set.len()) as u64)
+}
+
+/// What follows the code that aligns the stack of a function with wide locals: `lea 8(%rsp),%r10; and $-N,%rsp;
+/// push -8(%r10)`.
+fn realigned(code: &[u8]) -> Option<&[u8]> {
+    let rest = code.strip_prefix(&[0x4c, 0x8d, 0x54, 0x24, 0x08])?;
+    let rest = match rest {
+        [0x48, 0x83, 0xe4, _, rest @ ..] => rest,
+        [0x48, 0x81, 0xe4, _, _, _, _, rest @ ..] => rest,
+        _ => return None,
+    };
+    rest.strip_prefix(&[0x41, 0xff, 0x72, 0xf8])
+}
+
+/// The start of the first row whose line is not before that of the entry's row: what lies between belongs to the
+/// prologue, moved there by the compiler.
+fn by_lines(lines: &Lines, scopes: &Scopes, from: u64, to: u64) -> Option<u64> {
+    let rows = lines.sequence(from)?;
+    let mut at = rows.iter().position(|r| r.address == from)?;
+    // Two rows at the entry say that there is no prologue.
+    if rows
+        .get(at + 1)
+        .is_some_and(|r| r.address == from && r.line > 0)
+    {
+        return Some(from);
+    }
+    loop {
+        let row = rows.get(at)?;
+        let next = at + rows[at..].iter().position(|r| r.address > row.address)?;
+        let following = &rows[next];
+        if following.end || following.address >= to {
+            return None;
+        }
+        let is_inlined = scopes.chain(following.address).len() > 1;
+        let is_body = following.line == 0
+            || following.line >= row.line
+            || following.file != row.file
+            || is_inlined;
+        if is_body {
+            return Some(following.address);
+        }
+        at = next;
+    }
+}

@@ -1,0 +1,394 @@
+//! From a line of a source file to the places of its code, one for each copy.
+//!
+//! A copy is a function, or an inlined instance of one. A line often has several stretches of code in one copy (a loop's
+//! condition, moved code); its place is the lowest statement, as other debuggers have it. Statements in different lexical
+//! blocks of a copy are places of their own: a closing brace may end several, on different ways out.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::model::{LineError, LinePlace};
+use super::prologue;
+use super::source::line_length;
+use super::table::Row;
+use super::units::{CodeUnit, last_component};
+use crate::model::Svma;
+use crate::space::{Mapped, Space};
+
+/// Names that an error lists.
+const MAX_NEAREST: usize = 5;
+/// Following lines that are tried for one without code.
+const MAX_FOLLOWING: usize = 64;
+
+impl Space {
+    /// Returns the places of the code of `file`:`line`, by address. `file` is a path or the end of one, by components. A
+    /// line without code is moved to the next one with code in its function; what [`LinePlace::line`] says. With a
+    /// `column`, only the statements that cover it count; without, the first of each copy.
+    ///
+    /// # Errors
+    /// There is no such file, or no code at the line or column; the error lists the nearest.
+    pub fn resolve_line(
+        &self,
+        file: &str,
+        line: u32,
+        column: Option<u32>,
+    ) -> Result<Vec<LinePlace>, LineError> {
+        let found = self.units_with(file)?;
+        let mut places = found.statements(line);
+        if places.is_empty() {
+            places = found.moved(line);
+        } else if column.is_none() {
+            places = beginning(places);
+        }
+        if places.is_empty() {
+            return Err(LineError::NoCode {
+                file: file.to_owned(),
+                line,
+                valid: found.nearest(line),
+            });
+        }
+        if let Some(column) = column {
+            places = at_column(places, file, column)?;
+        }
+        let mut answer: Vec<LinePlace> = lowest(places).iter().map(Statement::place).collect();
+        answer.sort_by_key(|p| (p.address, p.inlined));
+        answer.dedup_by_key(|p| p.address);
+        Ok(answer)
+    }
+
+    /// Returns the lines of `file` with code, in order; `file` as for [`Space::resolve_line`].
+    ///
+    /// # Errors
+    /// There is no such file.
+    pub fn valid_lines(&self, file: &str) -> Result<Vec<u32>, LineError> {
+        Ok(self
+            .units_with(file)?
+            .lines(1, usize::MAX)
+            .into_iter()
+            .collect())
+    }
+
+    /// The units whose line tables name the file.
+    fn units_with(&self, file: &str) -> Result<Found<'_>, LineError> {
+        let mut found = Found { units: Vec::new() };
+        let mut has_tables = false;
+        for mapped in self.modules() {
+            let module = &mapped.module;
+            let units = module.units();
+            has_tables |= !units.all_files(module).is_empty();
+            let named = last_component(file).map(|name| units.with_name(module, name));
+            for of_unit in named.unwrap_or_default().chunk_by(|a, b| a.0 == b.0) {
+                let unit = &units.list[of_unit[0].0 as usize];
+                let names = unit.files(module);
+                let numbers = of_unit.iter().map(|(_, number)| *number);
+                let is_it = |number: &u32| is_named(&names[*number as usize], file);
+                let files: Vec<u32> = numbers.filter(is_it).collect();
+                if !files.is_empty() {
+                    found.units.push((mapped, unit, files));
+                }
+            }
+        }
+        match (found.units.is_empty(), has_tables) {
+            (false, _) => Ok(found),
+            (true, false) => Err(LineError::NoLineTables),
+            (true, true) => Err(LineError::UnknownFile {
+                file: file.to_owned(),
+                nearest: nearest_files(&self.source_files(), file),
+            }),
+        }
+    }
+}
+
+/// Units, each with its numbers for the file.
+struct Found<'s> {
+    units: Vec<(&'s Mapped, &'s CodeUnit, Vec<u32>)>,
+}
+
+/// A statement of the line.
+#[derive(Clone, Copy)]
+struct Statement<'s> {
+    mapped: &'s Mapped,
+    unit: &'s CodeUnit,
+    row: Row,
+    /// The innermost function or inlined copy around it.
+    scope: Option<usize>,
+    /// The innermost lexical block of that around it.
+    block: Option<usize>,
+}
+
+impl<'s> Found<'s> {
+    /// The lines with statements, from `first` on; at most `count` of each unit's files.
+    fn lines(&self, first: u32, count: usize) -> BTreeSet<u32> {
+        let mut lines = BTreeSet::new();
+        for (mapped, unit, files) in &self.units {
+            let table = unit.lines(&mapped.module);
+            for file in files {
+                let mut last = 0;
+                let mut found = 0;
+                for row in table.statements_from(*file, first) {
+                    if row.line != last {
+                        found += 1;
+                        last = row.line;
+                    }
+                    if found > count {
+                        break;
+                    }
+                    lines.insert(row.line);
+                }
+            }
+        }
+        lines
+    }
+
+    /// All statements of a line.
+    fn statements(&self, line: u32) -> Vec<Statement<'s>> {
+        let mut places = Vec::new();
+        for (mapped, unit, files) in &self.units {
+            let (mapped, unit): (&'s Mapped, &'s CodeUnit) = (mapped, unit);
+            let table = unit.lines(&mapped.module);
+            let rows = files.iter().flat_map(|file| table.statements(*file, line));
+            places.extend(rows.map(|row| {
+                let scopes = unit.scopes(&mapped.module);
+                let scope = scopes.innermost(row.address);
+                Statement {
+                    mapped,
+                    unit,
+                    row: *row,
+                    scope,
+                    block: scope.and_then(|at| scopes.block(at, row.address)),
+                }
+            }));
+        }
+        places
+    }
+
+    /// The statements of the next line with code that belong to a function around `line`.
+    fn moved(&self, line: u32) -> Vec<Statement<'s>> {
+        let following = self.lines(line.saturating_add(1), MAX_FOLLOWING);
+        for next in following.into_iter().take(MAX_FOLLOWING) {
+            let mut places = beginning(self.statements(next));
+            places.retain(|place| place.begins_before(line));
+            if !places.is_empty() {
+                return places;
+            }
+        }
+        Vec::new()
+    }
+
+    /// The nearest line with code on each side.
+    fn nearest(&self, line: u32) -> Vec<u32> {
+        let lines = self.lines(1, usize::MAX);
+        let before = lines.range(..line).next_back();
+        let after = lines.range(line..).next();
+        before.into_iter().chain(after).copied().collect()
+    }
+}
+
+impl Statement<'_> {
+    /// Tells whether a function around the statement is declared at or before `line` of its file.
+    fn begins_before(&self, line: u32) -> bool {
+        let module = &self.mapped.module;
+        let (lines, scopes) = (self.unit.lines(module), self.unit.scopes(module));
+        let file = lines.files.get(self.row.file as usize);
+        let mut chain = scopes.chain(self.row.address).into_iter();
+        chain.any(|at| {
+            let scope = &scopes.list[at];
+            scope.file.as_ref() == file && scope.line.is_some_and(|declared| declared <= line)
+        })
+    }
+
+    /// Tells whether it lies in a part of its function without the entry: code for what seldom happens.
+    fn is_split_off(&self) -> bool {
+        let scopes = self.unit.scopes(&self.mapped.module);
+        let address = self.row.address;
+        let function = scopes.chain(address).first().map(|at| &scopes.list[*at]);
+        let first = function.and_then(|f| f.ranges.first());
+        first.is_some_and(|(from, to)| !(*from..*to).contains(&address))
+    }
+
+    fn place(&self) -> LinePlace {
+        let module = &self.mapped.module;
+        let scopes = self.unit.scopes(module);
+        let lines = self.unit.lines(module);
+        let scope = self.scope.map(|at| &scopes.list[at]);
+        let mut row = self.row;
+        let mut address = row.address;
+        if let Some(function) = scope.filter(|s| s.parent.is_none() && s.entry() == address) {
+            // The frame does not exist yet: arguments and variables could not be read.
+            address = prologue::end(module, self.unit, function);
+            let behind = lines
+                .row_at(address)
+                .filter(|r| r.file == row.file && r.line > 0);
+            row = behind.copied().unwrap_or(row);
+        }
+        LinePlace {
+            address: self.mapped.address(Svma(address)),
+            file: lines
+                .files
+                .get(row.file as usize)
+                .cloned()
+                .unwrap_or_default(),
+            line: row.line,
+            column: row.column,
+            function: scope.and_then(|s| s.name.clone()),
+            inlined: scope.is_some_and(|s| s.parent.is_some()),
+            module: self.mapped.number,
+        }
+    }
+}
+
+/// Those of the statements that begin something; all, if none does.
+fn beginning(mut places: Vec<Statement<'_>>) -> Vec<Statement<'_>> {
+    if places.iter().any(|place| !place.row.superseded) {
+        places.retain(|place| !place.row.superseded);
+    }
+    places
+}
+
+/// The lowest statement of each copy; one in a part that was split off only if there is no other.
+fn lowest(places: Vec<Statement<'_>>) -> Vec<Statement<'_>> {
+    let mut copies = BTreeMap::new();
+    for place in places {
+        // Code that belongs to no function is a copy for each place.
+        let alone = place.scope.is_none().then_some(place.row.address);
+        let copy = (place.mapped.number, place.unit.index, place.scope);
+        let key = (copy, place.block, alone);
+        let known = copies.entry(key).or_insert(place);
+        let rank = |p: &Statement<'_>| (p.is_split_off(), p.row.address);
+        if rank(&place) < rank(known) {
+            *known = place;
+        }
+    }
+    copies.into_values().collect()
+}
+
+/// The statements that cover `column`: those that begin at the last column up to it at which any does.
+fn at_column<'s>(
+    mut places: Vec<Statement<'s>>,
+    file: &str,
+    column: u32,
+) -> Result<Vec<Statement<'s>>, LineError> {
+    let line = places[0].row.line;
+    let columns: BTreeSet<u32> = places.iter().map(|p| p.row.column).collect();
+    let wanted = columns.range(..=column).next_back().copied();
+    let lines = places[0].unit.lines(&places[0].mapped.module);
+    let path = lines.files.get(places[0].row.file as usize);
+    let is_behind = || {
+        let length = path.and_then(|path| line_length(path, line));
+        length.is_some_and(|length| column > length)
+    };
+    match wanted.filter(|w| *w > 0 && !is_behind()) {
+        Some(wanted) => {
+            places.retain(|p| p.row.column == wanted);
+            Ok(places)
+        }
+        None => Err(LineError::NoColumn {
+            file: file.to_owned(),
+            line,
+            column,
+            available: columns.into_iter().filter(|c| *c > 0).collect(),
+        }),
+    }
+}
+
+/// Tells whether `wanted` is `path` or the end of it, by components; `.` and `..` are followed as text.
+fn is_named(path: &str, wanted: &str) -> bool {
+    if path.is_empty() || wanted.is_empty() {
+        return false;
+    }
+    // Most paths differ in their last component already.
+    if last_component(path) != last_component(wanted) {
+        return false;
+    }
+    let (have, want) = (components(path), components(wanted));
+    match wanted.starts_with('/') {
+        true => have == want && path.starts_with('/'),
+        false => have.ends_with(&want),
+    }
+}
+
+fn components(path: &str) -> Vec<&str> {
+    let mut all: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." if all.last().is_some_and(|last| *last != "..") => {
+                all.pop();
+            }
+            part => all.push(part),
+        }
+    }
+    all
+}
+
+/// The files whose names look most like `wanted`.
+fn nearest_files(all: &[Arc<str>], wanted: &str) -> Vec<Arc<str>> {
+    let name = |path: &str| {
+        components(path)
+            .last()
+            .map_or(String::new(), |n| n.to_lowercase())
+    };
+    let wanted_name = name(wanted);
+    // As far as two names may differ and still be mistaken for each other.
+    let most = wanted_name.chars().count() / 2;
+    let rated = all.iter().filter_map(|path| {
+        let name = name(path);
+        let distance = match name.contains(&wanted_name) || wanted_name.contains(&name) {
+            true => name.len().abs_diff(wanted_name.len()).min(1),
+            false => distance(&name, &wanted_name),
+        };
+        (distance <= most).then_some((distance, path))
+    });
+    let mut rated: Vec<_> = rated.collect();
+    rated.sort();
+    let best = rated.into_iter().take(MAX_NEAREST);
+    best.map(|(_, path)| path.clone()).collect()
+}
+
+/// How many characters have to be inserted, removed or replaced to make one text of the other.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().take(256).collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().take(256).enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(x != *y);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_named_by_its_last_components() {
+        let path = "/home/me/src/../lib/./file.c";
+        for (wanted, expected) in [
+            ("file.c", true),
+            ("lib/file.c", true),
+            ("./file.c", true),
+            ("/home/me/lib/file.c", true),
+            ("/lib/file.c", false),
+            ("src/file.c", false),
+            ("ile.c", false),
+            ("", false),
+        ] {
+            assert_eq!(is_named(path, wanted), expected, "{wanted}");
+        }
+    }
+
+    #[test]
+    fn similar_names_are_offered_and_others_not() {
+        let all: Vec<Arc<str>> = ["/a/main.c", "/a/mein.c", "/b/list.h"]
+            .map(Arc::from)
+            .into();
+        let nearest = nearest_files(&all, "mian.c");
+        assert_eq!(nearest.len(), 2, "{nearest:?}");
+        assert!(nearest_files(&all, "completely_different.rs").is_empty());
+    }
+}

@@ -1,0 +1,86 @@
+//! What stepping needs to know of an address: the statement it belongs to, and which inlined calls begin there.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::model::SourceLine;
+use crate::model::Svma;
+use crate::space::Space;
+
+/// The stretch of code of one row of a line table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StepLine {
+    /// The file, as [`SourceLine::file`].
+    pub file: Arc<str>,
+    /// The line, from 1.
+    pub line: u32,
+    /// Its code: the first address begins the statement.
+    pub range: Range<u64>,
+    /// Whether stepping may stop where it begins.
+    pub is_statement: bool,
+}
+
+/// A function around an address, or one that was inlined there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallAt {
+    /// Readable name, as in [`crate::Function::name`].
+    pub name: Option<Arc<str>>,
+    /// Its first instruction: tells the copies inside one function apart.
+    pub entry: u64,
+    /// For an inlined copy: where it was called, if that is stated.
+    pub call: Option<SourceLine>,
+    /// The copy is entered at the address: a thread that gets there from outside has not made the call yet, as people
+    /// count. Never so for the function itself.
+    pub begins: bool,
+}
+
+impl Space {
+    /// Returns the code that a step at `address` goes through at once. Code that belongs to no line counts to the line
+    /// before it. `None` without line tables.
+    #[must_use]
+    pub fn step_line(&self, address: u64) -> Option<StepLine> {
+        let mapped = self.at(address)?;
+        let svma = mapped.svma(address).0;
+        let lines = mapped.module.units().find(svma)?.lines(&mapped.module);
+        let (row, end) = lines.step_row(svma)?;
+        let source = lines.source_line(row)?;
+        Some(StepLine {
+            file: source.file,
+            line: source.line,
+            range: mapped.address(Svma(row.address))..mapped.address(Svma(end)),
+            is_statement: row.is_stmt,
+        })
+    }
+
+    /// Returns the function around `address`, then what is inlined there, from the outside to the inside; empty if the
+    /// debug information does not tell.
+    #[must_use]
+    pub fn calls_at(&self, address: u64) -> Vec<CallAt> {
+        let Some(mapped) = self.at(address) else {
+            return Vec::new();
+        };
+        let svma = mapped.svma(address).0;
+        let Some(unit) = mapped.module.units().find(svma) else {
+            return Vec::new();
+        };
+        let scopes = unit.scopes(&mapped.module);
+        let chain = scopes.chain(svma).into_iter().map(|at| &scopes.list[at]);
+        let described = chain.map(|scope| {
+            let is_entered = scope.entry() == svma || !scope.contains(svma.wrapping_sub(1));
+            CallAt {
+                name: scope.name.clone(),
+                entry: mapped.address(Svma(scope.entry())),
+                call: scope.call.clone(),
+                begins: scope.parent.is_some() && is_entered,
+            }
+        });
+        described.collect()
+    }
+
+    /// Counts the inlined calls that begin at `address` and lie inside one another, the innermost one first.
+    #[must_use]
+    pub fn calls_beginning(&self, address: u64) -> usize {
+        let calls = self.calls_at(address);
+        calls.iter().rev().take_while(|call| call.begins).count()
+    }
+}

@@ -1,0 +1,263 @@
+//! The units of a module by address, each with its lines and functions once they were asked for.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, OnceLock};
+
+use gimli::constants as dw;
+use gimli::{AttributeValue, DebugLineOffset, Unit, UnitType};
+
+use super::scopes::Scopes;
+use super::table::{self, Lines};
+use crate::dies::{Home, Session};
+use crate::dwarf::Slice;
+use crate::functions::files;
+use crate::module::Module;
+use crate::parallel;
+use crate::units::root_attributes;
+
+/// Ranges of one unit that are looked at.
+const MAX_RANGES: usize = 1 << 20;
+
+/// A unit that has code or a line table.
+#[derive(Debug)]
+pub(crate) struct CodeUnit {
+    /// Its number among the units of `.debug_info`.
+    pub index: usize,
+    /// An LLVM compiler made it: its prologues end where its line table says so.
+    pub is_llvm: bool,
+    /// It has location lists, which are right in prologues too.
+    has_lists: OnceLock<bool>,
+    line_table: Option<DebugLineOffset>,
+    files: OnceLock<Vec<Arc<str>>>,
+    lines: OnceLock<Lines>,
+    scopes: OnceLock<Scopes>,
+}
+
+/// All such units of a module.
+#[derive(Debug, Default)]
+pub(crate) struct Units {
+    pub list: Vec<CodeUnit>,
+    /// First address, end, index in `list`; by address.
+    ranges: Vec<(u64, u64, u32)>,
+    files: OnceLock<Vec<Arc<str>>>,
+    /// Where the line tables name files: by the last component of the path, the unit's index in `list` and the file's
+    /// number.
+    by_name: OnceLock<HashMap<Box<str>, Vec<(u32, u32)>>>,
+}
+
+impl Units {
+    /// Reads the roots of all units.
+    pub(crate) fn read(module: &Module) -> Units {
+        let Some(kept) = module.kept_units() else {
+            return Units::default();
+        };
+        let count = kept.table().headers(Home::Info).len();
+        let threads = parallel::threads_for(kept.info_bytes());
+        let found = parallel::map(
+            count,
+            threads,
+            || kept.session(),
+            |session, index| root(session, index, module),
+        );
+        let mut units = Units::default();
+        for (unit, ranges) in found.into_iter().flatten() {
+            let at = units.list.len() as u32;
+            units
+                .ranges
+                .extend(ranges.iter().map(|(from, to)| (*from, *to, at)));
+            units.list.push(unit);
+        }
+        units.ranges.sort_unstable();
+        units
+    }
+
+    /// The unit whose code holds `svma`.
+    pub(crate) fn find(&self, svma: u64) -> Option<&CodeUnit> {
+        let after = self.ranges.partition_point(|(from, ..)| *from <= svma);
+        // Ranges do not overlap in sound files; in others a few are looked at.
+        let mut near = self.ranges[..after].iter().rev().take(8);
+        let (_, _, at) = near.find(|(_, to, _)| svma < *to)?;
+        self.list.get(*at as usize)
+    }
+
+    /// All files that the line tables name, sorted, each once.
+    pub(crate) fn all_files(&self, module: &Module) -> &[Arc<str>] {
+        self.files.get_or_init(|| {
+            let mut all: HashSet<Arc<str>> = HashSet::new();
+            for unit in &self.list {
+                all.extend(unit.files(module).iter().cloned());
+            }
+            let mut all: Vec<Arc<str>> = all.into_iter().filter(|f| !f.is_empty()).collect();
+            all.sort_unstable();
+            all
+        })
+    }
+
+    /// The units, as indexes of `list`, whose line tables have a file whose path ends with the component `name`, with the
+    /// file's number; by unit.
+    pub(super) fn with_name(&self, module: &Module, name: &str) -> &[(u32, u32)] {
+        let by_name = self.by_name.get_or_init(|| {
+            let mut by_name: HashMap<Box<str>, Vec<(u32, u32)>> = HashMap::new();
+            for (at, unit) in self.list.iter().enumerate() {
+                for (number, path) in unit.files(module).iter().enumerate() {
+                    let places = match last_component(path) {
+                        None => continue,
+                        Some(name) => match by_name.get_mut(name) {
+                            Some(places) => places,
+                            None => by_name.entry(name.into()).or_default(),
+                        },
+                    };
+                    places.push((at as u32, number as u32));
+                }
+            }
+            by_name
+        });
+        by_name.get(name).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// The name of the file itself in a path.
+pub(super) fn last_component(path: &str) -> Option<&str> {
+    path.rsplit('/').find(|c| !c.is_empty() && *c != ".")
+}
+
+impl CodeUnit {
+    /// The files of its line table by number, without decoding the rows.
+    pub(crate) fn files(&self, module: &Module) -> &[Arc<str>] {
+        if let Some(lines) = self.lines.get() {
+            return &lines.files;
+        }
+        let read = || self.with_table(module, table::files).unwrap_or_default();
+        self.files.get_or_init(read)
+    }
+
+    /// Its line table.
+    pub(crate) fn lines(&self, module: &Module) -> &Lines {
+        let code = module.code_view();
+        self.lines.get_or_init(|| {
+            let read = self.with_table(module, |dwarf, unit, offset| {
+                Lines::read(dwarf, unit, offset, |svma| code.is_code(svma))
+            });
+            read.unwrap_or_default()
+        })
+    }
+
+    fn with_table<T>(
+        &self,
+        module: &Module,
+        read: impl FnOnce(&gimli::Dwarf<Slice<'_>>, &Unit<Slice<'_>>, DebugLineOffset) -> T,
+    ) -> Option<T> {
+        let session = module.kept_units()?.session();
+        let unit = session.unit(Home::Info, self.index).ok()?;
+        Some(read(&session.table.dwarf, &unit, self.line_table?))
+    }
+
+    /// Its functions and what was inlined into them.
+    pub(crate) fn scopes(&self, module: &Module) -> &Scopes {
+        self.scopes.get_or_init(|| Scopes::read(module, self.index))
+    }
+
+    /// Tells whether it has location lists.
+    pub(super) fn has_lists(&self, module: &Module) -> bool {
+        let ask = |session: &Session<'_, '_>, index| has_lists(session, index);
+        *self
+            .has_lists
+            .get_or_init(|| module.in_unit(self.index, ask) == Some(true))
+    }
+}
+
+type Ranges = Vec<(u64, u64)>;
+
+/// What the root of unit `index` says; `None` for a unit without code and lines.
+fn root(session: &Session<'_, '_>, index: usize, module: &Module) -> Option<(CodeUnit, Ranges)> {
+    let header = session.table.headers(Home::Info).get(index)?;
+    if let UnitType::Type { .. } | UnitType::SplitType { .. } = header.type_() {
+        return None;
+    }
+    let unit = session.unit(Home::Info, index).ok()?;
+    let line_table = files::line_table(&unit);
+    let code = module.code_view();
+    let mut ranges = Ranges::new();
+    let mut listed = session.table.dwarf.unit_ranges(&unit).ok()?;
+    while let (Ok(Some(range)), true) = (listed.next(), ranges.len() < MAX_RANGES) {
+        if range.begin < range.end && code.is_code(range.begin) {
+            ranges.push((range.begin, range.end));
+        }
+    }
+    let unit_of = CodeUnit {
+        index,
+        is_llvm: is_llvm(session, index),
+        has_lists: OnceLock::new(),
+        line_table,
+        files: OnceLock::new(),
+        lines: OnceLock::new(),
+        scopes: OnceLock::new(),
+    };
+    if ranges.is_empty() && line_table.is_some() && states_no_range(&unit) {
+        // Its rows tell where its code is.
+        ranges.extend(unit_of.lines(module).ranges());
+    }
+    (line_table.is_some() || !ranges.is_empty()).then_some((unit_of, ranges))
+}
+
+fn states_no_range(unit: &Unit<Slice<'_>>) -> bool {
+    let attributes = root_attributes(unit).unwrap_or_default();
+    !attributes
+        .iter()
+        .any(|a| matches!(a.name(), dw::DW_AT_ranges | dw::DW_AT_high_pc))
+}
+
+/// As other debuggers tell: by how the producer's name begins.
+fn is_llvm(session: &Session<'_, '_>, index: usize) -> bool {
+    let Ok(root) = session.root(Home::Info, index) else {
+        return false;
+    };
+    let producer = session.string(&root, dw::DW_AT_producer);
+    producer.is_some_and(|p| p.slice().starts_with(b"clang "))
+}
+
+/// Whether a variable of the unit is described by a list of locations.
+fn has_lists(session: &Session<'_, '_>, index: usize) -> bool {
+    let Ok(unit) = session.unit(Home::Info, index) else {
+        return false;
+    };
+    let Ok(mut entries) = unit.entries_raw(None) else {
+        return false;
+    };
+    session.begin(&unit);
+    while !entries.is_empty() {
+        let Ok(next) = entries.read_abbreviation() else {
+            return false;
+        };
+        let Some(abbreviation) = next else {
+            continue;
+        };
+        let specs = abbreviation.attributes();
+        let is_variable = matches!(
+            abbreviation.tag(),
+            dw::DW_TAG_variable | dw::DW_TAG_formal_parameter
+        );
+        if session.spend(specs.len() + 1).is_none() {
+            return false;
+        }
+        if !is_variable {
+            if entries.skip_attributes(specs).is_err() {
+                return false;
+            }
+            continue;
+        }
+        for spec in specs {
+            let Ok(attribute) = entries.read_attribute(*spec) else {
+                return false;
+            };
+            let is_list = matches!(
+                attribute.value(),
+                AttributeValue::LocationListsRef(_) | AttributeValue::DebugLocListsIndex(_)
+            );
+            if is_list && attribute.name() == dw::DW_AT_location {
+                return true;
+            }
+        }
+    }
+    false
+}

@@ -1,0 +1,222 @@
+//! What an argument was when its function was entered: the call in the caller's frame may tell.
+
+use std::sync::Arc;
+
+use gimli::constants as dw;
+use gimli::{DwTag, Expression, Unit, UnitOffset, UnitSectionOffset};
+
+use super::evaluate::Evaluator;
+use super::{Context, MAX_NESTING, with_context};
+use crate::dies::{Die, Session};
+use crate::dwarf::Slice;
+use crate::layout::DieId;
+use crate::machine::{Certainty, Unknown};
+use crate::scope::function_at;
+use crate::unwind::tail_calls;
+
+fn unknown() -> Unknown {
+    Unknown::because("the caller does not tell what it was at entry")
+}
+
+/// The value of `expression`, a register or what it points to, when the context's function was entered.
+pub(super) fn entry_value<'a>(
+    context: &Context<'_, '_, 'a>,
+    expression: Expression<Slice<'a>>,
+) -> Result<(u64, Certainty), Unknown> {
+    passed(context, Wanted::Location(expression.0.slice()))
+}
+
+/// The value that the caller of the context's function passed for the parameter at `offset` of `unit`, which the function
+/// itself has no use for.
+pub(super) fn parameter<'a>(
+    context: &Context<'_, '_, 'a>,
+    offset: UnitOffset,
+    unit: &Unit<Slice<'a>>,
+) -> Result<(u64, Certainty), Unknown> {
+    passed(context, Wanted::Parameter(unit.header.offset(), offset))
+        .map_err(|_| Unknown::because("the argument was optimized out"))
+}
+
+/// What is looked for at a call.
+#[derive(Clone, Copy)]
+enum Wanted<'w> {
+    /// What is passed at the place that this expression describes.
+    Location(&'w [u8]),
+    /// What is passed for the parameter that is described there.
+    Parameter(UnitSectionOffset, UnitOffset),
+}
+
+impl Wanted<'_> {
+    fn is_it<'a>(self, session: &Session<'_, 'a>, parameter: &Die<'a>) -> bool {
+        match self {
+            Wanted::Location(wanted) => {
+                let location = session.attr(parameter, dw::DW_AT_location);
+                let location = location.and_then(|l| l.exprloc_value());
+                location.is_some_and(|l| l.0.slice() == wanted)
+            }
+            Wanted::Parameter(unit, offset) => {
+                let stated = session
+                    .follow(parameter, dw::DW_AT_call_parameter)
+                    .or_else(|| session.follow(parameter, dw::DW_AT_abstract_origin));
+                stated.is_some_and(|die| die.unit.header.offset() == unit && die.offset == offset)
+            }
+        }
+    }
+}
+
+fn passed<'a>(
+    context: &Context<'_, '_, 'a>,
+    wanted: Wanted<'_>,
+) -> Result<(u64, Certainty), Unknown> {
+    let caller = context.site.caller.ok_or_else(unknown)?;
+    if context.nesting >= MAX_NESTING {
+        return Err(unknown());
+    }
+    let callee = context.function.as_ref().ok_or_else(unknown)?;
+    let here = context.module;
+    let svma = context.site.lookup_pc.wrapping_sub(context.bias);
+    let entry = tail_calls::entry_of(here, svma).ok_or_else(unknown)?;
+    if tail_calls::may_restart(here, entry) {
+        return Err(unknown());
+    }
+    let callee = Callee::of(context, callee);
+    let mapped = caller.space.at(caller.lookup_pc).ok_or_else(unknown)?;
+    let module = &mapped.module;
+    let pc = mapped.svma(caller.lookup_pc);
+    let function = function_at(module, pc).ok_or_else(unknown)?;
+    // The call ends where it returns to: one byte behind the address that the caller is looked up by.
+    let return_svma = pc.0.wrapping_add(1);
+    let nesting = context.nesting + 1;
+    let value = with_context(
+        caller,
+        module,
+        function,
+        Some(function),
+        nesting,
+        |at, die| {
+            let site = call_at(at, die, return_svma).ok_or_else(unknown)?;
+            if !callee.is_called_by(at, &site, module) {
+                return Err(unknown());
+            }
+            argument(at, &site, wanted)
+        },
+    );
+    value.ok_or_else(unknown)?
+}
+
+/// What tells a function from others.
+struct Callee {
+    keys: Vec<DieId>,
+    name: Option<Vec<u8>>,
+    entry: Option<u64>,
+    module: Arc<crate::module::Module>,
+}
+
+impl Callee {
+    fn of<'a>(context: &Context<'_, '_, 'a>, die: &Die<'a>) -> Callee {
+        let chain = context.session.chain(die);
+        let low = context.session.attr(die, dw::DW_AT_low_pc);
+        let dwarf = context.session.dwarf(die);
+        let low = low.and_then(|low| dwarf.attr_address(&die.unit, low).ok()?);
+        Callee {
+            keys: chain.iter().map(DieId::of).collect(),
+            name: name(context.session, &chain),
+            entry: low.map(|low| low.wrapping_add(context.bias)),
+            module: context.module.clone(),
+        }
+    }
+
+    /// Tells whether the call `site` enters this function, and not another that jumped here.
+    fn is_called_by<'a>(
+        &self,
+        context: &Context<'_, '_, 'a>,
+        site: &Die<'a>,
+        module: &Arc<crate::module::Module>,
+    ) -> bool {
+        let session = context.session;
+        let origin = session
+            .follow(site, dw::DW_AT_call_origin)
+            .or_else(|| session.follow(site, dw::DW_AT_abstract_origin));
+        if let Some(origin) = origin {
+            let chain = session.chain(&origin);
+            let same_entry = Arc::ptr_eq(module, &self.module)
+                && chain.iter().any(|d| self.keys.contains(&DieId::of(d)));
+            return same_entry || self.name.is_some() && name(session, &chain) == self.name;
+        }
+        let target = session
+            .attr(site, dw::DW_AT_call_target)
+            .or_else(|| session.attr(site, dw::DW_AT_GNU_call_site_target));
+        let target = target.and_then(|t| t.exprloc_value());
+        let address = target.map(|t| Evaluator::new(context, &site.unit).number(t));
+        matches!((address, self.entry), (Some(Ok(address)), Some(entry)) if address == entry)
+    }
+}
+
+fn name<'a>(session: &Session<'_, 'a>, chain: &[Die<'a>]) -> Option<Vec<u8>> {
+    let of = |name| chain.iter().find_map(|d| session.string(d, name));
+    let name = of(dw::DW_AT_linkage_name).or_else(|| of(dw::DW_AT_name))?;
+    Some(name.slice().to_vec())
+}
+
+fn is_call(tag: DwTag) -> bool {
+    matches!(tag, dw::DW_TAG_call_site | dw::DW_TAG_GNU_call_site)
+}
+
+/// The call in `function` that returns to `return_svma`.
+fn call_at<'a>(
+    context: &Context<'_, '_, 'a>,
+    function: &Die<'a>,
+    return_svma: u64,
+) -> Option<Die<'a>> {
+    let session = context.session;
+    let mut entries = function.unit.entries_raw(Some(function.offset)).ok()?;
+    let start = entries.next_depth();
+    loop {
+        let (offset, depth): (UnitOffset, isize) = (entries.next_offset(), entries.next_depth());
+        if entries.is_empty() || depth <= start && offset != function.offset {
+            return None;
+        }
+        session.spend(1)?;
+        let Some(abbreviation) = entries.read_abbreviation().ok()? else {
+            continue;
+        };
+        entries.skip_attributes(abbreviation.attributes()).ok()?;
+        if !is_call(abbreviation.tag()) {
+            continue;
+        }
+        let die = function.sibling(offset);
+        let at = session
+            .attr(&die, dw::DW_AT_call_return_pc)
+            .or_else(|| session.attr(&die, dw::DW_AT_low_pc));
+        let at = at.and_then(|v| session.dwarf(&die).attr_address(&die.unit, v).ok()?);
+        if at == Some(return_svma) {
+            return Some(die);
+        }
+    }
+}
+
+/// What the call passes as `wanted`.
+fn argument<'a>(
+    context: &Context<'_, '_, 'a>,
+    site: &Die<'a>,
+    wanted: Wanted<'_>,
+) -> Result<(u64, Certainty), Unknown> {
+    let session = context.session;
+    let tags = [
+        dw::DW_TAG_call_site_parameter,
+        dw::DW_TAG_GNU_call_site_parameter,
+    ];
+    for parameter in session.children(site, &tags) {
+        if !wanted.is_it(session, &parameter) {
+            continue;
+        }
+        let value = session
+            .attr(&parameter, dw::DW_AT_call_value)
+            .or_else(|| session.attr(&parameter, dw::DW_AT_GNU_call_site_value));
+        let value = value.and_then(|v| v.exprloc_value()).ok_or_else(unknown)?;
+        let evaluator = Evaluator::new(context, &site.unit);
+        let number = evaluator.number(value)?;
+        return Ok((number, evaluator.certainty()));
+    }
+    Err(unknown())
+}

@@ -1,0 +1,390 @@
+//! Evaluates one DWARF expression: feeds gimli's machine with what it asks for.
+
+use std::cell::Cell;
+
+use gimli::constants as dw;
+use gimli::{
+    AttributeValue, DieReference, EvaluationResult, Expression, Location, Unit, UnitOffset,
+    Value as Number, ValueType,
+};
+
+use super::{Context, Piece, ValuePlace, locate, tls};
+use crate::dies::{Die, Home};
+use crate::dwarf::Slice;
+use crate::layout::{DieId, Type};
+use crate::machine::{Certainty, Register, Unknown};
+use crate::value::Value;
+
+/// Operations of one expression that are carried out.
+const MAX_OPERATIONS: u32 = 1 << 12;
+/// Answers that one expression gets.
+const MAX_ANSWERS: usize = 1 << 12;
+/// Pieces of one value.
+const MAX_PIECES: usize = 1 << 10;
+
+type Request<'a> = EvaluationResult<Slice<'a>>;
+type Step<'a> = gimli::Result<Request<'a>>;
+
+pub(super) struct Evaluator<'c, 'x, 't, 'a> {
+    context: &'c Context<'x, 't, 'a>,
+    unit: &'c Unit<Slice<'a>>,
+    certainty: Cell<Certainty>,
+    depth: usize,
+}
+
+fn damaged(error: gimli::Error) -> Unknown {
+    Unknown::because(format!("its location cannot be evaluated: {error}"))
+}
+
+/// Why variables on the stack are not known in a frame that is there no more.
+const LEFT: &str = "its function gave up its part of the stack before the tail call";
+
+impl<'c, 'x, 't, 'a> Evaluator<'c, 'x, 't, 'a> {
+    pub(super) fn new(context: &'c Context<'x, 't, 'a>, unit: &'c Unit<Slice<'a>>) -> Self {
+        Evaluator {
+            context,
+            unit,
+            certainty: Cell::new(Certainty::Known),
+            depth: context.nesting,
+        }
+    }
+
+    /// How certain what was read so far is.
+    pub(super) fn certainty(&self) -> Certainty {
+        self.certainty.get()
+    }
+
+    fn note(&self, certainty: Certainty) {
+        self.certainty.set(self.certainty.get().and(certainty));
+    }
+
+    /// The place that an expression describes; `object` is pushed first.
+    pub(super) fn place(
+        &self,
+        expression: Expression<Slice<'a>>,
+        object: Option<u64>,
+    ) -> Result<ValuePlace, Unknown> {
+        let pieces = self.run(expression, object)?;
+        match pieces.as_slice() {
+            [] => Ok(ValuePlace::OptimizedOut),
+            [one] if one.size_in_bits.is_none() => self.single(&one.location),
+            many if many.len() > MAX_PIECES => Err(Unknown::because("it is in too many pieces")),
+            many => {
+                let pieces: Result<Vec<Piece>, Unknown> = many
+                    .iter()
+                    .map(|piece| {
+                        let size_bits = piece.size_in_bits;
+                        Ok(Piece {
+                            // The other pieces may still be known.
+                            place: self
+                                .single(&piece.location)
+                                .unwrap_or_else(ValuePlace::Unknown),
+                            offset_bits: piece.bit_offset.unwrap_or(0),
+                            size_bits: size_bits
+                                .ok_or_else(|| Unknown::because("a piece has no size"))?,
+                        })
+                    })
+                    .collect();
+                Ok(ValuePlace::Pieces(pieces?))
+            }
+        }
+    }
+
+    /// The number that an expression computes.
+    pub(super) fn number(&self, expression: Expression<Slice<'a>>) -> Result<u64, Unknown> {
+        let pieces = self.run(expression, None)?;
+        match pieces.first().map(|p| &p.location) {
+            Some(Location::Value { value }) => value.to_u64(u64::MAX).map_err(damaged),
+            Some(Location::Address { address }) => Ok(*address),
+            Some(Location::Register { register }) => self.register(register.0),
+            _ => Err(Unknown::because("its expression computes no number")),
+        }
+    }
+
+    fn single(&self, location: &Location<Slice<'a>>) -> Result<ValuePlace, Unknown> {
+        Ok(match location {
+            Location::Empty => ValuePlace::OptimizedOut,
+            Location::Register { register } => ValuePlace::Register(Register(register.0)),
+            Location::Address { address } => ValuePlace::Memory(*address),
+            Location::Value { value } => ValuePlace::Implicit(bytes_of(*value)),
+            Location::Bytes { value } => ValuePlace::Implicit(value.slice().to_vec()),
+            Location::ImplicitPointer { value, byte_offset } => {
+                self.implicit_pointer(value.0, *byte_offset)?
+            }
+        })
+    }
+
+    fn implicit_pointer(&self, target: usize, offset: i64) -> Result<ValuePlace, Unknown> {
+        let context = self.context;
+        let lost = || Unknown::because("what it pointed to was optimized out");
+        let (index, inside) = context
+            .session
+            .table
+            .locate(Home::Info, target)
+            .ok_or_else(lost)?;
+        let unit = context.session.unit(Home::Info, index).map_err(damaged)?;
+        let die = Die {
+            home: Home::Info,
+            index,
+            unit,
+            offset: inside,
+        };
+        let chain = context.session.chain(&die);
+        let mut types = chain.iter();
+        let ty = types.find_map(|d| context.session.follow(d, dw::DW_AT_type));
+        // Constants without a name have no type: only their bytes are known.
+        let typed = ty.map(|ty| Type::at(context.module, DieId::of(&ty)));
+        let ty = typed.clone().unwrap_or_else(|| bytes_type(0));
+        let function = context.function.as_ref().map(DieId::of);
+        let nesting = context.nesting + 1;
+        let id = DieId::of(&die);
+        let located = locate(context.site, context.module, id, function, &ty, nesting);
+        self.note(located.certainty);
+        let ty = match (&typed, &located.place) {
+            (None, ValuePlace::Implicit(bytes)) => bytes_type(bytes.len() as u64),
+            _ => ty,
+        };
+        let value = Value::read(ty, located.place, context.site.machine);
+        Ok(ValuePlace::ImplicitPointer {
+            target: Box::new(value),
+            offset,
+        })
+    }
+
+    fn run(
+        &self,
+        expression: Expression<Slice<'a>>,
+        object: Option<u64>,
+    ) -> Result<Vec<gimli::Piece<Slice<'a>>>, Unknown> {
+        let mut evaluation = expression.evaluation(self.unit.encoding());
+        evaluation.set_max_iterations(MAX_OPERATIONS);
+        if let Some(object) = object {
+            evaluation.set_initial_value(object);
+            evaluation.set_object_address(object);
+        }
+        let mut request = evaluation.evaluate().map_err(damaged)?;
+        for _ in 0..MAX_ANSWERS {
+            if request == EvaluationResult::Complete {
+                return Ok(evaluation.result());
+            }
+            request = self.answer(&mut evaluation, request)?.map_err(damaged)?;
+        }
+        Err(Unknown::because("its location does not come to an end"))
+    }
+
+    fn answer(
+        &self,
+        evaluation: &mut gimli::Evaluation<Slice<'a>>,
+        request: Request<'a>,
+    ) -> Result<Step<'a>, Unknown> {
+        let context = self.context;
+        Ok(match request {
+            EvaluationResult::Complete => Ok(EvaluationResult::Complete),
+            EvaluationResult::RequiresMemory {
+                address,
+                size,
+                base_type,
+                space,
+            } => {
+                if space.is_some() {
+                    return Err(Unknown::because("it is in another address space"));
+                }
+                evaluation.resume_with_memory(self.memory(address, size, base_type)?)
+            }
+            EvaluationResult::RequiresRegister {
+                register,
+                base_type,
+            } => evaluation.resume_with_register(self.typed_register(register.0, base_type)?),
+            EvaluationResult::RequiresFrameBase => {
+                evaluation.resume_with_frame_base(self.frame_base()?)
+            }
+            EvaluationResult::RequiresTls(offset) => {
+                let address = tls::address(context.site, context.module, offset)?;
+                self.note(address.1);
+                evaluation.resume_with_tls(address.0)
+            }
+            EvaluationResult::RequiresCallFrameCfa => {
+                let unknown = || Unknown::because("its frame could not be unwound");
+                evaluation.resume_with_call_frame_cfa(context.site.cfa.ok_or_else(unknown)?)
+            }
+            EvaluationResult::RequiresAtLocation(reference) => {
+                evaluation.resume_with_at_location(self.called(reference)?)
+            }
+            EvaluationResult::RequiresEntryValue(expression) => {
+                let (value, certainty) = super::call_site::entry_value(context, expression)?;
+                self.note(certainty);
+                evaluation.resume_with_entry_value(Number::Generic(value))
+            }
+            EvaluationResult::RequiresParameterRef(offset) => {
+                let (value, certainty) = super::call_site::parameter(context, offset, self.unit)?;
+                self.note(certainty);
+                evaluation.resume_with_parameter_ref(value)
+            }
+            EvaluationResult::RequiresRelocatedAddress(address) => {
+                evaluation.resume_with_relocated_address(address.wrapping_add(context.bias))
+            }
+            EvaluationResult::RequiresIndexedAddress { index, relocate } => {
+                let dwarf = context.session.table.dwarf(Home::Info);
+                let address = dwarf.address(self.unit, index).map_err(damaged)?;
+                let bias = if relocate { context.bias } else { 0 };
+                evaluation.resume_with_indexed_address(address.wrapping_add(bias))
+            }
+            EvaluationResult::RequiresBaseType(offset) => {
+                evaluation.resume_with_base_type(self.base_type(offset)?)
+            }
+        })
+    }
+
+    fn base_type(&self, offset: UnitOffset) -> Result<ValueType, Unknown> {
+        if offset.0 == 0 {
+            return Ok(ValueType::Generic);
+        }
+        let unknown = || Unknown::because("its location uses a type that cannot be read");
+        let mut entries = self.unit.entries_raw(Some(offset)).map_err(damaged)?;
+        let abbreviation = entries.read_abbreviation().map_err(damaged)?;
+        let (mut encoding, mut size) = (None, None);
+        for spec in abbreviation.ok_or_else(unknown)?.attributes() {
+            let attribute = entries.read_attribute(*spec).map_err(damaged)?;
+            match (attribute.name(), attribute.value()) {
+                (dw::DW_AT_byte_size, value) => size = value.udata_value(),
+                (_, AttributeValue::Encoding(e)) => encoding = Some(e),
+                _ => {}
+            }
+        }
+        let encoding = match encoding.ok_or_else(unknown)? {
+            dw::DW_ATE_UTF | dw::DW_ATE_boolean => dw::DW_ATE_unsigned,
+            encoding => encoding,
+        };
+        let found = ValueType::from_encoding(encoding, size.ok_or_else(unknown)?);
+        found.ok_or_else(unknown)
+    }
+
+    fn memory(&self, address: u64, size: u8, base: UnitOffset) -> Result<Number, Unknown> {
+        let mut bytes = [0; 16];
+        let size = usize::from(size).min(bytes.len());
+        let certainty = self
+            .context
+            .site
+            .machine
+            .memory(address, &mut bytes[..size])?;
+        self.note(certainty);
+        match self.base_type(base)? {
+            ValueType::Generic => {
+                let mut word = [0; 8];
+                word[..size.min(8)].copy_from_slice(&bytes[..size.min(8)]);
+                Ok(Number::Generic(u64::from_le_bytes(word)))
+            }
+            ty => parse(ty, &bytes),
+        }
+    }
+
+    fn register(&self, number: u16) -> Result<u64, Unknown> {
+        let (value, certainty) = self.context.site.machine.register(Register(number))?;
+        self.note(certainty);
+        Ok(value)
+    }
+
+    fn typed_register(&self, number: u16, base: UnitOffset) -> Result<Number, Unknown> {
+        let ty = self.base_type(base)?;
+        if (Register::XMM0.0..Register::XMM0.0 + 16).contains(&number) {
+            let (bytes, certainty) = self.context.site.machine.vector(Register(number))?;
+            self.note(certainty);
+            return parse(ty, &bytes);
+        }
+        let value = self.register(number)?;
+        match ty {
+            ValueType::Generic => Ok(Number::Generic(value)),
+            ty => parse(ty, &value.to_le_bytes()),
+        }
+    }
+
+    /// The address that the function's variables are counted from.
+    fn frame_base(&self) -> Result<u64, Unknown> {
+        let context = self.context;
+        if context.site.is_left {
+            return Err(Unknown::because(LEFT));
+        }
+        let unknown = || Unknown::because("its function's frame base is not stated");
+        let function = context.function.as_ref().ok_or_else(unknown)?;
+        if self.depth > context.nesting {
+            return Err(Unknown::because(
+                "its function's frame base refers to itself",
+            ));
+        }
+        let value = context.session.attr(function, dw::DW_AT_frame_base);
+        let expression = context.expression(function, value.ok_or_else(unknown)?)?;
+        let inner = Evaluator {
+            context,
+            unit: &function.unit,
+            certainty: Cell::new(Certainty::Known),
+            depth: self.depth + 1,
+        };
+        let place = inner.place(expression.ok_or_else(unknown)?, None)?;
+        self.note(inner.certainty());
+        match place {
+            ValuePlace::Memory(address) => Ok(address),
+            ValuePlace::Register(register) => self.register(register.0),
+            ValuePlace::Implicit(bytes) => {
+                let bytes = bytes.first_chunk::<8>().ok_or_else(unknown)?;
+                Ok(u64::from_le_bytes(*bytes))
+            }
+            _ => Err(unknown()),
+        }
+    }
+
+    /// The expression that `DW_OP_call` inserts: nothing if the entry has none.
+    fn called(&self, reference: DieReference) -> Result<Slice<'a>, Unknown> {
+        let session = self.context.session;
+        let value = match reference {
+            DieReference::UnitRef(offset) => {
+                let header = self.unit.header.offset();
+                let start = header.as_debug_info_offset().map_or(0, |o| o.0);
+                start.saturating_add(offset.0)
+            }
+            DieReference::DebugInfoRef(offset) => offset.0,
+        };
+        let unknown = || Unknown::because("its location refers to nothing");
+        let (index, offset) = session
+            .table
+            .locate(Home::Info, value)
+            .ok_or_else(unknown)?;
+        let die = Die {
+            home: Home::Info,
+            index,
+            unit: session.unit(Home::Info, index).map_err(damaged)?,
+            offset,
+        };
+        match session.attr(&die, dw::DW_AT_location) {
+            Some(value) => {
+                let expression = self.context.expression(&die, value)?;
+                Ok(expression.map_or(Slice::new(&[], gimli::LittleEndian), |e| e.0))
+            }
+            None => Ok(Slice::new(&[], gimli::LittleEndian)),
+        }
+    }
+}
+
+fn bytes_type(count: u64) -> Type {
+    let byte = crate::layout::builtin("u8").expect("u8 is a base type");
+    byte.array(count)
+}
+
+fn parse(ty: ValueType, bytes: &[u8]) -> Result<Number, Unknown> {
+    Number::parse(ty, Slice::new(bytes, gimli::LittleEndian)).map_err(damaged)
+}
+
+fn bytes_of(value: Number) -> Vec<u8> {
+    match value {
+        Number::Generic(v) | Number::U64(v) => v.to_le_bytes().to_vec(),
+        Number::I64(v) => v.to_le_bytes().to_vec(),
+        // Wider reads of a narrow number see its sign.
+        Number::I8(v) => i64::from(v).to_le_bytes().to_vec(),
+        Number::I16(v) => i64::from(v).to_le_bytes().to_vec(),
+        Number::I32(v) => i64::from(v).to_le_bytes().to_vec(),
+        Number::U8(v) => u64::from(v).to_le_bytes().to_vec(),
+        Number::U16(v) => u64::from(v).to_le_bytes().to_vec(),
+        Number::U32(v) => u64::from(v).to_le_bytes().to_vec(),
+        Number::F32(v) => v.to_le_bytes().to_vec(),
+        Number::F64(v) => v.to_le_bytes().to_vec(),
+    }
+}

@@ -1,0 +1,76 @@
+//! Sites from the frames of a backtrace.
+
+use super::Site;
+use crate::machine::Machine;
+use crate::space::Space;
+use crate::unwind::{Frame, FrameMachine};
+
+/// Callers that may be asked for what arguments were, each by the one inside it.
+const MAX_CALLERS: usize = 8;
+
+/// Calls `work` with the site of frame `index` of a backtrace; its callers are at hand for what their calls tell. `None`
+/// if there is no such frame.
+pub fn at_frame<T>(
+    space: &Space,
+    machine: &dyn Machine,
+    frames: &[Frame],
+    index: usize,
+    work: impl FnOnce(&Site<'_>) -> T,
+) -> Option<T> {
+    frames.get(index)?;
+    let mut chain = vec![index];
+    while let Some(next) = chain.last().and_then(|at| caller(frames, *at))
+        && chain.len() < MAX_CALLERS
+    {
+        chain.push(next);
+    }
+    let machines: Vec<FrameMachine<'_>> = chain
+        .iter()
+        .map(|at| FrameMachine::of(machine, frames, *at))
+        .collect();
+    let mut result = None;
+    let mut work = Some(work);
+    nest(space, frames, &chain, &machines, None, &mut |site| {
+        if let Some(work) = work.take() {
+            result = Some(work(site));
+        }
+    });
+    result
+}
+
+/// The frame that called the one with this number.
+fn caller(frames: &[Frame], index: usize) -> Option<usize> {
+    let physical = (index..frames.len()).find(|at| !frames[*at].inlined)?;
+    let caller = physical + 1;
+    let called = !frames[physical].is_signal && !frames.get(caller)?.is_signal;
+    called.then_some(caller)
+}
+
+/// Makes the site of the last frame of `chain`, then those inside it, each knowing its caller.
+fn nest(
+    space: &Space,
+    frames: &[Frame],
+    chain: &[usize],
+    machines: &[FrameMachine<'_>],
+    caller: Option<&Site<'_>>,
+    work: &mut dyn FnMut(&Site<'_>),
+) {
+    let (Some((at, inner)), Some((machine, others))) = (chain.split_last(), machines.split_last())
+    else {
+        return;
+    };
+    let frame = &frames[*at];
+    let site = Site {
+        space,
+        machine,
+        lookup_pc: frame.lookup_pc,
+        inline_depth: frame.inline_depth,
+        cfa: frame.cfa,
+        is_left: frame.is_tail_call,
+        caller,
+    };
+    match inner.is_empty() {
+        true => work(&site),
+        false => nest(space, frames, inner, others, Some(&site), work),
+    }
+}

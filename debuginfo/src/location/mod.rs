@@ -1,0 +1,339 @@
+//! Where a variable is: location lists and DWARF expressions, asked of a [`Machine`].
+//!
+//! An expression is evaluated a bounded number of steps. What it needs and cannot get makes the answer [`Unknown`], with
+//! the reason of whoever could not give it.
+
+mod call_site;
+mod evaluate;
+mod frame;
+mod symbolic;
+mod tls;
+
+use std::sync::Arc;
+
+use gimli::constants as dw;
+use gimli::{AttributeValue, Expression};
+
+use crate::dies::{Die, Session, Value as Attribute};
+use crate::dwarf::Slice;
+use crate::layout::{Computed, DieId, Type, constant, with_session};
+use crate::machine::{Certainty, Machine, Register, Unknown};
+use crate::module::Module;
+use crate::space::Space;
+use crate::value::Value;
+use evaluate::Evaluator;
+pub use frame::at_frame;
+pub(crate) use symbolic::{Found, Symbolic, symbolic};
+
+/// Entries of one location list that are looked at.
+const MAX_ENTRIES: usize = 1 << 14;
+/// Implicit pointers to variables that are implicit pointers, and the like.
+const MAX_NESTING: usize = 8;
+
+/// Where a value is.
+#[derive(Debug, Clone)]
+pub enum ValuePlace {
+    /// In memory, at this address of the process.
+    Memory(u64),
+    /// In the low bytes of a register.
+    Register(Register),
+    /// In several places, the lowest bits first.
+    Pieces(Vec<Piece>),
+    /// Nowhere: the debug information states the bytes themselves.
+    Implicit(Vec<u8>),
+    /// The value is a pointer that does not exist, to something that may still be known.
+    ImplicitPointer {
+        /// What it would point to.
+        target: Box<Value>,
+        /// Bytes from its start.
+        offset: i64,
+    },
+    /// Nowhere: the compiler removed it.
+    OptimizedOut,
+    /// It is not known where.
+    Unknown(Unknown),
+}
+
+/// A part of a value.
+#[derive(Debug, Clone)]
+pub struct Piece {
+    /// Where it is; not in pieces again.
+    pub place: ValuePlace,
+    /// Bits of the place that come before it.
+    pub offset_bits: u64,
+    /// Its number of bits.
+    pub size_bits: u64,
+}
+
+/// A moment at one frame: what locations are evaluated with.
+#[derive(Clone, Copy)]
+pub struct Site<'a> {
+    /// The modules.
+    pub space: &'a Space,
+    /// Registers as of the frame, and memory.
+    pub machine: &'a dyn Machine,
+    /// The address by which variables are looked up: inside the instruction that runs, for callers inside the call.
+    pub lookup_pc: u64,
+    /// How many inlined calls lie around the frame in its function with code.
+    pub inline_depth: usize,
+    /// The canonical frame address, where it could be found.
+    pub cfa: Option<u64>,
+    /// The function has given up its frame before it jumped to another one: the stack where its variables were is no longer
+    /// theirs.
+    pub is_left: bool,
+    /// The frame that called this one, which knows what arguments were at entry.
+    pub caller: Option<&'a Site<'a>>,
+}
+
+/// The moment without a frame, for what needs none: global variables.
+impl<'a> Site<'a> {
+    /// Makes a site that is in no function.
+    #[must_use]
+    pub fn outside(space: &'a Space, machine: &'a dyn Machine) -> Site<'a> {
+        Site {
+            space,
+            machine,
+            lookup_pc: 0,
+            inline_depth: 0,
+            cfa: None,
+            is_left: false,
+            caller: None,
+        }
+    }
+}
+
+/// A variable's place, and how certain it is.
+pub(crate) struct Located {
+    pub place: ValuePlace,
+    pub certainty: Certainty,
+}
+
+/// The module's part of a question.
+pub(crate) struct Context<'x, 't, 'a> {
+    pub site: &'x Site<'x>,
+    pub module: &'x Arc<Module>,
+    pub bias: u64,
+    pub session: &'x Session<'t, 'a>,
+    /// The function with code that the variable belongs to.
+    pub function: Option<Die<'a>>,
+    pub nesting: usize,
+}
+
+/// Finds the variable `id`, which belongs to `function`, for a value of type `ty`.
+pub(crate) fn locate(
+    site: &Site<'_>,
+    module: &Arc<Module>,
+    id: DieId,
+    function: Option<DieId>,
+    ty: &Type,
+    nesting: usize,
+) -> Located {
+    let unknown = |reason: &str| Located {
+        place: ValuePlace::Unknown(Unknown::because(reason)),
+        certainty: Certainty::Known,
+    };
+    if nesting > MAX_NESTING {
+        return unknown("its location refers to itself");
+    }
+    let located = with_context(site, module, id, function, nesting, |context, die| {
+        context.locate(die, ty)
+    });
+    located.unwrap_or_else(|| unknown("its description cannot be read"))
+}
+
+fn with_context<T>(
+    site: &Site<'_>,
+    module: &Arc<Module>,
+    id: DieId,
+    function: Option<DieId>,
+    nesting: usize,
+    work: impl for<'x, 't, 'a> FnOnce(&Context<'x, 't, 'a>, &Die<'a>) -> T,
+) -> Option<T> {
+    let mapped = site.space.modules().iter();
+    let mut mapped = mapped.filter(|m| Arc::ptr_eq(&m.module, module));
+    let bias = mapped.next().map_or(0, |m| m.bias);
+    with_session(module, id, |session, die| {
+        let function = function.and_then(|f| {
+            Some(Die {
+                home: f.home,
+                index: f.index,
+                unit: session.unit(f.home, f.index).ok()?,
+                offset: gimli::UnitOffset(f.offset),
+            })
+        });
+        let context = Context {
+            site,
+            module,
+            bias,
+            session,
+            function,
+            nesting,
+        };
+        work(&context, die)
+    })
+}
+
+/// The number of elements of an array whose length the running program decides.
+pub(crate) fn computed_count(
+    site: &Site<'_>,
+    module: &Arc<Module>,
+    computed: Computed,
+    function: Option<DieId>,
+) -> Result<u64, Unknown> {
+    let id = computed.subrange;
+    let name = match computed.is_count {
+        true => dw::DW_AT_count,
+        false => dw::DW_AT_upper_bound,
+    };
+    let count = with_context(site, module, id, function, 0, |context, die| {
+        let value = context
+            .session
+            .attr(die, name)
+            .ok_or_else(|| Unknown::because("the array's length is not stated"))?;
+        let bound = context.number(die, value)?;
+        match computed.is_count {
+            true => Ok(bound),
+            false => Ok(bound.wrapping_add(1)),
+        }
+    });
+    count.unwrap_or_else(|| Err(Unknown::because("the array's length cannot be read")))
+}
+
+/// The address of a member that is computed from that of its object.
+pub(crate) fn computed_member(
+    site: &Site<'_>,
+    module: &Arc<Module>,
+    member: DieId,
+    object: u64,
+) -> Result<u64, Unknown> {
+    let address = with_context(site, module, member, None, 0, |context, die| {
+        let location = context.session.attr(die, dw::DW_AT_data_member_location);
+        let expression = location.and_then(|l| l.exprloc_value());
+        let expression = expression
+            .ok_or_else(|| Unknown::because("the member's place in its object is not stated"))?;
+        let evaluator = Evaluator::new(context, &die.unit);
+        match evaluator.place(expression, Some(object))? {
+            ValuePlace::Memory(address) => Ok(address),
+            _ => Err(Unknown::because("the member's place is no address")),
+        }
+    });
+    address.unwrap_or_else(|| Err(Unknown::because("the member's description cannot be read")))
+}
+
+impl<'a> Context<'_, '_, 'a> {
+    /// Where the variable `die` is at the site.
+    fn locate(&self, die: &Die<'a>, ty: &Type) -> Located {
+        let known = |place| Located {
+            place,
+            certainty: Certainty::Known,
+        };
+        let chain = self.session.chain(die);
+        let attr = |name| {
+            chain
+                .iter()
+                .find_map(|die| Some((die, self.session.attr(die, name)?)))
+        };
+        if let Some((at, value)) = attr(dw::DW_AT_location) {
+            let evaluator = Evaluator::new(self, &at.unit);
+            let place = match self.expression(at, value) {
+                Ok(Some(expression)) if expression.0.is_empty() => Ok(ValuePlace::OptimizedOut),
+                Ok(Some(expression)) => evaluator.place(expression, None),
+                Ok(None) => Ok(ValuePlace::OptimizedOut),
+                Err(why) => Err(why),
+            };
+            return Located {
+                place: place.unwrap_or_else(ValuePlace::Unknown),
+                certainty: evaluator.certainty(),
+            };
+        }
+        if let Some((at, value)) = attr(dw::DW_AT_const_value) {
+            return known(self.implicit(at, &value, ty));
+        }
+        known(ValuePlace::OptimizedOut)
+    }
+
+    /// The bytes that a constant stands for.
+    fn implicit(&self, die: &Die<'a>, value: &Attribute<'a>, ty: &Type) -> ValuePlace {
+        if let AttributeValue::Block(bytes) = value {
+            return ValuePlace::Implicit(bytes.slice().to_vec());
+        }
+        if let Some(number) = constant(value.clone(), true) {
+            let bytes = number.to_le_bytes();
+            let size = ty.size().and_then(|s| usize::try_from(s).ok());
+            let size = size.map_or(8, |s| s.min(bytes.len()));
+            return ValuePlace::Implicit(bytes[..size].to_vec());
+        }
+        match self
+            .session
+            .dwarf(die)
+            .attr_string(&die.unit, value.clone())
+        {
+            Ok(text) => {
+                let mut bytes = text.slice().to_vec();
+                bytes.push(0);
+                ValuePlace::Implicit(bytes)
+            }
+            Err(_) => ValuePlace::Unknown(Unknown::because("its constant cannot be read")),
+        }
+    }
+
+    /// The expression that counts at the site; `None` if the list has none.
+    fn expression(
+        &self,
+        die: &Die<'a>,
+        value: Attribute<'a>,
+    ) -> Result<Option<Expression<Slice<'a>>>, Unknown> {
+        if let Some(expression) = value.exprloc_value() {
+            return Ok(Some(expression));
+        }
+        let damaged = || Unknown::because("its location list is damaged");
+        let pc = self.site.lookup_pc.wrapping_sub(self.bias);
+        let list = self.session.dwarf(die).attr_locations(&die.unit, value);
+        let mut list = list.map_err(|_| damaged())?.ok_or_else(damaged)?;
+        for _ in 0..MAX_ENTRIES {
+            match list.next().map_err(|_| damaged())? {
+                Some(entry) if entry.range.begin <= pc && pc < entry.range.end => {
+                    return Ok(Some(entry.data));
+                }
+                Some(_) => {}
+                None => return Ok(None),
+            }
+        }
+        Err(Unknown::because("its location list is too long"))
+    }
+
+    /// A number that an attribute states, computes or finds in a variable.
+    fn number(&self, die: &Die<'a>, value: Attribute<'a>) -> Result<u64, Unknown> {
+        if let Some(number) = value.udata_value() {
+            return Ok(number);
+        }
+        if value.exprloc_value().is_some() {
+            let expression = self.expression(die, value)?;
+            let expression = expression.ok_or_else(|| Unknown::because("it has no value here"))?;
+            return Evaluator::new(self, &die.unit).number(expression);
+        }
+        let variable = self
+            .session
+            .resolve(die, value)
+            .ok_or_else(|| Unknown::because("it refers to nothing"))?;
+        let chain = self.session.chain(&variable);
+        let ty = chain
+            .iter()
+            .find_map(|d| self.session.follow(d, dw::DW_AT_type));
+        let ty = ty.ok_or_else(|| Unknown::because("it has no type"))?;
+        let ty = Type::at(self.module, DieId::of(&ty));
+        let located = locate(
+            self.site,
+            self.module,
+            DieId::of(&variable),
+            self.function.as_ref().map(DieId::of),
+            &ty,
+            self.nesting + 1,
+        );
+        let value = Value::read(ty, located.place, self.site.machine);
+        let number = value
+            .as_integer()
+            .map_err(|why| Unknown::because(why.to_string()))?;
+        u64::try_from(number).map_err(|_| Unknown::because("it is negative"))
+    }
+}

@@ -1,0 +1,205 @@
+//! Where a variable is at one address for every thread that gets there: its location as operations on registers and
+//! memory, where the debug information allows that.
+
+use std::sync::Arc;
+
+use gimli::constants as dw;
+use gimli::{Expression, Operation, Unit, UnitOffset};
+
+use super::{Context, Site, ValuePlace, with_context};
+use crate::dies::Die;
+use crate::dwarf::Slice;
+use crate::expr::ir::{Int, IntOp};
+use crate::layout::{DieId, Type};
+use crate::machine::Register;
+use crate::module::Module;
+
+/// Operations of one expression that are looked at.
+const MAX_OPERATIONS: usize = 64;
+
+/// Where a variable is.
+#[derive(Debug, Clone)]
+pub(crate) enum Symbolic {
+    /// In memory, at this address.
+    Memory(Int),
+    /// In the low bytes of a register.
+    Register(Register),
+    /// Nowhere: it is the low bytes of this number.
+    Number(Int),
+    /// Nowhere: the debug information states the bytes.
+    Bytes(Vec<u8>),
+}
+
+/// A location, or why there is none that holds for every thread.
+pub(crate) type Found<T> = Result<T, String>;
+
+/// Finds the variable `id`, which belongs to `function`, at the address that `site` looks things up by.
+pub(crate) fn symbolic(
+    site: &Site<'_>,
+    module: &Arc<Module>,
+    id: DieId,
+    function: Option<DieId>,
+    ty: &Type,
+) -> Found<Symbolic> {
+    let located = with_context(site, module, id, function, 0, |context, die| {
+        context.symbolic(die, ty)
+    });
+    located.unwrap_or_else(|| Err("its description cannot be read".to_owned()))
+}
+
+impl<'a> Context<'_, '_, 'a> {
+    fn symbolic(&self, die: &Die<'a>, ty: &Type) -> Found<Symbolic> {
+        let chain = self.session.chain(die);
+        let attr = |name| {
+            chain
+                .iter()
+                .find_map(|die| Some((die, self.session.attr(die, name)?)))
+        };
+        if let Some((at, value)) = attr(dw::DW_AT_location) {
+            let expression = self.expression(at, value).map_err(|why| why.0)?;
+            let expression = expression.filter(|e| !e.0.is_empty());
+            let expression = expression.ok_or("it is optimized out there")?;
+            return self.operations(at, &at.unit, expression);
+        }
+        if let Some((at, value)) = attr(dw::DW_AT_const_value) {
+            return match self.implicit(at, &value, ty) {
+                ValuePlace::Implicit(bytes) => Ok(Symbolic::Bytes(bytes)),
+                _ => Err("its constant cannot be read".to_owned()),
+            };
+        }
+        Err("it is optimized out there".to_owned())
+    }
+
+    fn operations(
+        &self,
+        die: &Die<'a>,
+        unit: &Unit<Slice<'a>>,
+        expression: Expression<Slice<'a>>,
+    ) -> Found<Symbolic> {
+        let mut stack: Vec<Int> = Vec::new();
+        let mut operations = expression.operations(unit.encoding());
+        let mut is_value = false;
+        let damaged = |_| "its location cannot be read".to_owned();
+        for _ in 0..MAX_OPERATIONS {
+            let Some(operation) = operations.next().map_err(damaged)? else {
+                let top = stack.pop().ok_or("its location is empty")?;
+                return Ok(match is_value {
+                    true => Symbolic::Number(top),
+                    false => Symbolic::Memory(top),
+                });
+            };
+            if is_value {
+                return Err("it is in several places".to_owned());
+            }
+            let is_last = operations.clone().next().is_ok_and(|next| next.is_none());
+            match operation {
+                Operation::Register { register } if is_last => {
+                    return Ok(Symbolic::Register(Register(register.0)));
+                }
+                Operation::ImplicitValue { data } if is_last => {
+                    return Ok(Symbolic::Bytes(data.slice().to_vec()));
+                }
+                Operation::StackValue => is_value = true,
+                operation => self.push(die, operation, &mut stack)?,
+            }
+        }
+        Err("its location is too long".to_owned())
+    }
+
+    /// Carries out one operation that leaves a number.
+    fn push(
+        &self,
+        die: &Die<'a>,
+        operation: Operation<Slice<'a>>,
+        stack: &mut Vec<Int>,
+    ) -> Found<()> {
+        const EMPTY: &str = "its location takes more than there is";
+        let generic = UnitOffset(0);
+        let value = match operation {
+            Operation::Nop => return Ok(()),
+            Operation::UnsignedConstant { value } => Int::Const(value),
+            Operation::SignedConstant { value } => Int::Const(value as u64),
+            Operation::PlusConstant { value } => stack.pop().ok_or(EMPTY)?.plus(value),
+            Operation::RegisterOffset {
+                register,
+                offset,
+                base_type,
+            } if base_type == generic => self.register(register.0)?.plus(offset as u64),
+            Operation::FrameOffset { offset } => self.frame_address()?.plus(offset as u64),
+            Operation::CallFrameCFA => self.cfa()?,
+            Operation::Address { address } => Int::Const(address.wrapping_add(self.bias)),
+            Operation::AddressIndex { index } => {
+                let dwarf = self.session.dwarf(die);
+                let address = dwarf.address(&die.unit, index);
+                let address = address.map_err(|_| "its address cannot be read".to_owned())?;
+                Int::Const(address.wrapping_add(self.bias))
+            }
+            Operation::Deref {
+                base_type,
+                size: bytes @ (1 | 2 | 4 | 8),
+                space: false,
+            } if base_type == generic => Int::Load {
+                at: Box::new(stack.pop().ok_or(EMPTY)?),
+                bytes,
+                signed: false,
+            },
+            Operation::Plus => binary(stack, IntOp::Add)?,
+            Operation::Minus => binary(stack, IntOp::Subtract)?,
+            Operation::Mul => binary(stack, IntOp::Multiply)?,
+            Operation::And => binary(stack, IntOp::And)?,
+            Operation::Or => binary(stack, IntOp::Or)?,
+            Operation::Xor => binary(stack, IntOp::Xor)?,
+            Operation::EntryValue { .. } | Operation::ParameterRef { .. } => {
+                return Err("only its caller knows it there".to_owned());
+            }
+            Operation::TLS => return Err("each thread has its own".to_owned()),
+            Operation::Piece { .. } => return Err("it is in several places".to_owned()),
+            _ => return Err("its location takes a computation".to_owned()),
+        };
+        stack.push(value);
+        Ok(())
+    }
+
+    /// A register as of the site's frame, which is the innermost one.
+    fn register(&self, number: u16) -> Found<Int> {
+        match number {
+            0..=15 => Ok(Int::Register(Register(number))),
+            16 => Ok(Int::Const(self.site.lookup_pc)),
+            _ => Err("it depends on an unusual register".to_owned()),
+        }
+    }
+
+    /// The address that the function's variables are counted from.
+    fn frame_address(&self) -> Found<Int> {
+        const NONE: &str = "its function's frame base is not stated";
+        let function = self.function.as_ref().ok_or(NONE)?;
+        let value = self.session.attr(function, dw::DW_AT_frame_base);
+        let expression = self.expression(function, value.ok_or(NONE)?);
+        let expression = expression.map_err(|why| why.0)?.ok_or(NONE)?;
+        let mut operations = expression.operations(function.unit.encoding());
+        while let Ok(Some(operation)) = operations.next() {
+            if matches!(operation, Operation::FrameOffset { .. }) {
+                return Err("its function's frame base refers to itself".to_owned());
+            }
+        }
+        match self.operations(function, &function.unit, expression)? {
+            Symbolic::Memory(address) | Symbolic::Number(address) => Ok(address),
+            Symbolic::Register(register) => self.register(register.0),
+            Symbolic::Bytes(_) => Err(NONE.to_owned()),
+        }
+    }
+
+    /// The canonical frame address.
+    fn cfa(&self) -> Found<Int> {
+        let rule = crate::unwind::cfa_rule(self.site.space, self.site.lookup_pc);
+        let (register, offset) = rule.ok_or("its frame's address takes a computation")?;
+        Ok(self.register(register)?.plus(offset as u64))
+    }
+}
+
+fn binary(stack: &mut Vec<Int>, op: IntOp) -> Found<Int> {
+    match (stack.pop(), stack.pop()) {
+        (Some(right), Some(left)) => Ok(Int::binary(op, left, right)),
+        _ => Err("its location takes more than there is".to_owned()),
+    }
+}

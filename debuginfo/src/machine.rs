@@ -1,0 +1,197 @@
+//! What is asked for registers and memory: a live thread, a recorded moment or a test, all through one trait.
+//!
+//! Not known is a value here: every answer says how certain it is, and an absent one says why. Nothing in this crate
+//! puts a zero or an old value in place of what it could not read.
+
+use std::fmt;
+
+/// A register by its DWARF number (System V ABI for x86-64, figure 3.36).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Register(pub u16);
+
+impl Register {
+    /// rax; rdx, rcx and rbx follow as 1, 2 and 3.
+    pub const RAX: Register = Register(0);
+    /// rdx.
+    pub const RDX: Register = Register(1);
+    /// rcx.
+    pub const RCX: Register = Register(2);
+    /// rbx.
+    pub const RBX: Register = Register(3);
+    /// rsi.
+    pub const RSI: Register = Register(4);
+    /// rdi.
+    pub const RDI: Register = Register(5);
+    /// rbp.
+    pub const RBP: Register = Register(6);
+    /// rsp.
+    pub const RSP: Register = Register(7);
+    /// r8; r9 to r15 follow as 9 to 15.
+    pub const R8: Register = Register(8);
+    /// The return address, which for the innermost frame is rip.
+    pub const RIP: Register = Register(16);
+    /// xmm0; xmm1 to xmm15 follow as 18 to 32.
+    pub const XMM0: Register = Register(17);
+    /// The flags.
+    pub const RFLAGS: Register = Register(49);
+    /// The base of the segment fs: the thread pointer.
+    pub const FS_BASE: Register = Register(58);
+    /// The base of the segment gs.
+    pub const GS_BASE: Register = Register(59);
+
+    const NAMES: [&'static str; 17] = [
+        "rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8", "r9", "r10", "r11", "r12",
+        "r13", "r14", "r15", "rip",
+    ];
+
+    /// Returns the register's name as gdb has it, without `%`; `None` for numbers that name no register we read.
+    #[must_use]
+    pub fn name(self) -> Option<String> {
+        match self.0 {
+            0..=16 => Some(Register::NAMES[usize::from(self.0)].to_owned()),
+            17..=32 => Some(format!("xmm{}", self.0 - 17)),
+            49 => Some("rflags".to_owned()),
+            58 => Some("fs_base".to_owned()),
+            59 => Some("gs_base".to_owned()),
+            _ => None,
+        }
+    }
+
+    /// Finds a register by the name that [`Register::name`] gives it, with or without `$` or `%` in front.
+    #[must_use]
+    pub fn by_name(name: &str) -> Option<Register> {
+        let name = name.trim_start_matches(['$', '%']);
+        let plain = match name {
+            "pc" => "rip",
+            "sp" => "rsp",
+            "fp" => "rbp",
+            "eflags" => "rflags",
+            other => other,
+        };
+        (0..=59)
+            .map(Register)
+            .find(|register| register.name().is_some_and(|n| n == plain))
+    }
+}
+
+/// How far a value may be trusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Certainty {
+    /// It is the value at the moment that is looked at.
+    Known,
+    /// It was seen at an earlier event and may have changed since.
+    Stale {
+        /// The event that showed it.
+        as_of: u64,
+    },
+}
+
+impl Certainty {
+    /// Returns the lesser of two certainties: what is made of both is as old as the older one.
+    #[must_use]
+    pub fn and(self, other: Certainty) -> Certainty {
+        match (self, other) {
+            (Certainty::Known, other) => other,
+            (this, Certainty::Known) => this,
+            (Certainty::Stale { as_of: a }, Certainty::Stale { as_of: b }) => {
+                Certainty::Stale { as_of: a.min(b) }
+            }
+        }
+    }
+}
+
+/// Why a value is not known: a fragment of a sentence, such as `not captured` or `no memory at 0x10`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Unknown(pub String);
+
+impl Unknown {
+    /// Makes one from a reason.
+    pub fn because(reason: impl Into<String>) -> Unknown {
+        Unknown(reason.into())
+    }
+}
+
+impl fmt::Display for Unknown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Unknown {}
+
+/// The registers that hold a parameter where its function is entered (System V ABI for x86-64, section 3.2.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EntryPlace {
+    /// Holds all of it, or the bytes before those of `second`.
+    pub first: Register,
+    /// The first byte that another register holds, counted from 0, and that register.
+    pub second: Option<(u8, Register)>,
+    /// What the first register holds is the address of the value.
+    pub is_indirect: bool,
+}
+
+/// One thread at one moment, and the memory it sees. Addresses are the process's.
+pub trait Machine {
+    /// Fills `bytes` with the memory at `address`: all of it, or an error.
+    ///
+    /// # Errors
+    /// Some of it is not known.
+    fn memory(&self, address: u64, bytes: &mut [u8]) -> Result<Certainty, Unknown>;
+
+    /// Returns a general register, [`Register::RIP`], [`Register::RFLAGS`] or a segment base.
+    ///
+    /// # Errors
+    /// It is not known.
+    fn register(&self, register: Register) -> Result<(u64, Certainty), Unknown>;
+
+    /// Returns a vector register, [`Register::XMM0`] and following, as its low 16 bytes.
+    ///
+    /// # Errors
+    /// It is not known.
+    fn vector(&self, register: Register) -> Result<([u8; 16], Certainty), Unknown>;
+
+    /// Returns the low 8 bytes of a vector register, of which the others may be unknown.
+    ///
+    /// # Errors
+    /// They are not known.
+    fn vector_low(&self, register: Register) -> Result<([u8; 8], Certainty), Unknown> {
+        let (bytes, certainty) = self.vector(register)?;
+        let low = bytes.first_chunk().expect("8 of 16 bytes");
+        Ok((*low, certainty))
+    }
+
+    /// Returns the canonical frame address of the frame that executes code at `lookup_pc` with a stack pointer of `sp` or
+    /// more, if it is known from elsewhere than registers and memory. It is asked only if those do not tell.
+    fn frame_address(&self, lookup_pc: u64, sp: u64) -> Option<u64> {
+        let _ = (lookup_pc, sp);
+        None
+    }
+
+    /// Returns the registers that hold the parameter `name` if the thread stands at the very first instruction of a
+    /// function whose caller is known to have put it there. Its description may name a place that is filled later.
+    fn entry_parameter(&self, name: &str) -> Option<EntryPlace> {
+        let _ = name;
+        None
+    }
+
+    /// Returns the program's own return address for the stack word `slot`, which now holds `found`: a hook may have put
+    /// another one there.
+    ///
+    /// # Errors
+    /// It is hooked, and what stood there is not known.
+    fn return_address(&self, slot: u64, found: u64) -> Result<u64, Unknown> {
+        let _ = slot;
+        Ok(found)
+    }
+
+    /// Returns where the instruction that really stands at `pc` comes from, should it have been moved by a hook.
+    fn original_pc(&self, pc: u64) -> u64 {
+        pc
+    }
+
+    /// Returns how many of the inlined calls that begin where the thread stands count as not made yet, the innermost ones:
+    /// the thread stands at the line of the call. Backtraces leave them out. Any number that is too large means all.
+    fn calls_to_come(&self) -> usize {
+        0
+    }
+}

@@ -1,0 +1,66 @@
+//! Which function's code is at an address, and what code an entry covers.
+
+use gimli::constants as dw;
+
+use crate::dies::{Die, Home, Session};
+use crate::layout::DieId;
+use crate::model::Svma;
+use crate::module::Module;
+
+/// Ranges of one entry that are looked at.
+const MAX_RANGES: usize = 1 << 12;
+
+/// The entry of the function whose code holds `svma`.
+pub(crate) fn function_at(module: &Module, svma: Svma) -> Option<DieId> {
+    copies_at(module, svma).into_iter().next()
+}
+
+/// The function whose code holds `svma`, then the copies of other functions that were inlined there, from the outside to
+/// the inside.
+pub(super) fn copies_at(module: &Module, svma: Svma) -> Vec<DieId> {
+    let Some(unit) = module.units().find(svma.0) else {
+        return Vec::new();
+    };
+    let scopes = unit.scopes(module);
+    let chain = scopes.chain(svma.0).into_iter();
+    let id = |at: usize| DieId {
+        home: Home::Info,
+        index: unit.index,
+        offset: scopes.list[at].die.0,
+    };
+    chain.map(id).collect()
+}
+
+/// The ranges of code that an entry covers.
+pub(super) fn ranges<'a>(session: &Session<'_, 'a>, die: &Die<'a>) -> Vec<(u64, u64)> {
+    let dwarf = session.dwarf(die);
+    let address = |value| dwarf.attr_address(&die.unit, value).ok().flatten();
+    let low = session.attr(die, dw::DW_AT_low_pc).and_then(address);
+    if let (Some(low), Some(high)) = (low, session.attr(die, dw::DW_AT_high_pc)) {
+        let end = match high.udata_value() {
+            Some(size) => Some(low.wrapping_add(size)),
+            None => address(high),
+        };
+        return end
+            .filter(|end| low < *end)
+            .map(|end| (low, end))
+            .into_iter()
+            .collect();
+    }
+    let mut found = Vec::new();
+    let Some(value) = session.attr(die, dw::DW_AT_ranges) else {
+        return found;
+    };
+    let Ok(Some(mut list)) = dwarf.attr_ranges(&die.unit, value) else {
+        return found;
+    };
+    while let (Ok(Some(range)), true) = (list.next(), found.len() < MAX_RANGES) {
+        if session.spend(1).is_none() {
+            break;
+        }
+        if range.begin < range.end {
+            found.push((range.begin, range.end));
+        }
+    }
+    found
+}

@@ -1,0 +1,114 @@
+//! Global variables and static members by name.
+
+use std::sync::Arc;
+
+use gimli::constants as dw;
+
+use super::Variable;
+use crate::dies::Home;
+use crate::layout::{ComputedOffset, DieId, EntryKind, Language, Member, MemberOffset};
+use crate::layout::{language_of, name_fit, qualified, with_session};
+use crate::location::Site;
+use crate::module::Module;
+use crate::space::Mapped;
+
+/// Candidates for one name whose full names are compared.
+const MAX_CANDIDATES: usize = 4096;
+
+/// Finds the global variable or static member that `name` means at the site, see [`globals`].
+#[must_use]
+pub fn global(site: &Site<'_>, name: &str) -> Option<Variable> {
+    globals(site, name).into_iter().next()
+}
+
+/// Finds the global variables and static members called `name`, which may leave out namespaces: those of the site's unit
+/// first, then its module's, then the others'; the fullest match first.
+#[must_use]
+pub fn globals(site: &Site<'_>, name: &str) -> Vec<Variable> {
+    let here = site.space.at(site.lookup_pc);
+    let unit = here.and_then(|m| super::function_at(&m.module, m.svma(site.lookup_pc)));
+    let number = here.map(|m| m.number);
+    let others = site.space.modules().iter();
+    let others = others.filter(|m| Some(m.number) != number);
+    let mut found = Vec::new();
+    for Mapped { module, .. } in here.into_iter().chain(others) {
+        let mut own = in_module(module, name);
+        let is_here = number.is_some() && here.is_some_and(|m| Arc::ptr_eq(&m.module, module));
+        let index = unit.filter(|_| is_here).map(|u| u.index);
+        own.sort_by_key(|(rank, variable)| {
+            let elsewhere = Some(variable.id.index) != index || variable.id.home != Home::Info;
+            (elsewhere, *rank)
+        });
+        found.extend(own.into_iter().map(|(_, variable)| variable));
+    }
+    found
+}
+
+fn in_module(module: &Arc<Module>, name: &str) -> Vec<(u8, Variable)> {
+    let candidates = module.known().index(module).candidates(name);
+    let variables = candidates.iter().filter(|e| e.kind == EntryKind::Variable);
+    let variables = variables.take(MAX_CANDIDATES);
+    let fitting = variables.filter_map(|entry| {
+        let variable = described(module, entry.id)?;
+        Some((name_fit(name, &variable.name)?, variable))
+    });
+    fitting.collect()
+}
+
+fn described(module: &Arc<Module>, id: DieId) -> Option<Variable> {
+    let read = with_session(module, id, |session, die| {
+        let chain = session.chain(die);
+        let plain = chain
+            .iter()
+            .find_map(|d| session.string(d, dw::DW_AT_name))?;
+        let line = chain
+            .iter()
+            .find_map(|d| session.unsigned(d, dw::DW_AT_decl_line));
+        let artificial = chain.iter().any(|d| session.flag(d, dw::DW_AT_artificial));
+        let is_c = language_of(session, die) == Language::C;
+        // The declaration at the end of the chain is the one that lies in its scope.
+        let scope = chain.last().map_or(id, DieId::of);
+        Some((
+            plain.to_string_lossy().into_owned(),
+            line,
+            artificial,
+            is_c,
+            scope,
+        ))
+    });
+    let (plain, line, artificial, is_c, scope) = read.flatten()?;
+    Some(Variable {
+        name: match is_c {
+            true => plain,
+            false => qualified(module, scope, &plain),
+        },
+        file: None,
+        line: line.and_then(|line| u32::try_from(line).ok()),
+        is_parameter: false,
+        artificial,
+        scope_depth: 0,
+        shadowed: false,
+        module: module.clone(),
+        id,
+        function: None,
+    })
+}
+
+/// Finds the variable that a static member of a class is; `None` if it is not one, or exists nowhere.
+#[must_use]
+pub fn static_member(member: &Member, class: &crate::layout::Type) -> Option<Variable> {
+    let MemberOffset::Static(ComputedOffset(declaration)) = &member.offset else {
+        return None;
+    };
+    let module = class.module()?;
+    let own = described(module, *declaration)?;
+    let stated = with_session(module, *declaration, |session, die| {
+        session.attr(die, dw::DW_AT_const_value).is_some()
+    });
+    if stated == Some(true) {
+        return Some(own);
+    }
+    let mut found = in_module(module, &own.name);
+    found.sort_by_key(|(rank, _)| *rank);
+    found.into_iter().next().map(|(_, variable)| variable)
+}

@@ -1,0 +1,222 @@
+//! The variables that a place in a function can see, innermost first.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use gimli::constants as dw;
+use gimli::{AttributeValue, DwTag};
+
+use super::Variable;
+use super::functions::{copies_at, ranges};
+use crate::dies::{Die, Session};
+use crate::functions::files::Files;
+use crate::layout::{DieId, with_session};
+use crate::location::Site;
+use crate::module::Module;
+
+/// Blocks around a variable that are looked into.
+const MAX_DEPTH: usize = 256;
+/// Variables of one function that are listed.
+const MAX_VARIABLES: usize = 1 << 14;
+
+/// Lists parameters and variables that can be seen at the site, the innermost block's first, each block's in the order
+/// of the source. Those of a function that was inlined there are listed for its own frame only, see
+/// [`Site::inline_depth`].
+#[must_use]
+pub fn variables_at(site: &Site<'_>) -> Vec<Variable> {
+    let Some(mapped) = site.space.at(site.lookup_pc) else {
+        return Vec::new();
+    };
+    let svma = mapped.svma(site.lookup_pc);
+    let copies = copies_at(&mapped.module, svma);
+    let (Some(function), Some(root)) = (copies.first(), copies.get(site.inline_depth)) else {
+        return Vec::new();
+    };
+    let function = *function;
+    let found = with_session(&mapped.module, *root, |session, die| {
+        Walk {
+            session,
+            files: Files::new(session),
+            module: &mapped.module,
+            function,
+            svma: svma.0,
+            kept: HashSet::new(),
+            found: Vec::new(),
+        }
+        .variables(die)
+    });
+    found.unwrap_or_default()
+}
+
+struct Walk<'w, 't, 'a> {
+    session: &'w Session<'t, 'a>,
+    files: Files<'w, 't, 'a>,
+    module: &'w Arc<Module>,
+    function: DieId,
+    svma: u64,
+    /// What the variables of this instance, wherever in it, are instances of.
+    kept: HashSet<DieId>,
+    found: Vec<Variable>,
+}
+
+fn is_block(tag: DwTag) -> bool {
+    matches!(
+        tag,
+        dw::DW_TAG_lexical_block | dw::DW_TAG_try_block | dw::DW_TAG_catch_block
+    )
+}
+
+fn is_variable(tag: DwTag) -> bool {
+    matches!(tag, dw::DW_TAG_variable | dw::DW_TAG_formal_parameter)
+}
+
+impl<'a> Walk<'_, '_, 'a> {
+    fn variables(mut self, root: &Die<'a>) -> Vec<Variable> {
+        let mut kept = HashSet::new();
+        self.origins(root, &mut kept, 0);
+        self.kept = kept;
+        self.block(root, 0);
+        // Blocks were met from the outside in; the sort keeps the order inside of each.
+        self.found.sort_by_key(|v| std::cmp::Reverse(v.scope_depth));
+        let mut seen = HashSet::new();
+        for variable in &mut self.found {
+            variable.shadowed = !seen.insert(variable.name.clone());
+        }
+        self.found
+    }
+
+    fn covers(&self, die: &Die<'a>) -> bool {
+        let ranges = ranges(self.session, die);
+        ranges
+            .iter()
+            .any(|(begin, end)| (*begin..*end).contains(&self.svma))
+    }
+
+    /// A block is entered if it covers the address, or if it states no addresses at all.
+    fn enters(&self, die: &Die<'a>) -> bool {
+        let session = self.session;
+        let stated = [dw::DW_AT_low_pc, dw::DW_AT_ranges];
+        let stated = stated.iter().any(|name| session.attr(die, *name).is_some());
+        !stated || self.covers(die)
+    }
+
+    fn block(&mut self, die: &Die<'a>, depth: usize) {
+        let (mut variables, mut blocks) = (Vec::new(), Vec::new());
+        self.session.each_child(die, |tag, offset| {
+            let child = die.sibling(offset);
+            if is_variable(tag) {
+                variables.push((tag, child));
+            } else if is_block(tag) && self.enters(&child) {
+                blocks.push(child);
+            }
+            variables.len() < MAX_VARIABLES
+        });
+        for (tag, child) in variables {
+            self.variable(&child, tag, depth);
+        }
+        self.removed(die, depth);
+        if depth < MAX_DEPTH {
+            for block in blocks {
+                self.block(&block, depth + 1);
+            }
+        }
+    }
+
+    fn variable(&mut self, die: &Die<'a>, tag: DwTag, depth: usize) {
+        if self.found.len() >= MAX_VARIABLES {
+            return;
+        }
+        let session = self.session;
+        let chain = session.chain(die);
+        let name = chain.iter().find_map(|d| session.string(d, dw::DW_AT_name));
+        let Some(name) = name else { return };
+        // `extern` declarations in a block stand for a global variable.
+        if session.flag(die, dw::DW_AT_declaration) {
+            return;
+        }
+        let number = |d: &Die<'a>| match session.attr(d, dw::DW_AT_decl_file)? {
+            AttributeValue::FileIndex(number) => Some(number),
+            value => value.udata_value(),
+        };
+        let file = chain.iter().find_map(|d| self.files.path(d, number(d)?));
+        let line = chain
+            .iter()
+            .find_map(|d| session.unsigned(d, dw::DW_AT_decl_line));
+        self.found.push(Variable {
+            name: name.to_string_lossy().into_owned(),
+            file,
+            line: line.and_then(|line| u32::try_from(line).ok()),
+            is_parameter: tag == dw::DW_TAG_formal_parameter,
+            artificial: chain.iter().any(|d| session.flag(d, dw::DW_AT_artificial)),
+            scope_depth: depth,
+            shadowed: false,
+            module: self.module.clone(),
+            id: DieId::of(die),
+            function: Some(self.function),
+        });
+    }
+
+    /// Adds what the source declares in the block or function that `die` is an instance of, and the compiler left out of
+    /// this instance altogether.
+    fn removed(&mut self, die: &Die<'a>, depth: usize) {
+        let session = self.session;
+        let Some(origin) = session.follow(die, dw::DW_AT_abstract_origin) else {
+            return;
+        };
+        let mut instances = HashSet::new();
+        session.each_child(die, |_, offset| {
+            let origin = session.follow(&die.sibling(offset), dw::DW_AT_abstract_origin);
+            instances.extend(origin.iter().map(DieId::of));
+            instances.len() < MAX_VARIABLES
+        });
+        self.missing(&origin, &instances, depth, 0);
+    }
+
+    /// Adds the variables of an abstract block that no instance is left of, and those of such blocks in it.
+    fn missing(
+        &mut self,
+        origin: &Die<'a>,
+        instances: &HashSet<DieId>,
+        depth: usize,
+        nesting: usize,
+    ) {
+        let mut missing = Vec::new();
+        self.session.each_child(origin, |tag, offset| {
+            let child = origin.sibling(offset);
+            let is_gone = !instances.contains(&DieId::of(&child));
+            if (is_variable(tag) || is_block(tag)) && is_gone {
+                missing.push((tag, child));
+            }
+            missing.len() < MAX_VARIABLES
+        });
+        for (tag, child) in missing {
+            if is_block(tag) {
+                if nesting < MAX_DEPTH {
+                    self.missing(&child, instances, depth, nesting + 1);
+                }
+            } else if !self.kept.contains(&DieId::of(&child)) {
+                self.variable(&child, tag, depth);
+            }
+        }
+    }
+
+    /// The entries that the variables below `die` are instances of.
+    fn origins(&self, die: &Die<'a>, kept: &mut HashSet<DieId>, depth: usize) {
+        let mut blocks = Vec::new();
+        self.session.each_child(die, |tag, offset| {
+            let child = die.sibling(offset);
+            if is_variable(tag) {
+                let origin = self.session.follow(&child, dw::DW_AT_abstract_origin);
+                kept.extend(origin.iter().map(DieId::of));
+            } else if is_block(tag) {
+                blocks.push(child);
+            }
+            kept.len() < MAX_VARIABLES
+        });
+        if depth < MAX_DEPTH {
+            for block in blocks {
+                self.origins(&block, kept, depth + 1);
+            }
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! What a function has just returned, from the registers behind its return.
+
+use std::sync::Arc;
+
+use gimli::constants as dw;
+
+use super::functions::function_at;
+use crate::layout::{DieId, Type, with_session};
+use crate::location::{Piece, ValuePlace};
+use crate::machine::{Machine, Register, Unknown};
+use crate::model::{RetPlace, RetReg};
+use crate::module::Module;
+use crate::space::Space;
+use crate::value::Value;
+
+/// Reads what the function whose first instruction is at `entry` has returned; `machine` shows the thread right behind
+/// the return. `Ok(None)`: it returns nothing.
+///
+/// # Errors
+/// Nothing describes the function, or its result is somewhere that is not read.
+pub fn returned(
+    space: &Space,
+    machine: &dyn Machine,
+    entry: u64,
+) -> Result<Option<Value>, Unknown> {
+    let undescribed = || Unknown::because("nothing describes the function");
+    let mapped = space.at(entry).ok_or_else(undescribed)?;
+    let svma = mapped.svma(entry);
+    let module = &mapped.module;
+    let id = function_at(module, svma).ok_or_else(undescribed)?;
+    let list = &module.functions().list;
+    let at = list.binary_search_by_key(&svma, |function| function.svma);
+    let function = &list[at.map_err(|_| undescribed())?];
+    let Some(ty) = result_type(module, id) else {
+        return Ok(None);
+    };
+    let size = ty.size().unwrap_or(0);
+    let place = match function.ret_place {
+        RetPlace::None => return Ok(None),
+        RetPlace::Regs(first, None) => ValuePlace::Register(register(first)),
+        RetPlace::Regs(first, Some(second)) => {
+            ValuePlace::Pieces(vec![piece(first, 8), piece(second, size.saturating_sub(8))])
+        }
+        RetPlace::Hidden => ValuePlace::Memory(machine.register(Register::RAX)?.0),
+        RetPlace::X87 => return Err(Unknown::because("it is on the x87 stack")),
+        RetPlace::Unknown => {
+            return Err(Unknown::because("nothing tells how it is returned"));
+        }
+    };
+    Ok(Some(Value::read(ty, place, machine)))
+}
+
+fn result_type(module: &Arc<Module>, function: DieId) -> Option<Type> {
+    let stated = with_session(module, function, |session, die| {
+        let chain = session.chain(die);
+        let ty = chain.iter().find_map(|d| session.follow(d, dw::DW_AT_type));
+        ty.map(|ty| DieId::of(&ty))
+    });
+    Some(Type::at(module, stated.flatten()?))
+}
+
+fn register(of: RetReg) -> Register {
+    match of {
+        RetReg::Rax => Register::RAX,
+        RetReg::Rdx => Register::RDX,
+        RetReg::Xmm0 => Register::XMM0,
+        RetReg::Xmm1 => Register(Register::XMM0.0 + 1),
+    }
+}
+
+fn piece(of: RetReg, bytes: u64) -> Piece {
+    Piece {
+        place: ValuePlace::Register(register(of)),
+        offset_bits: 0,
+        size_bits: bytes * 8,
+    }
+}

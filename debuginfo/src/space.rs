@@ -1,0 +1,62 @@
+//! The modules of one process at one moment, by address: the bridge between addresses in the process and in files.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::model::Svma;
+use crate::module::Module;
+
+/// A module as it is mapped.
+#[derive(Debug, Clone)]
+pub struct Mapped {
+    /// The file's answers.
+    pub module: Arc<Module>,
+    /// The recording's number of it.
+    pub number: u32,
+    /// Added to an [`Svma`] it gives the address in the process, modulo 2^64.
+    pub bias: u64,
+    /// From its first to its last mapped byte.
+    pub range: Range<u64>,
+    /// It belongs to the system, not to the program: stepping does not stop in it, though it may have line tables.
+    pub is_system: bool,
+}
+
+impl Mapped {
+    /// Converts an address of the process.
+    #[must_use]
+    pub fn svma(&self, address: u64) -> Svma {
+        Svma(address.wrapping_sub(self.bias))
+    }
+
+    /// Converts an address of the file.
+    #[must_use]
+    pub fn address(&self, svma: Svma) -> u64 {
+        svma.0.wrapping_add(self.bias)
+    }
+}
+
+/// All modules of a process.
+#[derive(Debug, Clone, Default)]
+pub struct Space {
+    modules: Vec<Mapped>,
+}
+
+impl Space {
+    /// Makes one of modules in the order in which they were loaded (the program first).
+    #[must_use]
+    pub fn new(modules: Vec<Mapped>) -> Space {
+        Space { modules }
+    }
+
+    /// Returns the modules in the order in which they were loaded.
+    #[must_use]
+    pub fn modules(&self) -> &[Mapped] {
+        &self.modules
+    }
+
+    /// Finds the module that is mapped at `address`.
+    #[must_use]
+    pub fn at(&self, address: u64) -> Option<&Mapped> {
+        self.modules.iter().find(|m| m.range.contains(&address))
+    }
+}

@@ -1,0 +1,374 @@
+//! Backtraces: from the registers and the stack of a thread to its frames, by the unwind tables of the modules.
+//!
+//! A frame is certain as long as tables describe all the code inside it. Where there are none, frame pointers are followed,
+//! and the answer says so. Damaged stacks and tables end a backtrace; they never make it run on.
+
+mod fallback;
+mod frame;
+mod rules;
+mod tables;
+pub(crate) mod tail_calls;
+
+pub use frame::{Backtrace, Frame, FrameMachine, FrameRegisters};
+
+pub(crate) use tables::UnwindTables;
+pub(crate) use tail_calls::KnownCalls;
+
+use std::sync::Arc;
+
+use gimli::CfaRule;
+
+use crate::lines::SourceLine;
+use crate::machine::{Machine, Register, Unknown};
+use crate::model::Svma;
+use crate::space::Space;
+use rules::{Caller, Step};
+
+/// Finds the frames of the thread that `machine` shows, at most `limit`, the innermost first. Inlined calls are frames of
+/// their own.
+#[must_use]
+pub fn backtrace(space: &Space, machine: &dyn Machine, limit: usize) -> Backtrace {
+    walk(space, machine, limit, true)
+}
+
+/// The same for a thread that will go on at rip when a call returns: rip and rsp are those after the return.
+#[must_use]
+pub fn backtrace_of_caller(space: &Space, machine: &dyn Machine, limit: usize) -> Backtrace {
+    walk(space, machine, limit, false)
+}
+
+fn walk(space: &Space, machine: &dyn Machine, limit: usize, is_exact: bool) -> Backtrace {
+    let mut trace = Backtrace::default();
+    let innermost = FrameRegisters::innermost(machine);
+    let pc = match innermost.get(Register::RIP) {
+        Ok((pc, _)) => machine.original_pc(pc),
+        Err(why) => {
+            trace.end = Some(Unknown(format!("rip is not known: {why}")));
+            return trace;
+        }
+    };
+    let mut walk = Walk {
+        space,
+        machine,
+        trace: &mut trace,
+        limit,
+        guessed: None,
+    };
+    let end = walk.run(innermost.with_pc(pc), pc, is_exact).err();
+    let guessed = walk.guessed;
+    trace.end = end.or_else(|| {
+        guessed.map(|at| {
+            Unknown(format!(
+                "there are no unwind tables for frame {at}; the frames after it were found by frame pointers and may be wrong"
+            ))
+        })
+    });
+    trace
+}
+
+/// The register, by its DWARF number, and the offset that make the canonical frame address at `address`, where it is
+/// as simple as that.
+pub(crate) fn cfa_rule(space: &Space, address: u64) -> Option<(u16, i64)> {
+    let mapped = space.at(address)?;
+    let module = &mapped.module;
+    let rules = module
+        .unwind_tables()
+        .rules(module.elf(), mapped.svma(address).0)?;
+    match rules.ok()?.cfa {
+        gimli::CfaRule::RegisterAndOffset { register, offset } => Some((register.0, offset)),
+        gimli::CfaRule::Expression(_) => None,
+    }
+}
+
+/// How many inlined calls lie around the innermost frame of a thread that stands at `address`, and where the function
+/// with code begins.
+pub(crate) fn innermost_call(space: &Space, address: u64) -> (usize, Option<u64>) {
+    let calls = calls(space, address);
+    (calls.len() - 1, calls[0].entry)
+}
+
+struct Walk<'w> {
+    space: &'w Space,
+    machine: &'w dyn Machine,
+    trace: &'w mut Backtrace,
+    limit: usize,
+    /// The first frame whose caller was found without tables.
+    guessed: Option<usize>,
+}
+
+impl Walk<'_> {
+    /// Adds frames until the outermost.
+    ///
+    /// # Errors
+    /// Why it ends earlier.
+    fn run(
+        &mut self,
+        mut registers: FrameRegisters,
+        mut pc: u64,
+        mut is_exact: bool,
+    ) -> Result<(), Unknown> {
+        // Behind a call the next instruction may belong to something else; a signal comes before an instruction.
+        let mut below: Option<u64> = None;
+        loop {
+            let lookup = if is_exact { pc } else { pc.wrapping_sub(1) };
+            let first = self.trace.frames.len();
+            let (found, own) = self.found(registers, pc, lookup, is_exact);
+            let lookup = if found.is_signal { pc } else { lookup };
+            let cut = self.push(&own, (pc, lookup), found.cfa, found.is_signal);
+            if cut {
+                return match found.caller {
+                    Ok(Caller::None) if self.trace.frames.len() < self.limit => Ok(()),
+                    _ => Err(self.too_many()),
+                };
+            }
+            if found.is_guess {
+                self.guessed.get_or_insert(first);
+            }
+            let next = match found.caller? {
+                Caller::Frame(next) => next,
+                Caller::None => return Ok(()),
+            };
+            // Callers lie further up, except that a signal handler may have a stack of its own.
+            if let (Some(below), Some(cfa), false) = (below, found.cfa, found.is_signal)
+                && cfa <= below
+            {
+                return Err(Unknown(format!(
+                    "frame {first} does not lie above the one it called: the stack is damaged"
+                )));
+            }
+            below = found.cfa.filter(|_| !found.is_signal);
+            (pc, _) = next.get(Register::RIP)?;
+            if !found.is_signal && !found.is_guess {
+                self.push_tail_calls(&next, lookup, pc, found.cfa)?;
+            }
+            is_exact = found.is_signal;
+            registers = next;
+        }
+    }
+
+    /// Looks for the caller of a frame. Returns the frame's registers too, which its address may add to.
+    fn found(
+        &self,
+        registers: FrameRegisters,
+        pc: u64,
+        lookup: u64,
+        is_exact: bool,
+    ) -> (Found, FrameRegisters) {
+        let found = self.caller(&registers, pc, lookup, is_exact);
+        if found.cfa.is_some() && !found.is_guess {
+            return (found, registers);
+        }
+        let sp = registers.get(Register::RSP).map_or(0, |(sp, _)| sp);
+        match self.machine.frame_address(lookup, sp) {
+            None => (found, registers),
+            Some(cfa) => {
+                let known = self.with_address(registers, lookup, cfa);
+                (self.caller(&known, pc, lookup, is_exact), known)
+            }
+        }
+    }
+
+    /// Adds to a frame's registers what follows from its address: the one that its address is counted from.
+    fn with_address(&self, registers: FrameRegisters, lookup: u64, cfa: u64) -> FrameRegisters {
+        let rules = self.space.at(lookup).and_then(|mapped| {
+            let module = &mapped.module;
+            let svma = mapped.svma(lookup).0;
+            module.unwind_tables().rules(module.elf(), svma)?.ok()
+        });
+        match rules.map(|rules| rules.cfa) {
+            Some(CfaRule::RegisterAndOffset { register, offset }) => {
+                registers.with(Register(register.0), cfa.wrapping_sub(offset as u64))
+            }
+            _ => registers,
+        }
+    }
+
+    /// Looks for the caller of a frame.
+    fn caller(&self, registers: &FrameRegisters, pc: u64, lookup: u64, is_exact: bool) -> Found {
+        let tabled = self.by_tables(registers, lookup);
+        // The kernel returns to the first instruction of a signal frame without having called it.
+        let signal = || {
+            self.by_tables(registers, pc)
+                .filter(|found| found.is_signal)
+        };
+        if let Some(found) = tabled.or_else(signal) {
+            return found;
+        }
+        let guess = fallback::caller(self.space, self.machine, registers, pc, is_exact);
+        let (cfa, caller) = match guess {
+            Ok((cfa, caller)) => (Some(cfa), Ok(Caller::Frame(caller))),
+            Err(why) => (None, Err(why)),
+        };
+        Found {
+            cfa,
+            caller,
+            is_signal: false,
+            is_guess: true,
+        }
+    }
+
+    /// Looks for the caller of a frame by the unwind tables; `None` if none describes `lookup`.
+    fn by_tables(&self, registers: &FrameRegisters, lookup: u64) -> Option<Found> {
+        let mapped = self.space.at(lookup)?;
+        let module = &mapped.module;
+        let svma = mapped.svma(lookup).0;
+        let rules = module.unwind_tables().rules(module.elf(), svma)?;
+        let step = Step {
+            machine: self.machine,
+            mapped,
+            registers,
+        };
+        let is_signal = rules.as_ref().is_ok_and(|r| r.is_signal);
+        let cfa = rules.as_ref().map_err(Clone::clone);
+        let cfa = cfa.and_then(|rules| step.cfa(rules));
+        let caller = rules.and_then(|rules| step.caller(&rules, cfa.clone()?));
+        Some(Found {
+            cfa: cfa.ok(),
+            caller,
+            is_signal,
+            is_guess: false,
+        })
+    }
+
+    /// Adds the frames of one physical frame, inlined calls first; tells whether there were too many.
+    fn push(
+        &mut self,
+        registers: &FrameRegisters,
+        (pc, lookup_pc): (u64, u64),
+        cfa: Option<u64>,
+        is_signal: bool,
+    ) -> bool {
+        let mut calls = calls(self.space, lookup_pc);
+        if self.trace.frames.is_empty() {
+            let to_come = self.machine.calls_to_come();
+            calls.drain(..to_come.min(calls.len() - 1));
+        }
+        let count = calls.len();
+        for (at, call) in calls.into_iter().enumerate() {
+            if self.trace.frames.len() >= self.limit {
+                return true;
+            }
+            self.trace.frames.push(Frame {
+                pc,
+                pc_is_known: true,
+                lookup_pc,
+                cfa,
+                registers: registers.clone(),
+                function: call.function,
+                function_entry: call.entry,
+                module: call.module,
+                source: call.source,
+                inlined: at + 1 < count,
+                inline_depth: count - 1 - at,
+                is_signal,
+                is_tail_call: false,
+            });
+        }
+        self.trace.frames.len() >= self.limit
+    }
+
+    /// Adds the functions that were left by a jump between a frame, looked up at `lookup`, and the call that returns to
+    /// `back`. They saw the registers of the caller.
+    fn push_tail_calls(
+        &mut self,
+        caller: &FrameRegisters,
+        lookup: u64,
+        back: u64,
+        cfa: Option<u64>,
+    ) -> Result<(), Unknown> {
+        let (Some(inside), Some(outside)) = (self.space.at(lookup), self.space.at(back)) else {
+            return Ok(());
+        };
+        if !Arc::ptr_eq(&inside.module, &outside.module) {
+            return Ok(());
+        }
+        let module = &inside.module;
+        let callee = tail_calls::entry_of(module, inside.svma(lookup).0);
+        let back = inside.svma(back).0;
+        let between = callee.map(|callee| tail_calls::between(module, back, callee));
+        for pc in between.unwrap_or_default() {
+            let pc = inside.address(Svma(pc));
+            let first = self.trace.frames.len();
+            let registers = caller.clone().with_pc(pc);
+            if self.push(&registers, (pc, pc.wrapping_sub(1)), cfa, false) {
+                return Err(self.too_many());
+            }
+            for frame in &mut self.trace.frames[first..] {
+                frame.is_tail_call = true;
+            }
+        }
+        Ok(())
+    }
+
+    fn too_many(&self) -> Unknown {
+        Unknown(format!("the limit of {} frames was reached", self.limit))
+    }
+}
+
+/// The functions around an address, the innermost first: at least one, which may be unknown.
+fn calls(space: &Space, lookup: u64) -> Vec<Call> {
+    let Some(mapped) = space.at(lookup) else {
+        return vec![Call::default()];
+    };
+    let module = &mapped.module;
+    let svma = mapped.svma(lookup);
+    let number = Some(mapped.number);
+    let mut source = space.line_at(lookup);
+    let symbol = || {
+        let start = module.unwind_tables().start(svma.0);
+        let named = module.symbol_at(svma);
+        let entry = named.as_ref().map(|(_, at)| at.0).or(start);
+        (named.map(|(name, _)| name), entry)
+    };
+    let Some(unit) = module.units().find(svma.0) else {
+        let (function, entry) = symbol();
+        return vec![Call {
+            function,
+            entry: entry.map(|e| e.wrapping_add(mapped.bias)),
+            module: number,
+            source,
+        }];
+    };
+    let scopes = unit.scopes(module);
+    let chain = scopes.chain(svma.0);
+    let function = chain.first().map(|at| scopes.list[*at].entry());
+    let entry = function.or_else(|| symbol().1);
+    let entry = entry.map(|e| e.wrapping_add(mapped.bias));
+    let mut calls = Vec::new();
+    for at in chain.iter().rev() {
+        let scope = &scopes.list[*at];
+        let next = scope.call.clone();
+        calls.push(Call {
+            function: scope.name.as_deref().map(str::to_owned),
+            entry,
+            module: number,
+            source: std::mem::replace(&mut source, next),
+        });
+    }
+    if calls.is_empty() {
+        calls.push(Call {
+            function: symbol().0,
+            entry,
+            module: number,
+            source,
+        });
+    }
+    calls
+}
+
+/// A function around an address.
+#[derive(Default)]
+struct Call {
+    function: Option<String>,
+    entry: Option<u64>,
+    module: Option<u32>,
+    source: Option<SourceLine>,
+}
+
+/// What is known of a frame and its caller.
+struct Found {
+    cfa: Option<u64>,
+    caller: Result<Caller, Unknown>,
+    is_signal: bool,
+    is_guess: bool,
+}

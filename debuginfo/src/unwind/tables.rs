@@ -1,0 +1,212 @@
+//! The unwind tables of a module: `.eh_frame`, and `.debug_frame` of the module or its debug file for what that leaves out.
+
+use gimli::{
+    BaseAddresses, CfaRule, CieOrFde, EhFrame, EndianSlice, LittleEndian, RegisterRule,
+    UnwindContext, UnwindExpression, UnwindSection,
+};
+
+use crate::dwarf::Slice;
+use crate::elf::Elf;
+use crate::machine::Unknown;
+
+/// Which table a description is in, the preferred one first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Table {
+    Eh,
+    Debug,
+    SeparateDebug,
+}
+
+/// A description of a range of code, still unread.
+#[derive(Debug, Clone, Copy)]
+struct Description {
+    from: u64,
+    to: u64,
+    table: Table,
+    offset: usize,
+}
+
+/// Where each description is.
+#[derive(Debug, Default)]
+pub(crate) struct UnwindTables {
+    /// By first address.
+    index: Vec<Description>,
+    debug: Vec<u8>,
+    separate: Vec<u8>,
+}
+
+/// How to find the caller's registers at one address.
+#[derive(Debug, Clone)]
+pub(super) struct Rules {
+    pub cfa: CfaRule<usize>,
+    pub registers: Vec<(u16, RegisterRule<usize>)>,
+    /// The register that stands for the return address.
+    pub return_address: u16,
+    /// The code was reached by a signal, not by a call.
+    pub is_signal: bool,
+    pub table: Table,
+}
+
+impl UnwindTables {
+    /// Lists the descriptions of `main` and of its debug file.
+    pub(crate) fn read(main: &Elf, debug: Option<&Elf>) -> UnwindTables {
+        let contents = |elf: Option<&Elf>| {
+            let bytes = elf.and_then(|elf| elf.contents(".debug_frame"));
+            bytes
+                .and_then(Result::ok)
+                .map(|b| b.into_owned())
+                .unwrap_or_default()
+        };
+        let mut tables = UnwindTables {
+            index: Vec::new(),
+            debug: contents(Some(main)),
+            separate: contents(debug),
+        };
+        let (eh, bases) = eh_frame(main);
+        let mut index = Vec::new();
+        list(&eh, &bases, Table::Eh, &mut index);
+        for table in [Table::Debug, Table::SeparateDebug] {
+            list(
+                &tables.debug_frame(table),
+                &BaseAddresses::default(),
+                table,
+                &mut index,
+            );
+        }
+        index.retain(|d| d.from < d.to && main.is_code(d.from));
+        index.sort_unstable_by_key(|d| (d.from, d.table, d.offset));
+        tables.index = index;
+        tables
+    }
+
+    fn debug_frame(&self, table: Table) -> gimli::DebugFrame<Slice<'_>> {
+        let bytes = match table {
+            Table::SeparateDebug => &self.separate,
+            _ => &self.debug,
+        };
+        let mut frames = gimli::DebugFrame::new(bytes, LittleEndian);
+        frames.set_address_size(8);
+        frames
+    }
+
+    /// The description around `svma`: the innermost, and of equal ones that of the preferred table.
+    fn find(&self, svma: u64) -> Option<Description> {
+        let after = self.index.partition_point(|d| d.from <= svma);
+        let near = self.index[..after].iter().rev().take(8);
+        let holding = near.filter(|d| svma < d.to);
+        holding
+            .copied()
+            .max_by_key(|d| (d.from, std::cmp::Reverse(d.table)))
+    }
+
+    /// The first address of the described code around `svma`.
+    pub(super) fn start(&self, svma: u64) -> Option<u64> {
+        self.find(svma).map(|d| d.from)
+    }
+
+    /// The rules at `svma`; `None` if no table describes it.
+    ///
+    /// # Errors
+    /// The description is damaged.
+    pub(super) fn rules(&self, main: &Elf, svma: u64) -> Option<Result<Rules, Unknown>> {
+        let found = self.find(svma)?;
+        let rules = match found.table {
+            Table::Eh => {
+                let (eh, bases) = eh_frame(main);
+                read(&eh, &bases, found, svma)
+            }
+            table => {
+                let section = self.debug_frame(table);
+                read(&section, &BaseAddresses::default(), found, svma)
+            }
+        };
+        Some(rules.map_err(|error| Unknown(format!("the unwind tables are damaged: {error}"))))
+    }
+
+    /// The operations of an expression that rules of `table` name.
+    pub(super) fn expression<'a>(
+        &'a self,
+        main: &'a Elf,
+        table: Table,
+        expression: &UnwindExpression<usize>,
+    ) -> Option<Slice<'a>> {
+        let bytes: &[u8] = match table {
+            Table::Eh => main.section(".eh_frame").map(|s| main.section_bytes(s))?,
+            Table::Debug => &self.debug,
+            Table::SeparateDebug => &self.separate,
+        };
+        let end = expression.offset.checked_add(expression.length)?;
+        let operations = bytes.get(expression.offset..end)?;
+        Some(EndianSlice::new(operations, LittleEndian))
+    }
+}
+
+/// `.eh_frame`, empty if there is none, and what its pointers are relative to.
+fn eh_frame(elf: &Elf) -> (EhFrame<Slice<'_>>, BaseAddresses) {
+    let address = |name| elf.section(name).map_or(0, |s| s.addr);
+    let bases = BaseAddresses::default()
+        .set_eh_frame(address(".eh_frame"))
+        .set_text(address(".text"))
+        .set_got(address(".got"));
+    let bytes = elf.section(".eh_frame").map(|s| elf.section_bytes(s));
+    let mut frames = EhFrame::new(bytes.unwrap_or_default(), LittleEndian);
+    frames.set_address_size(8);
+    (frames, bases)
+}
+
+fn list<'a, S>(section: &S, bases: &BaseAddresses, table: Table, index: &mut Vec<Description>)
+where
+    S: UnwindSection<Slice<'a>>,
+    S::Offset: gimli::UnwindOffset<usize>,
+{
+    // Many descriptions share one common part: the last one parsed is kept.
+    let mut last = None;
+    let mut entries = section.entries(bases);
+    while let Ok(Some(entry)) = entries.next() {
+        let CieOrFde::Fde(partial) = entry else {
+            continue;
+        };
+        let offset = partial.offset();
+        let parsed = partial.parse(|section, bases, at| match &last {
+            Some((known, cie)) if *known == at => Ok(Clone::clone(cie)),
+            _ => {
+                let cie = section.cie_from_offset(bases, at)?;
+                last = Some((at, cie.clone()));
+                Ok(cie)
+            }
+        });
+        if let Ok(fde) = parsed {
+            index.push(Description {
+                from: fde.initial_address(),
+                to: fde.end_address(),
+                table,
+                offset,
+            });
+        }
+    }
+}
+
+fn read<'a, S>(
+    section: &S,
+    bases: &BaseAddresses,
+    found: Description,
+    svma: u64,
+) -> gimli::Result<Rules>
+where
+    S: UnwindSection<Slice<'a>>,
+    S::Offset: From<usize>,
+{
+    let fde = section.fde_from_offset(bases, found.offset.into(), S::cie_from_offset)?;
+    let mut context = UnwindContext::new();
+    let row = fde.unwind_info_for_address(section, bases, &mut context, svma)?;
+    Ok(Rules {
+        cfa: row.cfa().clone(),
+        registers: row
+            .registers()
+            .map(|(r, rule)| (r.0, rule.clone()))
+            .collect(),
+        return_address: fde.cie().return_address_register().0,
+        is_signal: fde.is_signal_trampoline(),
+        table: found.table,
+    })
+}

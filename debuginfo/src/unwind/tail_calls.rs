@@ -1,0 +1,289 @@
+//! Calls that end in a jump: a function that made one has no frame any more, but what called it, and where the thread is,
+//! often leave only one way from one to the other. The rules are gdb's.
+//!
+//! Everything is told by the entries of call sites (DWARF 5, section 3.4). Where one of them does not say what it calls,
+//! nothing is concluded.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use gimli::constants as dw;
+
+use crate::dies::{Die, Session};
+use crate::layout::with_session;
+use crate::model::Svma;
+use crate::module::Module;
+use crate::scope::function_at;
+
+/// Call sites that are followed in search of one way.
+const MAX_STEPS: usize = 4096;
+/// Functions whose calls are kept.
+const MAX_KEPT: usize = 1 << 14;
+
+/// A call that a function makes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct CallSite {
+    /// The address behind it.
+    back: u64,
+    /// The entry of what it calls, if that is stated.
+    target: Option<u64>,
+}
+
+/// The calls of one function.
+#[derive(Debug, Default)]
+struct Calls {
+    all: Vec<CallSite>,
+    /// Those that end in a jump; none if the debug information does not promise to list them all.
+    tail: Vec<CallSite>,
+}
+
+/// The calls of the functions of a module that were asked about, by their entries.
+#[derive(Debug, Default)]
+pub(crate) struct KnownCalls(Mutex<HashMap<u64, Option<Arc<Calls>>>>);
+
+/// Finds the tail calls between the call that returns to `back` and the function that begins at `callee`, the innermost
+/// first, as the addresses behind them; none if there are several ways, as far as they differ.
+pub(super) fn between(module: &Arc<Module>, back: u64, callee: u64) -> Vec<u64> {
+    let find = || {
+        let caller = entry_of(module, back.wrapping_sub(1))?;
+        let calls = calls_of(module, caller)?;
+        let made = calls.all.iter().find(|site| site.back == back)?;
+        let target = made.target.filter(|target| *target != callee)?;
+        let mut search = Search {
+            module,
+            callee,
+            path: Vec::new(),
+            found: None,
+            steps: 0,
+        };
+        search.follow(target)?;
+        search.found
+    };
+    find().map_or(Vec::new(), |ways| ways.certain())
+}
+
+/// Tells whether the function that begins at `entry` may jump to its own beginning, by whatever way: then what its caller
+/// passed tells nothing.
+pub(crate) fn may_restart(module: &Arc<Module>, entry: u64) -> bool {
+    let mut seen = HashSet::new();
+    let mut left = vec![entry];
+    while let Some(function) = left.pop() {
+        let Some(calls) = calls_of(module, function) else {
+            return true;
+        };
+        for site in &calls.tail {
+            match site.target {
+                Some(target) if target != entry && seen.len() < MAX_STEPS => {
+                    if seen.insert(target) {
+                        left.push(target);
+                    }
+                }
+                _ => return true,
+            }
+        }
+    }
+    false
+}
+
+/// The ways from one function to another.
+struct Ways {
+    first: Vec<u64>,
+    /// How many of its tail calls all ways begin with, and end with.
+    callers: usize,
+    callees: usize,
+}
+
+impl Ways {
+    /// The tail calls that are part of every way, the innermost first.
+    fn certain(&self) -> Vec<u64> {
+        let (first, all) = (&self.first, self.first.len());
+        if self.callers == all && self.callees == all {
+            return first.iter().rev().copied().collect();
+        }
+        let inner = first[all - self.callees..].iter().rev();
+        let outer = first[..self.callers].iter().rev();
+        inner.chain(outer).copied().collect()
+    }
+
+    fn add(&mut self, way: &[u64]) {
+        let same = |pairs: &mut dyn Iterator<Item = (&u64, &u64)>| {
+            pairs.take_while(|(one, other)| one == other).count()
+        };
+        let begin = same(&mut self.first.iter().zip(way));
+        let end = same(&mut self.first.iter().rev().zip(way.iter().rev()));
+        self.callers = self.callers.min(begin);
+        self.callees = self.callees.min(end);
+    }
+}
+
+struct Search<'s> {
+    module: &'s Arc<Module>,
+    callee: u64,
+    path: Vec<u64>,
+    found: Option<Ways>,
+    steps: usize,
+}
+
+impl Search<'_> {
+    /// Follows the tail calls of a function; `None` if nothing can be concluded.
+    fn follow(&mut self, function: u64) -> Option<()> {
+        let calls = calls_of(self.module, function)?;
+        for site in &calls.tail {
+            if self.path.contains(&site.back) {
+                continue;
+            }
+            self.steps += 1;
+            if self.steps > MAX_STEPS {
+                return None;
+            }
+            self.path.push(site.back);
+            match site.target? {
+                target if target == self.callee => self.arrive()?,
+                target => self.follow(target)?,
+            }
+            self.path.pop();
+        }
+        Some(())
+    }
+
+    fn arrive(&mut self) -> Option<()> {
+        let Some(ways) = &mut self.found else {
+            self.found = Some(Ways {
+                first: self.path.clone(),
+                callers: self.path.len(),
+                callees: self.path.len(),
+            });
+            return Some(());
+        };
+        ways.add(&self.path);
+        (ways.callers + ways.callees > 0).then_some(())
+    }
+}
+
+/// The entry of the function whose code holds `svma`.
+pub(crate) fn entry_of(module: &Module, svma: u64) -> Option<u64> {
+    let scopes = module.units().find(svma)?.scopes(module);
+    let function = *scopes.chain(svma).first()?;
+    Some(scopes.list[function].entry())
+}
+
+/// The calls of the function that begins at `entry`; `None` if nothing describes such a function.
+fn calls_of(module: &Arc<Module>, entry: u64) -> Option<Arc<Calls>> {
+    let known = || {
+        module
+            .known_calls()
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    };
+    if let Some(calls) = known().get(&entry) {
+        return calls.clone();
+    }
+    let read = || {
+        if entry_of(module, entry)? != entry {
+            return None;
+        }
+        let function = function_at(module, Svma(entry))?;
+        let calls = with_session(module, function, |session, die| read(module, session, die))?;
+        Some(Arc::new(calls))
+    };
+    let calls = read();
+    let mut known = known();
+    if known.len() >= MAX_KEPT {
+        known.clear();
+    }
+    known.insert(entry, calls.clone());
+    calls
+}
+
+fn read<'a>(module: &Arc<Module>, session: &Session<'_, 'a>, function: &Die<'a>) -> Calls {
+    let is_stated = |name| session.flag(function, name);
+    let is_whole = [
+        dw::DW_AT_call_all_calls,
+        dw::DW_AT_call_all_tail_calls,
+        dw::DW_AT_GNU_all_call_sites,
+        dw::DW_AT_GNU_all_tail_call_sites,
+    ]
+    .into_iter()
+    .any(is_stated);
+    let mut calls = Calls::default();
+    each_call(session, function, |die| {
+        let address = |name| {
+            let value = session.attr(die, name)?;
+            session.dwarf(die).attr_address(&die.unit, value).ok()?
+        };
+        let back = address(dw::DW_AT_call_return_pc).or_else(|| address(dw::DW_AT_low_pc));
+        let Some(back) = back else { return };
+        let site = CallSite {
+            back,
+            target: target(module, session, die),
+        };
+        let is_tail = session.flag(die, dw::DW_AT_call_tail_call)
+            || session.flag(die, dw::DW_AT_GNU_tail_call);
+        if is_tail && is_whole {
+            calls.tail.push(site);
+        }
+        calls.all.push(site);
+    });
+    calls
+}
+
+/// Visits all call sites of a function, those of inlined calls included.
+fn each_call<'a>(session: &Session<'_, 'a>, function: &Die<'a>, mut visit: impl FnMut(&Die<'a>)) {
+    let Ok(mut entries) = function.unit.entries_raw(Some(function.offset)) else {
+        return;
+    };
+    let start = entries.next_depth();
+    loop {
+        let (offset, depth) = (entries.next_offset(), entries.next_depth());
+        if entries.is_empty() || depth <= start && offset != function.offset {
+            return;
+        }
+        let Ok(next) = entries.read_abbreviation() else {
+            return;
+        };
+        let Some(abbreviation) = next else { continue };
+        let specs = abbreviation.attributes();
+        if session.spend(1).is_none() || entries.skip_attributes(specs).is_err() {
+            return;
+        }
+        if let dw::DW_TAG_call_site | dw::DW_TAG_GNU_call_site = abbreviation.tag() {
+            visit(&function.sibling(offset));
+        }
+    }
+}
+
+/// The entry of the function that a call site names.
+fn target<'a>(module: &Arc<Module>, session: &Session<'_, 'a>, site: &Die<'a>) -> Option<u64> {
+    let origin = session
+        .follow(site, dw::DW_AT_call_origin)
+        .or_else(|| session.follow(site, dw::DW_AT_abstract_origin))?;
+    let low = session.attr(&origin, dw::DW_AT_low_pc);
+    let low = low.and_then(|low| {
+        session
+            .dwarf(&origin)
+            .attr_address(&origin.unit, low)
+            .ok()?
+    });
+    let ranged = || {
+        let stated = session.attr(&origin, dw::DW_AT_ranges)?;
+        let mut ranges = session
+            .dwarf(&origin)
+            .attr_ranges(&origin.unit, stated)
+            .ok()??;
+        let first = ranges.next().ok()??;
+        entry_of(module, first.begin)
+    };
+    let named = || {
+        let chain = session.chain(&origin);
+        let of = |name| chain.iter().find_map(|die| session.string(die, name));
+        let name = of(dw::DW_AT_linkage_name).or_else(|| of(dw::DW_AT_name))?;
+        let mut list = module.functions().list.iter();
+        let named = list.find(|f| f.linkage.as_bytes() == name.slice());
+        named.map(|function| function.svma.0)
+    };
+    match session.flag(&origin, dw::DW_AT_declaration) {
+        true => named(),
+        false => low.or_else(ranged),
+    }
+}

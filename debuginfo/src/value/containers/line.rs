@@ -1,0 +1,124 @@
+//! Containers in one line: in Rust as `{:?}` writes them, in C++ much as gdb does.
+
+use super::content::{Content, Part};
+use super::items::Items;
+use super::spot::{Reach, Spot};
+use super::{Container, Look, Value};
+use crate::layout::Language;
+
+/// How much of a container is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Elements; behind them comes `...`.
+    pub elements: usize,
+    /// Units of a string.
+    pub text: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            elements: 200,
+            text: 200,
+        }
+    }
+}
+
+/// Writes one value that is inside a container.
+pub type Show<'s> = &'s mut dyn FnMut(&Value) -> String;
+
+impl Container {
+    /// Writes the container as one line; `show` writes the values in it. What cannot be read is said in angle brackets.
+    #[must_use]
+    pub fn line(&self, limits: &Limits, look: &Look<'_>, show: Show) -> String {
+        let reach = Reach::new(look.machine, look.space);
+        match &self.content {
+            Content::Text(text) => {
+                let written = text.write(&reach, limits.text as u64);
+                written.unwrap_or_else(|why| format!("<unknown: {why}>"))
+            }
+            Content::Sequence(items) | Content::Set(items) | Content::Map(items) => {
+                self.elements(items, limits, &reach, show)
+            }
+            Content::Bits(items) => self.bits(items, limits, &reach),
+            Content::Parts { text, .. } => {
+                let mut line = self.label.clone();
+                for part in text {
+                    match part {
+                        Part::Words(words) => line.push_str(words),
+                        Part::Value(spot) => line.push_str(&show(&self.value(spot, &reach))),
+                    }
+                }
+                line
+            }
+        }
+    }
+
+    fn elements(&self, items: &Items, limits: &Limits, reach: &Reach, show: Show) -> String {
+        let is_map = matches!(self.content, Content::Map(_));
+        let mut inside = Vec::new();
+        let mut write = |spot: &Spot| show(&self.value(spot, reach));
+        let walked = items.visit.visit(reach, 0, &mut |element| {
+            if inside.len() >= limits.elements {
+                inside.push("...".to_owned());
+                return false;
+            }
+            let value = write(&element.value);
+            inside.push(match (&element.key, self.language) {
+                (Some(key), Language::Rust) => format!("{}: {value}", write(key)),
+                (Some(key), _) => format!("[{}] = {value}", write(key)),
+                (None, _) => value,
+            });
+            true
+        });
+        if let Err(why) = walked {
+            inside.push(format!("<unknown: {why}>"));
+        }
+        let inside = inside.join(", ");
+        if self.language == Language::Rust {
+            return match self.content {
+                Content::Sequence(_) => format!("[{inside}]"),
+                _ => format!("{{{inside}}}"),
+            };
+        }
+        let len = items.len(&Reach::new(reach.machine, reach.space));
+        let label = &self.label;
+        let front = match (len, is_map) {
+            (Ok(1), true) => format!("{label} with 1 element"),
+            (Ok(len), true) => format!("{label} with {len} elements"),
+            (Ok(len), false) => format!("{label} of length {len}"),
+            (Err(_), _) => label.clone(),
+        };
+        match inside.is_empty() {
+            true => front,
+            false => format!("{front} = {{{inside}}}"),
+        }
+    }
+
+    /// Bits as one binary number, whose first digit is the last bit; `...` stands for the higher ones.
+    fn bits(&self, items: &Items, limits: &Limits, reach: &Reach) -> String {
+        let mut digits = Vec::new();
+        let walked = items.visit.visit(reach, 0, &mut |element| {
+            if digits.len() >= limits.elements {
+                digits.push("...".to_owned());
+                return false;
+            }
+            digits.push(match element.value.number(reach) {
+                Ok(0) => "0".to_owned(),
+                Ok(_) => "1".to_owned(),
+                Err(_) => "?".to_owned(),
+            });
+            true
+        });
+        digits.reverse();
+        let digits = match walked {
+            Ok(()) => digits.concat(),
+            Err(why) => format!("<unknown: {why}>"),
+        };
+        let len = items.len.unwrap_or(0);
+        match len {
+            0 => format!("{} of length 0", self.label),
+            _ => format!("{} of length {len} = {digits}", self.label),
+        }
+    }
+}

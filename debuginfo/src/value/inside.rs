@@ -1,0 +1,313 @@
+//! From a value to those inside it and behind it.
+
+use super::{Look, Site, Value, ValueError, ValuePlace, encode, floats, number, place};
+use crate::layout::{BitRange, ComputedOffset, Member, MemberOffset, Role, Type, TypeKind};
+use crate::location;
+use crate::machine::Unknown;
+use crate::scope::static_member;
+
+/// Base classes and unnamed members that are searched for one name.
+const MAX_DEPTH: usize = 32;
+/// Members that a message about a missing one names.
+const MAX_NAMED: usize = 8;
+
+fn wrong(ty: &Type, what: &'static str) -> ValueError {
+    ValueError::WrongType {
+        ty: ty.name(),
+        what,
+    }
+}
+
+pub(super) fn member(value: &Value, name: &str, look: &Look<'_>) -> Result<Value, ValueError> {
+    let value = value.unreferenced(look)?;
+    let ty = value.ty.strip();
+    if !matches!(
+        ty.kind(),
+        TypeKind::Struct | TypeKind::Class | TypeKind::Union
+    ) {
+        return Err(wrong(&value.ty, "has no members"));
+    }
+    if let Some(found) = search(&value, name, look, MAX_DEPTH)? {
+        return Ok(found);
+    }
+    let members = ty.members();
+    let names: Vec<&str> = members.iter().filter_map(|m| m.name.as_deref()).collect();
+    let shown = &names[..names.len().min(MAX_NAMED)];
+    Err(ValueError::NoMember {
+        ty: value.ty.name(),
+        name: name.to_owned(),
+        hint: match shown {
+            [] => String::new(),
+            shown => format!("; it has {}", shown.join(", ")),
+        },
+    })
+}
+
+fn search(
+    value: &Value,
+    name: &str,
+    look: &Look<'_>,
+    depth: usize,
+) -> Result<Option<Value>, ValueError> {
+    let Some(depth) = depth.checked_sub(1) else {
+        return Ok(None);
+    };
+    let ty = value.ty.strip();
+    let members = ty.members();
+    // The class's own members hide those of its bases.
+    let own = members.iter().find(|m| {
+        let is_base = matches!(m.role, Role::Base | Role::VirtualBase);
+        !is_base && m.name.as_deref() == Some(name)
+    });
+    if let Some(member) = own {
+        return member_value(value, member, look).map(Some);
+    }
+    for member in &members {
+        let is_base = matches!(member.role, Role::Base | Role::VirtualBase);
+        if is_base {
+            let base = member.ty.strip();
+            if base.plain_name() == Some(name) || base.own_name().as_deref() == Some(name) {
+                return member_value(value, member, look).map(Some);
+            }
+        }
+        if is_base || member.name.is_none() && member.role == Role::Member {
+            let inner = member_value(value, member, look)?;
+            if let Some(found) = search(&inner, name, look, depth)? {
+                return Ok(Some(found));
+            }
+        }
+    }
+    if ty.variants().is_some() {
+        let (live, data) = value.variant(look)?;
+        if live == name {
+            return Ok(Some(data));
+        }
+        return search(&data, name, look, depth);
+    }
+    Ok(None)
+}
+
+/// The value of a member of `value`.
+pub(super) fn member_value(
+    value: &Value,
+    member: &Member,
+    look: &Look<'_>,
+) -> Result<Value, ValueError> {
+    match &member.offset {
+        MemberOffset::Bytes(offset) => Ok(match member.bits {
+            Some(bits) => bit_field(value, member, bits, look),
+            None => part(value, &member.ty, *offset, look),
+        }),
+        MemberOffset::Computed(ComputedOffset(id)) => {
+            let module = value.ty.module().or(member.ty.module());
+            let object = value.address();
+            let (Some(module), Some(object)) = (module, object) else {
+                let why = "a virtual base class of an object that is not in memory";
+                return Ok(Value::unknown(member.ty.clone(), Unknown::because(why)));
+            };
+            let site = Site::outside(look.space, look.machine);
+            let address = location::computed_member(&site, module, *id, object);
+            Ok(match address {
+                Ok(address) => Value::at(member.ty.clone(), address, look.machine),
+                Err(why) => Value::unknown(member.ty.clone(), why),
+            })
+        }
+        MemberOffset::Static(_) => {
+            let site = Site::outside(look.space, look.machine);
+            Ok(match static_member(member, &value.ty.strip()) {
+                Some(variable) => variable.read(&site),
+                None => {
+                    let mut value =
+                        Value::unknown(member.ty.clone(), Unknown::because("optimized out"));
+                    value.place = ValuePlace::OptimizedOut;
+                    value
+                }
+            })
+        }
+    }
+}
+
+/// The part of `value` that begins `offset` bytes behind its start.
+pub(super) fn part(value: &Value, ty: &Type, offset: u64, look: &Look<'_>) -> Value {
+    let Some(size) = ty.size() else {
+        return Value::read(
+            ty.clone(),
+            place::part(&value.place, offset, 0),
+            look.machine,
+        );
+    };
+    let place = place::part(&value.place, offset, size);
+    let slice = |bytes: &[u8]| {
+        let start = usize::try_from(offset).ok()?;
+        let end = start.checked_add(usize::try_from(size).ok()?)?;
+        Some(bytes.get(start..end)?.to_vec())
+    };
+    match value.bytes.as_deref().ok().and_then(slice) {
+        Some(bytes) => Value {
+            ty: ty.clone(),
+            place,
+            bytes: Ok(bytes),
+            certainty: value.certainty,
+            bits: None,
+        },
+        // The whole is too large to be read at once, or another part of it cannot be read.
+        None => Value::read(ty.clone(), place, look.machine),
+    }
+}
+
+fn bit_field(value: &Value, member: &Member, bits: BitRange, look: &Look<'_>) -> Value {
+    let first = bits.offset / 8;
+    let last = bits.offset.saturating_add(bits.size).div_ceil(8);
+    let bytes = last.saturating_sub(first).max(1);
+    if bytes > 17 {
+        let why = Unknown::because("the bit field has too many bits");
+        return Value::unknown(member.ty.clone(), why);
+    }
+    let holder = part(value, &storage(bytes), first, look);
+    Value {
+        ty: member.ty.clone(),
+        bits: Some(BitRange {
+            offset: bits.offset % 8,
+            size: bits.size,
+        }),
+        ..holder
+    }
+}
+
+/// So many bytes without a meaning.
+pub(super) fn storage(bytes: u64) -> Type {
+    let byte = crate::layout::builtin("u8").expect("u8 is a base type");
+    byte.array(bytes)
+}
+
+pub(super) fn index(value: &Value, index: i64, look: &Look<'_>) -> Result<Value, ValueError> {
+    let value = value.unreferenced(look)?;
+    let ty = value.ty.strip();
+    match ty.kind() {
+        TypeKind::Array => {
+            let element = ty.element().ok_or_else(|| wrong(&ty, "has no elements"))?;
+            let size = element.size();
+            let size = size.ok_or_else(|| wrong(&element, "has no size that is known"))?;
+            let within = u64::try_from(index).ok();
+            if let (Some(address), None) = (value.address(), within) {
+                let offset = index.wrapping_mul(size as i64);
+                let at = address.wrapping_add_signed(offset);
+                return Ok(Value::at(element, at, look.machine));
+            }
+            let offset = within.and_then(|index| index.checked_mul(size));
+            let outside = || {
+                let why = format!("there is no element {index}");
+                ValueError::Unknown(Unknown::because(why))
+            };
+            let offset = offset.ok_or_else(outside)?;
+            if value.address().is_none() && ty.count().is_some_and(|c| index as u64 >= c) {
+                return Err(outside());
+            }
+            Ok(part(&value, &element, offset, look))
+        }
+        TypeKind::Pointer => {
+            let target = ty.target().ok_or_else(|| wrong(&ty, "points to nothing"))?;
+            let size = match target.strip().kind() {
+                TypeKind::Void => 1,
+                _ => target
+                    .size()
+                    .ok_or_else(|| wrong(&target, "has no size that is known"))?,
+            };
+            let base = pointer(&value)?;
+            let offset = index.wrapping_mul(size as i64);
+            let address = base.wrapping_add_signed(offset);
+            Ok(Value::at(target, address, look.machine))
+        }
+        _ => Err(wrong(&value.ty, "has no elements")),
+    }
+}
+
+fn pointer(value: &Value) -> Result<u64, ValueError> {
+    match number::address(value)? {
+        0 => Err(ValueError::Null),
+        address => Ok(address),
+    }
+}
+
+pub(super) fn deref(value: &Value, look: &Look<'_>) -> Result<Value, ValueError> {
+    let ty = value.ty.strip();
+    match ty.kind() {
+        TypeKind::Pointer | TypeKind::Reference | TypeKind::RvalueReference => {}
+        TypeKind::Array => return index(value, 0, look),
+        _ => return Err(wrong(&value.ty, "points to nothing")),
+    }
+    let target = ty.target().ok_or_else(|| wrong(&ty, "points to nothing"))?;
+    if let ValuePlace::ImplicitPointer {
+        target: pointee,
+        offset,
+    } = &value.place
+    {
+        let offset = u64::try_from(*offset);
+        let offset = offset.map_err(|_| Unknown::because("it points before a variable"))?;
+        return Ok(part(pointee, &target, offset, look));
+    }
+    let address = pointer(value)?;
+    Ok(Value::at(target, address, look.machine))
+}
+
+pub(super) fn cast(value: &Value, ty: &Type, look: &Look<'_>) -> Result<Value, ValueError> {
+    let (from, to) = (value.kind(), ty.strip().kind());
+    let is_number = |kind| {
+        matches!(
+            kind,
+            TypeKind::Integer { .. }
+                | TypeKind::Bool
+                | TypeKind::Char { .. }
+                | TypeKind::Enum
+                | TypeKind::Pointer
+                | TypeKind::Float
+        )
+    };
+    if from == TypeKind::Array && to == TypeKind::Pointer {
+        let address = value.address();
+        let why = || Unknown::because("the array is not in memory");
+        return Ok(Value::constant(
+            ty.clone(),
+            address.ok_or_else(why)?.to_le_bytes().to_vec(),
+        ));
+    }
+    if matches!(from, TypeKind::Reference | TypeKind::RvalueReference) && is_number(to) {
+        return cast(&value.unreferenced(look)?, ty, look);
+    }
+    if !is_number(from) || !is_number(to) {
+        // Another look at the same bytes.
+        let same = ty.size().is_some() && ty.size() == value.ty.size();
+        return match value.address() {
+            Some(address) => Ok(Value::at(ty.clone(), address, look.machine)),
+            None if same && value.bits.is_none() => Ok(Value {
+                ty: ty.clone(),
+                ..value.clone()
+            }),
+            None => Err(wrong(&value.ty, "cannot be converted to that type")),
+        };
+    }
+    let size = ty
+        .size()
+        .and_then(|s| usize::try_from(s).ok())
+        .filter(|s| *s <= 16);
+    let size = size.ok_or_else(|| wrong(ty, "has no size that is known"))?;
+    let bytes = match (from, to) {
+        (_, TypeKind::Float) => encode::float(number::float(value)?, size)
+            .ok_or_else(|| wrong(ty, "is no floating-point number of a known size"))?,
+        (TypeKind::Float, TypeKind::Bool) => vec![u8::from(number::float(value)? != 0.0); 1],
+        (TypeKind::Float, _) => {
+            let number = floats::parse(value.known_bytes()?).unwrap_or(0.0);
+            (number as i128).to_le_bytes()[..size].to_vec()
+        }
+        (_, TypeKind::Bool) => {
+            let mut bytes = vec![0; size];
+            bytes[0] = u8::from(number::integer(value)? != 0);
+            bytes
+        }
+        _ => number::integer(value)?.to_le_bytes()[..size].to_vec(),
+    };
+    Ok(Value {
+        certainty: value.certainty,
+        ..Value::constant(ty.clone(), bytes)
+    })
+}

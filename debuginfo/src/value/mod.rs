@@ -1,0 +1,225 @@
+//! Values: bytes with a type, a place and a certainty; what is inside them, what they look like, how they are written.
+
+pub mod containers;
+mod encode;
+mod error;
+mod floats;
+mod inside;
+mod natural;
+mod number;
+mod place;
+mod printer;
+mod render;
+mod rust;
+mod strings;
+mod write;
+
+use crate::layout::{BitRange, Type, TypeKind};
+pub use crate::location::{Piece, Site, ValuePlace};
+use crate::machine::{Certainty, Machine, Unknown};
+
+pub use encode::{encode, encode_value};
+pub use error::ValueError;
+pub(crate) use printer::printer_for;
+pub use printer::{Children, Look, Presented, Printer};
+pub use render::{
+    Format, RenderOptions, children, render, render_certain, render_known, render_with,
+};
+pub use strings::{Text, text_at};
+pub use write::{Write, WriteTarget, writes};
+
+/// Bytes of one value that are read whole; parts of larger ones are read from their place.
+pub const MAX_BYTES: u64 = 1 << 20;
+
+/// A value of the program.
+#[derive(Debug, Clone)]
+pub struct Value {
+    /// Its type.
+    pub ty: Type,
+    /// Where it is.
+    pub place: ValuePlace,
+    /// Its bytes; for a bit field those that hold it.
+    pub bytes: Result<Vec<u8>, Unknown>,
+    /// How far the bytes may be trusted.
+    pub certainty: Certainty,
+    /// For a bit field its bits in `bytes`.
+    pub bits: Option<BitRange>,
+}
+
+impl Value {
+    /// Makes a value that is nowhere in the program.
+    #[must_use]
+    pub fn constant(ty: Type, bytes: Vec<u8>) -> Value {
+        Value {
+            ty,
+            place: ValuePlace::Implicit(bytes.clone()),
+            bytes: Ok(bytes),
+            certainty: Certainty::Known,
+            bits: None,
+        }
+    }
+
+    /// Makes a value that is not known.
+    #[must_use]
+    pub fn unknown(ty: Type, why: Unknown) -> Value {
+        Value {
+            ty,
+            place: ValuePlace::Unknown(why.clone()),
+            bytes: Err(why),
+            certainty: Certainty::Known,
+            bits: None,
+        }
+    }
+
+    /// Reads the value of type `ty` at `place`. What cannot be read is in [`Value::bytes`] as an error.
+    #[must_use]
+    pub fn read(ty: Type, place: ValuePlace, machine: &dyn Machine) -> Value {
+        let size = ty.size();
+        let read = match size {
+            Some(size) if size > MAX_BYTES => Err(too_large(size)),
+            // A type without a size has no bytes that could be missing.
+            size => place::read(&place, size.unwrap_or(0), machine),
+        };
+        let (bytes, certainty) = match read {
+            Ok((bytes, certainty)) => (Ok(bytes), certainty),
+            Err(why) => (Err(why), Certainty::Known),
+        };
+        Value {
+            ty,
+            place,
+            bytes,
+            certainty,
+            bits: None,
+        }
+    }
+
+    /// Reads the value of type `ty` in memory.
+    #[must_use]
+    pub fn at(ty: Type, address: u64, machine: &dyn Machine) -> Value {
+        Value::read(ty, ValuePlace::Memory(address), machine)
+    }
+
+    /// Returns the value's address, if it is in memory.
+    #[must_use]
+    pub fn address(&self) -> Option<u64> {
+        match self.place {
+            ValuePlace::Memory(address) if self.bits.is_none() => Some(address),
+            _ => None,
+        }
+    }
+
+    /// Tells whether the compiler removed the value.
+    #[must_use]
+    pub fn is_optimized_out(&self) -> bool {
+        match &self.place {
+            ValuePlace::OptimizedOut => true,
+            ValuePlace::Pieces(pieces) => pieces
+                .iter()
+                .all(|piece| matches!(piece.place, ValuePlace::OptimizedOut)),
+            _ => false,
+        }
+    }
+
+    /// Returns the kind of its type, typedefs and qualifiers aside.
+    #[must_use]
+    pub fn kind(&self) -> TypeKind {
+        self.ty.strip().kind()
+    }
+
+    /// Returns the bytes.
+    ///
+    /// # Errors
+    /// They are not known.
+    pub fn known_bytes(&self) -> Result<&[u8], ValueError> {
+        match &self.bytes {
+            Ok(bytes) => Ok(bytes),
+            Err(why) => Err(ValueError::Unknown(why.clone())),
+        }
+    }
+
+    /// Returns an integer, character, boolean, enumerator or pointer as a number.
+    ///
+    /// # Errors
+    /// It is of another type, or not known.
+    pub fn as_integer(&self) -> Result<i128, ValueError> {
+        number::integer(self)
+    }
+
+    /// Returns a floating-point number, or an integer as one. Long doubles are rounded.
+    ///
+    /// # Errors
+    /// It is of another type, or not known.
+    pub fn as_float(&self) -> Result<f64, ValueError> {
+        number::float(self)
+    }
+
+    /// Returns the address that a pointer or reference holds.
+    ///
+    /// # Errors
+    /// It is of another type, or not known.
+    pub fn as_address(&self) -> Result<u64, ValueError> {
+        number::address(self)
+    }
+
+    /// Returns the member called `name`, also one of a base class, of an unnamed member, of the live variant of a Rust
+    /// enum. Members of what a pointer points to are found through [`Value::deref`].
+    ///
+    /// # Errors
+    /// There is none of this name, or where it is cannot be known.
+    pub fn member(&self, name: &str, look: &Look<'_>) -> Result<Value, ValueError> {
+        inside::member(self, name, look)
+    }
+
+    /// Returns element `index` of an array, or of what a pointer points to.
+    ///
+    /// # Errors
+    /// It is neither, or the address of the element cannot be known. An index outside of an array is no error where
+    /// the array is in memory.
+    pub fn index(&self, index: i64, look: &Look<'_>) -> Result<Value, ValueError> {
+        inside::index(self, index, look)
+    }
+
+    /// Returns what a pointer or reference refers to.
+    ///
+    /// # Errors
+    /// It is neither, it is null, or not known. What cannot be read at a known address is no error but an unknown value.
+    pub fn deref(&self, look: &Look<'_>) -> Result<Value, ValueError> {
+        inside::deref(self, look)
+    }
+
+    /// Follows references until the value itself; a value that is no reference is returned as it is.
+    ///
+    /// # Errors
+    /// As for [`Value::deref`].
+    pub fn unreferenced(&self, look: &Look<'_>) -> Result<Value, ValueError> {
+        match self.kind() {
+            TypeKind::Reference | TypeKind::RvalueReference => self.deref(look),
+            _ => Ok(self.clone()),
+        }
+    }
+
+    /// Returns the value as one of another type: numbers are converted, other values in memory are looked at anew.
+    ///
+    /// # Errors
+    /// The types do not allow it, or the value is not known.
+    pub fn cast(&self, ty: &Type, look: &Look<'_>) -> Result<Value, ValueError> {
+        inside::cast(self, ty, look)
+    }
+
+    /// Returns the live variant of a Rust enum: its name and its data.
+    ///
+    /// # Errors
+    /// It is no such enum, or its discriminant is not known or fits no variant.
+    pub fn variant(&self, look: &Look<'_>) -> Result<(String, Value), ValueError> {
+        rust::variant(self, look)
+    }
+}
+
+/// Tells whether integers of a type have a sign; `None` if they are no integers.
+pub(crate) fn is_signed(ty: &Type) -> Option<bool> {
+    number::signedness(ty)
+}
+
+fn too_large(size: u64) -> Unknown {
+    Unknown::because(format!("{size} bytes are too many to be read at once"))
+}

@@ -1,0 +1,609 @@
+//! The text of a value: numbers, pointers, texts, structures and what Rust makes of them.
+
+use super::containers::Limits;
+use super::printer::{Children, Look, Presented, Printer, printer_for};
+use super::render::{Format, RenderOptions, absent, field_name, is_number};
+use super::{Value, floats, inside, number, strings};
+use crate::layout::{Language, Role, Type, TypeKind};
+use crate::machine::Unknown;
+
+/// Equal elements in a row that are counted instead of shown.
+const REPEATS: u64 = 10;
+/// Bytes of text after which the rest is left out.
+const MAX_TEXT: usize = 1 << 18;
+
+pub(super) struct Renderer<'a> {
+    options: &'a RenderOptions,
+    look: Look<'a>,
+    out: String,
+    /// Bytes of text that are written and not yet in `out`.
+    spent: usize,
+    /// Virtual base classes that were shown: they are parts of several others, and once is enough.
+    shared: Vec<u64>,
+}
+
+impl<'a> Renderer<'a> {
+    pub(super) fn new(options: &'a RenderOptions, look: Look<'a>) -> Renderer<'a> {
+        Renderer {
+            options,
+            look,
+            out: String::new(),
+            spent: 0,
+            shared: Vec::new(),
+        }
+    }
+
+    pub(super) fn text(mut self, value: &Value) -> String {
+        self.value(value, self.options.max_depth);
+        self.out
+    }
+
+    fn push(&mut self, text: &str) {
+        self.out.push_str(text);
+    }
+
+    fn is_full(&self) -> bool {
+        self.out.len() + self.spent > MAX_TEXT
+    }
+
+    fn value(&mut self, value: &Value, depth: usize) {
+        let ty = value.ty.strip();
+        if self.is_full() {
+            return self.push("...");
+        }
+        if !self.options.raw
+            && let Some(printer) = printer_for(&ty)
+        {
+            match self.line(printer, value, depth) {
+                Some(Ok(line)) => return self.push(&line),
+                Some(Err(why)) => {
+                    self.push(&format!("<unknown: {}> ", why.0));
+                    return self.members(value, &ty, depth);
+                }
+                None => {}
+            }
+            let limit = self.options.max_elements.max(self.options.max_string);
+            match printer.present(value, &self.look, limit) {
+                Ok(presented) => return self.presented(presented, depth),
+                Err(why) => self.push(&format!("<unknown: {}> ", why.0)),
+            }
+        }
+        self.members(value, &ty, depth);
+    }
+
+    /// What a printer writes in its own way.
+    fn line(
+        &mut self,
+        printer: &dyn Printer,
+        value: &Value,
+        depth: usize,
+    ) -> Option<Result<String, Unknown>> {
+        let (look, spent) = (self.look, self.spent);
+        let limits = Limits {
+            elements: self.options.max_elements,
+            text: self.options.max_string,
+        };
+        let line = printer.line(value, &look, &limits, &mut |inner| {
+            let start = self.out.len();
+            match depth {
+                0 => self.push("..."),
+                depth => self.value(inner, depth - 1),
+            }
+            let text = self.out.split_off(start);
+            self.spent += text.len();
+            text
+        });
+        self.spent = spent;
+        line
+    }
+
+    /// The value as its type describes it.
+    fn members(&mut self, value: &Value, ty: &Type, depth: usize) {
+        let is_aggregate = matches!(
+            ty.kind(),
+            TypeKind::Struct | TypeKind::Class | TypeKind::Union | TypeKind::Array
+        );
+        // Some members of what is in pieces may be known although others are not.
+        if !is_aggregate && let Some(absent) = absent(value) {
+            return self.push(&absent);
+        }
+        if is_aggregate && value.is_optimized_out() {
+            return self.push("<optimized out>");
+        }
+        match ty.kind() {
+            TypeKind::Array => self.array(value, ty, depth),
+            TypeKind::Struct | TypeKind::Class | TypeKind::Union => {
+                self.aggregate(value, ty, depth);
+            }
+            TypeKind::Reference | TypeKind::RvalueReference => self.reference(value, depth),
+            TypeKind::Pointer => self.pointer(value, ty, depth),
+            _ => self.scalar(value, ty),
+        }
+    }
+
+    fn presented(&mut self, presented: Presented, depth: usize) {
+        let Presented {
+            summary,
+            children,
+            total,
+        } = presented;
+        let summary = summary.unwrap_or_default();
+        self.push(&summary);
+        let gap = if summary.is_empty() { "" } else { " " };
+        if depth == 0 && !matches!(children, Children::None | Children::Text(_)) {
+            return self.push(&format!("{gap}{{...}}"));
+        }
+        let depth = depth.saturating_sub(1);
+        let cut = |given: usize| total.is_some_and(|total| total > given as u64);
+        match children {
+            Children::None => {}
+            Children::Transparent(inner) => {
+                self.push(gap);
+                self.value(&inner, depth);
+            }
+            Children::Text(bytes) => {
+                self.push(gap);
+                let more = cut(bytes.len());
+                self.quoted(&bytes, 1, more);
+            }
+            Children::Sequence(values) => {
+                let more = cut(values.len());
+                self.push(gap);
+                self.push("{");
+                self.elements(values.len() as u64, more, depth, |at| {
+                    values.get(at as usize).cloned()
+                });
+                self.push("}");
+            }
+            Children::Map(pairs) => {
+                let more = cut(pairs.len());
+                self.push(&format!("{gap}{{"));
+                for (at, (key, value)) in pairs.iter().enumerate() {
+                    self.push(if at > 0 { ", [" } else { "[" });
+                    self.value(key, depth);
+                    self.push("] = ");
+                    self.value(value, depth);
+                }
+                self.push(if more { "..." } else { "" });
+                self.push("}");
+            }
+            Children::Fields(fields) => {
+                self.push(&format!("{gap}{{"));
+                for (at, (name, value)) in fields.iter().enumerate() {
+                    self.push(if at > 0 { ", " } else { "" });
+                    self.push(&format!("{name} = "));
+                    self.value(value, depth);
+                }
+                self.push("}");
+            }
+        }
+    }
+
+    fn reference(&mut self, value: &Value, depth: usize) {
+        match inside::deref(value, &self.look) {
+            Ok(target) if depth > 0 => self.value(&target, depth - 1),
+            Ok(_) => self.push("..."),
+            Err(why) => self.push(&format!("<unknown: {why}>")),
+        }
+    }
+
+    fn pointer(&mut self, value: &Value, ty: &Type, depth: usize) {
+        let address = match number::address(value) {
+            Ok(address) => address,
+            Err(why) => return self.push(&format!("<unknown: {why}>")),
+        };
+        if !matches!(self.options.format, Format::Natural | Format::Address) {
+            return self.scalar(value, ty);
+        }
+        let target = ty.target().map(|t| t.strip());
+        let kind = target.as_ref().map(Type::kind);
+        let follows = ty.language() == Language::Rust
+            && ty.plain_name().is_some_and(|n| n.starts_with('&'))
+            && self.options.format == Format::Natural;
+        if follows
+            && depth > 0
+            && let Ok(target) = inside::deref(value, &self.look)
+        {
+            self.push("&");
+            return self.value(&target, depth - 1);
+        }
+        self.push(&format!("{address:#x}"));
+        if let (Some(TypeKind::Char { .. }), Some(target)) = (kind, &target)
+            && address != 0
+            && self.options.format == Format::Natural
+        {
+            let width = target.size().map_or(1, |s| s.clamp(1, 4) as usize);
+            let text = strings::text_at(self.look.machine, address, width, self.options.max_string);
+            if let Ok(text) = text {
+                self.push(" ");
+                self.quoted(&text.bytes, width, text.more);
+            }
+        } else if let Some(symbol) = symbol(&self.look, address) {
+            self.push(&format!(" <{symbol}>"));
+        }
+    }
+
+    fn quoted(&mut self, bytes: &[u8], width: usize, more: bool) {
+        let limit = self.options.max_string.saturating_mul(width);
+        let mut end = bytes.len().min(limit);
+        if width == 1 && end < bytes.len() {
+            // Not in the middle of a character.
+            let back = bytes[..end]
+                .iter()
+                .rev()
+                .take(4)
+                .position(|b| b & 0xc0 != 0x80);
+            let start = back.map(|back| end - 1 - back);
+            if let Some(start) = start.filter(|s| bytes[*s] >= 0xc0 && bytes[end] & 0xc0 == 0x80) {
+                end = start;
+            }
+        }
+        let text = strings::to_utf8(&bytes[..end], width);
+        self.push(&strings::quoted(&text, '"'));
+        if more || end < bytes.len() {
+            self.push("...");
+        }
+    }
+
+    fn array(&mut self, value: &Value, ty: &Type, depth: usize) {
+        let (Some(element), Some(count)) = (ty.element(), ty.count()) else {
+            return self.push(if ty.count().is_none() {
+                "<unknown: the array's length is not known>"
+            } else {
+                "{}"
+            });
+        };
+        let stripped = element.strip();
+        let size = element.size().unwrap_or(0);
+        if let (TypeKind::Char { .. }, Format::Natural, Ok(bytes)) =
+            (stripped.kind(), self.options.format, &value.bytes)
+            && ty.language() != Language::Rust
+            && count > 0
+        {
+            let width = size.clamp(1, 4) as usize;
+            // Zeros behind the text only fill the array.
+            let used = bytes.iter().rposition(|b| *b != 0).map_or(0, |at| at + 1);
+            let used = used.next_multiple_of(width).min(bytes.len());
+            return self.quoted(&bytes[..used].to_vec(), width, false);
+        }
+        if depth == 0 {
+            return self.push("{...}");
+        }
+        let is_rust = ty.language() == Language::Rust;
+        self.push(if is_rust { "[" } else { "{" });
+        let look = self.look;
+        self.elements(count, false, depth - 1, |at| {
+            inside::index(value, i64::try_from(at).ok()?, &look).ok()
+        });
+        self.push(if is_rust { "]" } else { "}" });
+    }
+
+    fn elements(
+        &mut self,
+        count: u64,
+        more: bool,
+        depth: usize,
+        element: impl Fn(u64) -> Option<Value>,
+    ) {
+        let (mut at, mut shown) = (0, 0);
+        while at < count && shown < self.options.max_elements && !self.is_full() {
+            let Some(value) = element(at) else { break };
+            let same = |other: Option<Value>| match (&value.bytes, other.map(|o| o.bytes)) {
+                (Ok(a), Some(Ok(b))) => !a.is_empty() && *a == b,
+                (Err(a), Some(Err(b))) => *a == b,
+                _ => false,
+            };
+            let limit = count.min(at.saturating_add(MAX_TEXT as u64));
+            let mut next = at + 1;
+            while next < limit && same(element(next)) {
+                next += 1;
+            }
+            let run = next - at;
+            self.push(if at > 0 { ", " } else { "" });
+            self.value(&value, depth);
+            if run > REPEATS {
+                self.push(&format!(" <repeats {run} times>"));
+                at = next;
+                shown += REPEATS as usize;
+            } else {
+                at += 1;
+                shown += 1;
+            }
+        }
+        if at < count || more {
+            self.push("...");
+        }
+    }
+
+    fn aggregate(&mut self, value: &Value, ty: &Type, depth: usize) {
+        if ty.is_declaration() {
+            return self.push("<incomplete type>");
+        }
+        if ty.language() == Language::Rust && ty.kind() != TypeKind::Union {
+            return self.rust(value, ty, depth);
+        }
+        if depth == 0 {
+            return self.push("{...}");
+        }
+        self.push("{");
+        let mut first = true;
+        for member in ty.members() {
+            if self.is_full() {
+                self.push("...");
+                break;
+            }
+            if member.name.is_none() && member.bits.is_some() {
+                continue;
+            }
+            let inner = inside::member_value(value, &member, &self.look);
+            if member.role == Role::VirtualBase
+                && let Ok(Some(address)) = inner.as_ref().map(Value::address)
+            {
+                if self.shared.contains(&address) {
+                    continue;
+                }
+                self.shared.push(address);
+            }
+            self.push(if first { "" } else { ", " });
+            first = false;
+            match (&member.name, member.role) {
+                (_, Role::Base | Role::VirtualBase) => {
+                    self.push(&format!("<{}> = ", member.ty.name()));
+                }
+                (Some(name), Role::Static) => self.push(&format!("static {name} = ")),
+                (Some(name), _) => self.push(&format!("{name} = ")),
+                (None, _) => {}
+            }
+            match inner {
+                // A static member may be of the class's own type.
+                Ok(inner) if member.role == Role::Static => self.value(&inner, depth.min(2) - 1),
+                Ok(inner) => self.value(&inner, depth - 1),
+                Err(why) => self.push(&format!("<unknown: {why}>")),
+            }
+        }
+        self.push("}");
+    }
+
+    fn rust(&mut self, value: &Value, ty: &Type, depth: usize) {
+        let full = ty.plain_name().unwrap_or_default().to_owned();
+        if ty.variants().is_some() {
+            return match value.variant(&self.look) {
+                Ok((name, data)) => self.fields(&data, &data.ty.strip(), &name, depth),
+                Err(why) => self.push(&format!("<unknown: {why}>")),
+            };
+        }
+        if (full.starts_with("&str") || full.starts_with("&mut str") || full.starts_with("&["))
+            && self.slice(value, &full, depth).is_some()
+        {
+            return;
+        }
+        let name = match full.starts_with('(') {
+            true => "",
+            false => full.split('<').next().unwrap_or_default(),
+        };
+        self.fields(value, ty, name, depth);
+    }
+
+    /// `&str` and slices: a pointer and a length.
+    fn slice(&mut self, value: &Value, name: &str, depth: usize) -> Option<()> {
+        let data = inside::member(value, "data_ptr", &self.look).ok()?;
+        let length = inside::member(value, "length", &self.look).ok()?;
+        let (Ok(address), Ok(length)) = (number::address(&data), number::integer(&length)) else {
+            let why = absent(&data).or_else(|| absent(&length));
+            self.push(&why.unwrap_or_else(|| "<unknown: it is no slice>".to_owned()));
+            return Some(());
+        };
+        let count = u64::try_from(length).ok()?;
+        let element = data.ty.strip().target()?;
+        if name.ends_with("str") {
+            let shown = count.min(self.options.max_string as u64);
+            let text = Value::at(element.array(shown), address, self.look.machine);
+            match text.bytes {
+                Ok(bytes) => self.quoted(&bytes, 1, shown < count),
+                Err(why) => self.push(&format!("<unknown: {}>", why.0)),
+            }
+            return Some(());
+        }
+        let all = element.array(count);
+        let array = Value::at(all.clone(), address, self.look.machine);
+        self.array(&array, &all, depth);
+        Some(())
+    }
+
+    /// `Name { a: 1 }`, `Name(1, 2)`, `(1, 2)` or `Name`.
+    fn fields(&mut self, value: &Value, ty: &Type, name: &str, depth: usize) {
+        let members = ty.members();
+        let plain = |m: &crate::layout::Member| m.name.clone().unwrap_or_default();
+        let is_tuple = members
+            .iter()
+            .all(|m| plain(m).strip_prefix("__").is_some_and(is_number));
+        self.push(name);
+        if members.is_empty() {
+            return self.push(if name.is_empty() { "()" } else { "" });
+        }
+        if depth == 0 {
+            return self.push(if name.is_empty() { "{...}" } else { " {...}" });
+        }
+        self.push(match (is_tuple, name.is_empty()) {
+            (true, _) => "(",
+            (false, true) => "{ ",
+            (false, false) => " { ",
+        });
+        for (at, member) in members.iter().enumerate() {
+            self.push(if at > 0 { ", " } else { "" });
+            if !is_tuple {
+                self.push(&format!("{}: ", field_name(&plain(member), ty.language())));
+            }
+            match inside::member_value(value, member, &self.look) {
+                Ok(inner) => self.value(&inner, depth - 1),
+                Err(why) => self.push(&format!("<unknown: {why}>")),
+            }
+        }
+        self.push(match (is_tuple, members.len()) {
+            (true, 1) if name.is_empty() => ",)",
+            (true, _) => ")",
+            (false, _) => " }",
+        });
+    }
+
+    fn scalar(&mut self, value: &Value, ty: &Type) {
+        let text = scalar(value, ty, self.options.format, &self.look);
+        self.push(&text.unwrap_or_else(|why| format!("<unknown: {why}>")));
+    }
+}
+
+/// A floating-point number as Rust's Debug writes it.
+fn rust_float(bytes: &[u8]) -> Option<String> {
+    match *bytes {
+        [a, b, c, d] => Some(format!("{:?}", f32::from_le_bytes([a, b, c, d]))),
+        _ => Some(format!("{:?}", f64::from_le_bytes(bytes.try_into().ok()?))),
+    }
+}
+
+/// Numbers, characters and the like.
+fn scalar(
+    value: &Value,
+    ty: &Type,
+    format: Format,
+    look: &Look<'_>,
+) -> Result<String, super::ValueError> {
+    let unformatted = format == Format::Natural || format == Format::Decimal;
+    match ty.kind() {
+        _ if ty.plain_name() == Some("()") => return Ok("()".to_owned()),
+        TypeKind::Float if unformatted => {
+            let text = match ty.language() {
+                Language::Rust => rust_float(value.known_bytes()?),
+                _ => floats::text(value.known_bytes()?),
+            };
+            return Ok(text.unwrap_or_else(|| "<unknown: a format of numbers>".to_owned()));
+        }
+        TypeKind::Complex if unformatted => {
+            let bytes = value.known_bytes()?;
+            let (real, imaginary) = bytes.split_at(bytes.len() / 2);
+            let text = |half| floats::text(half).unwrap_or_else(|| "?".to_owned());
+            return Ok(format!("{} + {}i", text(real), text(imaginary)));
+        }
+        TypeKind::Void | TypeKind::Function => return Ok(address_text(value, look)),
+        TypeKind::Unspecified if value.known_bytes()?.is_empty() => {
+            return Ok("<unknown: a type without a description>".to_owned());
+        }
+        _ => {}
+    }
+    let (raw, bits) = number::raw(value)?;
+    let signed = number::signed(raw, bits);
+    let is_signed = number::signedness(ty).unwrap_or(false);
+    let decimal = match is_signed {
+        true => signed.to_string(),
+        false => raw.to_string(),
+    };
+    Ok(match format {
+        Format::Hex => format!("{raw:#x}"),
+        Format::Octal if raw == 0 => "0".to_owned(),
+        Format::Octal => format!("0{raw:o}"),
+        Format::Binary => format!("{raw:#b}"),
+        Format::Decimal => signed.to_string(),
+        Format::Unsigned => raw.to_string(),
+        Format::Address => match symbol(look, raw as u64) {
+            Some(symbol) => format!("{raw:#x} <{symbol}>"),
+            None => format!("{raw:#x}"),
+        },
+        Format::Char => format!("{decimal} {}", character(raw, 1)),
+        Format::Natural => match ty.kind() {
+            TypeKind::Bool => match raw {
+                0 => "false".to_owned(),
+                1 => "true".to_owned(),
+                other => other.to_string(),
+            },
+            TypeKind::Char { .. } => {
+                let size = ty.size().unwrap_or(1);
+                let prefix = match (ty.plain_name(), size) {
+                    (Some("wchar_t"), _) => "L",
+                    (_, 2) => "u",
+                    (_, 4) => "U",
+                    _ => "",
+                };
+                let character = character(raw, size);
+                match ty.language() {
+                    Language::Rust => character,
+                    _ => format!("{decimal} {prefix}{character}"),
+                }
+            }
+            TypeKind::Enum => enumerator(ty, raw, bits, &decimal),
+            TypeKind::Unspecified | TypeKind::MemberPointer => format!("{raw:#x}"),
+            _ => decimal,
+        },
+    })
+}
+
+fn address_text(value: &Value, look: &Look<'_>) -> String {
+    match value.address() {
+        Some(address) if value.kind() == TypeKind::Function => match symbol(look, address) {
+            Some(symbol) => format!("{{{}}} {address:#x} <{symbol}>", value.ty.name()),
+            None => format!("{{{}}} {address:#x}", value.ty.name()),
+        },
+        _ => "void".to_owned(),
+    }
+}
+
+/// A character in quotes.
+fn character(raw: u128, size: u64) -> String {
+    match size {
+        1 => strings::quoted(&[raw as u8], '\''),
+        _ => {
+            let c = u32::try_from(raw & 0xffff_ffff)
+                .ok()
+                .and_then(char::from_u32);
+            let c = c.unwrap_or(char::REPLACEMENT_CHARACTER);
+            strings::quoted(c.to_string().as_bytes(), '\'')
+        }
+    }
+}
+
+/// The enumerator with this value, or the flags that make it up, or the number.
+fn enumerator(ty: &Type, raw: u128, bits: u32, decimal: &str) -> String {
+    let mask = u128::MAX >> (128 - bits.clamp(1, 128));
+    let all = ty.enumerators();
+    let own = ty.own_name().unwrap_or_default();
+    let name = |name: &str| match (ty.language(), ty.is_scoped_enum()) {
+        (Language::Cpp, true) => format!("{own}::{name}"),
+        // The names lie beside the enumeration.
+        (Language::Cpp, false) => match own.rsplit_once("::") {
+            Some((scope, _)) => format!("{scope}::{name}"),
+            None => name.to_owned(),
+        },
+        _ => name.to_owned(),
+    };
+    if let Some(found) = all.iter().find(|e| e.value as u128 & mask == raw) {
+        return name(&found.name);
+    }
+    // Flags are disjoint bits; with others, a sum of them would only look like one.
+    let mut seen = 0;
+    let is_flags = all.iter().all(|e| {
+        let value = e.value as u128 & mask;
+        let disjoint = seen & value == 0;
+        seen |= value;
+        disjoint
+    });
+    let set: Vec<_> = all
+        .iter()
+        .filter(|e| e.value != 0 && raw & (e.value as u128 & mask) == e.value as u128 & mask)
+        .collect();
+    if !is_flags || set.is_empty() {
+        return decimal.to_owned();
+    }
+    let rest = set.iter().fold(raw, |rest, e| rest & !(e.value as u128));
+    let mut names: Vec<String> = set.iter().map(|e| name(&e.name)).collect();
+    if rest != 0 {
+        names.push(format!("unknown: {rest:#x}"));
+    }
+    format!("({})", names.join(" | "))
+}
+
+/// The symbol that an address of code belongs to.
+fn symbol(look: &Look<'_>, address: u64) -> Option<String> {
+    let (name, start) = look.space.symbol_at(address)?;
+    Some(match address.wrapping_sub(start) {
+        0 => name,
+        offset => format!("{name}+{offset}"),
+    })
+}

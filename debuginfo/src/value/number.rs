@@ -1,0 +1,98 @@
+//! Numbers out of the bytes of a value.
+
+use super::{Value, ValueError, floats};
+use crate::layout::{Type, TypeKind};
+
+/// The bits of a value as an unsigned number, and how many they are.
+pub(super) fn raw(value: &Value) -> Result<(u128, u32), ValueError> {
+    let bytes = value.known_bytes()?;
+    let wrong = |what| ValueError::WrongType {
+        ty: value.ty.name(),
+        what,
+    };
+    let mut wide = [0; 16];
+    if let Some(bits) = value.bits {
+        let size = u32::try_from(bits.size).ok().filter(|size| *size <= 128);
+        let size = size.ok_or_else(|| wrong("has too many bits"))?;
+        super::place::copy_bits(bytes, bits.offset, &mut wide, 0, bits.size);
+        return Ok((u128::from_le_bytes(wide), size));
+    }
+    if bytes.is_empty() || bytes.len() > wide.len() {
+        return Err(wrong("is no number"));
+    }
+    wide[..bytes.len()].copy_from_slice(bytes);
+    Ok((u128::from_le_bytes(wide), bytes.len() as u32 * 8))
+}
+
+/// The low `bits` of `raw` as a number with a sign.
+pub(super) fn signed(raw: u128, bits: u32) -> i128 {
+    let unused = 128 - bits.clamp(1, 128);
+    (raw << unused) as i128 >> unused
+}
+
+/// Tells whether integers of this type have a sign; `None` if they are no integers.
+pub(super) fn signedness(ty: &Type) -> Option<bool> {
+    let ty = ty.strip();
+    match ty.kind() {
+        TypeKind::Integer { signed } => Some(signed),
+        TypeKind::Char { signed } => Some(signed),
+        TypeKind::Enum => {
+            let negative = || ty.enumerators().iter().any(|e| e.value < 0);
+            let target = ty.target().map(|t| t.strip().kind());
+            match target {
+                Some(TypeKind::Integer { signed } | TypeKind::Char { signed }) => Some(signed),
+                Some(TypeKind::Bool) => Some(false),
+                _ => Some(negative()),
+            }
+        }
+        TypeKind::Bool
+        | TypeKind::Pointer
+        | TypeKind::Reference
+        | TypeKind::RvalueReference
+        | TypeKind::MemberPointer => Some(false),
+        _ => None,
+    }
+}
+
+pub(super) fn integer(value: &Value) -> Result<i128, ValueError> {
+    let signedness = signedness(&value.ty).ok_or_else(|| ValueError::WrongType {
+        ty: value.ty.name(),
+        what: "is no integer",
+    })?;
+    let (raw, bits) = raw(value)?;
+    Ok(match signedness {
+        true => signed(raw, bits),
+        // Only unsigned numbers of 128 bits can exceed the range; they keep their bits.
+        false => raw as i128,
+    })
+}
+
+pub(super) fn float(value: &Value) -> Result<f64, ValueError> {
+    if value.kind() != TypeKind::Float {
+        return integer(value).map(|number| number as f64);
+    }
+    floats::parse(value.known_bytes()?).ok_or_else(|| ValueError::WrongType {
+        ty: value.ty.name(),
+        what: "is no floating-point number of a known size",
+    })
+}
+
+pub(super) fn address(value: &Value) -> Result<u64, ValueError> {
+    match value.kind() {
+        TypeKind::Pointer | TypeKind::Reference | TypeKind::RvalueReference => {
+            let (raw, bits) = raw(value)?;
+            // Fat pointers are structures; a pointer of another size is damage.
+            u64::try_from(raw)
+                .ok()
+                .filter(|_| bits == 64)
+                .ok_or_else(|| ValueError::WrongType {
+                    ty: value.ty.name(),
+                    what: "is no pointer of 8 bytes",
+                })
+        }
+        _ => Err(ValueError::WrongType {
+            ty: value.ty.name(),
+            what: "is no pointer",
+        }),
+    }
+}

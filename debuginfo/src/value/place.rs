@@ -1,0 +1,174 @@
+//! Reads bytes from places: memory, registers, pieces of both.
+
+use super::{Piece, ValuePlace};
+use crate::machine::{Certainty, Machine, Register, Unknown};
+
+/// Reads `size` bytes at `place`.
+pub(super) fn read(
+    place: &ValuePlace,
+    size: u64,
+    machine: &dyn Machine,
+) -> Result<(Vec<u8>, Certainty), Unknown> {
+    let length = usize::try_from(size).map_err(|_| super::too_large(size))?;
+    match place {
+        ValuePlace::Memory(address) => {
+            let mut bytes = vec![0; length];
+            if length == 0 {
+                return Ok((bytes, Certainty::Known));
+            }
+            let certainty = machine.memory(*address, &mut bytes)?;
+            Ok((bytes, certainty))
+        }
+        ValuePlace::Register(register) => {
+            let (mut bytes, certainty) = register_bytes(*register, length, machine)?;
+            if bytes.len() < length {
+                return Err(Unknown::because("its register is smaller than its type"));
+            }
+            bytes.truncate(length);
+            Ok((bytes, certainty))
+        }
+        ValuePlace::Implicit(bytes) => match bytes.get(..length) {
+            Some(bytes) => Ok((bytes.to_vec(), Certainty::Known)),
+            None => Err(Unknown::because(
+                "the debug information states fewer bytes than its type has",
+            )),
+        },
+        ValuePlace::Pieces(pieces) => read_pieces(pieces, length, machine),
+        ValuePlace::ImplicitPointer { .. } => Err(Unknown::because("synthetic pointer")),
+        ValuePlace::OptimizedOut => Err(Unknown::because("optimized out")),
+        ValuePlace::Unknown(why) => Err(why.clone()),
+    }
+}
+
+fn register_bytes(
+    register: Register,
+    length: usize,
+    machine: &dyn Machine,
+) -> Result<(Vec<u8>, Certainty), Unknown> {
+    let is_vector = (Register::XMM0.0..Register::XMM0.0 + 16).contains(&register.0);
+    if is_vector && length <= 8 {
+        let (bytes, certainty) = machine.vector_low(register)?;
+        return Ok((bytes.to_vec(), certainty));
+    }
+    if is_vector {
+        let (bytes, certainty) = machine.vector(register)?;
+        return Ok((bytes.to_vec(), certainty));
+    }
+    let (value, mut certainty) = machine.register(register)?;
+    let mut bytes = value.to_le_bytes().to_vec();
+    // A value of two words is in two registers that follow each other: rax and rdx, as DWARF numbers them.
+    if length > 8 && length <= 16 && register.0 < 15 {
+        let (value, other) = machine.register(Register(register.0 + 1))?;
+        bytes.extend(value.to_le_bytes());
+        certainty = certainty.and(other);
+    }
+    Ok((bytes, certainty))
+}
+
+fn read_pieces(
+    pieces: &[Piece],
+    length: usize,
+    machine: &dyn Machine,
+) -> Result<(Vec<u8>, Certainty), Unknown> {
+    let mut out = vec![0; length];
+    let mut at: u64 = 0;
+    let end = (length as u64).saturating_mul(8);
+    let mut certainty = Certainty::Known;
+    for piece in pieces {
+        if at >= end {
+            break;
+        }
+        let bits = piece.size_bits.min(end - at);
+        let (start, last) = (piece.offset_bits / 8, piece.offset_bits.checked_add(bits));
+        let bytes = last.ok_or_else(|| super::too_large(u64::MAX))?.div_ceil(8);
+        if bytes - start > super::MAX_BYTES {
+            return Err(super::too_large(bytes));
+        }
+        let (from, skipped) = match &piece.place {
+            // Far into memory nothing before the piece is read.
+            ValuePlace::Memory(address) => (ValuePlace::Memory(address.wrapping_add(start)), start),
+            other => (other.clone(), 0),
+        };
+        if bytes - skipped > super::MAX_BYTES {
+            return Err(super::too_large(bytes));
+        }
+        let (read, trust) = read(&from, bytes - skipped, machine)?;
+        certainty = certainty.and(trust);
+        copy_bits(&read, piece.offset_bits - skipped * 8, &mut out, at, bits);
+        at += bits;
+    }
+    match at < end {
+        true => Err(Unknown::because("a part of it was optimized out")),
+        false => Ok((out, certainty)),
+    }
+}
+
+/// Copies bits; both sides count from the lowest bit of their first byte.
+pub(super) fn copy_bits(from: &[u8], from_bit: u64, to: &mut [u8], to_bit: u64, count: u64) {
+    if (from_bit | to_bit | count) % 8 == 0 {
+        let whole = |bit: u64| usize::try_from(bit / 8).unwrap_or(usize::MAX);
+        let (start, at, len) = (whole(from_bit), whole(to_bit), whole(count));
+        let source = from.get(start..start.saturating_add(len));
+        let target = to.get_mut(at..at.saturating_add(len));
+        if let (Some(source), Some(target)) = (source, target) {
+            target.copy_from_slice(source);
+        }
+        return;
+    }
+    for bit in 0..count {
+        let place = |bit: u64| (usize::try_from(bit / 8).unwrap_or(usize::MAX), bit % 8);
+        let ((source, shift), (target, at)) = (place(from_bit + bit), place(to_bit + bit));
+        let value = from.get(source).map_or(0, |byte| byte >> shift & 1);
+        if let Some(byte) = to.get_mut(target) {
+            *byte = *byte & !(1 << at) | value << at;
+        }
+    }
+}
+
+/// The place of `size` bytes that begin `offset` bytes into `place`.
+pub(super) fn part(place: &ValuePlace, offset: u64, size: u64) -> ValuePlace {
+    let bits = |bytes: u64| bytes.saturating_mul(8);
+    match place {
+        ValuePlace::Memory(address) => ValuePlace::Memory(address.wrapping_add(offset)),
+        ValuePlace::Register(_) if offset == 0 => place.clone(),
+        ValuePlace::Register(register) => ValuePlace::Pieces(vec![Piece {
+            place: ValuePlace::Register(*register),
+            offset_bits: bits(offset),
+            size_bits: bits(size),
+        }]),
+        ValuePlace::Implicit(bytes) => {
+            let start = usize::try_from(offset)
+                .unwrap_or(usize::MAX)
+                .min(bytes.len());
+            let end = usize::try_from(offset.saturating_add(size)).unwrap_or(usize::MAX);
+            ValuePlace::Implicit(bytes[start..end.clamp(start, bytes.len())].to_vec())
+        }
+        ValuePlace::Pieces(pieces) => {
+            ValuePlace::Pieces(part_of_pieces(pieces, bits(offset), bits(size)))
+        }
+        ValuePlace::ImplicitPointer { .. } if offset == 0 => place.clone(),
+        ValuePlace::ImplicitPointer { .. } => {
+            ValuePlace::Unknown(Unknown::because("synthetic pointer"))
+        }
+        ValuePlace::OptimizedOut | ValuePlace::Unknown(_) => place.clone(),
+    }
+}
+
+fn part_of_pieces(pieces: &[Piece], offset: u64, size: u64) -> Vec<Piece> {
+    let end = offset.saturating_add(size);
+    let mut found = Vec::new();
+    let mut at: u64 = 0;
+    for piece in pieces {
+        let next = at.saturating_add(piece.size_bits);
+        let (from, to) = (at.max(offset), next.min(end));
+        if from < to {
+            found.push(Piece {
+                place: piece.place.clone(),
+                offset_bits: piece.offset_bits.saturating_add(from - at),
+                size_bits: to - from,
+            });
+        }
+        at = next;
+    }
+    found
+}

@@ -1,0 +1,45 @@
+//! Rust's enums: which variant is live.
+
+use super::{Look, Value, ValueError, inside, number};
+use crate::layout::Discriminants;
+use crate::machine::Unknown;
+
+/// The live variant's name and data.
+pub(super) fn variant(value: &Value, look: &Look<'_>) -> Result<(String, Value), ValueError> {
+    let variants = value.ty.variants().ok_or_else(|| ValueError::WrongType {
+        ty: value.ty.name(),
+        what: "has no variants",
+    })?;
+    let discriminant = match &variants.discriminant {
+        Some(member) => {
+            let discriminant = inside::member_value(value, member, look)?;
+            Some(number::raw(&discriminant)?)
+        }
+        None => None,
+    };
+    let is_live = |discriminants: &Discriminants| match (discriminants, discriminant) {
+        (_, None) => true,
+        (Discriminants::Others, _) => false,
+        (Discriminants::These(ranges), Some((found, bits))) => {
+            let mask = u128::MAX >> (128 - bits.clamp(1, 128));
+            ranges
+                .iter()
+                .any(|(low, high)| (low & mask) <= found && found <= (high & mask))
+        }
+    };
+    let others = |d: &Discriminants| *d == Discriminants::Others;
+    let list = &variants.list;
+    let live = list.iter().find(|v| is_live(&v.discriminants));
+    let live = live.or_else(|| list.iter().find(|v| others(&v.discriminants)));
+    let live = live.ok_or_else(|| {
+        let found = discriminant.map_or(0, |(found, _)| found);
+        Unknown::because(format!("no variant has the discriminant {found}"))
+    })?;
+    let data = inside::member_value(value, &live.member, look)?;
+    // The structure of a variant carries its name even where the member does not.
+    let name = live
+        .name
+        .clone()
+        .or_else(|| Some(data.ty.plain_name()?.to_owned()));
+    Ok((name.unwrap_or_default(), data))
+}

@@ -1,0 +1,535 @@
+//! Goal: lines and addresses are those of readelf, addr2line and gdb: which line an address belongs to, with inlined
+//! calls; where gdb puts breakpoints on lines and functions; which lines have code.
+//! Method: programs of three languages, optimised and not, in two versions of DWARF, are asked about every address of their
+//! functions and every line of their sources, and so are the tools.
+
+mod common;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use common::{Bench, hex, open, program, run, tool};
+use debuginfo::{
+    Certainty, LineError, Machine, Mapped, Register, SourceError, SourceText, Space, Unknown,
+    backtrace,
+};
+
+fn space(path: &Path) -> Space {
+    Space::new(vec![Mapped {
+        module: Arc::new(open(path)),
+        number: 0,
+        bias: 0,
+        range: 0..u64::MAX,
+        is_system: false,
+    }])
+}
+
+/// A thread that stands somewhere and knows nothing else.
+struct At(u64);
+
+impl Machine for At {
+    fn memory(&self, address: u64, _: &mut [u8]) -> Result<Certainty, Unknown> {
+        Err(Unknown(format!("no memory at {address:#x}")))
+    }
+
+    fn register(&self, register: Register) -> Result<(u64, Certainty), Unknown> {
+        match register {
+            Register::RIP => Ok((self.0, Certainty::Known)),
+            _ => Err(Unknown::because("not captured")),
+        }
+    }
+
+    fn vector(&self, _: Register) -> Result<([u8; 16], Certainty), Unknown> {
+        Err(Unknown::because("not captured"))
+    }
+}
+
+struct Built {
+    bench: Bench,
+    path: PathBuf,
+    source: &'static str,
+    what: String,
+}
+
+fn built(compiler: &str, source: &'static str, options: &[&str]) -> Built {
+    let bench = Bench::new();
+    let path = bench.compile(compiler, &program(source), "lines", options);
+    Built {
+        path,
+        source,
+        what: format!("{compiler} {options:?} {source}"),
+        bench,
+    }
+}
+
+fn all() -> Vec<Built> {
+    let mut all = Vec::new();
+    for level in ["-O0", "-O2"] {
+        for version in ["-gdwarf-4", "-gdwarf-5"] {
+            all.push(built(
+                "gcc",
+                "frames.c",
+                &["-g", version, level, "-pthread"],
+            ));
+            all.push(built("g++", "frames.cpp", &["-g", version, level]));
+        }
+        all.push(built(
+            "gcc",
+            "frames.c",
+            &["-g", "-gsplit-dwarf", level, "-pthread"],
+        ));
+        let level = level.replace("-O", "opt-level=");
+        all.push(built("rustc", "frames.rs", &["-g", "-C", &level]));
+    }
+    all
+}
+
+/// The functions of the fixture's own source file.
+fn own_functions(built: &Built) -> Vec<debuginfo::Function> {
+    let module = open(&built.path);
+    let list = module.functions().list.iter();
+    let is_own =
+        |f: &&debuginfo::Function| f.file.as_ref().is_some_and(|f| f.ends_with(built.source));
+    list.filter(is_own).cloned().collect()
+}
+
+/// What addr2line says of each address: lines from the inside to the outside, as file name and line.
+fn addr2line(path: &Path, addresses: &[u64]) -> Vec<Vec<(String, u32)>> {
+    let mut command = Command::new("addr2line");
+    command.args(["-a", "-i", "-e"]).arg(path);
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("addr2line");
+    let mut input = String::new();
+    for address in addresses {
+        writeln!(input, "{address:x}").expect("a string");
+    }
+    let mut stdin = child.stdin.take().expect("piped");
+    let writer = std::thread::spawn(move || stdin.write_all(input.as_bytes()));
+    let output = child.wait_with_output().expect("addr2line ends");
+    writer.join().expect("no panic").expect("it reads all");
+    let mut answers: Vec<Vec<(String, u32)>> = Vec::new();
+    for line in String::from_utf8_lossy(&output.stdout).lines() {
+        if line.starts_with("0x") {
+            answers.push(Vec::new());
+            continue;
+        }
+        let (file, number) = line.rsplit_once(':').expect("file:line");
+        let number = number.split(' ').next().unwrap_or_default();
+        let place = match number.parse().unwrap_or(0) {
+            0 => (String::from("??"), 0),
+            number => (base(file), number),
+        };
+        answers.last_mut().expect("an address first").push(place);
+    }
+    answers
+}
+
+/// The line that gdb finds for each address. Where several rows begin at one address, addr2line takes another one.
+fn gdb_lines(built: &Built, addresses: &[u64]) -> Vec<(String, u32)> {
+    let list: Vec<String> = addresses.iter().map(|a| format!("{a:x}")).collect();
+    let file = built.bench.write("addresses", &list.join("\n"));
+    let mut gdb = Command::new("gdb");
+    gdb.args(["-nx", "-batch", "-x"])
+        .arg(program("where.py"))
+        .arg(&built.path);
+    let output = run(gdb.env("ADDRESSES", file).env("LC_ALL", "C"));
+    let line = |text: &str| {
+        let fields: Vec<&str> = text.split('\t').collect();
+        let ["AT", _, name, line] = fields[..] else {
+            return None;
+        };
+        Some((name.to_owned(), line.parse().expect("a line")))
+    };
+    output.lines().filter_map(line).collect()
+}
+
+fn base(path: &str) -> String {
+    path.rsplit('/').next().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn lines_of_all_addresses_are_those_of_gdb_and_addr2line_with_inlined_calls() {
+    // addr2line does not look into split files.
+    for built in all().iter().filter(|b| !b.what.contains("split")) {
+        let space = space(&built.path);
+        let functions = own_functions(built);
+        assert!(functions.len() > 5, "{}", built.what);
+        let ranges = functions.iter().flat_map(|f| f.ranges.iter());
+        let addresses: Vec<u64> = ranges.flat_map(|r| r.start.0..r.end.0).collect();
+        let mut inlined = 0;
+        let innermost = gdb_lines(built, &addresses);
+        assert_eq!(innermost.len(), addresses.len());
+        let around = addr2line(&built.path, &addresses);
+        for ((address, innermost), mut theirs) in addresses.iter().zip(innermost).zip(around) {
+            // gdb counts code that belongs to no line to the line before.
+            if theirs[0].1 != 0 {
+                theirs[0] = innermost;
+            }
+            let trace = backtrace(&space, &At(*address), 100);
+            let own = trace.frames.iter().take_while(|f| f.inlined).count() + 1;
+            let ours: Vec<(String, u32)> = trace.frames[..own]
+                .iter()
+                .map(|f| {
+                    f.source
+                        .as_ref()
+                        .map_or((String::from("??"), 0), |s| (base(&s.file), s.line))
+                })
+                .collect();
+            inlined += own - 1;
+            assert_eq!(ours, theirs, "{address:#x} of {}", built.what);
+        }
+        assert!(inlined > 0 || built.what.contains("-O0") || built.what.contains("level=0"));
+    }
+}
+
+/// Statements by readelf: line and address.
+fn statements(path: &Path, source: &str) -> BTreeSet<(u32, u64)> {
+    let output = tool("readelf", &["--debug-dump=decodedline"], path);
+    let line = |text: &str| {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let is_statement = words.last() == Some(&"x");
+        let [name, line, address, ..] = words[..] else {
+            return None;
+        };
+        let is_it = name == source && is_statement && address.starts_with("0x");
+        is_it.then(|| Some((line.parse().ok()?, hex(address.trim_start_matches("0x")))))?
+    };
+    output.lines().filter_map(line).collect()
+}
+
+/// Lines with statements by readelf.
+fn statement_lines(path: &Path, source: &str) -> BTreeSet<u32> {
+    let all = statements(path, source);
+    all.into_iter().map(|(line, _)| line).collect()
+}
+
+#[test]
+fn lines_with_code_are_those_of_readelf() {
+    for built in all() {
+        let ours = space(&built.path)
+            .valid_lines(built.source)
+            .expect("the file");
+        let ours: BTreeSet<u32> = ours.into_iter().collect();
+        assert_eq!(
+            ours,
+            statement_lines(&built.path, built.source),
+            "{}",
+            built.what
+        );
+    }
+}
+
+type Places = BTreeMap<String, Vec<(u64, u32)>>;
+
+/// Where gdb puts breakpoints: on lines and on functions, with the lines there.
+fn gdb_places(built: &Built, lines: u32, functions: &[String]) -> (Places, Places) {
+    let mut gdb = Command::new("gdb");
+    gdb.args(["-nx", "-batch", "-x"])
+        .arg(program("places.py"))
+        .arg(&built.path);
+    gdb.env("LINES_OF", built.source)
+        .env("LINES", lines.to_string());
+    let output = run(gdb.env("FUNCTIONS", functions.join(" ")).env("LC_ALL", "C"));
+    let (mut by_line, mut by_function) = (Places::new(), Places::new());
+    for line in output.lines() {
+        let fields: Vec<&str> = line.split('\t').collect();
+        let [kind @ ("LINE" | "FUNCTION"), what, places] = fields[..] else {
+            continue;
+        };
+        let place = |text: &str| {
+            let (address, line) = text.split_once(':').expect("address:line");
+            (hex(address), line.parse().expect("a line"))
+        };
+        let mut places: Vec<(u64, u32)> = places.split_whitespace().map(place).collect();
+        places.sort_unstable();
+        let all = if kind == "LINE" {
+            &mut by_line
+        } else {
+            &mut by_function
+        };
+        all.insert(what.to_owned(), places);
+    }
+    (by_line, by_function)
+}
+
+/// Tells whether two sets of places differ in functions only that have a part before their entry. gdb takes that part
+/// for the prologue and moves breakpoints out of it, to the end of the prologue.
+fn cold(space: &Space, ours: &BTreeSet<u64>, theirs: &BTreeSet<u64>) -> bool {
+    let split = |address: &u64| {
+        let function = space.function_at(*address).expect("a function");
+        let entry = function.entry;
+        function
+            .ranges
+            .iter()
+            .any(|r| r.start < entry)
+            .then_some(function)
+    };
+    let moved = |address: &u64| split(address).is_some_and(|f| f.after_prologue == *address);
+    ours.difference(theirs).all(|a| split(a).is_some()) && theirs.difference(ours).all(moved)
+}
+
+#[test]
+fn breakpoints_on_lines_are_where_gdb_puts_them() {
+    for built in all() {
+        let space = space(&built.path);
+        let text = std::fs::read_to_string(program(built.source)).expect("the source");
+        let count = text.lines().count() as u32;
+        let (theirs, _) = gdb_places(&built, count, &[]);
+        let exact: BTreeSet<u32> = space
+            .valid_lines(built.source)
+            .expect("the file")
+            .into_iter()
+            .collect();
+        let statements = statements(&built.path, built.source);
+        let (mut different, mut apart) = (Vec::new(), 0);
+        for line in 1..=count {
+            let ours = space.resolve_line(built.source, line, None);
+            let moved_to = ours.as_ref().ok().and_then(|all| Some(all.first()?.line));
+            let ours = ours.map(|all| all.iter().map(|p| p.address).collect::<BTreeSet<_>>());
+            let theirs = theirs.get(&line.to_string());
+            // gdb forgets a statement at whose address one of another file begins, and takes the next line that is left.
+            let is_forgotten = exact.contains(&line)
+                && theirs.is_some_and(|all| all.iter().all(|(_, at)| *at != line));
+            let theirs: Option<BTreeSet<u64>> =
+                theirs.map(|all| all.iter().map(|(a, _)| *a).collect());
+            let same = match (&ours, &theirs) {
+                (Ok(ours), Some(theirs)) => ours == theirs || cold(&space, ours, theirs),
+                // gdb moves lines between functions to the next function; we say that there is no code.
+                (Err(_), _) => !exact.contains(&line),
+                (Ok(_), None) => false,
+            };
+            // gdb moves a line without code to the next one that has some, in whatever function that is; we stay inside of the
+            // function around. Optimisers of C++ and Rust put functions into others, so that both find a place.
+            let is_optimised = built.what.contains("-O2") || built.what.contains("level=2");
+            if !same && !is_forgotten && is_optimised && !built.source.ends_with(".c") {
+                let (Ok(ours), Some(theirs)) = (&ours, &theirs) else {
+                    panic!("{}: {line}: {ours:x?} {theirs:x?}", built.what);
+                };
+                let is_statement = |a: &u64| statements.contains(&(moved_to.unwrap_or(line), *a));
+                let all = ours.difference(theirs).all(is_statement);
+                assert!(all, "{line}: {ours:x?} {theirs:x?}");
+                apart += usize::from(exact.contains(&line));
+                continue;
+            }
+            if !same && !is_forgotten {
+                different.push(format!("{line}: ours {ours:x?}, theirs {theirs:x?}"));
+            }
+        }
+        assert!(
+            different.is_empty(),
+            "{}:\n{}",
+            built.what,
+            different.join("\n")
+        );
+        // Of the opening line of a function that begins with an inlined one, gdb takes the first line of that.
+        assert!(apart <= 1, "{}: {apart} lines", built.what);
+    }
+}
+
+/// The names of functions of the source file that exist only as copies in others.
+fn inlined_names(space: &Space, functions: &[debuginfo::Function]) -> BTreeSet<String> {
+    let ranges = functions.iter().flat_map(|f| f.ranges.iter());
+    let addresses = ranges.flat_map(|r| r.start.0..r.end.0);
+    let calls = addresses.flat_map(|address| space.calls_at(address).into_iter().skip(1));
+    let names = calls.filter_map(|call| Some(call.name?.to_string()));
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    names
+        .filter(|name| name.chars().all(is_plain))
+        .filter(|name| functions.iter().all(|f| f.name != *name))
+        .collect()
+}
+
+#[test]
+fn functions_begin_where_gdb_puts_breakpoints_on_them_copies_included() {
+    let mut different = Vec::new();
+    let mut only_inlined = 0;
+    for built in all() {
+        let space = space(&built.path);
+        let functions = own_functions(&built);
+        let plain = |f: &&debuginfo::Function| {
+            let name = &f.name;
+            name.chars()
+                .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == ':')
+        };
+        let mut names: Vec<String> = functions
+            .iter()
+            .filter(plain)
+            .map(|f| f.name.clone())
+            .collect();
+        let inlined = inlined_names(&space, &functions);
+        only_inlined += inlined.len();
+        names.extend(inlined);
+        let (_, theirs) = gdb_places(&built, 0, &names);
+        assert!(theirs.len() > 2, "{}: {theirs:?}", built.what);
+        for (name, theirs) in theirs {
+            let found = space.functions_matching(&name);
+            let own: BTreeSet<u64> = found.iter().map(|f| f.after_prologue).collect();
+            let places = space.function_places(&name);
+            let ours: BTreeSet<u64> = places.iter().map(|place| place.address).collect();
+            // gdb 13 takes the first range of a copy for its beginning, also where DW_AT_entry_pc states another address.
+            let entered = |address: u64| {
+                let calls = space.calls_at(address);
+                let mut own = calls.iter().skip(1).rev();
+                let copy = own.find(|call| call.name.as_deref() == Some(&*name));
+                copy.map_or(address, |copy| copy.entry)
+            };
+            let theirs: BTreeSet<u64> = theirs.iter().map(|(a, _)| entered(*a)).collect();
+            assert!(own.is_subset(&ours), "{name} of {}", built.what);
+            if ours != theirs {
+                different.push(format!("{name} of {}: {ours:x?} {theirs:x?}", built.what));
+            }
+        }
+    }
+    assert!(different.is_empty(), "{}", different.join("\n"));
+    assert!(
+        only_inlined > 5,
+        "{only_inlined} functions exist only inlined"
+    );
+}
+
+#[test]
+fn a_line_without_code_moves_inside_its_function_only() {
+    let built = built("gcc", "frames.c", &["-g", "-O0", "-pthread"]);
+    let space = space(&built.path);
+    let text = std::fs::read_to_string(program("frames.c")).expect("the source");
+    let line_of = |needle: &str| {
+        text.lines()
+            .position(|l| l.contains(needle))
+            .expect("there") as u32
+            + 1
+    };
+    let comment = line_of("no code here");
+    let moved = space
+        .resolve_line("frames.c", comment, None)
+        .expect("it moves");
+    assert_eq!(moved.len(), 1);
+    assert_eq!(moved[0].line, comment + 1);
+    assert_eq!(moved[0].function.as_deref(), Some("loops"));
+    // Between two functions there is nothing to move to.
+    let between = line_of("static __attribute__((noinline)) int");
+    let valid: Vec<u32> = space.valid_lines("frames.c").expect("the file");
+    let before = *valid.iter().filter(|l| **l < 22).max().expect("some");
+    let after = *valid.iter().filter(|l| **l > 21).min().expect("some");
+    let error = space
+        .resolve_line("frames.c", 21, None)
+        .expect_err("no code");
+    assert!(between > 0);
+    assert_eq!(
+        error.to_string(),
+        format!("No code at frames.c:21. Valid lines: {before}, {after}")
+    );
+    let last = text.lines().count() as u32 + 10;
+    let error = space
+        .resolve_line("frames.c", last, None)
+        .expect_err("no such line");
+    assert!(matches!(error, LineError::NoCode { valid, .. } if valid.len() == 1));
+}
+
+#[test]
+fn unknown_files_are_refused_with_similar_names() {
+    let built = built("gcc", "frames.c", &["-g", "-O0", "-pthread"]);
+    let space = space(&built.path);
+    let error = space
+        .resolve_line("frame.c", 1, None)
+        .expect_err("no such file");
+    let LineError::UnknownFile { nearest, .. } = &error else {
+        panic!("{error:?}");
+    };
+    assert!(nearest.iter().any(|f| f.ends_with("/frames.c")), "{error}");
+    assert!(
+        space
+            .source_files()
+            .iter()
+            .any(|f| f.ends_with("tests/programs/frames.c"))
+    );
+    for name in [
+        "programs/frames.c",
+        program("frames.c").to_str().expect("UTF-8"),
+    ] {
+        assert!(space.resolve_line(name, 18, None).is_ok(), "{name}");
+    }
+    assert!(space.resolve_line("other/frames.c", 18, None).is_err());
+}
+
+#[test]
+fn columns_choose_statements() {
+    let built = built("gcc", "frames.c", &["-g", "-O0", "-pthread"]);
+    let space = space(&built.path);
+    let text = std::fs::read_to_string(program("frames.c")).expect("the source");
+    let at = text
+        .lines()
+        .position(|l| l.contains("sum += square"))
+        .expect("there");
+    let line = at as u32 + 1;
+    let source = text.lines().nth(at).expect("there");
+    let second = source.find("sum -= i").expect("two statements") as u32 + 1;
+    let first = space.resolve_line("frames.c", line, None).expect("code");
+    let behind = space
+        .resolve_line("frames.c", line, Some(second + 6))
+        .expect("code");
+    assert_eq!(first.len(), 1);
+    assert!(behind[0].address > first[0].address, "{first:?} {behind:?}");
+    for column in [1, source.len() as u32 + 2] {
+        let error = space
+            .resolve_line("frames.c", line, Some(column))
+            .expect_err("no code");
+        let LineError::NoColumn { available, .. } = &error else {
+            panic!("{error:?}");
+        };
+        assert!(available.len() >= 2 && available.is_sorted(), "{error}");
+    }
+}
+
+#[test]
+fn the_code_of_a_step_belongs_to_one_line() {
+    for built in all() {
+        let space = space(&built.path);
+        for function in own_functions(&built) {
+            let (from, to) = (function.ranges[0].start.0, function.ranges[0].end.0);
+            for address in from..to {
+                let Some(line) = space.line_at(address) else {
+                    continue;
+                };
+                let step = space.step_line(address).expect("it has a line");
+                let what = &built.what;
+                assert_eq!((step.line, &step.file), (line.line, &line.file), "{what}");
+                assert!(step.range.contains(&address), "{address:#x} of {what}");
+                let ends = [step.range.start, step.range.end - 1];
+                for inside in ends.into_iter().filter_map(|at| space.line_at(at)) {
+                    assert_eq!((inside.line, inside.file), (line.line, line.file.clone()));
+                }
+                let calls = space.calls_at(address);
+                let trace = backtrace(&space, &At(address), 100);
+                let inlined = trace.frames.iter().take_while(|f| f.inlined).count();
+                assert_eq!(calls.len(), inlined + 1, "{address:#x} of {what}");
+                assert!(space.calls_beginning(address) <= inlined);
+            }
+        }
+    }
+}
+
+#[test]
+fn source_text_is_read_with_its_context() {
+    let path = program("frames.c");
+    let name = path.to_str().expect("UTF-8");
+    let text = SourceText::around(name, None, 2, 3).expect("readable");
+    assert_eq!((text.first, text.lines.len()), (1, 5));
+    assert_eq!(text.lines[1], "#define _GNU_SOURCE");
+    let below = SourceText::around("frames.c", path.parent(), 1, 0).expect("readable");
+    assert_eq!(below.lines.len(), 1);
+    let total = text.total;
+    let error = SourceText::around(name, None, total + 1, 3).expect_err("too far");
+    assert!(matches!(error, SourceError::NoSuchLine { total: t, .. } if t == total));
+    let error = SourceText::around("/nowhere/x.c", None, 1, 3).expect_err("missing");
+    assert!(
+        error.to_string().contains("/nowhere/x.c cannot be read"),
+        "{error}"
+    );
+}
