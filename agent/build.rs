@@ -34,7 +34,17 @@ fn main() {
         // Never unloaded: threads may return into it after a detach. Bound now: no lazy binding on a hot path.
         .args(["-Wl,-z,nodelete,-z,now", "-Wl,--build-id", "-o"])
         .arg(&out)
-        .args(["runtime.c", "interpose.c", "thunks.S"].map(|file| source.join(file)))
+        .args(
+            [
+                "runtime.c",
+                "capture.c",
+                "interpose.c",
+                "logpoint.c",
+                "traps.c",
+                "thunks.S",
+            ]
+            .map(|file| source.join(file)),
+        )
         .status();
     match status {
         Ok(status) if status.success() => {}

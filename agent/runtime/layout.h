@@ -19,9 +19,41 @@
 #define HS_ENTER_NOLEAVE 8
 #define HS_FORK 9
 #define HS_EXEC 10
+#define HS_LOGPOINT 11
+#define HS_CONDITION_ERROR 12
+#define HS_CAPTURE 13
 
 #define HS_ENTER_BYTES 72
 #define HS_LEAVE_BYTES 32
+
+/* Word 1 of these two: bits 8..35 the probe, from bit HS_LOG_COUNT_SHIFT the
+ * number of words that follow. Code that the recorder makes writes them. */
+#define HS_LOG_COUNT_SHIFT 36
+#define HS_LOG_MAX_VALUES 64
+#define HS_LOG_BYTES 16
+#define HS_CONDITION_ERROR_BYTES 24
+
+/* What a CAPTURE record keeps, and bits of what to capture. */
+#define HS_CAPTURE_REGISTERS 1
+#define HS_CAPTURE_TEXTS 2
+#define HS_CAPTURE_WORDS 16       /* general registers, by their DWARF numbers */
+#define HS_CAPTURE_STACK_MAX 16384
+#define HS_CAPTURE_TEXT_MAX 256
+#define HS_WATCH_WORDS 384
+
+/* The head of a watched value: bits 0..7 the number of steps, from these bits
+ * on what its address is counted from and the function it belongs to. */
+#define HS_WATCH_STEPS_MASK 0xff
+#define HS_WATCH_BASE_SHIFT 8      /* 8 bits: 0 nothing; else 1 + DWARF number: a general register */
+#define HS_WATCH_FUNCTION_SHIFT 16 /* 0: every enter and leave; else 1 + function: its enters */
+
+/* Where an argument's text is: how to get from its register to it. */
+#define HS_TEXT_TERMINATED 1      /* the register has its address; up to a NUL */
+#define HS_TEXT_SLICE 2           /* the register has its address, the next one its length */
+#define HS_TEXT_VIEW 3            /* the register has its length, the next one its address */
+#define HS_TEXT_BEHIND 0x10       /* the register has the address of words: */
+#define HS_TEXT_ADDRESS_SHIFT 2   /* which of them is the text's address (2 bits) */
+#define HS_TEXT_LENGTH_MASK 3     /* which of them is its length */
 
 #define HS_GAP_FULL 1
 #define HS_GAP_NO_RING 2
@@ -97,8 +129,19 @@ struct hs_control
   volatile uint64_t map_result; /* as mmap returns it */
   volatile uint32_t map_asked;
   volatile uint32_t map_answered;
-  uint64_t unused[4];
+  /* As owner, of the thread that traces the program; 0: none does. The kernel
+   * marks it before it lets the program go. */
+  volatile uint32_t tracer;
+  /* What is captured besides with every call. All 0: nothing. */
+  volatile uint32_t capture;       /* bits HS_CAPTURE_ */
+  volatile uint32_t capture_stack; /* bytes of the stack from rsp on */
+  volatile uint32_t watch_words;   /* how many of `watch` count */
+  uint32_t unused[4];
   volatile uint64_t taken[HS_RINGS / 64]; /* bit set: ring has a thread */
+  /* Watched values, one after the other: head, address, then for each step
+   * the offset behind the pointer that is found there, then the number of
+   * bytes. */
+  volatile uint64_t watch[HS_WATCH_WORDS];
 };
 
 /* Thread-local in the target. All zero: no ring yet. */
@@ -122,6 +165,7 @@ struct hs_local
   uint64_t stack_high;
   uint32_t tid;
   uint32_t off; /* 1: this thread records nothing (any more) */
+  uint64_t room; /* as `limit`, for the slow side: with captures `limit` stays 0 */
 };
 
 /* One per armed function, beside its stub. */
@@ -132,7 +176,7 @@ struct hs_probe
   uint64_t trampoline;
   uint8_t bytes; /* of the enter record */
   uint8_t xmm;   /* 1: the stub goes to hs_enter_xmm */
-  uint8_t unused[6];
+  uint8_t texts[6]; /* HS_TEXT_ for each integer argument register, or 0 */
 };
 
 _Static_assert (sizeof (struct hs_ring) == 128, "ring header");

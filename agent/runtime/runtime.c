@@ -26,6 +26,11 @@ extern volatile uint64_t hs_alive __attribute__ ((alias ("hs_alive_page")));
 
 struct hs_runtime hs_runtime;
 
+/* 1 once a second thread has registered, and for good: the thunks then wait
+ * for the program before they take the time. */
+volatile uint32_t hs_many;
+static uint32_t registered;
+
 static long
 syscall3 (long number, long a, long b, long c)
 {
@@ -66,11 +71,21 @@ sleep_us (long us)
   syscall3 (SYS_nanosleep, (long) &t, 0, 0);
 }
 
+/* Says how far `local` may write. With captures the thunks, which know
+ * nothing of them, always ask the slow side. */
+static void
+set_limit (struct hs_local * local, uint64_t limit)
+{
+  local->room = limit;
+  local->limit = hs_captures () ? 0 : limit;
+}
+
 static void
 turn_off (struct hs_local * local)
 {
   local->off = 1;
-  local->cur = local->limit = 0;
+  /* In a forked child there is no control page to look at. */
+  local->cur = local->limit = local->room = 0;
 }
 
 /* Sets how far `local` may write. 0: no room for `bytes` now. */
@@ -83,7 +98,7 @@ find_room (struct hs_local * local, uint64_t bytes)
   {
     if (cur + bytes <= local->end - HS_GUARD_BYTES)
     {
-      local->limit = local->end - HS_GUARD_BYTES - bytes;
+      set_limit (local, local->end - HS_GUARD_BYTES - bytes);
       return 1;
     }
     if (local->base + bytes + HS_GUARD_BYTES >= tail)
@@ -94,7 +109,7 @@ find_room (struct hs_local * local, uint64_t bytes)
   }
   if (cur + bytes + HS_GUARD_BYTES >= tail)
     return 0;
-  local->limit = tail - HS_GUARD_BYTES - bytes;
+  set_limit (local, tail - HS_GUARD_BYTES - bytes);
   return 1;
 }
 
@@ -105,7 +120,7 @@ count_lost (struct hs_local * local)
 {
   __atomic_fetch_add (&local->pending_lost, 1, __ATOMIC_RELAXED);
   __atomic_fetch_add (&local->shared->lost, 1, __ATOMIC_RELAXED);
-  local->limit = 0;
+  set_limit (local, 0);
 }
 
 /* Spins before asking for leave to sleep: some passes of the recorder. */
@@ -246,7 +261,7 @@ has_room (struct writing * w, uint64_t bytes)
   {
     /* Only the interrupted write may move to another lap; what is left
      * behind its limit has to do. */
-    if (local->cur + bytes <= local->limit + HS_GUARD_BYTES - OUTPUT_CHUNK)
+    if (local->cur + bytes <= local->room + HS_GUARD_BYTES - OUTPUT_CHUNK)
       return 1;
     count_lost (local);
     return 0;
@@ -255,7 +270,7 @@ has_room (struct writing * w, uint64_t bytes)
   local->busy = (uint64_t) __builtin_frame_address (0);
   if (abandoned)
     settle (local);
-  if (local->cur + bytes <= local->limit || make_room (local, bytes))
+  if (local->cur + bytes <= local->room || make_room (local, bytes))
     return 1;
   local->busy = 0;
   return 0;
@@ -412,6 +427,8 @@ register_thread (struct hs_local * local, uint64_t here)
   ring->tid = local->tid;
   ring->exiting = 0;
   local->shared = ring;
+  if (__atomic_fetch_add (&registered, 1, __ATOMIC_SEQ_CST) != 0)
+    hs_many = 1;
   write_thread (local);
   local->off = 0;
   if (hs_runtime.set_specific != NULL)
@@ -498,10 +515,14 @@ hs_enter_slow (struct hs_saved * saved, const struct hs_probe * probe)
 {
   uint64_t slot = (uint64_t) &saved->return_address;
   struct hs_local * local = local_or_register (slot);
+  struct hs_capture capture;
   struct writing w;
   if (local == NULL)
     return probe->trampoline;
-  if (!begin (&w, local, probe->bytes))
+  capture.bytes = 0;
+  if (hs_captures ())
+    hs_capture_enter (&capture, local, saved, probe);
+  if (!begin (&w, local, probe->bytes + capture.bytes))
     return probe->trampoline;
 
   uint64_t ret = saved->return_address;
@@ -520,29 +541,37 @@ hs_enter_slow (struct hs_saved * saved, const struct hs_probe * probe)
   if (can_hook)
     *(uint64_t *) (slot ^ 1UL << HS_SHADOW_BIT) = ret;
   w.words[0] = ticks_now ();
+  if (capture.bytes != 0)
+    hs_capture_write (&capture, w.words + probe->bytes / 8, w.words[0]);
   end (&w);
   if (!can_hook)
     return probe->trampoline;
   return probe->trampoline | HS_HOOK | (probe->xmm ? HS_HOOK_XMM : 0);
 }
 
-/* `saved`: rcx, rdx, rax, and the slot the call returned through. */
 void
-hs_leave_slow (uint64_t * saved, uint64_t with_xmm)
+hs_leave_slow (const struct hs_saved_leave * saved, uint64_t with_xmm)
 {
-  uint64_t slot = (uint64_t) (saved + 3);
+  uint64_t slot = (uint64_t) &saved->slot;
+  uint64_t bytes = HS_LEAVE_BYTES + (with_xmm ? 16 : 0);
   struct hs_local * local = local_or_register (slot);
+  struct hs_capture capture;
   struct writing w;
   if (local == NULL)
     return;
-  if (!begin (&w, local, HS_LEAVE_BYTES + (with_xmm ? 16 : 0)))
+  capture.bytes = 0;
+  if (hs_captures ())
+    hs_capture_leave (&capture, local, saved);
+  if (!begin (&w, local, bytes + capture.bytes))
     return;
   w.words[1] = slot << 17 | HS_LEAVE | (with_xmm ? 0x20 : 0);
-  w.words[2] = saved[2];
-  w.words[3] = saved[1];
+  w.words[2] = saved->rax;
+  w.words[3] = saved->rdx;
   if (with_xmm)
     store_xmm (w.words + 4, 2);
   w.words[0] = ticks_now ();
+  if (capture.bytes != 0)
+    hs_capture_write (&capture, w.words + bytes / 8, w.words[0]);
   end (&w);
 }
 
@@ -614,6 +643,23 @@ hs_record_exec (const char * path)
   write_bytes (local, HS_EXEC, 0, path, length);
 }
 
+/* A record of word 1 and more words. */
+void
+hs_record_words (uint64_t word1, const volatile uint64_t * words,
+                 uint64_t count)
+{
+  struct hs_local * local =
+      local_or_register ((uint64_t) __builtin_frame_address (0));
+  struct writing w;
+  if (local == NULL || !begin (&w, local, 16 + 8 * count))
+    return;
+  w.words[1] = word1;
+  for (uint64_t n = 0; n != count; n++)
+    w.words[2 + n] = words[n];
+  w.words[0] = ticks_now ();
+  end (&w);
+}
+
 /* Maps memory for stubs on the recorder's behalf. */
 static void
 map_for_recorder (struct hs_control * control)
@@ -662,10 +708,12 @@ hs_modules_changed (void)
   {
     uint32_t answered = control->modules_answered;
     if ((int32_t) (answered - asked) >= 0 || recording_ended ())
-      return;
+      break;
     map_for_recorder (control);
     wait_for_answer (control, answered);
   }
+  /* The thunks need not wait, and the recorder has noted the time of what it saw. */
+  __asm__ volatile ("lfence" : : : "memory");
 }
 
 /* What the agent's script hands over, once, before anything is armed. */

@@ -42,7 +42,29 @@ struct hs_exports
 /* What the thunks push, lowest address first. */
 struct hs_saved
 {
+  uint64_t rbp, r15, r14, r13, r12, rbx;
   uint64_t r10, r9, r8, rsi, rdi, rdx, rcx, rax, r11, return_address;
+};
+
+struct hs_saved_leave
+{
+  uint64_t rbp, r15, r14, r13, r12, rbx;
+  uint64_t r11, r10, r9, r8, rdi, rsi, rcx, rdx, rax, slot;
+};
+
+/* What is captured with one enter or leave, before it is written. */
+struct hs_capture
+{
+  uint64_t bytes;      /* of the record; 0: nothing is captured */
+  uint64_t payload;    /* bytes of it behind word 1 */
+  uint64_t registers[HS_CAPTURE_WORDS];
+  uint64_t stack;      /* bytes of the stack, from rsp on */
+  uint32_t tid;
+  uint32_t stack_is_safe; /* 1: that is the thread's own stack */
+  uint32_t watch_words;
+  uint64_t function;   /* 1 + the function that is entered; 0: one is left */
+  uint64_t words_at[6], text_at[6];
+  uint16_t words_bytes[6], text_bytes[6];
 };
 
 extern struct hs_runtime hs_runtime;
@@ -59,5 +81,15 @@ void hs_record_output (int fd, const char * bytes, uint64_t length);
 void hs_record_fork (int child);
 void hs_record_exec (const char * path);
 void hs_modules_changed (void);
+int hs_captures (void);
+void hs_capture_enter (struct hs_capture * capture, const struct hs_local * local,
+                       const struct hs_saved * saved,
+                       const struct hs_probe * probe);
+void hs_capture_leave (struct hs_capture * capture, const struct hs_local * local,
+                       const struct hs_saved_leave * saved);
+void hs_capture_write (const struct hs_capture * capture, uint64_t * words,
+                       uint64_t ticks);
+void hs_record_words (uint64_t word1, const volatile uint64_t * words,
+                      uint64_t count);
 
 #endif

@@ -32,9 +32,17 @@
 /* No later event of another thread may get an earlier time, so the time must
  * not be taken before what the program did last is done (a lock it waited
  * for). The wait stands early and the time is taken late: what lies between
- * overlaps with neither, and measured 4 ns a call less than side by side. */
+ * overlaps with neither, and measured 4 ns a call less than side by side.
+ * As long as one thread alone has ever recorded there is nobody to be later
+ * than. What a load of hs_many that saw 0 came before is not ordered behind
+ * another thread's event: that thread sets hs_many before its first, and
+ * loads are not reordered with loads. A processor that guesses the branch
+ * throws away what it guessed, the time included. */
 .macro wait_for_the_program
+    cmpl $0, hs_many(%rip)
+    je 9f
     lfence
+9:
 .endm
 
 /* Puts the time into word 0 of the record, with nothing computed from it.
@@ -67,7 +75,7 @@
     .text
     .globl hs_enter, hs_enter_xmm, hs_leave, hs_leave_xmm, hs_vfork
     .hidden hs_enter, hs_enter_xmm, hs_leave, hs_leave_xmm, hs_vfork
-    .hidden hs_enter_slow, hs_leave_slow, hs_local, hs_alive, hs_original_vfork
+    .hidden hs_enter_slow, hs_leave_slow, hs_local, hs_alive, hs_many, hs_original_vfork
 
 /* Stack on entry, from %rsp: r11, return slot. r11 = the hs_probe. */
 .macro enter name xmm
@@ -192,11 +200,21 @@
     .cfi_adjust_cfa_offset 8
     push %r10
     .cfi_adjust_cfa_offset 8
-    mov %rsp, %rdi
+    push %rbx                        /* the function that is called keeps these; a capture wants them */
+    .cfi_adjust_cfa_offset 8
+    push %r12
+    .cfi_adjust_cfa_offset 8
+    push %r13
+    .cfi_adjust_cfa_offset 8
+    push %r14
+    .cfi_adjust_cfa_offset 8
+    push %r15
+    .cfi_adjust_cfa_offset 8
     mov %r11, %rsi
     push %rbp
     .cfi_adjust_cfa_offset 8
     .cfi_rel_offset %rbp, 0
+    mov %rsp, %rdi
     mov %rsp, %rbp
     .cfi_def_cfa_register %rbp
     and $-16, %rsp
@@ -206,6 +224,8 @@
     pop %rbp
     .cfi_adjust_cfa_offset -8
     .cfi_same_value %rbp
+    lea 40(%rsp), %rsp
+    .cfi_adjust_cfa_offset -40
     pop %r10
     .cfi_adjust_cfa_offset -8
     pop %r9
@@ -331,19 +351,31 @@
     OWN_CFA(72)
     push %r11
     OWN_CFA(80)
-    lea 48(%rsp), %rdi               /* rcx, rdx, rax, slot */
+    push %rbx
+    OWN_CFA(88)
+    push %r12
+    OWN_CFA(96)
+    push %r13
+    OWN_CFA(104)
+    push %r14
+    OWN_CFA(112)
+    push %r15
+    OWN_CFA(120)
     mov $\xmm, %esi
     push %rbp
-    OWN_CFA(88)
-    .cfi_escape 0x10, 6, 3, 0x08, 89, 0x1c /* rbp at CFA - 89: const1u 89 minus */
+    OWN_CFA(128)
+    .cfi_escape 0x10, 6, 3, 0x08, 129, 0x1c /* rbp at CFA - 129: const1u 129 minus */
+    mov %rsp, %rdi
     mov %rsp, %rbp
-    .cfi_def_cfa %rbp, 89
+    .cfi_def_cfa %rbp, 129
     and $-16, %rsp
     call hs_leave_slow
     mov %rbp, %rsp
-    OWN_CFA(88)
+    OWN_CFA(128)
     pop %rbp
     .cfi_same_value %rbp
+    OWN_CFA(120)
+    lea 40(%rsp), %rsp
     OWN_CFA(80)
     pop %r11
     OWN_CFA(72)

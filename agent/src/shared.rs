@@ -29,8 +29,13 @@ pub const RING_BYTES: u64 = 8 << 20;
 const CONTROL_BYTES: u64 = 4096;
 /// Where the first ring begins, in bytes.
 pub const DATA_OFFSET: u64 = CONTROL_BYTES + (RINGS * size_of::<Ring>()) as u64;
+/// Where the counters of what the program judges itself begin, in bytes: behind the rings. Code that the recorder makes counts
+/// there, so that the counts outlive the program.
+pub const COUNTERS_OFFSET: u64 = DATA_OFFSET + RINGS as u64 * RING_BYTES;
+/// Bytes of the counters.
+pub const COUNTERS_BYTES: u64 = 8 << 20;
 /// Length of the shared memory in bytes.
-pub const TOTAL_BYTES: u64 = DATA_OFFSET + RINGS as u64 * RING_BYTES;
+pub const TOTAL_BYTES: u64 = COUNTERS_OFFSET + COUNTERS_BYTES;
 
 /// Memory for the return addresses of stacks: slot `a` has its shadow at `a ^ (1 << SHADOW_BIT)`.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +44,50 @@ pub struct Shadow {
     pub base: u64,
     /// Length in bytes; reserved only, pages exist when touched.
     pub bytes: u64,
+}
+
+/// In [`Shared::set_capture`]: general registers at each enter and leave.
+pub const CAPTURE_REGISTERS: u32 = 1;
+/// In [`Shared::set_capture`]: texts behind arguments.
+pub const CAPTURE_TEXTS: u32 = 2;
+/// Most bytes of the stack that are captured with a call.
+pub const CAPTURE_STACK_MAX: u32 = 16384;
+/// Words of all watched values.
+pub const WATCH_WORDS: usize = 384;
+/// In the head of a watched value: 1 + the DWARF number of the register that its address is counted from, or 0.
+pub const WATCH_BASE_SHIFT: u32 = 8;
+/// In the head of a watched value: 1 + the function at whose enters it is captured, or 0.
+pub const WATCH_FUNCTION_SHIFT: u32 = 16;
+
+/// How to get from an argument register to a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Text {
+    /// The register has its address; it ends with a NUL.
+    Terminated,
+    /// The register has its address, the next one its length.
+    Slice,
+    /// The register has its length, the next one its address.
+    View,
+    /// The register has the address of words; which of them (0 to 3) are the text's address and length.
+    Behind {
+        /// The address.
+        address: u8,
+        /// The length.
+        length: u8,
+    },
+}
+
+impl Text {
+    /// Returns what the runtime is told: `HS_TEXT_`.
+    #[must_use]
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Terminated => 1,
+            Self::Slice => 2,
+            Self::View => 3,
+            Self::Behind { address, length } => 0x10 | (address & 3) << 2 | length & 3,
+        }
+    }
 }
 
 /// Turning over this bit of a stack slot's address gives its shadow's address.
@@ -98,9 +147,17 @@ pub struct Control {
     map_result: AtomicU64,
     map_asked: AtomicU32,
     map_answered: AtomicU32,
-    unused: [u64; 4],
+    tracer: AtomicU32,
+    capture: AtomicU32,
+    capture_stack: AtomicU32,
+    watch_words: AtomicU32,
+    unused: [u32; 4],
     taken: [AtomicU64; RINGS / 64],
+    watch: [AtomicU64; WATCH_WORDS],
 }
+
+/// Where the word lies that is marked when the thread that traces the program dies, from the control page on.
+pub const TRACER_OFFSET: u64 = std::mem::offset_of!(Control, tracer) as u64;
 
 const _: () = assert!(size_of::<Ring>() == 128);
 const _: () = assert!(size_of::<Control>() <= CONTROL_BYTES as usize);
@@ -183,6 +240,26 @@ impl Shared {
         control.stack_bytes.store(stack_bytes, Release);
     }
 
+    /// Tells the runtime what to capture besides with each enter and leave. Must be called before anything is armed.
+    pub fn set_capture(&self, what: u32, stack_len: u32) {
+        let control = self.control();
+        control.capture.store(what, Release);
+        control
+            .capture_stack
+            .store(stack_len.min(CAPTURE_STACK_MAX), Release);
+    }
+
+    /// Tells the runtime what to watch: docs/wire.md, the control page. Words may only be added to those told before; all
+    /// that there is no room for is left out.
+    pub fn set_watches(&self, words: &[u64]) {
+        let control = self.control();
+        for (place, word) in control.watch.iter().zip(words) {
+            place.store(*word, Relaxed);
+        }
+        let count = words.len().min(WATCH_WORDS) as u32;
+        control.watch_words.store(count, Release);
+    }
+
     /// Prepares all rings, once it is known where the target has mapped the memory.
     pub fn set_target_base(&self, base: u64) {
         self.target_base.store(base, Release);
@@ -190,7 +267,27 @@ impl Shared {
 
     /// Makes the calling thread the one whose death ends the recording: the kernel marks the word when it dies.
     pub fn own(self: &Arc<Self>) -> RobustOwner {
-        RobustOwner::new(Arc::clone(self))
+        RobustOwner::new(Arc::clone(self), |control| &control.owner)
+    }
+
+    /// Makes the calling thread the one that traces the program: the kernel marks the word when it dies, before it lets
+    /// the program go.
+    pub fn own_as_tracer(self: &Arc<Self>) -> RobustOwner {
+        RobustOwner::new(Arc::clone(self), |control| &control.tracer)
+    }
+
+    /// Returns a word of the counters, `offset` bytes behind [`COUNTERS_OFFSET`].
+    ///
+    /// # Panics
+    /// When no whole word is there.
+    pub fn counter(&self, offset: u64) -> &AtomicU64 {
+        assert!(
+            offset.is_multiple_of(8) && offset < COUNTERS_BYTES,
+            "a word of the counters"
+        );
+        let at = COUNTERS_OFFSET + offset;
+        // SAFETY: inside the mapping and aligned, by the check above; all users of the word use atomics or the processor's own.
+        unsafe { &*self.base.add(at as usize).cast::<AtomicU64>() }
     }
 
     /// Tells all threads to record nothing any more; they notice when they next ask for room.

@@ -3,8 +3,11 @@
 //! A check reads everything once with bounded memory, goes on behind damage where it finds the next whole frame,
 //! and changes nothing.
 
+mod beside;
 mod columns;
+mod live;
 mod log;
+mod memory;
 #[cfg(test)]
 mod tests;
 mod threads;
@@ -105,6 +108,10 @@ pub struct ColumnTotals {
     pub unfinished: u64,
     /// Rows of other events.
     pub events: u64,
+    /// States of stopped threads.
+    pub states: u64,
+    /// Captures with enters and leaves.
+    pub captures: u64,
     /// Definitions of functions.
     pub functions: u64,
     /// Events that have a number.
@@ -201,6 +208,10 @@ pub fn check(path: &Path, mut progress: impl FnMut(u64)) -> Result<Report> {
             sealed,
         };
         log::check(&scope, &mut report, &mut progress)?;
+    }
+    if let Ok(recording) = &opened {
+        memory::check(recording, &mut report, &mut progress)?;
+        beside::check(recording, &mut report, &mut progress)?;
     }
     match opened.map(|recording| recording.state()) {
         Ok(RecordingState::Live) => {

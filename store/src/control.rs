@@ -1,6 +1,14 @@
 //! Defines the control events: what the recorder itself observed or decided, as the log's CONTROL frames hold it.
 
+mod live;
+
 use serde::{Deserialize, Serialize};
+
+pub use live::{
+    Blob, Exception, ExceptionPhase, GENERAL_REGISTERS, LiveProbe, LogFormat, LogKind, LogPart,
+    LogValue, MAX_STACK_LEN, Pause, PauseReason, ProbeKind, ProbePlace, ProbeState, REGISTER_NAMES,
+    SavedRegisters, Snapshot, SnapshotReason, VECTOR_LEN, VECTOR_REGISTERS, Watched, Write,
+};
 
 pub use crate::wire::GapReason;
 
@@ -112,10 +120,64 @@ pub enum Control {
         /// As given.
         text: String,
     },
+    /// Somebody set a probe in the running program, or changed one.
+    Probe(LiveProbe),
+    /// Somebody took such a probe away.
+    ProbeRemoved {
+        /// When.
+        ticks: u64,
+        /// Its number.
+        id: u32,
+    },
+    /// A thread was stopped.
+    Pause(Box<Pause>),
+    /// A stopped thread goes on.
+    Resume {
+        /// When.
+        ticks: u64,
+        /// Which thread.
+        tid: u32,
+        /// How, for people: `continue`, `step` and so on.
+        action: String,
+    },
+    /// Somebody changed memory or a register.
+    Write(Write),
+    /// A logpoint was passed whose message the recorder made.
+    Logpoint {
+        /// When.
+        ticks: u64,
+        /// In which thread.
+        tid: u32,
+        /// Number of the live probe.
+        probe: u32,
+        /// The message.
+        message: String,
+        /// The expressions in it and their values as text.
+        values: Vec<(String, String)>,
+    },
+    /// An exception, a panic or a signal was seen.
+    Exception(Exception),
+    /// A condition of a live probe could not be evaluated; it counts as false.
+    ConditionError {
+        /// When.
+        ticks: u64,
+        /// In which thread.
+        tid: u32,
+        /// Number of the live probe.
+        probe: u32,
+        /// The condition.
+        condition: String,
+        /// Why not.
+        error: String,
+    },
+    /// Memory was copied while no thread ran.
+    Snapshot(Snapshot),
+    /// How the words of a logpoint's records become a message. No event.
+    LogFormat(LogFormat),
 }
 
 impl Control {
-    /// Returns when the event happened, or `None` for definitions, which are not events.
+    /// Returns when the event happened, or `None` for definitions that are no events.
     pub fn ticks(&self) -> Option<u64> {
         match self {
             Self::ProcessStart { ticks, .. }
@@ -126,16 +188,31 @@ impl Control {
             | Self::ThreadEnd { ticks, .. }
             | Self::Gap { ticks, .. }
             | Self::Warning { ticks, .. }
-            | Self::Note { ticks, .. } => Some(*ticks),
+            | Self::Note { ticks, .. }
+            | Self::ProbeRemoved { ticks, .. }
+            | Self::Resume { ticks, .. }
+            | Self::Logpoint { ticks, .. }
+            | Self::ConditionError { ticks, .. } => Some(*ticks),
+            Self::Probe(probe) => Some(probe.ticks),
+            Self::Pause(pause) => Some(pause.ticks),
+            Self::Write(write) => Some(write.ticks),
+            Self::Exception(exception) => Some(exception.ticks),
+            Self::Snapshot(snapshot) => Some(snapshot.ticks),
+            Self::LogFormat(format) => Some(format.ticks),
             Self::Function(_) | Self::Skipped { .. } => None,
         }
     }
 
-    /// Returns whether the definitions file keeps this one: modules, functions and probes that could not be armed.
+    /// Returns whether the definitions file keeps this one: modules, functions, probes that could not be armed, and what
+    /// became of live probes.
     pub fn is_definition(&self) -> bool {
         matches!(
             self,
-            Self::Function(_) | Self::Skipped { .. } | Self::ModuleLoad { .. }
+            Self::Function(_)
+                | Self::Skipped { .. }
+                | Self::ModuleLoad { .. }
+                | Self::Probe(_)
+                | Self::ProbeRemoved { .. }
         )
     }
 }
@@ -174,7 +251,36 @@ pub struct Param {
     pub name: String,
     /// How to read its bits.
     pub kind: ValueKind,
-    /// Where it lies when the function is entered.
+    /// Where it lies when the function is entered: all of it, or what comes before `second`.
+    pub place: Place,
+    /// Where the rest of it lies, if it is passed in two registers, like a `&str`.
+    #[serde(default)]
+    pub second: Option<SecondPlace>,
+    /// What lies at `place` is its address: large structures of Rust, classes of C++ with a destructor.
+    #[serde(default)]
+    pub is_indirect: bool,
+}
+
+impl Param {
+    /// Makes one that lies in one place as a whole.
+    #[must_use]
+    pub fn in_one_place(name: &str, kind: ValueKind, place: Place) -> Param {
+        Param {
+            name: name.to_owned(),
+            kind,
+            place,
+            second: None,
+            is_indirect: false,
+        }
+    }
+}
+
+/// Where the second part of a parameter lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SecondPlace {
+    /// Its first byte inside the parameter, from 1 to 8.
+    pub from: u8,
+    /// Its place.
     pub place: Place,
 }
 
@@ -187,6 +293,23 @@ pub enum Place {
     Sse(u8),
     /// On the stack or behind a hidden pointer.
     Memory,
+}
+
+impl Place {
+    /// DWARF's numbers of the integer argument registers: rdi, rsi, rdx, rcx, r8, r9 (System V ABI for x86-64, figure 3.36).
+    pub const INT_REGISTERS: [u16; 6] = [5, 4, 1, 2, 8, 9];
+    /// DWARF's number of xmm0; xmm1 to xmm7 follow.
+    const XMM0: u16 = 17;
+
+    /// Returns DWARF's number of the register; `None` in memory.
+    #[must_use]
+    pub fn register(self) -> Option<u16> {
+        match self {
+            Place::Int(number) => Place::INT_REGISTERS.get(usize::from(number)).copied(),
+            Place::Sse(number) => Some(Place::XMM0 + u16::from(number)),
+            Place::Memory => None,
+        }
+    }
 }
 
 /// How to read the bits of a parameter or of a return value.
@@ -233,6 +356,7 @@ pub enum ValueKind {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::synth::{SynthFrame, debugged, pause};
 
     #[test]
     fn control_events_survive_messagepack() {
@@ -253,6 +377,11 @@ mod tests {
                     names: vec![(-1, "none".into())],
                 },
                 place: Place::Int(0),
+                second: Some(SecondPlace {
+                    from: 8,
+                    place: Place::Sse(1),
+                }),
+                is_indirect: false,
             }],
             ret: ValueKind::Struct { bytes: 24 },
             params_known: true,
@@ -263,9 +392,38 @@ mod tests {
             lost: 3,
             reason: GapReason::Other(9),
         };
-        for control in [function, gap, Control::Detached { ticks: 1 }] {
+        let mut controls = vec![function, gap, Control::Detached { ticks: 1 }];
+        let live = debugged().frames().into_iter();
+        controls.extend(live.filter_map(|frame| match frame {
+            SynthFrame::Control(control) => Some(control),
+            SynthFrame::Block { .. } | SynthFrame::Watermark(_) => None,
+        }));
+        assert!(controls.len() > 20);
+        for control in controls {
             let bytes = rmp_serde::to_vec(&control).unwrap();
             assert_eq!(rmp_serde::from_slice::<Control>(&bytes).unwrap(), control);
         }
+    }
+    #[test]
+    fn bytes_are_written_as_bytes() {
+        let stack = vec![0xff; MAX_STACK_LEN];
+        let pause = Pause {
+            stack: stack.into(),
+            ..pause(1, 2, PauseReason::User)
+        };
+        let bytes = rmp_serde::to_vec(&Control::Pause(Box::new(pause))).unwrap();
+        let rest = bytes.len() - MAX_STACK_LEN;
+        assert!(rest < 1000, "{rest} bytes besides the stack");
+    }
+
+    #[test]
+    fn vectors_of_another_length_are_refused() {
+        for len in [0, 255, 257, 272] {
+            let wrong = rmp_serde::to_vec(&([0u64; 27], Blob(vec![0; len]))).unwrap();
+            assert!(rmp_serde::from_slice::<SavedRegisters>(&wrong).is_err());
+        }
+        let right = rmp_serde::to_vec(&([0u64; 27], Blob(vec![7; 256]))).unwrap();
+        let right: SavedRegisters = rmp_serde::from_slice(&right).unwrap();
+        assert_eq!(right.vectors[15], [7; 16]);
     }
 }

@@ -130,6 +130,9 @@ pub enum Error {
         /// The rate found.
         tsc_hz: f64,
     },
+    /// Something cannot be put beside what was recorded. Nothing has changed.
+    #[error("nothing was added to the recording: {0}")]
+    NotAdded(String),
     /// A value cannot be put into MessagePack.
     #[error("encode {what}: {source}")]
     Encode {

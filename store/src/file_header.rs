@@ -209,9 +209,16 @@ mod tests {
             log/000003.seg is cut short at offset 4: the file header has 64 bytes; restore the file from a copy
             log/000003.seg is not a file of a recording: at offset 0: it does not begin with HNDSIGHT; remove it or restore the recording from a copy
             log/000003.seg is damaged at offset 0: the file header's checksum differs; run "hindsight check" for a full report and restore the file from a copy
-            log/000003.seg has format version 2, this build reads up to 1; use a newer hindsight
+            log/000003.seg has format version 3, this build reads up to 2; use a newer hindsight
             log/000003.seg has format version 0, this build reads from 1 on; use an older hindsight"#]]
         .assert_eq(&answers.join("\n"));
+    }
+
+    #[test]
+    fn every_version_since_the_oldest_is_read() {
+        for version in OLDEST_FORMAT_VERSION..=FORMAT_VERSION {
+            assert_eq!(decode(&with_version(version)), format!("{HEADER:?}"));
+        }
     }
 
     #[test]

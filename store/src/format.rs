@@ -5,8 +5,9 @@ pub const MAGIC: [u8; 8] = *b"HNDSIGHT";
 
 /// The version of the format that this build writes, and the newest it reads.
 ///
-/// 1: the first one.
-pub const FORMAT_VERSION: u32 = 1;
+/// 1: the first one. 2: packed blocks; events of live control: records of kinds 11 and 12, control events, states of
+/// stopped threads; snapshots of memory.
+pub const FORMAT_VERSION: u32 = 2;
 
 /// The oldest version that this build reads.
 pub const OLDEST_FORMAT_VERSION: u32 = 1;
@@ -25,6 +26,9 @@ pub const FRAME_ALIGN: usize = 8;
 
 /// Largest payload of one frame, in bytes: bounds the memory of a reader.
 pub const MAX_PAYLOAD_LEN: usize = 64 << 20;
+
+/// Most bytes that a packed block stands for: bounds the memory of a reader.
+pub const PACKED_MAX_LEN: usize = 1 << 20;
 
 /// A segment that has reached this length, in bytes, takes no further frame.
 pub const SEGMENT_ROLL_LEN: u64 = 256 << 20;
@@ -49,6 +53,20 @@ pub const COLUMNS_DIR: &str = "columns";
 pub const CATALOG_DIR: &str = "catalog";
 /// The file name ending of a segment: `000000.seg` is the first one.
 pub const SEGMENT_SUFFIX: &str = ".seg";
+/// The folder of the snapshots of memory.
+pub const MEMORY_DIR: &str = "memory";
+/// The file name ending of a snapshot: `000000.mem` is the first one.
+pub const MEMORY_SUFFIX: &str = ".mem";
+/// The file with the notes that were added later.
+pub const NOTES_FILE: &str = "notes";
+/// Most notes that may be added.
+pub const MAX_NOTES: usize = 10_000;
+/// Longest text of a note that is added, in bytes.
+pub const MAX_NOTE_LEN: usize = 4096;
+/// The folder with copies of the modules' files.
+pub const MODULES_DIR: &str = "modules";
+/// In that folder: which copies there are.
+pub const MODULES_INDEX_FILE: &str = "index";
 /// In the columns folder: how far sealing has come.
 pub const SEAL_STATE_FILE: &str = "seal.state";
 /// In the columns folder: the definitions found in the log so far.
@@ -66,6 +84,12 @@ pub enum FileKind {
     Manifest = 3,
     /// How far sealing has come.
     SealState = 4,
+    /// A snapshot of memory.
+    Memory = 5,
+    /// Notes that were added later.
+    Notes = 6,
+    /// Which modules have copies.
+    Modules = 7,
 }
 
 impl FileKind {
@@ -76,6 +100,9 @@ impl FileKind {
             Self::Definitions,
             Self::Manifest,
             Self::SealState,
+            Self::Memory,
+            Self::Notes,
+            Self::Modules,
         ]
         .into_iter()
         .find(|kind| *kind as u32 == code)
@@ -96,6 +123,10 @@ pub enum FrameKind {
     SegmentEnd = 4,
     /// The one frame of a document such as the manifest, in MessagePack.
     Document = 5,
+    /// As [`Self::Block`], without words that an earlier record of the block told already.
+    PackedBlock = 6,
+    /// Pages of memory.
+    Pages = 7,
 }
 
 impl FrameKind {
@@ -107,6 +138,8 @@ impl FrameKind {
             Self::Watermark,
             Self::SegmentEnd,
             Self::Document,
+            Self::PackedBlock,
+            Self::Pages,
         ]
         .into_iter()
         .find(|kind| *kind as u8 == code)

@@ -21,7 +21,7 @@ use crate::log::{LogReader, Step, Tail, segment_path};
 use crate::recording::Recording;
 use crate::seal::{Ending, SealOptions, Sealer, seal_tail};
 use crate::storage::Disk;
-use crate::synth::{RECORDING_ID, Synth, SynthFrame, manifest};
+use crate::synth::{RECORDING_ID, Synth, SynthFrame, debugged, manifest};
 use crate::wire::{GapReason, Records};
 
 /// How many ways there are to take the bytes: what the first byte is divided by.
@@ -112,7 +112,7 @@ fn payloads(path: &Path, kind: FileKind, mut data: &[u8]) -> Result<()> {
         let len = usize::from(u16::from_le_bytes([*low, *high]));
         let (payload, rest) = rest.split_at(rest.len().min(len));
         data = rest;
-        let code = code % FrameKind::Document as u8 + 1;
+        let code = code % FrameKind::PackedBlock as u8 + 1;
         let frame_kind = match FrameKind::from_code(code) {
             Some(frame_kind) if !one_value => frame_kind,
             _ => FrameKind::Document,
@@ -140,13 +140,16 @@ pub fn seeds(dir: &Path) -> Result<Vec<Vec<u8>>> {
     };
     Sealer::own(&recording, options)?.finish(Ending::Close, |_| {})?;
     let mut blocks = Vec::new();
-    for frame in synth().frames() {
+    let frames = [synth().frames(), debugged().frames()].concat();
+    for frame in frames {
         if let SynthFrame::Block { bytes, .. } = frame {
             blocks.extend(bytes);
         }
     }
     let manifest = recording.dir().join(MANIFEST_FILE);
     let segment = segment_path(&recording.log_dir(), 0);
+    let live = debugged().record(&dir.join("debugged"))?;
+    let live_segment = segment_path(&live.log_dir(), 0);
     let state = recording.seal_state_path();
     let read = |path: &Path| fs::read(path).map_err(crate::Error::io("read", path));
     let inputs = [
@@ -155,7 +158,7 @@ pub fn seeds(dir: &Path) -> Result<Vec<Vec<u8>>> {
         frames_of(&manifest)?,
         read(&segment)?,
         frames_of(&segment)?,
-        frames_of(&segment)?,
+        frames_of(&live_segment)?,
         read(&state)?,
         [
             frames_of(&state)?,

@@ -4,6 +4,7 @@
 //! `docs/format.md` and `docs/wire.md` are the norm for every byte written here.
 #![forbid(unsafe_code)]
 
+mod blob;
 pub mod catalog;
 pub mod check;
 pub mod clock;
@@ -18,6 +19,9 @@ pub mod format;
 pub mod fuzzing;
 pub mod log;
 pub mod manifest;
+pub mod memory;
+pub mod notes;
+pub mod packed;
 pub mod recording;
 pub mod seal;
 pub mod storage;

@@ -3,6 +3,7 @@
 pub mod frame;
 pub mod frame_reader;
 pub mod frame_writer;
+pub mod packing;
 mod position;
 mod reader;
 mod sync;

@@ -65,6 +65,9 @@ pub struct Settings {
     pub filters: Vec<String>,
     /// Whether segments stay after sealing.
     pub keep_log: bool,
+    /// What was captured besides with each enter and leave, for people.
+    #[serde(default)]
+    pub captures: Vec<String>,
 }
 
 /// What a thread of the target does when its ring is full.

@@ -10,6 +10,8 @@
 //! assert_eq!(recording.manifest().argv, ["synth"]);
 //! ```
 
+mod live;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -22,6 +24,8 @@ use crate::manifest::{Host, Manifest, RecordingId, Settings};
 use crate::recording::{Created, OnTaken, OpenRecording, Recording};
 use crate::storage::Storage;
 use crate::wire::{self, EnterFields, EnterForm, GapReason, Leave};
+
+pub use live::{debugged, pause};
 
 /// Ticks from one event to the next unless told otherwise.
 const STEP_TICKS: u64 = 10;
@@ -89,11 +93,7 @@ impl Synth {
             linkage: name.into(),
             file: Some("synth.c".into()),
             line: Some(id + 1),
-            params: vec![Param {
-                name: "n".into(),
-                kind: int.clone(),
-                place: Place::Int(0),
-            }],
+            params: vec![Param::in_one_place("n", int.clone(), Place::Int(0))],
             ret: int,
             params_known: true,
         })

@@ -9,10 +9,10 @@ mod record;
 
 pub use decode::{Decoded, Records, WireError, WireFault};
 pub use encode::{
-    EnterFields, push_enter, push_exec, push_fork, push_gap, push_leave, push_output, push_thread,
-    push_thread_exit,
+    EnterFields, push_capture, push_condition_error, push_enter, push_exec, push_fork, push_gap,
+    push_leave, push_logpoint, push_output, push_thread, push_thread_exit,
 };
-pub use record::{Enter, EnterForm, GapReason, Leave, Record};
+pub use record::{Capture, Enter, EnterForm, GapReason, Leave, Record, Section, sections};
 
 /// Length of a word in bytes; every record is a whole number of words.
 pub const WORD_LEN: usize = 8;
@@ -37,6 +37,13 @@ pub const KIND_ENTER_NOLEAVE: u8 = 8;
 pub const KIND_FORK: u8 = 9;
 /// The process is about to run another program.
 pub const KIND_EXEC: u8 = 10;
+/// A logpoint was passed: words that its format makes a message of.
+pub const KIND_LOGPOINT: u8 = 11;
+/// A condition of a live probe could not be evaluated.
+pub const KIND_CONDITION_ERROR: u8 = 12;
+
+/// What was captured besides with the enter or leave right before it in the same ring.
+pub const KIND_CAPTURE: u8 = 13;
 
 /// In word 1: bits of the record's kind.
 pub const KIND_BITS: u32 = 4;
@@ -54,8 +61,13 @@ pub const FUNCTION_BITS: u32 = FUNCTION_LOW_BITS + u64::BITS - FUNCTION_HIGH_SHI
 pub const SLOT_POSITION: u32 = VALUE_SHIFT + FUNCTION_LOW_BITS;
 /// Slots are multiples of 8; word 1 keeps them without their low bits.
 pub const SLOT_SHIFT: u32 = 3;
-/// In word 1 of output and exec records: position of the length.
+/// In word 1 of output, exec and capture records: position of the length.
 pub const LEN_SHIFT: u32 = 16;
+
+/// In word 1 of logpoint records: position of the number of words that follow.
+pub const LOG_COUNT_SHIFT: u32 = VALUE_SHIFT + PROBE_BITS;
+/// Bits of a live probe's number.
+pub const PROBE_BITS: u32 = 28;
 
 /// Words of an enter record before its xmm words.
 pub const ENTER_WORDS: usize = 9;
@@ -71,6 +83,18 @@ pub const GAP_WORDS: usize = 3;
 pub const FORK_WORDS: usize = 2;
 /// Words of output and exec records before their bytes.
 pub const BYTES_WORDS: usize = 2;
+/// Words of a logpoint record before its values.
+pub const LOG_WORDS: usize = 2;
+/// Words of a condition error record.
+pub const CONDITION_ERROR_WORDS: usize = 3;
+/// Most words of values in a logpoint record.
+pub const LOG_MAX_VALUES: usize = 64;
+/// In word 1 of capture records, from [`VALUE_SHIFT`] on: the payload begins with registers.
+pub const CAPTURE_REGISTERS: u64 = 1;
+/// General registers of a capture record that has any: rax rdx rcx rbx rsi rdi rbp rsp r8 to r15, as DWARF numbers them.
+pub const CAPTURE_REGISTER_WORDS: usize = 16;
+/// Words of a section in a capture record before its bytes: the address and the length.
+pub const SECTION_WORDS: usize = 2;
 /// Most xmm words of an enter record.
 pub const ENTER_MAX_XMM: usize = 8;
 /// Xmm words of a leave record that has any.

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use store::columns::{CALL_COLUMNS, EventKind, events_schema};
+use store::columns::{CALL_COLUMNS, EventKind, events_schema, states_schema};
 use store::format::{self, FileKind, FrameKind};
 use store::log::frame;
 use store::{file_header, wire};
@@ -57,9 +57,10 @@ macro_rules! values {
 fn the_format_page_states_every_constant() {
     let mut constants = values!(format:
         FORMAT_VERSION OLDEST_FORMAT_VERSION FILE_HEADER_LEN FRAME_HEADER_LEN FRAME_ALIGN
-        MAX_PAYLOAD_LEN SEGMENT_ROLL_LEN SYNC_BYTES SYNC_INTERVAL_MS RECORDING_SUFFIX MANIFEST_FILE
+        MAX_PAYLOAD_LEN PACKED_MAX_LEN SEGMENT_ROLL_LEN SYNC_BYTES SYNC_INTERVAL_MS RECORDING_SUFFIX MANIFEST_FILE
         INCOMPLETE_FILE LOG_DIR COLUMNS_DIR CATALOG_DIR SEGMENT_SUFFIX SEAL_STATE_FILE
-        DEFINITIONS_FILE);
+        DEFINITIONS_FILE MEMORY_DIR MEMORY_SUFFIX NOTES_FILE MAX_NOTES MAX_NOTE_LEN MODULES_DIR
+        MODULES_INDEX_FILE);
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
     constants.push(("MAGIC", text(&format::MAGIC)));
     constants.push(("FRAME_MARK", text(&format::FRAME_MARK)));
@@ -93,6 +94,8 @@ fn the_format_page_draws_the_headers_as_they_are() {
         (FrameKind::Watermark, "WATERMARK"),
         (FrameKind::SegmentEnd, "SEGMENT_END"),
         (FrameKind::Document, "DOCUMENT"),
+        (FrameKind::PackedBlock, "PACKED_BLOCK"),
+        (FrameKind::Pages, "PAGES"),
     ] {
         check_line(&page, &format!("| {} | {name} |", kind as u8));
     }
@@ -101,6 +104,9 @@ fn the_format_page_draws_the_headers_as_they_are() {
         (FileKind::Definitions, "definitions"),
         (FileKind::Manifest, "manifest"),
         (FileKind::SealState, "seal state"),
+        (FileKind::Memory, "memory"),
+        (FileKind::Notes, "notes"),
+        (FileKind::Modules, "modules"),
     ]
     .map(|(kind, name)| format!("{} {name}", kind as u32));
     check_line(
@@ -134,9 +140,21 @@ fn the_format_page_lists_every_column_and_kind() {
         EventKind::Note,
         EventKind::Detached,
         EventKind::Leave,
+        EventKind::Probe,
+        EventKind::ProbeRemoved,
+        EventKind::Pause,
+        EventKind::Resume,
+        EventKind::Write,
+        EventKind::Logpoint,
+        EventKind::Exception,
+        EventKind::ConditionError,
+        EventKind::Snapshot,
     ];
     let kinds = kinds.iter().map(|kind| kind.name().to_string());
-    for name in call_columns.chain(event_columns).chain(kinds) {
+    let states = states_schema();
+    let state_columns = states.fields().iter().map(|field| field.name().clone());
+    let columns = call_columns.chain(event_columns).chain(state_columns);
+    for name in columns.chain(kinds) {
         let quoted = format!("`{name}`");
         let mut rows = page.lines().filter(|line| line.starts_with("| `"));
         assert!(rows.any(|row| row.contains(&quoted)), "no row has {name}");
@@ -148,7 +166,7 @@ fn the_wire_page_states_every_constant() {
     let page = read("../docs/wire.md");
     let kinds = values!(wire:
         KIND_ENTER KIND_ENTER_TAIL KIND_LEAVE KIND_THREAD KIND_OUTPUT KIND_THREAD_EXIT KIND_GAP
-        KIND_ENTER_NOLEAVE KIND_FORK KIND_EXEC);
+        KIND_ENTER_NOLEAVE KIND_FORK KIND_EXEC KIND_LOGPOINT KIND_CONDITION_ERROR KIND_CAPTURE);
     for (name, kind) in &kinds {
         check_line(&page, &format!("| {kind} | {} |", &name["KIND_".len()..]));
         assert!(page.contains(&format!("| `{name}` |")), "{name}");
@@ -156,7 +174,9 @@ fn the_wire_page_states_every_constant() {
     let constants = values!(wire:
         WORD_LEN KIND_BITS XMM_SHIFT VALUE_SHIFT FUNCTION_LOW_BITS FUNCTION_HIGH_SHIFT FUNCTION_BITS
         SLOT_POSITION SLOT_SHIFT LEN_SHIFT ENTER_WORDS LEAVE_WORDS THREAD_WORDS THREAD_EXIT_WORDS
-        GAP_WORDS FORK_WORDS BYTES_WORDS ENTER_MAX_XMM LEAVE_XMM INT_ARGS THREAD_NAME_LEN);
+        GAP_WORDS FORK_WORDS BYTES_WORDS ENTER_MAX_XMM LEAVE_XMM INT_ARGS THREAD_NAME_LEN
+        PROBE_BITS LOG_COUNT_SHIFT LOG_WORDS LOG_MAX_VALUES CONDITION_ERROR_WORDS
+        CAPTURE_REGISTERS CAPTURE_REGISTER_WORDS SECTION_WORDS);
     check_stated(&page, &constants);
     check_complete("src/wire.rs", &[constants, kinds].concat());
 }

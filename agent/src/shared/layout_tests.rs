@@ -132,7 +132,8 @@ fn ring_fields() -> Fields {
 fn control_fields() -> Fields {
     fields!(Control:
         magic stop drop_when_full owner modules_asked modules_answered main_tid main_stack_high stack_bytes
-        lost_no_ring map_address map_bytes map_result map_asked map_answered unused taken)
+        lost_no_ring map_address map_bytes map_result map_asked map_answered tracer
+        capture capture_stack watch_words unused taken watch)
 }
 
 #[test]
@@ -153,9 +154,26 @@ fn both_sides_have_the_same_constants() {
         ("HS_RING_BYTES", RING_BYTES),
         ("HS_DATA_OFFSET", DATA_OFFSET),
         ("HS_SHADOW_BIT", SHADOW_BIT.into()),
+        ("HS_CAPTURE_REGISTERS", CAPTURE_REGISTERS.into()),
+        ("HS_CAPTURE_TEXTS", CAPTURE_TEXTS.into()),
+        ("HS_CAPTURE_STACK_MAX", CAPTURE_STACK_MAX.into()),
+        ("HS_WATCH_WORDS", WATCH_WORDS as u64),
+        ("HS_WATCH_BASE_SHIFT", WATCH_BASE_SHIFT.into()),
+        ("HS_WATCH_FUNCTION_SHIFT", WATCH_FUNCTION_SHIFT.into()),
+        ("HS_TEXT_TERMINATED", Text::Terminated.code().into()),
+        ("HS_TEXT_SLICE", Text::Slice.code().into()),
+        ("HS_TEXT_VIEW", Text::View.code().into()),
     ] {
         assert_eq!(header.constants[name], value, "{name}");
     }
+    let constant = |name: &str| header.constants[name];
+    let (address, length) = (2, 1);
+    assert_eq!(
+        u64::from(Text::Behind { address, length }.code()),
+        constant("HS_TEXT_BEHIND")
+            | u64::from(address) << constant("HS_TEXT_ADDRESS_SHIFT")
+            | u64::from(length) & constant("HS_TEXT_LENGTH_MASK")
+    );
 }
 
 /// The header's `HS_LOCAL_CUR` and the like: structure, and the field whose name begins like the constant's end.
@@ -206,11 +224,21 @@ fn the_page_and_the_header_say_the_same_of_records() {
         assert_eq!(take(&format!("HS_{kind}")), row[0].parse::<u64>().unwrap());
         kinds += 1;
     }
-    assert_eq!(kinds, 10);
+    assert_eq!(kinds, 13);
     let word = stated(&page, "WORD_LEN");
     assert!(page.contains(&format!("`WORD_LEN` = {word}")));
     assert_eq!(take("HS_ENTER_BYTES"), stated(&page, "ENTER_WORDS") * word);
     assert_eq!(take("HS_LEAVE_BYTES"), stated(&page, "LEAVE_WORDS") * word);
+    assert_eq!(take("HS_LOG_BYTES"), stated(&page, "LOG_WORDS") * word);
+    let error_words = stated(&page, "CONDITION_ERROR_WORDS");
+    assert_eq!(take("HS_CONDITION_ERROR_BYTES"), error_words * word);
+    for name in ["LOG_COUNT_SHIFT", "LOG_MAX_VALUES"] {
+        assert_eq!(take(&format!("HS_{name}")), stated(&page, name), "{name}");
+    }
+    let words = stated(&page, "CAPTURE_REGISTER_WORDS");
+    assert_eq!(take("HS_CAPTURE_WORDS"), words);
+    let registers = stated(&page, "CAPTURE_REGISTERS");
+    assert_eq!(take("HS_CAPTURE_REGISTERS"), registers);
     let (full, no_ring) = (take("HS_GAP_FULL"), take("HS_GAP_NO_RING"));
     assert!(page.contains(&format!("{full} ring full, {no_ring} no free ring")));
     for name in [
@@ -218,6 +246,19 @@ fn the_page_and_the_header_say_the_same_of_records() {
         "HS_DATA_OFFSET",
         "HS_GUARD_BYTES",
         "HS_SHADOW_BIT",
+        "HS_CAPTURE_STACK_MAX",
+        "HS_CAPTURE_TEXT_MAX",
+        "HS_WATCH_WORDS",
+        "HS_WATCH_STEPS_MASK",
+        "HS_WATCH_BASE_SHIFT",
+        "HS_WATCH_FUNCTION_SHIFT",
+        "HS_CAPTURE_TEXTS",
+        "HS_TEXT_TERMINATED",
+        "HS_TEXT_SLICE",
+        "HS_TEXT_VIEW",
+        "HS_TEXT_BEHIND",
+        "HS_TEXT_ADDRESS_SHIFT",
+        "HS_TEXT_LENGTH_MASK",
     ] {
         let rows = rows(&page);
         let row = rows

@@ -1,14 +1,18 @@
 //! Lets the program see that the recorder has died, however it did: the kernel tells.
 
-use std::sync::{Arc, atomic::Ordering::Release};
+use std::sync::{
+    Arc,
+    atomic::{AtomicU32, Ordering::Release},
+};
 
-use super::Shared;
+use super::{Control, Shared};
 
 /// Holds a word that the kernel marks with FUTEX_OWNER_DIED when the owning thread ends without giving it back
 /// (get_robust_list(2)): the target's threads see it even if the recorder is killed.
 #[derive(Debug)]
 pub struct RobustOwner {
     shared: Arc<Shared>,
+    word: fn(&Control) -> &AtomicU32,
     list: Box<RobustList>,
     previous: (usize, usize),
     not_send: std::marker::PhantomData<*const ()>,
@@ -25,8 +29,8 @@ struct RobustList {
 }
 
 impl RobustOwner {
-    pub(super) fn new(shared: Arc<Shared>) -> Self {
-        let word = &shared.control().owner;
+    pub(super) fn new(shared: Arc<Shared>, which: fn(&Control) -> &AtomicU32) -> Self {
+        let word = which(shared.control());
         let mut previous: (usize, usize) = (0, 0);
         let mut list = Box::new(RobustList {
             first: std::ptr::null(),
@@ -55,6 +59,7 @@ impl RobustOwner {
         }
         Self {
             shared,
+            word: which,
             list,
             previous,
             not_send: std::marker::PhantomData,
@@ -67,6 +72,6 @@ impl Drop for RobustOwner {
         let _ = &self.list;
         // SAFETY: puts back what `new` found on this thread.
         unsafe { libc::syscall(libc::SYS_set_robust_list, self.previous.0, self.previous.1) };
-        self.shared.control().owner.store(0, Release);
+        (self.word)(self.shared.control()).store(0, Release);
     }
 }

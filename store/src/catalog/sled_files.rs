@@ -1,10 +1,12 @@
 //! Keeps a catalog in sled, whose failures (panics too) all become [`Error::Catalog`].
 
-use std::fs;
+use std::fs::{self, File, TryLockError};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -23,6 +25,10 @@ const PARTS: &str = "parts";
 /// In the default tree: layout and fingerprint. Written last, so that a catalog with it is whole.
 const STAMP: &[u8] = b"stamp";
 const CACHE_BYTES: u64 = 16 << 20;
+/// sled's background threads hold the lock of a database for a moment after it was dropped.
+const UNLOCKED_AFTER_BUILDING: Duration = Duration::from_secs(1);
+/// Another reader may hold the lock for good; then the recording itself answers, and should soon.
+const UNLOCKED_BEFORE_READING: Duration = Duration::from_millis(100);
 
 /// An open catalog.
 pub(super) struct SledFiles {
@@ -35,6 +41,7 @@ pub(super) fn build(dir: &Path, fingerprint: Fingerprint, contents: &Contents) -
     remove_dir(&draft)?;
     storage::create_dir(&draft).map_err(Error::io("create", &draft))?;
     guarded(&draft, || fill(&draft, fingerprint, contents))?;
+    await_lock(&draft, UNLOCKED_AFTER_BUILDING);
     restrict(&draft).map_err(Error::io("restrict", &draft))?;
     remove_dir(dir)?;
     fs::rename(&draft, dir).map_err(Error::io("rename to", dir))
@@ -64,6 +71,7 @@ impl SledFiles {
         if !dir.is_dir() {
             return Err(unusable(dir, "there is none"));
         }
+        await_lock(dir, UNLOCKED_BEFORE_READING);
         guarded(dir, || {
             let db = open_db(dir)?;
             let found = db.get(STAMP).map_err(failed(dir))?;
@@ -110,6 +118,18 @@ fn open_db(dir: &Path) -> Result<sled::Db> {
         .cache_capacity(CACHE_BYTES)
         .flush_every_ms(None);
     config.open().map_err(failed(dir))
+}
+
+/// Waits until nobody holds sled's lock of the database in `dir`, or `limit` is over. What else is wrong with the
+/// file is sled's to say.
+fn await_lock(dir: &Path, limit: Duration) {
+    let Ok(file) = File::open(dir.join("db")) else {
+        return;
+    };
+    let end = Instant::now() + limit;
+    while matches!(file.try_lock(), Err(TryLockError::WouldBlock)) && Instant::now() < end {
+        thread::sleep(Duration::from_millis(1));
+    }
 }
 
 fn tree(dir: &Path, db: &sled::Db, name: &str) -> Result<sled::Tree> {

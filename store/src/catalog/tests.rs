@@ -49,6 +49,10 @@ fn part(number: u32) -> Part {
         events: 0,
         calls_file: sum,
         events_file: sum,
+        states: 0,
+        states_file: None,
+        captures: 0,
+        captures_file: None,
     }
 }
 

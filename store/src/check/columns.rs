@@ -80,7 +80,9 @@ fn check_part(
     totals.calls = totals.calls.saturating_add(part.calls);
     totals.unfinished = totals.unfinished.saturating_add(part.unfinished);
     totals.events = totals.events.saturating_add(part.events);
-    let files = [
+    totals.states = totals.states.saturating_add(part.states);
+    totals.captures = totals.captures.saturating_add(part.captures);
+    let mut files = vec![
         (
             Part::calls_path(dir, part.number),
             part.calls_file,
@@ -94,6 +96,24 @@ fn check_part(
             "seq",
         ),
     ];
+    let states = Part::states_path(dir, part.number);
+    match part.states_file {
+        Some(sum) => files.push((states, sum, part.states, "seq")),
+        None if part.states > 0 => {
+            let what = format!("there is no such file, but {} states", part.states);
+            report.find(Severity::Damage, &states, None, what);
+        }
+        None => {}
+    }
+    let captures = Part::captures_path(dir, part.number);
+    match part.captures_file {
+        Some(sum) => files.push((captures, sum, part.captures, "seq")),
+        None if part.captures > 0 => {
+            let what = format!("there is no such file, but {} captures", part.captures);
+            report.find(Severity::Damage, &captures, None, what);
+        }
+        None => {}
+    }
     for (path, sum, rows, seq_column) in files {
         if !check_sum(&path, sum, report, progress)? {
             continue;

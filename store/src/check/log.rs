@@ -10,6 +10,7 @@ use crate::file_header::FileHeader;
 use crate::format::{FileKind, FrameKind};
 use crate::log::frame::{self, END_CLOSED, END_CONTINUES, FrameFault};
 use crate::log::frame_reader::{FrameReader, RawFrame};
+use crate::log::packing::Unpacker;
 use crate::log::{LogPosition, segment_path, segments};
 use crate::manifest::RecordingId;
 
@@ -133,6 +134,7 @@ fn check_segment(
     progress: &mut impl FnMut(u64),
 ) -> Result<SegmentEnd> {
     let path = reader.path().to_path_buf();
+    let mut unpacker = Unpacker::default();
     let mut last = SegmentEnd::Missing;
     let mut done = 0;
     loop {
@@ -145,7 +147,7 @@ fn check_segment(
                     let what = "a frame follows the segment's last one".to_string();
                     report.find(Severity::Damage, &path, Some(offset), what);
                 }
-                last = check_frame(&path, &frame, report, threads);
+                last = check_frame(&path, &frame, &mut unpacker, report, threads);
                 continue;
             }
             Err(fault) => fault,
@@ -178,6 +180,7 @@ fn check_segment(
 fn check_frame(
     path: &Path,
     frame: &RawFrame<'_>,
+    unpacker: &mut Unpacker,
     report: &mut Report,
     threads: &mut Threads,
 ) -> SegmentEnd {
@@ -191,12 +194,24 @@ fn check_frame(
         (FrameKind::SegmentEnd, other) => {
             return bad(format!("unknown way {other} to end a segment"));
         }
-        (FrameKind::Document, _) => return bad("a document in the log".into()),
-        (FrameKind::Block, arg) => {
+        (FrameKind::Document | FrameKind::Pages, _) => {
+            return bad(format!(
+                "a frame of kind {:?} in the log",
+                frame.header.kind
+            ));
+        }
+        (FrameKind::Block | FrameKind::PackedBlock, arg) => {
+            let bytes = match frame.header.kind {
+                FrameKind::PackedBlock => match unpacker.unpack(frame.payload) {
+                    Ok(bytes) => bytes,
+                    Err(fault) => return bad(fault.to_string()),
+                },
+                _ => frame.payload,
+            };
             report.log.blocks += 1;
             let (ring, tenancy) = frame::ring_and_tenancy(arg);
             let place = (path, frame.offset);
-            threads.block(place, (ring, tenancy), frame.payload, report);
+            threads.block(place, (ring, tenancy), bytes, report);
         }
         (FrameKind::Watermark, ticks) => {
             report.log.watermarks += 1;

@@ -4,9 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::*;
+use crate::control::{Control, LogFormat, LogKind, LogPart, LogValue, Pause, PauseReason};
 use crate::format::{FILE_HEADER_LEN, MANIFEST_FILE};
 use crate::seal::{Ending, SealOptions, Sealer};
-use crate::synth::Synth;
+use crate::synth::{Synth, debugged, pause};
 use crate::wire::GapReason;
 
 fn small() -> Synth {
@@ -98,7 +99,7 @@ fn an_interrupted_recording_has_notes_only() {
     let report = check(recording.dir(), |_| {}).unwrap();
     assert!(report.is_whole());
     expect_test::expect![[r#"
-        note: RUN/log/000000.seg at offset 736: the last 12 bytes are an unfinished frame, which readers drop
+        note: RUN/log/000000.seg at offset 664: the last 12 bytes are an unfinished frame, which readers drop
         note: RUN: the recorder did not close the recording"#]].assert_eq(&tell(&report, recording.dir()));
 }
 
@@ -113,7 +114,7 @@ fn a_check_goes_on_behind_damage() {
     });
     expect_test::expect![[r#"
         damage: RUN/log/000000.seg at offset 64: the frame's checksum differs; the next whole frame begins at offset 152
-        damage: RUN/log/000000.seg at offset 592: the frame's checksum differs; the next whole frame begins at offset 736"#]].assert_eq(&text);
+        damage: RUN/log/000000.seg at offset 544: the frame's checksum differs; the next whole frame begins at offset 664"#]].assert_eq(&text);
 }
 
 #[test]
@@ -123,7 +124,7 @@ fn missing_and_cut_segments_are_damage() {
     });
     let gone = told(&small(), |dir| fs::remove_file(segment(dir)).unwrap());
     expect_test::expect![[r#"
-        damage: RUN/log/000000.seg at offset 592: the file ends inside a frame
+        damage: RUN/log/000000.seg at offset 544: the file ends inside a frame
         damage: RUN/log/000000.seg: the log lacks its last frame
         damage: RUN/log/000000.seg: the segment is missing: its events are not in the columns"#]]
     .assert_eq(&[cut, gone].join("\n"));
@@ -155,13 +156,13 @@ fn records_that_break_the_rules_are_odd() {
     synth.at(50).enter(f, 0x7f00).raw(&[0xff; 24]).flush();
     synth.thread(1).at(2000).leave(0x7f00).watermark_at(500);
     expect_test::expect![[r#"
-        odd: RUN/log/000000.seg at offset 704: watermark 500 after 1000
+        odd: RUN/log/000000.seg at offset 568: watermark 500 after 1000
         note: RUN/log/000000.seg at offset 152: thread 1 (ring 0 tenancy 0): a record is older than the one before (2 times)
-        note: RUN/log/000000.seg at offset 528: thread 1 (ring 0 tenancy 0): a record is older than the watermark before it (1 times)
+        note: RUN/log/000000.seg at offset 392: thread 1 (ring 0 tenancy 0): a record is older than the watermark before it (1 times)
         odd: RUN/log/000000.seg at offset 152: thread 1 (ring 0 tenancy 0): a record names a function that is not defined (1 times)
         odd: RUN/log/000000.seg at offset 152: thread 1 (ring 0 tenancy 0): a record has slot 0 (1 times)
         odd: RUN/log/000000.seg at offset 152: thread 1 (ring 0 tenancy 0): a slot is left that was not entered (1 times)
-        odd: RUN/log/000000.seg at offset 528: thread 1 (ring 0 tenancy 0): the rest of a block cannot be read and counts as a gap (1 times)"#]].assert_eq(&told(&synth, |_| {}));
+        odd: RUN/log/000000.seg at offset 464: thread 1 (ring 0 tenancy 0): the rest of a block cannot be read and counts as a gap (1 times)"#]].assert_eq(&told(&synth, |_| {}));
 }
 
 #[test]
@@ -170,6 +171,72 @@ fn a_leave_after_a_gap_is_not_odd() {
     synth.function("f");
     synth.thread(1).gap(3, GapReason::RingFull).leave(0x7f00);
     assert_eq!(told(&synth, |_| {}), "");
+}
+
+#[test]
+fn a_good_debugging_session_has_no_findings() {
+    assert_eq!(told(&debugged(), |_| {}), "");
+}
+
+#[test]
+fn live_probes_that_break_the_rules_are_odd() {
+    let mut synth = Synth::new();
+    let value = LogValue {
+        expression: "x".into(),
+        word: 60,
+        kind: LogKind::Text,
+        bytes: 32,
+    };
+    synth
+        .thread(1)
+        .live(|ticks| {
+            Control::LogFormat(LogFormat {
+                ticks,
+                probe: 5,
+                parts: vec![LogPart::Value(value)],
+            })
+        })
+        .logpoint(5, &[1])
+        .logpoint(6, &[])
+        .condition_error(7, 0)
+        .live(|ticks| {
+            Control::Pause(Box::new(Pause {
+                probe: Some(8),
+                stack: vec![0; 70_000].into(),
+                ..pause(ticks, 1, PauseReason::Breakpoint)
+            }))
+        });
+    expect_test::expect![[r#"
+        odd: RUN/log/000000.seg at offset 136: the format of logpoint 5 reads 65 words of 64
+        odd: RUN/log/000000.seg at offset 280: a pause keeps 70000 bytes of the stack, more than 65536
+        odd: RUN/log/000000.seg at offset 136: a live probe is named that is not defined (2 times)
+        odd: RUN/log/000000.seg at offset 192: thread 1 (ring 0 tenancy 0): a record names a live probe that is not defined (2 times)
+        odd: RUN/log/000000.seg at offset 192: thread 1 (ring 0 tenancy 0): a logpoint's record has not the words that its format reads (1 times)"#]].assert_eq(&told(&synth, |_| {}));
+}
+
+#[test]
+fn a_changed_or_missing_file_of_states_is_damage() {
+    let dir = tempfile::tempdir().unwrap();
+    let recording = debugged().record(&dir.path().join("run")).unwrap();
+    seal(&recording, false);
+    let report = check(recording.dir(), |_| {}).unwrap();
+    assert_eq!(
+        (
+            tell(&report, recording.dir()).as_str(),
+            report.columns.states
+        ),
+        ("", 4)
+    );
+    let path = recording.columns_dir().join("states-000000.parquet");
+    change(&path, |bytes| bytes[20] ^= 1);
+    let changed = check(recording.dir(), |_| {}).unwrap();
+    fs::remove_file(&path).unwrap();
+    let missing = check(recording.dir(), |_| {}).unwrap();
+    let texts = [changed, missing].map(|report| tell(&report, recording.dir()));
+    expect_test::expect![[r#"
+        damage: RUN/columns/states-000000.parquet: the file's checksum differs
+        damage: RUN/columns/states-000000.parquet: open: No such file or directory (os error 2)"#]]
+    .assert_eq(&texts.join("\n"));
 }
 
 #[test]

@@ -5,12 +5,13 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
+use super::live::LiveProbes;
 use super::{LogTotals, Report, Severity};
 use crate::control::Control;
 use crate::wire::{Decoded, EnterForm, Record, Records};
 
 /// A frame: its file and where it begins, in bytes from the file's start.
-type Place<'a> = (&'a Path, u64);
+pub(super) type Place<'a> = (&'a Path, u64);
 
 /// All threads of a log: uses of a ring.
 #[derive(Default)]
@@ -19,6 +20,7 @@ pub(super) struct Threads {
     /// The latest tenancy of each ring.
     tenancies: BTreeMap<u32, u32>,
     functions: HashSet<u32>,
+    live: LiveProbes,
     watermark: u64,
 }
 
@@ -42,6 +44,8 @@ enum Oddity {
     UnknownFunction,
     NullSlot,
     LeftNotEntered,
+    UnknownProbe,
+    OtherFormat,
     Torn,
 }
 
@@ -79,6 +83,7 @@ impl Threads {
                     count(&decoded.record, &mut report.log);
                     thread.times(place, decoded.ticks, self.watermark);
                     thread.record(place, &decoded, &self.functions);
+                    thread.live_record(place, &decoded.record, &self.live);
                 }
                 Err(_) => thread.odd(place, Oddity::Torn),
             }
@@ -94,6 +99,7 @@ impl Threads {
     }
 
     pub(super) fn control(&mut self, place: Place<'_>, control: &Control, report: &mut Report) {
+        self.live.control(place, control, report);
         let Control::Function(function) = control else {
             return;
         };
@@ -105,6 +111,7 @@ impl Threads {
 
     /// Reports what was found. `from_start` is false where some of the log before the last record is not there.
     pub(super) fn finish(self, dir: &Path, from_start: bool, report: &mut Report) {
+        self.live.finish(from_start, report);
         if self
             .functions
             .iter()
@@ -175,6 +182,20 @@ impl Thread {
         }
     }
 
+    fn live_record(&mut self, place: Place<'_>, record: &Record<'_>, live: &LiveProbes) {
+        match *record {
+            Record::Logpoint { probe, words } => match live.fits(probe, words) {
+                Some(true) => {}
+                Some(false) => self.odd(place, Oddity::OtherFormat),
+                None => self.odd(place, Oddity::UnknownProbe),
+            },
+            Record::ConditionError { probe, .. } if !live.is_defined(probe) => {
+                self.odd(place, Oddity::UnknownProbe);
+            }
+            _ => {}
+        }
+    }
+
     fn slot(&mut self, place: Place<'_>, slot: u64) {
         if slot == 0 {
             self.odd(place, Oddity::NullSlot);
@@ -195,7 +216,9 @@ impl Oddity {
     /// Returns how bad it is, or `None` where it is explained by what is known to be missing.
     fn severity(self, from_start: bool, lossy: bool) -> Option<Severity> {
         match self {
-            Self::NoThreadRecord | Self::UnknownFunction if !from_start => None,
+            Self::NoThreadRecord | Self::UnknownFunction | Self::UnknownProbe if !from_start => {
+                None
+            }
             Self::LeftNotEntered if !from_start || lossy => None,
             // Late records are moved up to the watermark: allowed, but the recorder should wait longer.
             Self::Late | Self::TimeRunsBack => Some(Severity::Note),
@@ -212,6 +235,8 @@ impl Oddity {
             Self::UnknownFunction => "a record names a function that is not defined",
             Self::NullSlot => "a record has slot 0",
             Self::LeftNotEntered => "a slot is left that was not entered",
+            Self::UnknownProbe => "a record names a live probe that is not defined",
+            Self::OtherFormat => "a logpoint's record has not the words that its format reads",
             Self::Torn => "the rest of a block cannot be read and counts as a gap",
         }
     }

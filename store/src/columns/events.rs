@@ -14,6 +14,16 @@
 //! | `gap` | reason | events lost, null where not known | |
 //! | `warning`, `note` | what was said | | |
 //! | `leave` (no call began there) | | rax | addr: the slot |
+//! | `probe`, `probe_removed` | the probe in a line | | probe; aux: its state; detail: its condition |
+//! | `pause` | why and where | | probe; aux: the reason; addr: pc; detail: values |
+//! | `resume` | how | | |
+//! | `write` | what was written to | | addr; aux: the register; bytes, old: now and before; size; detail: who |
+//! | `logpoint` | message | | probe; bytes: the record's words; detail: values |
+//! | `exception` | message | number of the signal | aux: type; addr; detail: phase |
+//! | `snapshot` | | number of the snapshot | aux: why; size: bytes that had changed |
+//! | `condition_error` | why | | probe; aux: the condition; addr: what could not be read |
+//!
+//! Values are an object in JSON: expressions and their texts.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -35,7 +45,7 @@ const ROW_GROUP_ROWS: usize = 128 << 10;
 /// Rows of a page.
 const PAGE_ROWS: usize = 8 << 10;
 /// Bytes of text and output after which rows are handed on and the row group ends, so that memory stays bounded.
-const ROW_GROUP_BYTES: usize = 16 << 20;
+pub(super) const ROW_GROUP_BYTES: usize = 16 << 20;
 
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +80,24 @@ pub enum EventKind {
     Detached,
     /// A return without a call.
     Leave,
+    /// A live probe was added or changed.
+    Probe,
+    /// A live probe was taken away.
+    ProbeRemoved,
+    /// A thread was stopped.
+    Pause,
+    /// A stopped thread goes on.
+    Resume,
+    /// Memory or a register was changed.
+    Write,
+    /// A logpoint was passed.
+    Logpoint,
+    /// An exception, a panic or a signal was seen.
+    Exception,
+    /// A condition of a live probe could not be evaluated.
+    ConditionError,
+    /// Memory was copied.
+    Snapshot,
 }
 
 impl EventKind {
@@ -91,6 +119,15 @@ impl EventKind {
             Self::Note => "note",
             Self::Detached => "detached",
             Self::Leave => "leave",
+            Self::Probe => "probe",
+            Self::ProbeRemoved => "probe_removed",
+            Self::Pause => "pause",
+            Self::Resume => "resume",
+            Self::Write => "write",
+            Self::Logpoint => "logpoint",
+            Self::Exception => "exception",
+            Self::ConditionError => "condition_error",
+            Self::Snapshot => "snapshot",
         }
     }
 }
@@ -118,6 +155,12 @@ pub struct EventRow<'a> {
     pub value: Option<i64>,
     /// A second text.
     pub aux: Option<&'a str>,
+    /// Number of the live probe.
+    pub probe: Option<u32>,
+    /// A third text.
+    pub detail: Option<&'a str>,
+    /// Raw bytes as they were before.
+    pub old: Option<&'a [u8]>,
 }
 
 impl<'a> EventRow<'a> {
@@ -134,6 +177,9 @@ impl<'a> EventRow<'a> {
             size: None,
             value: None,
             aux: None,
+            probe: None,
+            detail: None,
+            old: None,
         }
     }
 
@@ -154,8 +200,10 @@ impl<'a> EventRow<'a> {
     }
 
     fn len_bytes(&self) -> usize {
-        let text = self.text.map_or(0, str::len) + self.aux.map_or(0, str::len);
-        text + self.bytes.map_or(0, <[u8]>::len)
+        let texts = [self.text, self.aux, self.detail];
+        let texts = texts.into_iter().flatten().map(str::len);
+        let bytes = [self.bytes, self.old].into_iter().flatten();
+        texts.chain(bytes.map(<[u8]>::len)).sum()
     }
 }
 
@@ -173,6 +221,9 @@ pub fn events_schema() -> SchemaRef {
         Field::new("size", DataType::Int64, true),
         Field::new("value", DataType::Int64, true),
         Field::new("aux", DataType::Utf8, true),
+        Field::new("probe", DataType::Int32, true),
+        Field::new("detail", DataType::Utf8, true),
+        Field::new("old", DataType::Binary, true),
     ]))
 }
 
@@ -196,6 +247,9 @@ struct Batch {
     size: Int64Builder,
     value: Int64Builder,
     aux: StringBuilder,
+    probe: Int32Builder,
+    detail: StringBuilder,
+    old: BinaryBuilder,
     rows: usize,
     len_bytes: usize,
 }
@@ -206,24 +260,7 @@ impl<W: Write + Send> EventsWriter<W> {
     /// # Errors
     /// When `out` fails.
     pub fn new(out: W) -> ParquetResult<Self> {
-        let by_seq = SortingColumn {
-            column_idx: 0,
-            descending: false,
-            nulls_first: false,
-        };
-        let mut properties = WriterProperties::builder()
-            .set_writer_version(WriterVersion::PARQUET_2_0)
-            .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
-            .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))
-            .set_data_page_row_count_limit(PAGE_ROWS)
-            .set_sorting_columns(Some(vec![by_seq]));
-        for name in ["seq", "ts_ns"] {
-            let path = ColumnPath::from(name);
-            properties = properties
-                .set_column_dictionary_enabled(path.clone(), false)
-                .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
-        }
-        let file = ArrowWriter::try_new(out, events_schema(), Some(properties.build()))?;
+        let file = ArrowWriter::try_new(out, events_schema(), Some(properties(PAGE_ROWS)?))?;
         Ok(Self {
             file,
             batch: Batch::default(),
@@ -270,6 +307,28 @@ impl<W: Write + Send> EventsWriter<W> {
     }
 }
 
+/// Returns how files of events, states and captures are written, with so many rows in a page.
+pub(super) fn properties(page_rows: usize) -> ParquetResult<WriterProperties> {
+    let by_seq = SortingColumn {
+        column_idx: 0,
+        descending: false,
+        nulls_first: false,
+    };
+    let mut properties = WriterProperties::builder()
+        .set_writer_version(WriterVersion::PARQUET_2_0)
+        .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
+        .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))
+        .set_data_page_row_count_limit(page_rows)
+        .set_sorting_columns(Some(vec![by_seq]));
+    for name in ["seq", "ts_ns"] {
+        let path = ColumnPath::from(name);
+        properties = properties
+            .set_column_dictionary_enabled(path.clone(), false)
+            .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
+    }
+    Ok(properties.build())
+}
+
 impl Batch {
     fn push(&mut self, row: &EventRow<'_>) {
         self.seq.append_value(row.seq as i64);
@@ -282,6 +341,9 @@ impl Batch {
         self.size.append_option(row.size.map(|size| size as i64));
         self.value.append_option(row.value);
         self.aux.append_option(row.aux);
+        self.probe.append_option(row.probe.map(|id| id as i32));
+        self.detail.append_option(row.detail);
+        self.old.append_option(row.old);
         self.rows += 1;
         self.len_bytes += row.len_bytes();
     }
@@ -298,6 +360,9 @@ impl Batch {
             Arc::new(self.size.finish()),
             Arc::new(self.value.finish()),
             Arc::new(self.aux.finish()),
+            Arc::new(self.probe.finish()),
+            Arc::new(self.detail.finish()),
+            Arc::new(self.old.finish()),
         ];
         self.rows = 0;
         self.len_bytes = 0;

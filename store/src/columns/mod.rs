@@ -1,17 +1,21 @@
-//! Writes sealed ranges as Parquet: one file of calls and one of other events per part.
+//! Writes sealed ranges as Parquet: one file of calls and one of other events per part, one of states where threads were
+//! stopped, and one of captures where calls have any.
 //!
 //! Calls come at millions a second, so they have encoders of their own that choose per column chunk between the
 //! encodings of the Parquet format; other events are few and go through the `parquet` crate's Arrow writer.
-//! [`CALL_COLUMNS`] and [`events_schema`] list the columns.
+//! [`CALL_COLUMNS`], [`events_schema`] and [`states_schema`] list the columns.
 //!
 //! A file of calls is in order of `end_seq`, unfinished calls at its end. Row groups have 262,144 rows, pages 8,192;
 //! pages in a row that hold one same value are one page. Column and offset indexes are there for every column. What
 //! the first page of a chunk looks like decides between DELTA_BINARY_PACKED, RLE_DICTIONARY, PLAIN and
 //! BYTE_STREAM_SPLIT, and whether its pages are compressed with zstd; flags are RLE. Data pages are version 2.
 
+mod access;
 mod bitpack;
 mod call;
 mod calls;
+mod capture_access;
+mod captures;
 mod chunk;
 mod compress;
 mod delta;
@@ -20,10 +24,20 @@ mod events;
 mod page;
 mod read;
 mod rle;
+mod states;
 #[cfg(test)]
 mod tests;
 
+pub use access::{
+    CallPage, CallSpine, CallsFile, EventHead, EventsFile, PageBounds, SPINE_COLUMNS, Shown,
+    StatesFile,
+};
 pub use call::{CALL_COLUMNS, CallColumn, CallEnd, CallStart};
 pub use calls::{CallsWriter, PAGE_ROWS, ROW_GROUP_ROWS};
+pub use capture_access::{CapturePage, CapturesFile};
+pub use captures::{
+    CAPTURE_PAGE_ROWS, CAPTURE_REGISTERS, CaptureRow, CapturesWriter, captures_schema,
+};
 pub use events::{EventKind, EventRow, EventsWriter, events_schema};
-pub use read::{ReadCall, ReadEvent, read_calls, read_events};
+pub use read::{ReadCall, ReadEvent, ReadState, read_calls, read_events, read_states};
+pub use states::{StateRow, StatesWriter, states_schema};

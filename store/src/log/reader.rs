@@ -1,6 +1,6 @@
 //! Reads the log in order, from any position, also while it grows; tells a torn tail from damage.
 //!
-//! Memory is bounded by the read window plus one frame. A frame that was returned is never taken back.
+//! Memory is bounded by the read window plus one frame and what it is unpacked to. A frame that was returned is never taken back.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,6 +11,7 @@ use crate::file_header::FileHeader;
 use crate::format::{FILE_HEADER_LEN, FRAME_HEADER_LEN, FileKind, FrameKind};
 use crate::log::frame::{self, END_CLOSED, END_CONTINUES, FrameFault, FrameHeader};
 use crate::log::frame_reader::{FrameReader, RawFrame};
+use crate::log::packing::Unpacker;
 use crate::log::position::{LogPosition, segment_path, segments};
 use crate::manifest::RecordingId;
 
@@ -30,6 +31,7 @@ pub struct LogReader {
     tail: Tail,
     position: LogPosition,
     segment: Option<FrameReader>,
+    unpacker: Unpacker,
 }
 
 /// What the log holds next.
@@ -140,6 +142,7 @@ impl LogReader {
             tail,
             position,
             segment: None,
+            unpacker: Unpacker::default(),
         }
     }
 
@@ -160,7 +163,7 @@ impl LogReader {
         };
         let segment = self.segment.as_mut().expect("settle opened the segment");
         let payload = segment.held_payload(start.offset, header.len);
-        let body = body(&header, payload).map_err(|what| {
+        let body = body(&header, payload, &mut self.unpacker).map_err(|what| {
             let path = segment_path(&self.dir, start.segment);
             Error::corrupt(&path, start.offset, what)
         })?;
@@ -344,21 +347,30 @@ enum Settled {
     End(End),
 }
 
-fn body<'a>(header: &FrameHeader, payload: &'a [u8]) -> std::result::Result<FrameBody<'a>, String> {
+fn body<'a>(
+    header: &FrameHeader,
+    payload: &'a [u8],
+    unpacker: &'a mut Unpacker,
+) -> std::result::Result<FrameBody<'a>, String> {
+    let block = |bytes| {
+        let (ring, tenancy) = frame::ring_and_tenancy(header.arg);
+        FrameBody::Block(Block {
+            ring,
+            tenancy,
+            bytes,
+        })
+    };
     match header.kind {
-        FrameKind::Block => {
-            let (ring, tenancy) = frame::ring_and_tenancy(header.arg);
-            Ok(FrameBody::Block(Block {
-                ring,
-                tenancy,
-                bytes: payload,
-            }))
-        }
+        FrameKind::Block => Ok(block(payload)),
+        FrameKind::PackedBlock => unpacker
+            .unpack(payload)
+            .map(block)
+            .map_err(|fault| fault.to_string()),
         FrameKind::Control => rmp_serde::from_slice(payload)
             .map(|control| FrameBody::Control(Box::new(control)))
             .map_err(|error| format!("a control event cannot be read: {error}")),
         FrameKind::Watermark => Ok(FrameBody::Watermark { ticks: header.arg }),
-        FrameKind::SegmentEnd | FrameKind::Document => {
+        FrameKind::SegmentEnd | FrameKind::Document | FrameKind::Pages => {
             Err(format!("a frame of kind {:?} in the log", header.kind))
         }
     }

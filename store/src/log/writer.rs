@@ -1,13 +1,16 @@
-//! Appends frames to the log and rolls its segments; decodes nothing and copies no payload.
+//! Appends frames to the log and rolls its segments; packs blocks where that makes them shorter.
 
 use std::path::{Path, PathBuf};
 
 use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::file_header::FileHeader;
-use crate::format::{FILE_HEADER_LEN, FRAME_HEADER_LEN, FileKind, FrameKind, SEGMENT_ROLL_LEN};
+use crate::format::{
+    FILE_HEADER_LEN, FRAME_HEADER_LEN, FileKind, FrameKind, MAX_PAYLOAD_LEN, SEGMENT_ROLL_LEN,
+};
 use crate::log::frame::{self, END_CLOSED, END_CONTINUES};
 use crate::log::frame_writer::FrameWriter;
+use crate::log::packing::{Packer, Word};
 use crate::log::position::{LogPosition, segment_path};
 use crate::log::sync::Syncer;
 use crate::manifest::RecordingId;
@@ -30,6 +33,8 @@ pub struct LogWriter<S: Storage = Staged> {
     /// The segment has its last frame, but the next one could not be created yet.
     segment_ended: bool,
     syncer: Syncer<S::File>,
+    /// `None` only while it is being used.
+    packer: Option<Packer>,
 }
 
 /// Proof that a log was closed cleanly.
@@ -73,24 +78,63 @@ impl<S: Storage + Clone> LogWriter<S> {
             segment,
             segment_ended: false,
             syncer,
+            packer: Some(Packer::default()),
         })
     }
 }
 
 impl<S: Storage> LogWriter<S> {
-    /// Appends whole records of one ring: `parts` one after the other (two where the ring wraps).
+    /// Appends whole records of one ring: `parts` one after the other (two where the ring wraps). Long blocks become
+    /// several frames, and after an error the first of them may be there.
     ///
     /// # Errors
     /// [`Error::Append`] when the disk takes no more, [`Error::BadPayload`] when the parts are not whole words or
     /// longer than 64 MiB, [`Error::Sync`] when the disk failed earlier.
-    #[inline]
     pub fn append_block(&mut self, ring: u32, tenancy: u32, parts: [&[u8]; 2]) -> Result<()> {
         let len = parts[0].len() + parts[1].len();
         if !len.is_multiple_of(WORD_LEN) {
             let rule = "a block is whole words";
             return Err(Error::BadPayload { len, rule });
         }
-        self.append(FrameKind::Block, frame::block_arg(ring, tenancy), parts)
+        if len > MAX_PAYLOAD_LEN {
+            let rule = "a block has at most 64 MiB";
+            return Err(Error::BadPayload { len, rule });
+        }
+        let arg = frame::block_arg(ring, tenancy);
+        match parts.map(<[u8]>::as_chunks) {
+            [(first, []), (second, [])] => {
+                // Out of `self` for the time of its use, so that its memory can be appended.
+                let mut packer = self.packer.take().unwrap_or_default();
+                let result = self.append_words(&mut packer, arg, [first, second]);
+                self.packer = Some(packer);
+                result
+            }
+            _ => self.append(FrameKind::Block, arg, parts),
+        }
+    }
+
+    /// Appends records packed, as long as that makes them shorter. The rest stays as it is.
+    fn append_words(
+        &mut self,
+        packer: &mut Packer,
+        arg: u64,
+        [mut first, mut second]: [&[Word]; 2],
+    ) -> Result<()> {
+        loop {
+            if first.is_empty() {
+                (first, second) = (second, &[]);
+            }
+            let packed = packer.pack(first);
+            if packed.payload.len() >= packed.taken * WORD_LEN {
+                let raw = [first, second].map(<[Word]>::as_flattened);
+                return self.append(FrameKind::Block, arg, raw);
+            }
+            self.append(FrameKind::PackedBlock, arg, [packed.payload, &[]])?;
+            first = &first[packed.taken..];
+            if first.is_empty() && second.is_empty() {
+                return Ok(());
+            }
+        }
     }
 
     /// Appends a control event.

@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use super::*;
+use crate::format::FORMAT_VERSION;
 use crate::log::{End, Step};
 use crate::manifest::RecordingId;
 use crate::synth::{Synth, manifest};
@@ -144,7 +145,7 @@ fn a_manifest_that_is_empty_foreign_newer_or_damaged_is_refused() {
     let path = recording.dir().join(MANIFEST_FILE);
     let whole = fs::read(&path).unwrap();
     let mut newer = whole.clone();
-    newer[8] = 2;
+    newer[8] = FORMAT_VERSION as u8 + 1;
     let crc = crc32c::crc32c(&newer[..60]);
     newer[60..64].copy_from_slice(&crc.to_le_bytes());
     let mut damaged = whole.clone();
@@ -169,7 +170,7 @@ fn a_manifest_that_is_empty_foreign_newer_or_damaged_is_refused() {
     expect_test::expect![[r#"
         DIR/run.hindsight/manifest is cut short at offset 0: the file is empty; restore the file from a copy
         DIR/run.hindsight/manifest is not a file of a recording: at offset 0: it does not begin with HNDSIGHT; remove it or restore the recording from a copy
-        DIR/run.hindsight/manifest has format version 2, this build reads up to 1; use a newer hindsight
+        DIR/run.hindsight/manifest has format version 3, this build reads up to 2; use a newer hindsight
         DIR/run.hindsight/manifest is damaged at offset 64: the frame's checksum differs; run "hindsight check" for a full report and restore the file from a copy
         DIR/run.hindsight/manifest is damaged at offset 64: another kind of frame; run "hindsight check" for a full report and restore the file from a copy
         DIR/run.hindsight/manifest is cut short at offset 90: the value is not whole; restore the file from a copy"#]].assert_eq(&told.join("\n"));

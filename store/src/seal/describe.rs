@@ -1,5 +1,6 @@
 //! Says how records and control events other than enters and leaves look as rows of the events table.
 
+use super::live::Live;
 use super::pair::{Numbered, Sink};
 use crate::columns::{EventKind, EventRow};
 use crate::control::Control;
@@ -47,6 +48,7 @@ const SIGNALS: [&str; 31] = [
 /// Takes a record of a thread. Enters, leaves and thread exits are not meant here; output to other files is no event.
 pub(super) fn record<S: Sink>(
     record: &Record<'_>,
+    live: &Live,
     tid: Option<u32>,
     ts_ns: i64,
     out: &mut Numbered<S>,
@@ -86,7 +88,13 @@ pub(super) fn record<S: Sink>(
             let path = String::from_utf8_lossy(path);
             out.event(ts_ns, tid, EventKind::Exec, |row| row.text(&path))
         }
-        Record::Enter(_) | Record::Leave(_) | Record::ThreadExit { .. } => Ok(()),
+        Record::Logpoint { probe, words } => live.logpoint(probe, words, tid, ts_ns, out),
+        Record::ConditionError { probe, addr } => {
+            live.condition_error(probe, addr, tid, ts_ns, out)
+        }
+        Record::Enter(_) | Record::Leave(_) | Record::Capture(_) | Record::ThreadExit { .. } => {
+            Ok(())
+        }
     }
 }
 
@@ -96,7 +104,12 @@ pub(super) fn torn<S: Sink>(tid: Option<u32>, ts_ns: i64, out: &mut Numbered<S>)
 }
 
 /// Takes a control event. Definitions and the ends of threads are no events here.
-pub(super) fn control<S: Sink>(control: &Control, ts_ns: i64, out: &mut Numbered<S>) -> Result<()> {
+pub(super) fn control<S: Sink>(
+    control: &Control,
+    live: &mut Live,
+    ts_ns: i64,
+    out: &mut Numbered<S>,
+) -> Result<()> {
     match control {
         Control::ProcessStart { pid, argv, .. } => {
             let argv = argv.join(" ");
@@ -144,6 +157,7 @@ pub(super) fn control<S: Sink>(control: &Control, ts_ns: i64, out: &mut Numbered
         }
         Control::Note { text, .. } => out.event(ts_ns, None, EventKind::Note, |row| row.text(text)),
         Control::Function(_) | Control::Skipped { .. } | Control::ThreadEnd { .. } => Ok(()),
+        _ => live.control(control, ts_ns, out),
     }
 }
 
@@ -161,7 +175,8 @@ fn gap<S: Sink>(
     })
 }
 
-fn signal_name(signal: i32) -> String {
+/// Returns the name of a signal.
+pub(super) fn signal_name(signal: i32) -> String {
     let named = usize::try_from(signal - 1)
         .ok()
         .and_then(|i| SIGNALS.get(i));

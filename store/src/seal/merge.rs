@@ -10,6 +10,7 @@ use std::collections::{BinaryHeap, HashMap, VecDeque};
 use serde::{Deserialize, Serialize};
 
 use super::describe;
+use super::live::Live;
 use super::pair::{Numbered, Sink};
 use super::queue::{Block, LAST_TICKS};
 use super::stacks::Open;
@@ -25,6 +26,9 @@ pub(super) struct Merge {
     #[serde(skip)]
     index: HashMap<(u32, u32), usize>,
     watermark: u64,
+    /// Absent in what the format's first version noted.
+    #[serde(default)]
+    live: Live,
     #[serde(skip)]
     release: Option<Release>,
     #[serde(skip)]
@@ -141,7 +145,7 @@ impl Merge {
                 Source::Thread { index, .. } => {
                     let stop_at = release.stop_at(head.source);
                     let thread = &mut self.threads[index];
-                    thread.release(stop_at, budget, &mut self.pool, out)?
+                    thread.release(stop_at, budget, &self.live, &mut self.pool, out)?
                 }
             };
             release.add(next, head.source);
@@ -217,9 +221,9 @@ impl Merge {
             }
             Control::ProcessExit { .. } => {
                 self.end_all_threads(ts_ns, out)?;
-                describe::control(&control, ts_ns, out)?;
+                describe::control(&control, &mut self.live, ts_ns, out)?;
             }
-            _ => describe::control(&control, ts_ns, out)?,
+            _ => describe::control(&control, &mut self.live, ts_ns, out)?,
         }
         Ok(self.controls.front().map(|(ticks, _)| *ticks))
     }

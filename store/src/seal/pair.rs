@@ -6,7 +6,7 @@
 
 use super::stacks::{Open, Stacks};
 use crate::clock::Clock;
-use crate::columns::{CallEnd, CallStart, EventKind, EventRow};
+use crate::columns::{CallEnd, CallStart, CaptureRow, EventKind, EventRow, StateRow};
 use crate::error::Result;
 use crate::wire::{ENTER_MAX_XMM, Enter, EnterForm, Leave};
 
@@ -22,6 +22,10 @@ pub(super) trait Sink {
     ) -> Result<()>;
     /// Takes an event.
     fn event(&mut self, row: &EventRow<'_>) -> Result<()>;
+    /// Takes what a thread looked like at a pause, right after that event.
+    fn state(&mut self, row: &StateRow<'_>) -> Result<()>;
+    /// Takes what was captured with an enter or leave, right after that event.
+    fn capture(&mut self, row: &CaptureRow<'_>) -> Result<()>;
 }
 
 /// A sink that numbers what it takes.

@@ -1,4 +1,5 @@
-//! Writes parts: a file of calls and a file of other events each, drafts until they are whole and on the disk.
+//! Writes parts: a file of calls and a file of other events each, one of states where threads were stopped, and one of
+//! captures where calls have any; drafts until they are whole and on the disk.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -11,7 +12,10 @@ use serde::{Deserialize, Serialize};
 
 use super::crash;
 use super::pair::Sink;
-use crate::columns::{CallEnd, CallStart, CallsWriter, EventRow, EventsWriter};
+use crate::columns::{
+    CallEnd, CallStart, CallsWriter, CaptureRow, CapturesWriter, EventRow, EventsWriter, StateRow,
+    StatesWriter,
+};
 use crate::error::{Error, Result};
 use crate::storage::{Disk, FILE_MODE, Storage};
 
@@ -42,6 +46,18 @@ pub struct Part {
     pub calls_file: FileSum,
     /// The file of events.
     pub events_file: FileSum,
+    /// Rows of states: pauses.
+    #[serde(default)]
+    pub states: u64,
+    /// The file of states; `None` where there is none because it would have no row.
+    #[serde(default)]
+    pub states_file: Option<FileSum>,
+    /// Rows of captures.
+    #[serde(default)]
+    pub captures: u64,
+    /// The file of captures; `None` where there is none because it would have no row.
+    #[serde(default)]
+    pub captures_file: Option<FileSum>,
 }
 
 /// Length and checksum of a file.
@@ -64,13 +80,25 @@ impl Part {
         dir.join(format!("events-{number:06}.parquet"))
     }
 
+    /// Returns the file of states of part `number` in the columns folder `dir`.
+    pub fn states_path(dir: &Path, number: u32) -> PathBuf {
+        dir.join(format!("states-{number:06}.parquet"))
+    }
+
+    /// Returns the file of captures of part `number` in the columns folder `dir`.
+    pub fn captures_path(dir: &Path, number: u32) -> PathBuf {
+        dir.join(format!("captures-{number:06}.parquet"))
+    }
+
     /// Returns the number of the part whose file `name` is, draft or not.
     pub(super) fn number_from_name(name: &str) -> Option<u32> {
         let name = name.strip_suffix(DRAFT_SUFFIX).unwrap_or(name);
         let name = name.strip_suffix(".parquet")?;
         let number = name
             .strip_prefix("calls-")
-            .or_else(|| name.strip_prefix("events-"))?;
+            .or_else(|| name.strip_prefix("events-"))
+            .or_else(|| name.strip_prefix("states-"))
+            .or_else(|| name.strip_prefix("captures-"))?;
         let plain = number.len() >= 6 && number.bytes().all(|b| b.is_ascii_digit());
         plain.then(|| number.parse().ok()).flatten()
     }
@@ -89,6 +117,10 @@ pub(super) struct Parts {
 struct PartWriter {
     calls: CallsWriter<Summed>,
     events: EventsWriter<Summed>,
+    /// Begun by the part's first pause.
+    states: Option<StatesWriter<Summed>>,
+    /// Begun by the part's first capture.
+    captures: Option<CapturesWriter<Summed>>,
 }
 
 impl Parts {
@@ -137,6 +169,8 @@ impl Parts {
         let events_out = part.events.finish().map_err(columns_error(&events_path))?;
         let calls_file = calls_out.publish(&calls_path, self.durable)?;
         let events_file = events_out.publish(&events_path, self.durable)?;
+        let (states, states_file) = self.finish_states(part.states)?;
+        let (captures, captures_file) = self.finish_captures(part.captures)?;
         if self.durable {
             crash::point()?;
             Disk.sync_dir(&self.dir)
@@ -155,7 +189,39 @@ impl Parts {
             events,
             calls_file,
             events_file,
+            states,
+            states_file,
+            captures,
+            captures_file,
         }))
+    }
+
+    /// Makes the file of states whole, if there is one; returns its rows and its sum.
+    fn finish_states(
+        &self,
+        states: Option<StatesWriter<Summed>>,
+    ) -> Result<(u64, Option<FileSum>)> {
+        let Some(states) = states else {
+            return Ok((0, None));
+        };
+        let path = Part::states_path(&self.dir, self.next_number);
+        let rows = states.rows();
+        let out = states.finish().map_err(columns_error(&path))?;
+        Ok((rows, Some(out.publish(&path, self.durable)?)))
+    }
+
+    /// The same for the file of captures.
+    fn finish_captures(
+        &self,
+        captures: Option<CapturesWriter<Summed>>,
+    ) -> Result<(u64, Option<FileSum>)> {
+        let Some(captures) = captures else {
+            return Ok((0, None));
+        };
+        let path = Part::captures_path(&self.dir, self.next_number);
+        let rows = captures.rows();
+        let out = captures.finish().map_err(columns_error(&path))?;
+        Ok((rows, Some(out.publish(&path, self.durable)?)))
     }
 
     #[inline]
@@ -170,6 +236,8 @@ impl Parts {
                 Ok(empty.insert(PartWriter {
                     calls: calls.map_err(columns_error(&calls_path))?,
                     events: events.map_err(columns_error(&events_path))?,
+                    states: None,
+                    captures: None,
                 }))
             }
         }
@@ -201,6 +269,30 @@ impl Sink for Parts {
     fn event(&mut self, row: &EventRow<'_>) -> Result<()> {
         let written = self.current()?.events.push(row);
         written.map_err(|source| self.error(true, source))
+    }
+
+    fn state(&mut self, row: &StateRow<'_>) -> Result<()> {
+        let path = Part::states_path(&self.dir, self.next_number);
+        let states = match &mut self.current()?.states {
+            Some(states) => states,
+            empty => {
+                let states = StatesWriter::new(Summed::create(&draft(&path))?);
+                empty.insert(states.map_err(columns_error(&path))?)
+            }
+        };
+        states.push(row).map_err(columns_error(&path))
+    }
+
+    fn capture(&mut self, row: &CaptureRow<'_>) -> Result<()> {
+        let path = Part::captures_path(&self.dir, self.next_number);
+        let captures = match &mut self.current()?.captures {
+            Some(captures) => captures,
+            empty => {
+                let captures = CapturesWriter::new(Summed::create(&draft(&path))?);
+                empty.insert(captures.map_err(columns_error(&path))?)
+            }
+        };
+        captures.push(row).map_err(columns_error(&path))
     }
 }
 
@@ -276,6 +368,8 @@ mod tests {
             for path in [
                 Part::calls_path(dir, number),
                 Part::events_path(dir, number),
+                Part::states_path(dir, number),
+                Part::captures_path(dir, number),
             ] {
                 for path in [draft(&path), path] {
                     let name = path

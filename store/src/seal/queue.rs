@@ -19,7 +19,7 @@ pub(super) struct Queue {
 /// Records of one frame.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Block {
-    #[serde(with = "blob")]
+    #[serde(with = "crate::blob")]
     pub(super) bytes: Vec<u8>,
     /// Where the first record that is not yet released begins.
     pub(super) at: usize,
@@ -79,44 +79,5 @@ impl Queue {
     #[inline]
     pub(super) fn advance(&mut self, ticks: u64) {
         self.last_ticks = ticks;
-    }
-}
-
-/// Writes byte vectors as MessagePack's bin instead of an array of numbers.
-pub(super) mod blob {
-    use std::fmt;
-
-    use serde::de::{Deserializer, Error, Visitor};
-    use serde::ser::Serializer;
-
-    pub(in crate::seal) fn serialize<S: Serializer>(
-        bytes: &[u8],
-        to: S,
-    ) -> Result<S::Ok, S::Error> {
-        to.serialize_bytes(bytes)
-    }
-
-    pub(in crate::seal) fn deserialize<'de, D: Deserializer<'de>>(
-        from: D,
-    ) -> Result<Vec<u8>, D::Error> {
-        from.deserialize_byte_buf(Blob)
-    }
-
-    struct Blob;
-
-    impl Visitor<'_> for Blob {
-        type Value = Vec<u8>;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("bytes")
-        }
-
-        fn visit_bytes<E: Error>(self, bytes: &[u8]) -> Result<Vec<u8>, E> {
-            Ok(bytes.to_vec())
-        }
-
-        fn visit_byte_buf<E: Error>(self, bytes: Vec<u8>) -> Result<Vec<u8>, E> {
-            Ok(bytes)
-        }
     }
 }

@@ -377,6 +377,8 @@ impl Sealer {
                 part: part.clone(),
                 calls: Part::calls_path(dir, part.number),
                 events: Part::events_path(dir, part.number),
+                states: Part::states_path(dir, part.number),
+                captures: Part::captures_path(dir, part.number),
             }
         });
         let counted = DefinitionsFile {

@@ -41,7 +41,7 @@ pub struct SealState {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Pending {
-    #[serde(with = "super::queue::blob")]
+    #[serde(with = "crate::blob")]
     compressed: Vec<u8>,
     /// Length before compression, in bytes.
     len: usize,

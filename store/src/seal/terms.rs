@@ -75,4 +75,8 @@ pub struct SealedPart {
     pub calls: PathBuf,
     /// The file of events.
     pub events: PathBuf,
+    /// The file of states; there is none where the part has no states.
+    pub states: PathBuf,
+    /// The file of captures; there is none where the part has no captures.
+    pub captures: PathBuf,
 }

@@ -5,14 +5,14 @@ use std::fs;
 use std::path::Path;
 
 use super::{Ending, SealOptions, SealState, Sealer, crash};
-use crate::columns::{ReadCall, ReadEvent, read_calls, read_events};
-use crate::control::Control;
+use crate::columns::{ReadCall, ReadEvent, ReadState, read_calls, read_events, read_states};
+use crate::control::{Control, LogFormat, LogKind, LogPart, LogValue, PauseReason};
 use crate::definitions;
 use crate::error::{Error, Result};
 use crate::format::FileKind;
 use crate::log::{LogWriter, segment_path, segments};
 use crate::recording::{Created, OnTaken, OpenRecording, Recording};
-use crate::seal::{Part, Sealed};
+use crate::seal::{Part, Sealed, SealedPart};
 use crate::storage::Disk;
 use crate::synth::{self, Synth};
 
@@ -25,12 +25,25 @@ const SEGMENT_LEN: u64 = 2000;
 struct Everything {
     calls: Vec<ReadCall>,
     events: Vec<ReadEvent>,
+    states: Vec<ReadState>,
     definitions: Vec<Control>,
 }
 
 /// Makes a closed recording whose log has many segments and some definitions late in it.
 fn recording(dir: &Path) -> Recording {
     let mut synth = Synth::new();
+    synth.live(|ticks| {
+        Control::LogFormat(LogFormat {
+            ticks,
+            probe: 1,
+            parts: vec![LogPart::Value(LogValue {
+                expression: "round".into(),
+                word: 0,
+                kind: LogKind::Unsigned,
+                bytes: 8,
+            })],
+        })
+    });
     for round in 0..60u64 {
         let function = match round % 10 {
             0 => synth.function(&format!("f{round}")),
@@ -43,6 +56,10 @@ fn recording(dir: &Path) -> Recording {
                 .enter(function, top)
                 .enter(function, top - 256);
             synth.leave_value(top - 256, round).output(1, b"x");
+        }
+        synth.logpoint(1, &[round]);
+        if round % 7 == 0 {
+            synth.live(|ticks| Control::Pause(Box::new(synth::pause(ticks, 2, PauseReason::Step))));
         }
         if round % 3 == 0 {
             synth.watermark();
@@ -80,6 +97,7 @@ fn everything(recording: &Recording, sealed: &Sealed) -> Everything {
     for part in &sealed.parts {
         all.calls.extend(read_calls(&part.calls).unwrap());
         all.events.extend(read_events(&part.events).unwrap());
+        all.states.extend(states_of(part));
         assert_sums_hold(&part.part, &recording.columns_dir());
     }
     let header = recording.file_header(FileKind::Definitions);
@@ -89,11 +107,23 @@ fn everything(recording: &Recording, sealed: &Sealed) -> Everything {
     all
 }
 
+fn states_of(part: &SealedPart) -> Vec<ReadState> {
+    match part.part.states {
+        0 => Vec::new(),
+        _ => read_states(&part.states).unwrap(),
+    }
+}
+
 fn assert_sums_hold(part: &Part, dir: &Path) {
     for (path, sum) in [
         (Part::calls_path(dir, part.number), part.calls_file),
         (Part::events_path(dir, part.number), part.events_file),
-    ] {
+    ]
+    .into_iter()
+    .chain(
+        part.states_file
+            .map(|sum| (Part::states_path(dir, part.number), sum)),
+    ) {
         let bytes = fs::read(path).unwrap();
         assert_eq!(
             (bytes.len() as u64, crc32c::crc32c(&bytes)),
@@ -150,6 +180,11 @@ fn a_crash_at_any_moment_is_recoverable() {
         sealed.parts.len()
     );
     assert_eq!(expected.definitions.len(), 6);
+    let logged = expected.events.iter().filter(|e| e.kind == "logpoint");
+    let messages: Vec<_> = logged.filter_map(|e| e.text.clone()).collect();
+    let rounds: Vec<_> = (0..60).map(|round| round.to_string()).collect();
+    assert_eq!(messages, rounds, "formats are carried from part to part");
+    assert_eq!(expected.states.len(), 9);
     for at in 0..moments {
         let recording = recording(dir.path());
         assert!(crash_at(&recording, at), "no moment {at}");
@@ -202,6 +237,7 @@ fn a_reader_of_a_crashed_sealing_sees_everything_and_changes_nothing() {
         for part in &sealed.parts {
             found.calls.extend(read_calls(&part.calls).unwrap());
             found.events.extend(read_events(&part.events).unwrap());
+            found.states.extend(states_of(part));
         }
         let header = recording.file_header(FileKind::Definitions);
         for file in &sealed.definitions {
@@ -268,6 +304,50 @@ fn sealing_a_sealed_recording_changes_nothing() {
     crash::arm(None);
     let first = seal(&recording).unwrap();
     assert_eq!(seal(&recording).unwrap(), first);
+}
+
+#[test]
+fn states_are_as_they_were_when_the_log_is_gone() {
+    let dir = tempfile::tempdir().unwrap();
+    crash::arm(None);
+    let recording = synth::debugged().record(&dir.path().join("run")).unwrap();
+    let sealed = seal(&recording).unwrap();
+    assert!(segments(&recording.log_dir()).unwrap().is_empty());
+    let all = everything(&recording, &sealed);
+    let reasons: Vec<_> = all.states.iter().map(|s| s.reason.as_str()).collect();
+    assert_eq!(reasons, ["breakpoint", "step", "watch", "signal"]);
+    let paused = all.events.iter().filter(|e| e.kind == "pause");
+    let seqs: Vec<_> = paused.map(|e| e.seq).collect();
+    let state_seqs: Vec<_> = all.states.iter().map(|s| s.seq).collect();
+    assert_eq!(seqs, state_seqs);
+    let made = synth::pause(0, 1, PauseReason::Step);
+    for state in &all.states[..3] {
+        assert_eq!(state.registers, made.registers);
+        assert_eq!(state.stack_addr, Some(made.stack_addr));
+        assert_eq!(state.stack.as_deref(), Some(&*made.stack));
+    }
+    let unknown = &all.states[3];
+    assert_eq!(
+        (&unknown.registers, unknown.stack_addr, &unknown.stack),
+        (&None, None, &None)
+    );
+}
+
+#[test]
+fn a_part_without_pauses_has_no_file_of_states() {
+    let dir = tempfile::tempdir().unwrap();
+    crash::arm(None);
+    let mut synth = Synth::new();
+    synth.thread(1).logpoint(9, &[1]);
+    let recording = synth.record(&dir.path().join("run")).unwrap();
+    let sealed = seal(&recording).unwrap();
+    let part = &sealed.parts[0];
+    assert_eq!((part.part.states, part.part.states_file), (0, None));
+    assert!(!part.states.exists());
+    let events = read_events(&part.events).unwrap();
+    let logged = events.iter().find(|e| e.kind == "logpoint").unwrap();
+    assert_eq!((&logged.text, logged.probe), (&None, Some(9)), "no format");
+    assert_eq!(logged.bytes.as_deref(), Some(&1u64.to_le_bytes()[..]));
 }
 
 #[test]

@@ -3,10 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::describe;
+use super::live::Live;
 use super::pair::{self, Numbered, Sink};
 use super::queue::{Block, Queue};
 use super::stacks::{Open, Stacks};
-use crate::columns::EventKind;
+use crate::columns::{CaptureRow, EventKind};
 use crate::error::Result;
 use crate::wire::{Record, Records};
 
@@ -21,6 +22,9 @@ pub(super) struct Thread {
     tid: Option<u32>,
     /// Whether its end was seen.
     ended: bool,
+    /// The event of its last enter or leave: what a capture belongs to.
+    #[serde(default)]
+    last_call: Option<u64>,
     pub(super) queue: Queue,
     stacks: Stacks,
 }
@@ -32,6 +36,7 @@ impl Thread {
             id,
             tid: None,
             ended: false,
+            last_call: None,
             queue: Queue::default(),
             stacks: Stacks::default(),
         }
@@ -57,11 +62,12 @@ impl Thread {
         &mut self,
         stop_at: u64,
         budget: &mut u64,
+        live: &Live,
         pool: &mut Vec<Vec<u8>>,
         out: &mut Numbered<S>,
     ) -> Result<Option<u64>> {
         while let Some(mut block) = self.queue.take() {
-            let next = self.release_block(&mut block, stop_at, budget, out)?;
+            let next = self.release_block(&mut block, stop_at, budget, live, out)?;
             if next.is_some() {
                 self.queue.put_back(block);
                 return Ok(next);
@@ -79,6 +85,7 @@ impl Thread {
         block: &mut Block,
         stop_at: u64,
         budget: &mut u64,
+        live: &Live,
         out: &mut Numbered<S>,
     ) -> Result<Option<u64>> {
         let mut records = Records::new(&block.bytes[block.at..]);
@@ -89,15 +96,17 @@ impl Thread {
             };
             let raw_ticks = record.as_ref().ok().map(|record| record.ticks);
             let ticks = self.queue.clamp(raw_ticks, block.floor);
-            if ticks >= stop_at || *budget == 0 {
+            // A capture goes with the event before it, so that both are in the same order.
+            let goes_on = matches!(&record, Ok(decoded) if decoded.record.is_capture());
+            if (ticks >= stop_at || *budget == 0) && !goes_on {
                 block.at = offset;
                 return Ok(Some(ticks));
             }
-            *budget -= 1;
+            *budget = budget.saturating_sub(1);
             self.queue.advance(ticks);
             let ts_ns = out.clock.ns_from_ticks(ticks);
             match record {
-                Ok(decoded) => self.record(ts_ns, &decoded.record, out)?,
+                Ok(decoded) => self.record(ts_ns, &decoded.record, live, out)?,
                 Err(_) => {
                     describe::torn(self.tid, ts_ns, out)?;
                     return Ok(None);
@@ -111,13 +120,16 @@ impl Thread {
         &mut self,
         ts_ns: i64,
         record: &Record<'_>,
+        live: &Live,
         out: &mut Numbered<S>,
     ) -> Result<()> {
         match record {
-            Record::Enter(enter) => pair::enter(&mut self.stacks, self.tid, ts_ns, enter, out),
-            Record::Leave(leave) => pair::leave(&mut self.stacks, self.tid, ts_ns, leave, out),
-            _ => self.rare_record(ts_ns, record, out),
+            Record::Enter(enter) => pair::enter(&mut self.stacks, self.tid, ts_ns, enter, out)?,
+            Record::Leave(leave) => pair::leave(&mut self.stacks, self.tid, ts_ns, leave, out)?,
+            _ => return self.rare_record(ts_ns, record, live, out),
         }
+        self.last_call = Some(out.next_seq - 1);
+        Ok(())
     }
 
     #[inline(never)]
@@ -125,6 +137,7 @@ impl Thread {
         &mut self,
         ts_ns: i64,
         record: &Record<'_>,
+        live: &Live,
         out: &mut Numbered<S>,
     ) -> Result<()> {
         match *record {
@@ -140,9 +153,22 @@ impl Thread {
             Record::ThreadExit { tid } => {
                 return self.end(tid, ts_ns, out);
             }
+            Record::Capture(capture) => {
+                // Without its call (the recording begins here) it says nothing.
+                let Some(seq) = self.last_call.take() else {
+                    return Ok(());
+                };
+                let tid = self.tid;
+                return out.sink.capture(&CaptureRow {
+                    seq,
+                    ts_ns,
+                    tid,
+                    capture,
+                });
+            }
             _ => {}
         }
-        describe::record(record, self.tid, ts_ns, out)
+        describe::record(record, live, self.tid, ts_ns, out)
     }
 
     /// Ends the thread's open calls, without a word about the thread itself.

@@ -1,13 +1,15 @@
 //! Splits blocks into records.
 
 use super::record::{
-    ENTER_LEN, Enter, EnterForm, GapReason, Leave, Record, slot_from_word1, value, word, word_at,
+    Capture, ENTER_LEN, Enter, EnterForm, GapReason, Leave, Record, probe, slot_from_word1, value,
+    word, word_at,
 };
 use super::{
-    BYTES_WORDS, ENTER_MAX_XMM, FORK_WORDS, GAP_WORDS, KIND_BITS, KIND_ENTER, KIND_ENTER_NOLEAVE,
-    KIND_ENTER_TAIL, KIND_EXEC, KIND_FORK, KIND_GAP, KIND_LEAVE, KIND_OUTPUT, KIND_THREAD,
-    KIND_THREAD_EXIT, LEAVE_WORDS, LEAVE_XMM, LEN_SHIFT, THREAD_EXIT_WORDS, THREAD_NAME_LEN,
-    THREAD_WORDS, VALUE_SHIFT, WORD_LEN, XMM_SHIFT,
+    BYTES_WORDS, CONDITION_ERROR_WORDS, ENTER_MAX_XMM, FORK_WORDS, GAP_WORDS, KIND_BITS,
+    KIND_CAPTURE, KIND_CONDITION_ERROR, KIND_ENTER, KIND_ENTER_NOLEAVE, KIND_ENTER_TAIL, KIND_EXEC,
+    KIND_FORK, KIND_GAP, KIND_LEAVE, KIND_LOGPOINT, KIND_OUTPUT, KIND_THREAD, KIND_THREAD_EXIT,
+    LEAVE_WORDS, LEAVE_XMM, LEN_SHIFT, LOG_COUNT_SHIFT, LOG_MAX_VALUES, LOG_WORDS,
+    THREAD_EXIT_WORDS, THREAD_NAME_LEN, THREAD_WORDS, VALUE_SHIFT, WORD_LEN, XMM_SHIFT,
 };
 
 const LEAVE_LEN: usize = LEAVE_WORDS * WORD_LEN;
@@ -15,6 +17,8 @@ const THREAD_LEN: usize = THREAD_WORDS * WORD_LEN;
 const THREAD_EXIT_LEN: usize = THREAD_EXIT_WORDS * WORD_LEN;
 const GAP_LEN: usize = GAP_WORDS * WORD_LEN;
 const FORK_LEN: usize = FORK_WORDS * WORD_LEN;
+const LOG_LEN: usize = LOG_WORDS * WORD_LEN;
+const CONDITION_ERROR_LEN: usize = CONDITION_ERROR_WORDS * WORD_LEN;
 const BYTES_LEN: usize = BYTES_WORDS * WORD_LEN;
 
 /// A record and where it stands.
@@ -45,6 +49,12 @@ pub enum WireFault {
         /// The number found.
         count: u8,
     },
+    /// The number of words of a logpoint is not one it can have.
+    #[error("a logpoint record cannot have {0} words of values")]
+    LogCount(u64),
+    /// The sections of a capture do not end where it does.
+    #[error("the sections of a capture record do not fit into it")]
+    Capture,
 }
 
 /// The record that cannot be read: it and everything after it in the block are lost.
@@ -133,7 +143,7 @@ fn decode(bytes: &[u8]) -> Step<'_> {
         KIND_LEAVE => leave(bytes, kind, xmm_count)?,
         KIND_ENTER_TAIL => enter(bytes, kind, xmm_count, EnterForm::Tail)?,
         KIND_ENTER_NOLEAVE => enter(bytes, kind, xmm_count, EnterForm::NoLeave)?,
-        _ if xmm_count != 0 && (KIND_THREAD..=KIND_EXEC).contains(&kind) => {
+        _ if xmm_count != 0 && (KIND_THREAD..=KIND_CAPTURE).contains(&kind) => {
             return Err(WireFault::XmmCount {
                 kind,
                 count: xmm_count,
@@ -231,6 +241,28 @@ fn rare(bytes: &[u8], kind: u8) -> Result<(Record<'_>, &[u8]), WireFault> {
             let (fixed, rest) = split::<BYTES_LEN>(bytes, kind)?;
             let (path, rest) = padded(rest, word(fixed, 1) >> LEN_SHIFT, kind)?;
             Ok((Record::Exec { path }, rest))
+        }
+        KIND_LOGPOINT => {
+            let (fixed, rest) = split::<LOG_LEN>(bytes, kind)?;
+            let count = word(fixed, 1) >> LOG_COUNT_SHIFT;
+            if count > LOG_MAX_VALUES as u64 {
+                return Err(WireFault::LogCount(count));
+            }
+            let (words, rest) = padded(rest, count * WORD_LEN as u64, kind)?;
+            let probe = probe(word(fixed, 1));
+            Ok((Record::Logpoint { probe, words }, rest))
+        }
+        KIND_CONDITION_ERROR => {
+            let (fixed, rest) = split::<CONDITION_ERROR_LEN>(bytes, kind)?;
+            let (probe, addr) = (probe(word(fixed, 1)), word(fixed, 2));
+            Ok((Record::ConditionError { probe, addr }, rest))
+        }
+        KIND_CAPTURE => {
+            let (fixed, rest) = split::<BYTES_LEN>(bytes, kind)?;
+            let (payload, rest) = padded(rest, word(fixed, 1) >> LEN_SHIFT, kind)?;
+            let flags = u64::from((word(fixed, 1) >> VALUE_SHIFT) as u8);
+            let capture = Capture::new(flags, payload).ok_or(WireFault::Capture)?;
+            Ok((Record::Capture(capture), rest))
         }
         _ => Err(WireFault::UnknownKind(kind)),
     }

@@ -1,10 +1,12 @@
 //! Encodes records as the target does, for synthetic logs and for the tests of the decoder.
 
 use super::{
-    ENTER_MAX_XMM, EnterForm, FUNCTION_BITS, FUNCTION_HIGH_SHIFT, FUNCTION_LOW_BITS, GapReason,
-    INT_ARGS, KIND_ENTER, KIND_ENTER_NOLEAVE, KIND_ENTER_TAIL, KIND_EXEC, KIND_FORK, KIND_GAP,
-    KIND_LEAVE, KIND_OUTPUT, KIND_THREAD, KIND_THREAD_EXIT, LEAVE_XMM, LEN_SHIFT, Leave,
-    SLOT_POSITION, SLOT_SHIFT, THREAD_NAME_LEN, VALUE_SHIFT, WORD_LEN, XMM_SHIFT,
+    CAPTURE_REGISTER_WORDS, CAPTURE_REGISTERS, ENTER_MAX_XMM, EnterForm, FUNCTION_BITS,
+    FUNCTION_HIGH_SHIFT, FUNCTION_LOW_BITS, GapReason, INT_ARGS, KIND_CAPTURE,
+    KIND_CONDITION_ERROR, KIND_ENTER, KIND_ENTER_NOLEAVE, KIND_ENTER_TAIL, KIND_EXEC, KIND_FORK,
+    KIND_GAP, KIND_LEAVE, KIND_LOGPOINT, KIND_OUTPUT, KIND_THREAD, KIND_THREAD_EXIT, LEAVE_XMM,
+    LEN_SHIFT, LOG_COUNT_SHIFT, LOG_MAX_VALUES, Leave, PROBE_BITS, SLOT_POSITION, SLOT_SHIFT,
+    Section, THREAD_NAME_LEN, VALUE_SHIFT, WORD_LEN, XMM_SHIFT,
 };
 
 /// The fields of an enter record.
@@ -108,6 +110,56 @@ pub fn push_exec(block: &mut Vec<u8>, ticks: u64, path: &[u8]) {
     push(block, ticks);
     push(block, (path.len() as u64) << LEN_SHIFT | tag(KIND_EXEC, 0));
     push_padded(block, path);
+}
+
+/// Appends a logpoint record.
+///
+/// # Panics
+/// When there are more than 64 words or the probe's number has more than 28 bits.
+pub fn push_logpoint(block: &mut Vec<u8>, ticks: u64, probe: u32, words: &[u64]) {
+    assert!(words.len() <= LOG_MAX_VALUES, "at most 64 words");
+    assert!(probe >> PROBE_BITS == 0, "28 bits");
+    let count = (words.len() as u64) << LOG_COUNT_SHIFT;
+    push(block, ticks);
+    push(
+        block,
+        count | u64::from(probe) << VALUE_SHIFT | tag(KIND_LOGPOINT, 0),
+    );
+    words.iter().for_each(|word| push(block, *word));
+}
+
+/// Appends a capture record.
+pub fn push_capture(
+    block: &mut Vec<u8>,
+    ticks: u64,
+    registers: Option<[u64; CAPTURE_REGISTER_WORDS]>,
+    sections: &[Section<'_>],
+) {
+    let mut payload = Vec::new();
+    registers
+        .iter()
+        .flatten()
+        .for_each(|word| push(&mut payload, *word));
+    for section in sections {
+        push(&mut payload, section.addr);
+        push(&mut payload, section.bytes.len() as u64);
+        push_padded(&mut payload, section.bytes);
+    }
+    let flags = registers.map_or(0, |_| CAPTURE_REGISTERS);
+    push(block, ticks);
+    let len = (payload.len() as u64) << LEN_SHIFT;
+    push(block, len | flags << VALUE_SHIFT | tag(KIND_CAPTURE, 0));
+    block.extend_from_slice(&payload);
+}
+
+/// Appends a condition error record.
+///
+/// # Panics
+/// When the probe's number has more than 28 bits.
+pub fn push_condition_error(block: &mut Vec<u8>, ticks: u64, probe: u32, addr: u64) {
+    assert!(probe >> PROBE_BITS == 0, "28 bits");
+    push_value(block, ticks, KIND_CONDITION_ERROR, probe.into());
+    push(block, addr);
 }
 
 fn push_value(block: &mut Vec<u8>, ticks: u64, kind: u8, value: u64) {

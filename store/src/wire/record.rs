@@ -5,8 +5,9 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    ENTER_WORDS, FUNCTION_HIGH_SHIFT, FUNCTION_LOW_BITS, INT_ARGS, LEAVE_XMM, SLOT_POSITION,
-    SLOT_SHIFT, VALUE_SHIFT, WORD_LEN,
+    CAPTURE_REGISTER_WORDS, CAPTURE_REGISTERS, ENTER_WORDS, FUNCTION_HIGH_SHIFT, FUNCTION_LOW_BITS,
+    INT_ARGS, LEAVE_XMM, PROBE_BITS, SECTION_WORDS, SLOT_POSITION, SLOT_SHIFT, VALUE_SHIFT,
+    WORD_LEN,
 };
 
 pub(super) const ENTER_LEN: usize = ENTER_WORDS * WORD_LEN;
@@ -157,6 +158,80 @@ pub struct Leave {
     pub xmm: Option<[u64; LEAVE_XMM]>,
 }
 
+/// What was captured besides with an enter or leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capture<'a> {
+    registers: Option<&'a [u8; CAPTURE_REGISTER_WORDS * WORD_LEN]>,
+    sections: &'a [u8],
+}
+
+/// Memory in a capture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Section<'a> {
+    /// Address of its first byte.
+    pub addr: u64,
+    /// What was there.
+    pub bytes: &'a [u8],
+}
+
+impl<'a> Capture<'a> {
+    /// Returns what `payload` holds; `None` when that is not whole.
+    pub(super) fn new(flags: u64, payload: &'a [u8]) -> Option<Self> {
+        let (registers, sections) = match flags & CAPTURE_REGISTERS {
+            0 => (None, payload),
+            _ => {
+                let (registers, sections) = payload.split_first_chunk()?;
+                (Some(registers), sections)
+            }
+        };
+        let mut rest = sections;
+        while !rest.is_empty() {
+            rest = split_section(rest)?.1;
+        }
+        Some(Self {
+            registers,
+            sections,
+        })
+    }
+
+    /// Returns the general registers by their DWARF numbers, where they were captured.
+    pub fn registers(&self) -> Option<[u64; CAPTURE_REGISTER_WORDS]> {
+        let words = self.registers?;
+        Some(std::array::from_fn(|index| word(words, index)))
+    }
+
+    /// Returns the sections as they were recorded.
+    pub fn memory(&self) -> &'a [u8] {
+        self.sections
+    }
+
+    /// Returns the memory, without what could not be read.
+    pub fn sections(&self) -> impl Iterator<Item = Section<'a>> {
+        sections(self.sections)
+    }
+}
+
+/// Returns the memory in the sections of a capture up to what is not whole, without what could not be read.
+pub fn sections(bytes: &[u8]) -> impl Iterator<Item = Section<'_>> {
+    let mut rest = bytes;
+    let sections = std::iter::from_fn(move || {
+        let (section, after) = split_section(rest)?;
+        rest = after;
+        Some(section)
+    });
+    sections.filter(|section| section.addr != 0)
+}
+
+/// Splits the first section off `bytes`, with its padding.
+fn split_section(bytes: &[u8]) -> Option<(Section<'_>, &[u8])> {
+    let (addr, len) = (word_at(bytes, 0)?, word_at(bytes, 1)?);
+    let rest = bytes.get(SECTION_WORDS * WORD_LEN..)?;
+    let len = usize::try_from(len).ok()?;
+    let (padded, rest) = rest.split_at_checked(len.checked_next_multiple_of(WORD_LEN)?)?;
+    let bytes = &padded[..len];
+    Some((Section { addr, bytes }, rest))
+}
+
 /// What a record says.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Record<'a> {
@@ -204,6 +279,30 @@ pub enum Record<'a> {
         /// Path of the program.
         path: &'a [u8],
     },
+    /// A logpoint was passed.
+    Logpoint {
+        /// Number of the live probe.
+        probe: u32,
+        /// The words that its format reads, eight bytes each.
+        words: &'a [u8],
+    },
+    /// What was captured besides with the enter or leave before it.
+    Capture(Capture<'a>),
+    /// A condition of a live probe could not be evaluated.
+    ConditionError {
+        /// Number of the live probe.
+        probe: u32,
+        /// The address that could not be read.
+        addr: u64,
+    },
+}
+
+impl Record<'_> {
+    /// Returns whether it only adds to the record before it.
+    #[inline]
+    pub fn is_capture(&self) -> bool {
+        matches!(self, Self::Capture(_))
+    }
 }
 
 #[inline]
@@ -214,6 +313,11 @@ pub(super) fn slot_from_word1(word1: u64) -> u64 {
 /// Returns the thread or process id in word 1.
 pub(super) fn value(word1: u64) -> u32 {
     (word1 >> VALUE_SHIFT) as u32
+}
+
+/// Returns the number of the live probe in word 1.
+pub(super) fn probe(word1: u64) -> u32 {
+    (word1 >> VALUE_SHIFT) as u32 & ((1 << PROBE_BITS) - 1)
 }
 
 /// Returns word `index` of a record whose length is known to cover it.

@@ -56,6 +56,18 @@ fn one_of_each() -> Vec<u8> {
     push_fork(&mut block, 9, 4711);
     push_exec(&mut block, 10, b"/bin/true");
     push_thread_exit(&mut block, 11, 42);
+    push_logpoint(&mut block, 12, 0xfff_ffff, &[5, 6]);
+    push_logpoint(&mut block, 13, 1, &[]);
+    push_condition_error(&mut block, 14, 0xfff_ffff, u64::MAX);
+    let section = |addr, bytes| Section { addr, bytes };
+    let registers = std::array::from_fn(|at| at as u64);
+    push_capture(&mut block, 15, Some(registers), &[]);
+    let sections = [
+        section(0x1000, &b"abc"[..]),
+        section(0, b"gone"),
+        section(8, b""),
+    ];
+    push_capture(&mut block, 16, None, &sections);
     block
 }
 
@@ -64,7 +76,7 @@ fn every_kind_survives_encoding() {
     let block = one_of_each();
     let decoded: Vec<_> = Records::new(&block).collect::<Result<_, _>>().unwrap();
     let ticks: Vec<_> = decoded.iter().map(|d| d.ticks).collect();
-    assert_eq!(ticks, (1..=11).collect::<Vec<_>>());
+    assert_eq!(ticks, (1..=16).collect::<Vec<_>>());
     let shown: Vec<_> = decoded.iter().map(|d| format!("{:?}", d.record)).collect();
     expect_test::expect![[r#"
         Thread { tid: 42, stack_low: 4096, stack_high: 8192, name: [119, 111, 114, 107, 101, 114] }
@@ -77,7 +89,12 @@ fn every_kind_survives_encoding() {
         Gap { lost: 99, reason: RingFull }
         Fork { child_pid: 4711 }
         Exec { path: [47, 98, 105, 110, 47, 116, 114, 117, 101] }
-        ThreadExit { tid: 42 }"#]]
+        ThreadExit { tid: 42 }
+        Logpoint { probe: 268435455, words: [5, 0, 0, 0, 0, 0, 0, 0, 6, 0, 0, 0, 0, 0, 0, 0] }
+        Logpoint { probe: 1, words: [] }
+        ConditionError { probe: 268435455, addr: 18446744073709551615 }
+        Capture(Capture { registers: Some([0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0, 6, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 10, 0, 0, 0, 0, 0, 0, 0, 11, 0, 0, 0, 0, 0, 0, 0, 12, 0, 0, 0, 0, 0, 0, 0, 13, 0, 0, 0, 0, 0, 0, 0, 14, 0, 0, 0, 0, 0, 0, 0, 15, 0, 0, 0, 0, 0, 0, 0]), sections: [] })
+        Capture(Capture { registers: None, sections: [0, 16, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 97, 98, 99, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 103, 111, 110, 101, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0] })"#]]
     .assert_eq(&shown.join("\n"));
 }
 
@@ -96,12 +113,44 @@ fn a_block_cut_anywhere_yields_the_whole_records_before_the_cut() {
 }
 
 #[test]
+fn captures_are_read_back_without_what_was_not_there() {
+    let block = one_of_each();
+    let captures: Vec<Capture<'_>> = Records::new(&block)
+        .filter_map(|decoded| match decoded.unwrap().record {
+            Record::Capture(capture) => Some(capture),
+            _ => None,
+        })
+        .collect();
+    let [first, second] = captures[..] else {
+        panic!("two captures were written");
+    };
+    let numbers = std::array::from_fn(|at| at as u64);
+    assert_eq!(
+        (first.registers(), first.sections().count()),
+        (Some(numbers), 0)
+    );
+    let memory: Vec<(u64, &[u8])> = second.sections().map(|s| (s.addr, s.bytes)).collect();
+    assert_eq!(
+        (second.registers(), memory),
+        (None, vec![(0x1000, &b"abc"[..]), (8, b"")])
+    );
+}
+
+#[test]
 fn faults_name_their_place_and_reason() {
     let mut block = Vec::new();
     push_fork(&mut block, 1, 1);
     for (word1, fault) in [
         (0, WireFault::UnknownKind(0)),
-        (11, WireFault::UnknownKind(11)),
+        (14, WireFault::UnknownKind(14)),
+        (0x1d, WireFault::XmmCount { kind: 13, count: 1 }),
+        (100 << LEN_SHIFT | 1 << 8 | 13, WireFault::Capture),
+        (300 << LEN_SHIFT | 13, WireFault::Torn(13)),
+        (0x1b, WireFault::XmmCount { kind: 11, count: 1 }),
+        (0x1c, WireFault::XmmCount { kind: 12, count: 1 }),
+        (65 << LOG_COUNT_SHIFT | 11, WireFault::LogCount(65)),
+        (u64::MAX << 8 | 11, WireFault::LogCount((1 << 28) - 1)),
+        (64 << LOG_COUNT_SHIFT | 11, WireFault::Torn(11)),
         (0x91, WireFault::XmmCount { kind: 1, count: 9 }),
         (0x13, WireFault::XmmCount { kind: 3, count: 1 }),
         (0x16, WireFault::XmmCount { kind: 6, count: 1 }),
@@ -125,6 +174,22 @@ fn a_length_beyond_any_block_is_torn() {
         let fault = WireFault::Torn(kind);
         assert_eq!(first, Err(WireError { offset: 0, fault }));
     }
+}
+
+#[test]
+fn a_logpoint_takes_64_words() {
+    let words: Vec<u64> = (0..LOG_MAX_VALUES as u64).collect();
+    let mut block = Vec::new();
+    push_logpoint(&mut block, 1, 2, &words);
+    push_fork(&mut block, 2, 3);
+    let decoded: Vec<_> = Records::new(&block).collect::<Result<_, _>>().unwrap();
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let logpoint = Record::Logpoint {
+        probe: 2,
+        words: &bytes,
+    };
+    assert_eq!(decoded[0].record, logpoint);
+    assert_eq!(decoded[1].offset, block.len() - FORK_WORDS * WORD_LEN);
 }
 
 proptest! {

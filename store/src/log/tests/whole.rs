@@ -8,10 +8,13 @@ use proptest::prelude::*;
 use super::support::{collect, owned, read, reader, small, write};
 use crate::control::Control;
 use crate::error::Error;
-use crate::format::{FILE_HEADER_LEN, FRAME_HEADER_LEN, SEGMENT_ROLL_LEN};
+use crate::file_header::FileHeader;
+use crate::format::{FILE_HEADER_LEN, FRAME_HEADER_LEN, FileKind, FrameKind, SEGMENT_ROLL_LEN};
+use crate::log::frame_writer::FrameWriter;
 use crate::log::{End, LogPosition, LogReader, LogWriter, Step, Tail, segment_path, segments};
 use crate::storage::Disk;
 use crate::synth::{RECORDING_ID, SynthFrame, append_frame};
+use crate::wire::{self, EnterFields, EnterForm};
 
 #[test]
 fn what_was_appended_is_read_back() {
@@ -135,7 +138,8 @@ fn a_log_is_followed_while_another_thread_writes_it() {
             start.wait();
             let mut log = LogWriter::create_on(Disk, dir.path(), RECORDING_ID, 100_000).unwrap();
             for index in 0..COUNT {
-                let payload = vec![index as u8; (index % 50) as usize * 8];
+                // No records: such a block is one frame.
+                let payload = vec![index as u8 | 0xf; (index % 50) as usize * 8];
                 log.append_block(index as u32, 0, [&payload, &index.to_le_bytes()])
                     .unwrap();
             }
@@ -159,6 +163,68 @@ fn a_log_is_followed_while_another_thread_writes_it() {
         }
         assert_eq!(next, COUNT);
     });
+}
+
+/// More than a piece in each part, then words that are no records: packed frames, then a raw one.
+#[test]
+fn a_long_block_is_read_back_from_less_than_half_of_its_bytes() {
+    let mut records = Vec::new();
+    for call in 0..5000 {
+        let fields = EnterFields {
+            form: EnterForm::Hooked,
+            function_id: 1,
+            slot: 0x7f00,
+            return_addr: 0x1000,
+            args: [call, 2, 3, 4, 5, 6],
+            xmm: &[],
+        };
+        wire::push_enter(&mut records, call * 50, &fields);
+    }
+    let (first, rest) = records.split_at(4000 * 72);
+    let second = [rest, &[0xff; 40]].concat();
+    let dir = tempfile::tempdir().unwrap();
+    let mut log = LogWriter::create(dir.path(), RECORDING_ID).unwrap();
+    log.append_block(3, 4, [first, &second]).unwrap();
+    assert!(log.position().offset < records.len() as u64 / 2);
+    log.close().unwrap();
+    let (frames, _) = read(dir.path(), Tail::MustBeClosed).unwrap();
+    let mut found = Vec::new();
+    for frame in &frames {
+        let SynthFrame::Block {
+            ring: 3,
+            tenancy: 4,
+            bytes,
+        } = frame
+        else {
+            panic!("only blocks of one thread were appended: {frame:?}");
+        };
+        found.extend_from_slice(bytes);
+    }
+    assert!(frames.len() > 2, "{} frames", frames.len());
+    assert!(found == [first, &second].concat());
+}
+
+/// A checksum says nothing about what a writer meant.
+#[test]
+fn a_packed_block_that_cannot_be_unpacked_is_damage() {
+    let dir = tempfile::tempdir().unwrap();
+    let header = FileHeader {
+        kind: FileKind::Log,
+        recording_id: RECORDING_ID,
+        number: 0,
+    };
+    let path = segment_path(dir.path(), 0);
+    let mut file = FrameWriter::create(&Disk, &path, header).unwrap();
+    file.append(FrameKind::PackedBlock, 0, [&[0xff; 16], &[]])
+        .unwrap();
+    for tail in [Tail::MayBeTorn, Tail::MustBeClosed] {
+        let refused = read(dir.path(), tail);
+        let place = FILE_HEADER_LEN as u64;
+        assert!(
+            matches!(refused, Err(Error::Corrupt { offset, .. }) if offset == place),
+            "{refused:?}"
+        );
+    }
 }
 
 #[test]

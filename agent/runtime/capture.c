@@ -1,0 +1,305 @@
+/* What is captured besides with an enter or leave: registers, a piece of the
+ * stack, texts behind arguments, watched values.
+ *
+ * The rules of runtime.c hold. Memory that may not be there is read by the
+ * kernel (process_vm_readv), which says so instead of raising a signal; the
+ * thread's own stack is read directly. A capture is sized first and written
+ * after its room is known; what has gone meanwhile is left out.
+ */
+#include "runtime.h"
+
+#include <sys/syscall.h>
+#include <sys/uio.h>
+
+#define PAGE 4096UL
+#define SECTION_BYTES 16 /* an address and a length */
+#define MAX_STEPS 8
+
+static uint64_t
+padded (uint64_t bytes)
+{
+  return (bytes + 7) & ~7UL;
+}
+
+/* Reads up to `bytes` of the thread's process; returns how many were there. */
+static uint64_t
+read_memory (uint32_t tid, void * to, uint64_t from, uint64_t bytes)
+{
+  struct iovec local = { to, bytes };
+  /* A piece that is not whole is not read at all: one per page. */
+  struct iovec remote[HS_CAPTURE_STACK_MAX / PAGE + 2];
+  unsigned long count = 0;
+  for (uint64_t at = from, left = bytes; left != 0;)
+  {
+    uint64_t piece = PAGE - at % PAGE;
+    if (piece > left)
+      piece = left;
+    remote[count].iov_base = (void *) at;
+    remote[count].iov_len = piece;
+    count++;
+    at += piece;
+    left -= piece;
+  }
+  register long remote_at __asm__ ("r10") = (long) remote;
+  register long remote_count __asm__ ("r8") = (long) count;
+  register long flags __asm__ ("r9") = 0;
+  long result;
+  __asm__ volatile ("syscall"
+                    : "=a" (result)
+                    : "a" (SYS_process_vm_readv), "D" ((long) tid),
+                      "S" (&local), "d" (1L), "r" (remote_at),
+                      "r" (remote_count), "r" (flags)
+                    : "rcx", "r11", "memory");
+  return result < 0 ? 0 : (uint64_t) result;
+}
+
+static void
+copy (void * to, const void * from, uint64_t bytes)
+{
+  __asm__ volatile ("rep movsb"
+                    : "+D" (to), "+S" (from), "+c" (bytes)
+                    :
+                    : "memory");
+}
+
+int
+hs_captures (void)
+{
+  const struct hs_control * control = hs_runtime.control;
+  return control->capture != 0 || control->capture_stack != 0 || control->watch_words != 0;
+}
+
+/* Bytes of the text at `at`, up to a NUL. */
+static uint64_t
+terminated (uint32_t tid, uint64_t at)
+{
+  char text[HS_CAPTURE_TEXT_MAX];
+  uint64_t bytes = read_memory (tid, text, at, sizeof text);
+  for (uint64_t n = 0; n != bytes; n++)
+    if (text[n] == 0)
+      return n + 1; /* with the NUL: readers see where it ends */
+  return bytes;
+}
+
+/* Finds the text of argument register `index`. */
+static void
+find_text (struct hs_capture * capture, unsigned index, uint8_t how,
+           const uint64_t * arguments)
+{
+  uint64_t at = arguments[index], bytes = 0;
+  if (how == HS_TEXT_TERMINATED)
+    bytes = terminated (capture->tid, at);
+  else if (how == HS_TEXT_SLICE)
+    bytes = index < 5 ? arguments[index + 1] : 0;
+  else if (how == HS_TEXT_VIEW)
+  {
+    bytes = at;
+    at = index < 5 ? arguments[index + 1] : 0;
+  }
+  else
+  {
+    uint64_t words[4];
+    uint64_t got = read_memory (capture->tid, words, at, sizeof words);
+    unsigned address = how >> HS_TEXT_ADDRESS_SHIFT & 3, length = how & HS_TEXT_LENGTH_MASK;
+    uint64_t most = address > length ? address : length;
+    if (got < 8 * (most + 1))
+      return;
+    capture->words_at[index] = at;
+    capture->words_bytes[index] = (uint16_t) (got & ~7UL);
+    at = words[address];
+    bytes = words[length];
+  }
+  capture->text_at[index] = at;
+  capture->text_bytes[index] =
+      (uint16_t) (bytes < HS_CAPTURE_TEXT_MAX ? bytes : HS_CAPTURE_TEXT_MAX);
+}
+
+/* Bytes of a section with `bytes` in it. */
+static uint64_t
+section_bytes (uint64_t bytes)
+{
+  return SECTION_BYTES + padded (bytes);
+}
+
+/* A watched value, as the recorder wrote it. */
+struct watch
+{
+  uint64_t base;     /* 0, or 1 + a register */
+  uint64_t address;  /* counted from it */
+  uint64_t steps;
+  uint32_t offsets;  /* where their offsets begin, and then the number of bytes */
+  uint64_t bytes;
+};
+
+/* Finds the next watched value from word `*at` on that is captured now. */
+static int
+next_watch (const struct hs_capture * capture, uint32_t * at, struct watch * watch)
+{
+  const volatile uint64_t * words = hs_runtime.control->watch;
+  while (*at + 3 <= capture->watch_words)
+  {
+    uint64_t head = words[*at];
+    uint64_t function = head >> HS_WATCH_FUNCTION_SHIFT;
+    watch->steps = head & HS_WATCH_STEPS_MASK;
+    watch->base = head >> HS_WATCH_BASE_SHIFT & 0xff;
+    watch->address = words[*at + 1];
+    watch->offsets = *at + 2;
+    *at += 3 + (uint32_t) watch->steps;
+    if (watch->steps > MAX_STEPS || *at > capture->watch_words)
+      return 0;
+    watch->bytes = words[*at - 1];
+    if (function == 0 || function == capture->function)
+      return 1;
+  }
+  return 0;
+}
+
+static uint64_t
+watch_bytes (const struct hs_capture * capture)
+{
+  uint64_t bytes = 0;
+  struct watch watch;
+  for (uint32_t at = 0; next_watch (capture, &at, &watch);)
+    bytes += watch.steps * section_bytes (8) + section_bytes (watch.bytes);
+  return bytes;
+}
+
+static uint64_t
+watch_address (const struct hs_capture * capture, const struct watch * watch)
+{
+  if (watch->base == 0 || watch->base > HS_CAPTURE_WORDS)
+    return watch->address;
+  return capture->registers[watch->base - 1] + watch->address;
+}
+
+/* Sizes what has been chosen so far. */
+static void
+size_capture (struct hs_capture * capture, const struct hs_local * local, uint64_t rsp)
+{
+  const struct hs_control * control = hs_runtime.control;
+  uint64_t stack = control->capture_stack;
+  if (stack > HS_CAPTURE_STACK_MAX)
+    stack = HS_CAPTURE_STACK_MAX;
+  capture->stack_is_safe = rsp >= local->stack_low && rsp < local->stack_high;
+  if (capture->stack_is_safe && stack > local->stack_high - rsp)
+    stack = local->stack_high - rsp;
+  capture->stack = stack & ~7UL;
+  if (control->capture & HS_CAPTURE_REGISTERS)
+    capture->payload += 8 * HS_CAPTURE_WORDS;
+  if (capture->stack != 0)
+    capture->payload += section_bytes (capture->stack);
+  /* More may be watched before this is written: that is for the next one. */
+  capture->watch_words = control->watch_words;
+  capture->payload += watch_bytes (capture);
+  capture->bytes = 16 + capture->payload;
+}
+
+void
+hs_capture_enter (struct hs_capture * capture, const struct hs_local * local,
+                  const struct hs_saved * saved, const struct hs_probe * probe)
+{
+  uint64_t rsp = (uint64_t) &saved->return_address;
+  const uint64_t registers[HS_CAPTURE_WORDS] = {
+    saved->rax, saved->rdx, saved->rcx, saved->rbx, saved->rsi, saved->rdi,
+    saved->rbp, rsp,        saved->r8,  saved->r9,  saved->r10, saved->r11,
+    saved->r12, saved->r13, saved->r14, saved->r15,
+  };
+  const uint64_t arguments[6] = {
+    saved->rdi, saved->rsi, saved->rdx, saved->rcx, saved->r8, saved->r9,
+  };
+  copy (capture->registers, registers, sizeof registers);
+  capture->tid = local->tid;
+  capture->function = 1 + ((probe->word1 >> 8 & 0xfff) | probe->word2 >> 48 << 12);
+  capture->payload = 0;
+  for (unsigned n = 0; n != 6; n++)
+  {
+    capture->text_bytes[n] = capture->words_bytes[n] = 0;
+    if (!(hs_runtime.control->capture & HS_CAPTURE_TEXTS) || probe->texts[n] == 0)
+      continue;
+    find_text (capture, n, probe->texts[n], arguments);
+    if (capture->words_bytes[n] != 0)
+      capture->payload += section_bytes (capture->words_bytes[n]);
+    if (capture->text_bytes[n] != 0)
+      capture->payload += section_bytes (capture->text_bytes[n]);
+  }
+  size_capture (capture, local, rsp);
+}
+
+void
+hs_capture_leave (struct hs_capture * capture, const struct hs_local * local,
+                  const struct hs_saved_leave * saved)
+{
+  uint64_t rsp = (uint64_t) &saved->slot + 8;
+  const uint64_t registers[HS_CAPTURE_WORDS] = {
+    saved->rax, saved->rdx, saved->rcx, saved->rbx, saved->rsi, saved->rdi,
+    saved->rbp, rsp,        saved->r8,  saved->r9,  saved->r10, saved->r11,
+    saved->r12, saved->r13, saved->r14, saved->r15,
+  };
+  copy (capture->registers, registers, sizeof registers);
+  capture->tid = local->tid;
+  capture->function = 0;
+  capture->payload = 0;
+  for (unsigned n = 0; n != 6; n++)
+    capture->text_bytes[n] = capture->words_bytes[n] = 0;
+  size_capture (capture, local, rsp);
+}
+
+/* Writes a section; one whose bytes cannot be read has no address. */
+static uint64_t *
+section (uint64_t * words, const struct hs_capture * capture, uint64_t at,
+         uint64_t bytes, int is_safe)
+{
+  words[1] = bytes;
+  words[1 + padded (bytes) / 8] = 0;
+  if (is_safe)
+    copy (words + 2, (const void *) at, bytes);
+  else if (read_memory (capture->tid, words + 2, at, bytes) != bytes)
+    at = 0;
+  words[0] = at;
+  return words + 2 + padded (bytes) / 8;
+}
+
+static uint64_t *
+write_watches (const struct hs_capture * capture, uint64_t * words)
+{
+  const volatile uint64_t * offsets = hs_runtime.control->watch;
+  struct watch watch;
+  for (uint32_t i = 0; next_watch (capture, &i, &watch);)
+  {
+    uint64_t at = watch_address (capture, &watch);
+    for (uint64_t step = 0; step != watch.steps; step++)
+    {
+      words = section (words, capture, at, 8, 0);
+      at = words[-3] != 0 ? words[-1] + offsets[watch.offsets + step] : 0;
+    }
+    words = section (words, capture, at, watch.bytes, 0);
+  }
+  return words;
+}
+
+void
+hs_capture_write (const struct hs_capture * capture, uint64_t * words, uint64_t ticks)
+{
+  const struct hs_control * control = hs_runtime.control;
+  int with_registers = (control->capture & HS_CAPTURE_REGISTERS) != 0;
+  words[0] = ticks;
+  words[1] = HS_CAPTURE | (with_registers ? HS_CAPTURE_REGISTERS << 8 : 0)
+           | capture->payload << 16;
+  words += 2;
+  if (with_registers)
+  {
+    copy (words, capture->registers, sizeof capture->registers);
+    words += HS_CAPTURE_WORDS;
+  }
+  if (capture->stack != 0)
+    words = section (words, capture, capture->registers[7], capture->stack,
+                     (int) capture->stack_is_safe);
+  for (unsigned n = 0; n != 6; n++)
+  {
+    if (capture->words_bytes[n] != 0)
+      words = section (words, capture, capture->words_at[n], capture->words_bytes[n], 0);
+    if (capture->text_bytes[n] != 0)
+      words = section (words, capture, capture->text_at[n], capture->text_bytes[n], 0);
+  }
+  write_watches (capture, words);
+}

@@ -1,0 +1,92 @@
+/* Traps that live control has set, once the process that set them is gone.
+ *
+ * While it lives, it traces the program and no trap gets here. The kernel lets
+ * the program go when it dies; its guardian then takes the traps away, and a
+ * thread that runs into one first waits here until that is done. Traps of the
+ * program's own do what they did without us.
+ *
+ * Rules of this file: as in runtime.c. It is a signal handler.
+ */
+#define _GNU_SOURCE /* REG_RIP */
+#include "runtime.h"
+
+#include <linux/futex.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <ucontext.h>
+
+#define TRAP_OF_KERNEL 0x80 /* si_code of int3 */
+#define TRAP_OF_DEBUG_REGISTER 4
+
+struct kernel_sigaction
+{
+  void (* handler) (int, siginfo_t *, void *);
+  unsigned long flags;
+  void (* restorer) (void);
+  unsigned long mask;
+};
+
+extern volatile uint64_t hs_alive;
+void hs_trap_return (void);
+void hs_on_trap (int signal, siginfo_t * info, void * context);
+
+__asm__ (".text\n"
+         ".type hs_trap_return, @function\n"
+         "hs_trap_return:\n"
+         "  mov $15, %eax\n"
+         "  syscall\n"
+         ".size hs_trap_return, . - hs_trap_return\n");
+
+static long
+system_call (long number, long a, long b, long c, long d)
+{
+  long result;
+  register long r10 __asm__ ("r10") = d;
+  __asm__ volatile ("syscall"
+                    : "=a" (result)
+                    : "a" (number), "D" (a), "S" (b), "d" (c), "r" (r10)
+                    : "rcx", "r11", "memory");
+  return result;
+}
+
+static int
+recorder_is_gone (void)
+{
+  uint32_t owner;
+  if (hs_alive != HS_MAGIC) /* a forked child: its parent's recorder is not its */
+    return 0;
+  /* Of its threads, the one that traced us may be the first to die. */
+  if ((hs_runtime.control->tracer & FUTEX_OWNER_DIED) != 0)
+    return 1;
+  owner = hs_runtime.control->owner;
+  return (owner & FUTEX_OWNER_DIED) != 0 || (owner & FUTEX_TID_MASK) == 0;
+}
+
+/* The recorder installs it, once Frida, which has a handler of its own while it
+ * is there, has left. */
+void
+hs_on_trap (int signal, siginfo_t * info, void * context)
+{
+  ucontext_t * interrupted = context;
+  struct kernel_sigaction usual = { 0, 0, 0, 0 };
+  if (recorder_is_gone ())
+  {
+    if (info->si_code == TRAP_OF_DEBUG_REGISTER)
+      return;
+    if (info->si_code == TRAP_OF_KERNEL)
+    {
+      struct timespec pause = { 0, 1000000 };
+      interrupted->uc_mcontext.gregs[REG_RIP] -= 1;
+      system_call (SYS_nanosleep, (long) &pause, 0, 0, 0);
+      return;
+    }
+  }
+  /* The program's own, and it has no handler: it ends, as it would have. */
+  system_call (SYS_rt_sigaction, signal, (long) &usual, 0, 8);
+  if (info->si_code == TRAP_OF_KERNEL)
+    interrupted->uc_mcontext.gregs[REG_RIP] -= 1;
+  else
+    system_call (SYS_tgkill, system_call (SYS_getpid, 0, 0, 0, 0),
+                 system_call (SYS_gettid, 0, 0, 0, 0), signal, 0);
+}

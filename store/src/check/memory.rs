@@ -1,0 +1,41 @@
+//! Checks the snapshots of memory: every page can be read.
+
+use std::path::Path;
+
+use super::Report;
+use crate::error::{Error, Result};
+use crate::memory::Memory;
+use crate::recording::Recording;
+
+pub(super) fn check(
+    recording: &Recording,
+    report: &mut Report,
+    progress: &mut impl FnMut(u64),
+) -> Result<()> {
+    let checked = Memory::open(recording).and_then(|mut memory| {
+        for path in memory.paths() {
+            let len = path.metadata().map_err(Error::io("read", path))?.len();
+            report.file(path, len);
+            progress(len);
+        }
+        memory.check()
+    });
+    match checked {
+        Ok(_) => {}
+        Err(error @ Error::Io { .. }) => return Err(error),
+        Err(error) => report.damage(damaged(&error).unwrap_or(recording.dir()), &error),
+    }
+    Ok(())
+}
+
+/// Returns the file that an error is about.
+fn damaged(error: &Error) -> Option<&Path> {
+    match error {
+        Error::Corrupt { path, .. }
+        | Error::Truncated { path, .. }
+        | Error::Foreign { path, .. }
+        | Error::NewerFormat { path, .. }
+        | Error::OlderFormat { path, .. } => Some(path),
+        _ => None,
+    }
+}

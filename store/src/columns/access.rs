@@ -1,0 +1,600 @@
+//! Reads sealed files where a row is wanted, without the rest: pages by what their index says of them, rows by number.
+//!
+//! The page index of a file (smallest and largest value of each page) is kept in memory, its rows are not. A file of calls
+//! is read a [`CallPage`] at a time; files of events and states, whose rows are found by `seq`, a few rows at a time.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int32Array, Int64Array, RecordBatch};
+use arrow::datatypes::Int32Type;
+use bytes::Bytes;
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection,
+};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::PageIndexPolicy;
+use parquet::file::page_index::column_index::ColumnIndexMetaData;
+use parquet::file::reader::{ChunkReader, Length};
+
+use super::call::CALL_COLUMNS;
+use super::read::{ReadCall, ReadEvent, ReadState, event_row, state_row};
+use crate::error::{Error, Result};
+
+/// Columns of calls that say where a call lies in time and on its thread's stack; the rest is what it was called with.
+pub const SPINE_COLUMNS: [&str; 10] = [
+    "end_seq",
+    "start_seq",
+    "function_id",
+    "tid",
+    "depth",
+    "parent_seq",
+    "unwound",
+    "tail",
+    "sp",
+    "ret_addr",
+];
+
+/// A Parquet file whose footer and page index are in memory.
+pub(super) struct Indexed {
+    path: PathBuf,
+    file: Positional,
+    metadata: ArrowReaderMetadata,
+}
+
+/// A file that is read at given places. Readers in several threads would move each other's place if it had one.
+#[derive(Clone)]
+struct Positional {
+    file: Arc<File>,
+    len: u64,
+}
+
+/// Reads a file from a place on.
+struct From {
+    file: Arc<File>,
+    at: u64,
+}
+
+impl Read for From {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let count = self.file.read_at(bytes, self.at)?;
+        self.at += count as u64;
+        Ok(count)
+    }
+}
+
+impl Length for Positional {
+    fn len(&self) -> u64 {
+        self.len
+    }
+}
+
+impl ChunkReader for Positional {
+    type T = io::BufReader<From>;
+
+    fn get_read(&self, start: u64) -> parquet::errors::Result<Self::T> {
+        let file = Arc::clone(&self.file);
+        Ok(io::BufReader::new(From { file, at: start }))
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> parquet::errors::Result<Bytes> {
+        if start
+            .checked_add(length as u64)
+            .is_none_or(|end| end > self.len)
+        {
+            return Err(ParquetError::EOF("the file ends before".to_owned()));
+        }
+        let mut bytes = vec![0; length];
+        self.file.read_exact_at(&mut bytes, start)?;
+        Ok(bytes.into())
+    }
+}
+
+/// Rows of a file that were written together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageBounds {
+    /// Which row group of the file.
+    pub row_group: usize,
+    /// The first of its rows, counted in the row group.
+    pub first_row: usize,
+    /// How many rows.
+    pub rows: usize,
+    /// The smallest value of the column that pages are found by, and the largest one.
+    pub range: (u64, u64),
+}
+
+impl Indexed {
+    pub(super) fn open(path: &Path) -> Result<Self> {
+        let file = File::open(path).map_err(Error::io("open", path))?;
+        let len = file.metadata().map_err(Error::io("measure", path))?.len();
+        let file = Positional {
+            file: Arc::new(file),
+            len,
+        };
+        let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Required);
+        let metadata = ArrowReaderMetadata::load(&file, options);
+        Ok(Self {
+            path: path.to_path_buf(),
+            file,
+            metadata: metadata.map_err(|source| Error::Columns {
+                path: path.to_path_buf(),
+                source,
+            })?,
+        })
+    }
+
+    fn failed(&self, source: ParquetError) -> Error {
+        Error::Columns {
+            path: self.path.clone(),
+            source,
+        }
+    }
+
+    fn damaged(&self, what: &str) -> Error {
+        self.failed(ParquetError::General(what.to_owned()))
+    }
+
+    fn leaf(&self, name: &str) -> Result<usize> {
+        let columns = self.metadata.parquet_schema().columns();
+        let found = columns.iter().position(|column| column.name() == name);
+        found.ok_or_else(|| self.damaged("a column is missing"))
+    }
+
+    /// Returns the pages of an Int64 column of which at least one value is not null, in order.
+    pub(super) fn pages(&self, name: &str) -> Result<Vec<PageBounds>> {
+        let leaf = self.leaf(name)?;
+        let metadata = self.metadata.metadata();
+        let missing = || self.damaged("there is no page index");
+        let indexes = metadata.column_index().ok_or_else(missing)?;
+        let offsets = metadata.offset_index().ok_or_else(missing)?;
+        let mut pages = Vec::new();
+        for (row_group, group) in metadata.row_groups().iter().enumerate() {
+            let index = indexes.get(row_group).and_then(|group| group.get(leaf));
+            let offsets = offsets.get(row_group).and_then(|group| group.get(leaf));
+            let (Some(ColumnIndexMetaData::INT64(index)), Some(offsets)) = (index, offsets) else {
+                return Err(missing());
+            };
+            let locations = offsets.page_locations();
+            let rows_in_group = group.num_rows() as usize;
+            for (number, location) in locations.iter().enumerate() {
+                let first_row = location.first_row_index as usize;
+                let next = locations
+                    .get(number + 1)
+                    .map_or(rows_in_group, |next| next.first_row_index as usize);
+                let range = index.min_value(number).zip(index.max_value(number));
+                if let Some((min, max)) = range {
+                    pages.push(PageBounds {
+                        row_group,
+                        first_row,
+                        rows: next.saturating_sub(first_row),
+                        range: (*min as u64, *max as u64),
+                    });
+                }
+            }
+        }
+        Ok(pages)
+    }
+
+    /// Reads some rows of a row group, of the columns named, or of all.
+    pub(super) fn rows(
+        &self,
+        row_group: usize,
+        rows: Range<usize>,
+        columns: Option<&[&str]>,
+    ) -> Result<RecordBatch> {
+        let file = self.file.clone();
+        let groups = self.metadata.metadata().row_groups();
+        let total = groups.get(row_group).map(|group| group.num_rows() as usize);
+        let total = total.ok_or_else(|| self.damaged("there is no such row group"))?;
+        let len = rows.len();
+        let selection = RowSelection::from_consecutive_ranges(std::iter::once(rows), total);
+        let mut builder =
+            ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.metadata.clone())
+                .with_row_groups(vec![row_group])
+                .with_row_selection(selection)
+                .with_batch_size(len.max(1));
+        if let Some(columns) = columns {
+            let mask =
+                ProjectionMask::columns(self.metadata.parquet_schema(), columns.iter().copied());
+            builder = builder.with_projection(mask);
+        }
+        let mut reader = builder.build().map_err(|source| self.failed(source))?;
+        let batch = reader.next().transpose();
+        let batch = batch.map_err(|source| Error::Arrow {
+            path: self.path.clone(),
+            source,
+        })?;
+        match batch {
+            Some(batch) if batch.num_rows() == len => Ok(batch),
+            _ => Err(self.damaged("there are fewer rows than it says")),
+        }
+    }
+
+    /// Finds the row with `seq`, which is in the order of the column `seq`.
+    fn by_seq(&self, pages: &[PageBounds], seq: u64) -> Result<Option<(usize, usize)>> {
+        let at = pages.partition_point(|page| page.range.1 < seq);
+        let Some(page) = pages.get(at).filter(|page| page.range.0 <= seq) else {
+            return Ok(None);
+        };
+        let rows = page.first_row..page.first_row + page.rows;
+        let batch = self.rows(page.row_group, rows, Some(&["seq"]))?;
+        let seqs = int64(&batch, 0);
+        let row = seqs.values().binary_search(&(seq as i64));
+        Ok(row.ok().map(|row| (page.row_group, page.first_row + row)))
+    }
+}
+
+/// A sealed file of calls.
+pub struct CallsFile {
+    file: Indexed,
+    pages: Vec<PageBounds>,
+    ends: Vec<PageBounds>,
+}
+
+impl CallsFile {
+    /// Opens the file and reads its page index.
+    ///
+    /// # Errors
+    /// [`Error::Io`], [`Error::Columns`] when it is no file of calls or has no page index.
+    pub fn open(path: &Path) -> Result<Self> {
+        let file = Indexed::open(path)?;
+        let names = file.metadata.schema().fields().iter().map(|f| f.name());
+        if !names.eq(CALL_COLUMNS.iter().map(|column| column.name)) {
+            return Err(file.damaged("these are not the columns of calls"));
+        }
+        Ok(Self {
+            pages: file.pages("start_seq")?,
+            ends: file.pages("end_seq")?,
+            file,
+        })
+    }
+
+    /// Returns the pages, with the smallest and the largest `start_seq` of each.
+    pub fn pages(&self) -> &[PageBounds] {
+        &self.pages
+    }
+
+    /// Returns the same for `end_seq`. Their rows need not be those of [`Self::pages`]; pages without a finished call
+    /// are left out.
+    pub fn ends(&self) -> &[PageBounds] {
+        &self.ends
+    }
+
+    /// Reads the columns of a page that say where its calls lie.
+    ///
+    /// # Errors
+    /// [`Error::Columns`] or [`Error::Arrow`].
+    ///
+    /// # Panics
+    /// When there is no such page.
+    pub fn spine(&self, page: usize) -> Result<CallSpine> {
+        let batch = self.read(page, Some(&SPINE_COLUMNS))?;
+        let column = |name: &str| batch.column_by_name(name).expect("it was asked for");
+        let long = |name: &str| column(name).as_primitive().clone();
+        let int = |name: &str| column(name).as_primitive().clone();
+        Ok(CallSpine {
+            end_seq: long("end_seq"),
+            start_seq: long("start_seq"),
+            function_id: int("function_id"),
+            tid: int("tid"),
+            depth: int("depth"),
+            parent_seq: long("parent_seq"),
+            unwound: column("unwound").as_boolean().clone(),
+            tail: column("tail").as_boolean().clone(),
+            sp: long("sp"),
+            ret_addr: long("ret_addr"),
+        })
+    }
+
+    /// Reads a page with all its columns.
+    ///
+    /// # Errors
+    /// [`Error::Columns`] or [`Error::Arrow`].
+    ///
+    /// # Panics
+    /// When there is no such page.
+    pub fn page(&self, page: usize) -> Result<CallPage> {
+        let batch = self.read(page, None)?;
+        Ok(CallPage {
+            columns: batch.columns().to_vec(),
+        })
+    }
+
+    fn read(&self, page: usize, columns: Option<&[&str]>) -> Result<RecordBatch> {
+        let page = self.pages[page];
+        let rows = page.first_row..page.first_row + page.rows;
+        self.file.rows(page.row_group, rows, columns)
+    }
+}
+
+/// Where the calls of a page lie.
+#[derive(Clone, Debug)]
+pub struct CallSpine {
+    end_seq: Int64Array,
+    start_seq: Int64Array,
+    function_id: Int32Array,
+    tid: Int32Array,
+    depth: Int32Array,
+    parent_seq: Int64Array,
+    unwound: BooleanArray,
+    tail: BooleanArray,
+    sp: Int64Array,
+    ret_addr: Int64Array,
+}
+
+impl CallSpine {
+    /// Returns how many calls there are.
+    pub fn rows(&self) -> usize {
+        self.start_seq.len()
+    }
+
+    /// Returns the seq of the leave event; `None` for calls that had not ended.
+    pub fn end_seq(&self, row: usize) -> Option<u64> {
+        self.end_seq
+            .is_valid(row)
+            .then(|| self.end_seq.value(row) as u64)
+    }
+
+    /// Returns the first row whose call ends at or after `seq` or has not ended.
+    pub fn first_end_from(&self, seq: u64) -> usize {
+        let finished = self.rows() - self.end_seq.null_count();
+        self.end_seq.values()[..finished].partition_point(|end| (*end as u64) < seq)
+    }
+
+    /// Returns the seq of the enter event.
+    pub fn start_seq(&self, row: usize) -> u64 {
+        self.start_seq.value(row) as u64
+    }
+
+    /// Returns the function's id.
+    pub fn function_id(&self, row: usize) -> u32 {
+        self.function_id.value(row) as u32
+    }
+
+    /// Returns the thread.
+    pub fn tid(&self, row: usize) -> Option<u32> {
+        self.tid.is_valid(row).then(|| self.tid.value(row) as u32)
+    }
+
+    /// Returns how many traced calls are around it.
+    pub fn depth(&self, row: usize) -> u32 {
+        self.depth.value(row) as u32
+    }
+
+    /// Returns the `start_seq` of the call around it.
+    pub fn parent_seq(&self, row: usize) -> Option<u64> {
+        self.parent_seq
+            .is_valid(row)
+            .then(|| self.parent_seq.value(row) as u64)
+    }
+
+    /// Returns whether it ended without a return.
+    pub fn unwound(&self, row: usize) -> bool {
+        self.unwound.value(row)
+    }
+
+    /// Returns whether a tail call replaced another call by it.
+    pub fn tail(&self, row: usize) -> bool {
+        self.tail.value(row)
+    }
+
+    /// Returns its slot.
+    pub fn sp(&self, row: usize) -> u64 {
+        self.sp.value(row) as u64
+    }
+
+    /// Returns its return address.
+    pub fn ret_addr(&self, row: usize) -> u64 {
+        self.ret_addr.value(row) as u64
+    }
+}
+
+/// The calls of a page, with everything that is kept of them.
+#[derive(Clone, Debug)]
+pub struct CallPage {
+    /// In the order of [`CALL_COLUMNS`].
+    columns: Vec<ArrayRef>,
+}
+
+impl CallPage {
+    /// Returns a call.
+    ///
+    /// # Panics
+    /// When there is no such row.
+    pub fn call(&self, row: usize) -> ReadCall {
+        let mut columns = self.columns.iter();
+        let mut next = || columns.next().expect("the file has all columns");
+        let bits = |column: &ArrayRef| {
+            let column = column.as_primitive::<arrow::datatypes::Int64Type>();
+            column.is_valid(row).then(|| column.value(row) as u64)
+        };
+        let int = |column: &ArrayRef| {
+            let column = column.as_primitive::<Int32Type>();
+            column.is_valid(row).then(|| column.value(row) as u32)
+        };
+        let some = |column: &ArrayRef| bits(column).unwrap_or_default();
+        ReadCall {
+            end_seq: bits(next()),
+            start_seq: some(next()),
+            ts_ns: some(next()) as i64,
+            dur_ns: some(next()) as i64,
+            child_ns: some(next()) as i64,
+            function_id: int(next()).unwrap_or_default(),
+            tid: int(next()),
+            depth: int(next()).unwrap_or_default(),
+            parent_seq: bits(next()),
+            unwound: next().as_boolean().value(row),
+            tail: next().as_boolean().value(row),
+            args: std::array::from_fn(|_| some(next())),
+            sp: some(next()),
+            ret_addr: some(next()),
+            rax: bits(next()),
+            rdx: bits(next()),
+            xmm: std::array::from_fn(|_| bits(next())),
+            ret_xmm: std::array::from_fn(|_| bits(next())),
+        }
+    }
+}
+
+/// A sealed file of events that are no calls.
+pub struct EventsFile {
+    file: Indexed,
+    pages: Vec<PageBounds>,
+}
+
+/// What an event is, in a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EventHead<'a> {
+    /// Its number.
+    pub seq: u64,
+    /// When, in nanoseconds.
+    pub ts_ns: i64,
+    /// Its thread.
+    pub tid: Option<u32>,
+    /// The kind's name.
+    pub kind: &'a str,
+}
+
+impl EventsFile {
+    /// Opens the file and reads its page index.
+    ///
+    /// # Errors
+    /// [`Error::Io`], [`Error::Columns`].
+    pub fn open(path: &Path) -> Result<Self> {
+        let file = Indexed::open(path)?;
+        Ok(Self {
+            pages: file.pages("seq")?,
+            file,
+        })
+    }
+
+    /// Returns the pages, with the smallest and the largest `seq` of each.
+    pub fn pages(&self) -> &[PageBounds] {
+        &self.pages
+    }
+
+    /// Hands the heads of a page's events to `each`, in order.
+    ///
+    /// # Errors
+    /// [`Error::Columns`] or [`Error::Arrow`].
+    ///
+    /// # Panics
+    /// When there is no such page, or the file has other columns.
+    pub fn heads(&self, page: usize, mut each: impl FnMut(EventHead<'_>)) -> Result<()> {
+        let page = self.pages[page];
+        let rows = page.first_row..page.first_row + page.rows;
+        let columns = ["seq", "ts_ns", "tid", "kind"];
+        let batch = self.file.rows(page.row_group, rows, Some(&columns))?;
+        let (seq, ts_ns) = (int64(&batch, 0), int64(&batch, 1));
+        let tid = batch.column(2).as_primitive::<Int32Type>();
+        let kind = batch.column(3).as_dictionary::<Int32Type>();
+        let names = kind.values().as_string::<i32>();
+        for row in 0..batch.num_rows() {
+            each(EventHead {
+                seq: seq.value(row) as u64,
+                ts_ns: ts_ns.value(row),
+                tid: tid.is_valid(row).then(|| tid.value(row) as u32),
+                kind: names.value(kind.keys().value(row) as usize),
+            });
+        }
+        Ok(())
+    }
+
+    /// Reads the event `seq`, if it is in this file.
+    ///
+    /// # Errors
+    /// [`Error::Columns`] or [`Error::Arrow`].
+    ///
+    /// # Panics
+    /// When the file has other columns.
+    pub fn event(&self, seq: u64) -> Result<Option<ReadEvent>> {
+        let Some((group, row)) = self.file.by_seq(&self.pages, seq)? else {
+            return Ok(None);
+        };
+        let batch = self.file.rows(group, row..row + 1, None)?;
+        Ok(Some(event_row(&batch, 0)))
+    }
+}
+
+/// A sealed file of states.
+pub struct StatesFile {
+    file: Indexed,
+    pages: Vec<PageBounds>,
+}
+
+impl StatesFile {
+    /// Opens the file and reads its page index.
+    ///
+    /// # Errors
+    /// [`Error::Io`], [`Error::Columns`].
+    pub fn open(path: &Path) -> Result<Self> {
+        let file = Indexed::open(path)?;
+        Ok(Self {
+            pages: file.pages("seq")?,
+            file,
+        })
+    }
+
+    /// Reads the state that the pause `seq` showed, if it is in this file.
+    ///
+    /// # Errors
+    /// [`Error::Columns`] or [`Error::Arrow`].
+    ///
+    /// # Panics
+    /// When the file has other columns.
+    pub fn state(&self, seq: u64) -> Result<Option<ReadState>> {
+        let Some((group, row)) = self.file.by_seq(&self.pages, seq)? else {
+            return Ok(None);
+        };
+        let batch = self.file.rows(group, row..row + 1, None)?;
+        Ok(Some(state_row(&batch, 0)))
+    }
+
+    /// Hands what each pause showed of memory to `each`, in order.
+    ///
+    /// # Errors
+    /// [`Error::Columns`] or [`Error::Arrow`].
+    ///
+    /// # Panics
+    /// When the file has other columns.
+    pub fn each_shown(&self, mut each: impl FnMut(Shown<'_>)) -> Result<()> {
+        for page in &self.pages {
+            let rows = page.first_row..page.first_row + page.rows;
+            let columns = ["seq", "watch_addr", "watch_new", "stack_addr", "stack_len"];
+            let batch = self.file.rows(page.row_group, rows, Some(&columns))?;
+            let [seq, watched, stack, len] = [0, 1, 3, 4].map(|at| int64(&batch, at));
+            let new = batch.column(2).as_binary::<i32>();
+            let bits =
+                |column: &Int64Array, row| column.is_valid(row).then(|| column.value(row) as u64);
+            for row in 0..batch.num_rows() {
+                let new = new.is_valid(row).then(|| new.value(row));
+                each(Shown {
+                    seq: seq.value(row) as u64,
+                    stack: bits(stack, row).zip(bits(len, row)),
+                    watched: bits(watched, row).zip(new),
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a pause showed of memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shown<'a> {
+    /// Number of the pause.
+    pub seq: u64,
+    /// Where the saved bytes of the stack begin, and how many there are.
+    pub stack: Option<(u64, u64)>,
+    /// Where a watched place begins that was used, and what stood there then.
+    pub watched: Option<(u64, &'a [u8])>,
+}
+
+pub(super) fn int64(batch: &RecordBatch, at: usize) -> &Int64Array {
+    batch.column(at).as_primitive()
+}

@@ -1,0 +1,104 @@
+//! Reads sealed files of captures a page at a time.
+
+use std::path::Path;
+
+use arrow::array::{Array, AsArray, BinaryArray, Int32Array, Int64Array};
+use arrow::datatypes::Int32Type;
+
+use super::access::{Indexed, PageBounds, int64};
+use super::captures::CAPTURE_REGISTERS;
+use crate::error::Result;
+use crate::wire::{CAPTURE_REGISTER_WORDS, Section, sections};
+
+/// A sealed file of captures.
+pub struct CapturesFile {
+    file: Indexed,
+    pages: Vec<PageBounds>,
+}
+
+/// The captures of a page, in the order of `seq`.
+#[derive(Clone, Debug)]
+pub struct CapturePage {
+    seq: Int64Array,
+    tid: Int32Array,
+    registers: Vec<Int64Array>,
+    memory: BinaryArray,
+}
+
+impl CapturesFile {
+    /// Opens the file and reads its page index.
+    ///
+    /// # Errors
+    /// [`crate::Error::Io`], [`crate::Error::Columns`].
+    pub fn open(path: &Path) -> Result<Self> {
+        let file = Indexed::open(path)?;
+        Ok(Self {
+            pages: file.pages("seq")?,
+            file,
+        })
+    }
+
+    /// Returns the pages, with the smallest and the largest `seq` of each.
+    pub fn pages(&self) -> &[PageBounds] {
+        &self.pages
+    }
+
+    /// Reads a page.
+    ///
+    /// # Errors
+    /// [`crate::Error::Columns`] or [`crate::Error::Arrow`].
+    ///
+    /// # Panics
+    /// When there is no such page, or the file has other columns.
+    pub fn page(&self, page: usize) -> Result<CapturePage> {
+        let page = self.pages[page];
+        let rows = page.first_row..page.first_row + page.rows;
+        let batch = self.file.rows(page.row_group, rows, None)?;
+        let first = 3;
+        let registers = (0..CAPTURE_REGISTERS.len()).map(|at| int64(&batch, first + at).clone());
+        let memory = batch.column(first + CAPTURE_REGISTERS.len());
+        Ok(CapturePage {
+            seq: int64(&batch, 0).clone(),
+            tid: batch.column(2).as_primitive::<Int32Type>().clone(),
+            registers: registers.collect(),
+            memory: memory.as_binary::<i32>().clone(),
+        })
+    }
+}
+
+impl CapturePage {
+    /// Returns how many there are.
+    pub fn rows(&self) -> usize {
+        self.seq.len()
+    }
+
+    /// Returns how many of them belong to events before `seq`.
+    pub fn before(&self, seq: u64) -> usize {
+        self.seq.values().partition_point(|own| (*own as u64) < seq)
+    }
+
+    /// Returns the event.
+    pub fn seq(&self, row: usize) -> u64 {
+        self.seq.value(row) as u64
+    }
+
+    /// Returns the thread.
+    pub fn tid(&self, row: usize) -> Option<u32> {
+        self.tid.is_valid(row).then(|| self.tid.value(row) as u32)
+    }
+
+    /// Returns the general registers by their DWARF numbers, where they were captured.
+    pub fn registers(&self, row: usize) -> Option<[u64; CAPTURE_REGISTER_WORDS]> {
+        let mut found = [0; CAPTURE_REGISTER_WORDS];
+        for (register, column) in found.iter_mut().zip(&self.registers) {
+            *register = column.is_valid(row).then(|| column.value(row) as u64)?;
+        }
+        Some(found)
+    }
+
+    /// Returns the memory.
+    pub fn sections(&self, row: usize) -> impl Iterator<Item = Section<'_>> {
+        let memory = self.memory.is_valid(row).then(|| self.memory.value(row));
+        sections(memory.unwrap_or_default())
+    }
+}

@@ -1,0 +1,181 @@
+//! Notes that were added to a recording after its end: one small file beside what was recorded, replaced as a whole.
+//!
+//! Events have their numbers for good, so a later note is no event: it names the one it stands at. Whoever adds one holds a
+//! lock, so that two writers do not lose each other's. `docs/format.md` is the norm.
+
+use std::fs::{self, File};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+
+use crate::document;
+use crate::error::{Error, Result};
+use crate::file_header::FileHeader;
+use crate::format::{FileKind, MANIFEST_FILE, MAX_NOTE_LEN, MAX_NOTES, NOTES_FILE};
+use crate::recording::{Recording, RecordingState};
+
+/// Who may write to a file or folder at all.
+const ANYBODY_WRITES: u32 = 0o222;
+
+/// A note that was added later.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AddedNote {
+    /// The event it stands at.
+    pub seq: u64,
+    /// What it says.
+    pub text: String,
+    /// When it was added, in nanoseconds since 1970.
+    pub added_unix_ns: i64,
+}
+
+/// Returns the path of the file with the notes of a recording.
+#[must_use]
+pub fn path_of(recording: &Recording) -> PathBuf {
+    recording.dir().join(NOTES_FILE)
+}
+
+/// Reads the notes that were added, in the order of their events; none where there is no such file.
+///
+/// # Errors
+/// The file is damaged, belongs to another recording, or cannot be read.
+pub fn read(recording: &Recording) -> Result<Vec<AddedNote>> {
+    let path = path_of(recording);
+    if !path.try_exists().map_err(Error::io("read", &path))? {
+        return Ok(Vec::new());
+    }
+    let (header, notes): (FileHeader, Vec<AddedNote>) = document::read(&path)?;
+    recording
+        .file_header(FileKind::Notes)
+        .expect(&header, &path)?;
+    Ok(notes)
+}
+
+/// Adds a note at event `seq`, behind those that stand there already.
+///
+/// # Errors
+/// [`Error::NotAdded`] if the recording is being written, is read-only, or has too many notes, or the text is empty or too
+/// long; those of [`read`] and [`document::write`]. What was there is still there then.
+pub fn add(recording: &Recording, seq: u64, text: &str) -> Result<AddedNote> {
+    check_text(text)?;
+    let recording = Recording::open(recording.dir())?;
+    if recording.state() == RecordingState::Live {
+        return Err(Error::NotAdded(
+            "it is still being recorded; write into it with: hindsight note TEXT".to_owned(),
+        ));
+    }
+    must_be_writable(recording.dir(), &path_of(&recording))?;
+    let lock = recording.dir().join(MANIFEST_FILE);
+    let lock = File::open(&lock).map_err(Error::io("open", &lock))?;
+    lock.lock().map_err(Error::io("lock", recording.dir()))?;
+    let mut notes = read(&recording)?;
+    if notes.len() >= MAX_NOTES {
+        return Err(Error::NotAdded(format!(
+            "it has {MAX_NOTES} notes, which is the most"
+        )));
+    }
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let note = AddedNote {
+        seq,
+        text: text.to_owned(),
+        added_unix_ns: now.map_or(0, |now| now.as_nanos() as i64),
+    };
+    let at = notes.partition_point(|known| known.seq <= seq);
+    notes.insert(at, note.clone());
+    let header = recording.file_header(FileKind::Notes);
+    document::write(&path_of(&recording), header, &notes)?;
+    Ok(note)
+}
+
+fn check_text(text: &str) -> Result<()> {
+    match text.len() {
+        0 => Err(Error::NotAdded("a note needs a text".to_owned())),
+        len if len > MAX_NOTE_LEN => Err(Error::NotAdded(format!(
+            "its {len} bytes are too many for a note; write at most {MAX_NOTE_LEN}"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses what was made read-only, also for those whom the system would let write.
+///
+/// # Errors
+/// [`Error::NotAdded`].
+pub(crate) fn must_be_writable(dir: &Path, file: &Path) -> Result<()> {
+    for path in [dir, file] {
+        let Ok(found) = fs::metadata(path) else {
+            continue;
+        };
+        if found.permissions().mode() & ANYBODY_WRITES == 0 {
+            return Err(Error::NotAdded(format!(
+                "{} is read-only; copy the recording and open the copy, or make it writable with: chmod u+w",
+                path.display()
+            )));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::synth::debugged;
+
+    fn made() -> (tempfile::TempDir, Recording) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.hindsight");
+        let recording = debugged().record(&path).unwrap();
+        (dir, recording)
+    }
+
+    #[test]
+    fn notes_are_kept_in_the_order_of_their_events() {
+        let (_dir, recording) = made();
+        assert_eq!(read(&recording).unwrap(), []);
+        for (seq, text) in [(7, "seven"), (3, "three"), (7, "seven again")] {
+            add(&recording, seq, text).unwrap();
+        }
+        let texts: Vec<_> = read(&recording).unwrap();
+        let texts: Vec<_> = texts.iter().map(|note| (note.seq, &*note.text)).collect();
+        assert_eq!(texts, [(3, "three"), (7, "seven"), (7, "seven again")]);
+        let mode = fs::metadata(path_of(&recording)).unwrap().permissions();
+        assert_eq!(mode.mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_read_only_recording_takes_none_and_keeps_what_it_has() {
+        let (_dir, recording) = made();
+        add(&recording, 1, "kept").unwrap();
+        let mode = |mode| fs::set_permissions(recording.dir(), PermissionsExt::from_mode(mode));
+        mode(0o500).unwrap();
+        let refused = add(&recording, 2, "lost").unwrap_err().to_string();
+        mode(0o700).unwrap();
+        assert!(
+            refused.contains("read-only; copy the recording"),
+            "{refused}"
+        );
+        assert_eq!(read(&recording).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_damaged_file_is_not_replaced() {
+        let (_dir, recording) = made();
+        add(&recording, 1, "kept").unwrap();
+        let path = path_of(&recording);
+        let mut bytes = fs::read(&path).unwrap();
+        *bytes.last_mut().unwrap() ^= 1;
+        fs::write(&path, &bytes).unwrap();
+        assert!(add(&recording, 2, "more").is_err());
+        assert_eq!(fs::read(&path).unwrap(), bytes);
+    }
+
+    #[test]
+    fn wrong_texts_are_refused() {
+        let (_dir, recording) = made();
+        for text in ["", &"x".repeat(MAX_NOTE_LEN + 1)] {
+            assert!(add(&recording, 0, text).is_err());
+        }
+        assert!(add(&recording, 0, &"x".repeat(MAX_NOTE_LEN)).is_ok());
+    }
+}

@@ -1,0 +1,141 @@
+//! Numbers the events of a recording that is being written, and writes nothing: how many there are by now, and which
+//! numbers the last stops of its threads have.
+//!
+//! It goes on where it stopped, so that asking again costs what was recorded meanwhile. The numbers are those that sealing
+//! gives, since the same code gives them.
+
+use std::collections::BTreeMap;
+
+use super::merge::Merge;
+use super::pair::{Numbered, Sink};
+use super::state::SealState;
+use crate::columns::{CallEnd, CallStart, CaptureRow, EventRow, StateRow};
+use crate::error::{Error, Result};
+use crate::format::FileKind;
+use crate::log::{FrameBody, LogReader, Step};
+use crate::recording::Recording;
+
+/// How often the recorder may drop what is being read before that is an error.
+const ATTEMPTS: u32 = 8;
+
+/// A reader of a recording's numbers.
+pub struct Counter {
+    recording: Recording,
+    /// `None` once everything is sealed: nothing will come any more.
+    reader: Option<LogReader>,
+    merge: Merge,
+    out: Numbered<Stops>,
+}
+
+impl Counter {
+    /// Begins behind what the recording has sealed; stops that are sealed already are not known.
+    ///
+    /// # Errors
+    /// When the state of sealing cannot be read.
+    pub fn open(recording: &Recording) -> Result<Self> {
+        let mut counter = Self {
+            recording: recording.clone(),
+            reader: None,
+            merge: Merge::default(),
+            out: Numbered {
+                sink: Stops::default(),
+                clock: recording.clock(),
+                next_seq: 0,
+                last_ts_ns: 0,
+            },
+        };
+        counter.begin()?;
+        Ok(counter)
+    }
+
+    /// Takes in what was recorded since the last time, as far as readers can see it.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub fn advance(&mut self) -> Result<()> {
+        let mut attempt = 0;
+        loop {
+            attempt += 1;
+            match self.read() {
+                // What was to be read next is sealed now.
+                Err(Error::SegmentMissing { .. }) if attempt < ATTEMPTS => self.begin()?,
+                read => return read,
+            }
+        }
+    }
+
+    /// Returns how many events there are; the last one has one less as its number.
+    #[must_use]
+    pub fn events(&self) -> u64 {
+        self.out.next_seq
+    }
+
+    /// Returns the number of a thread's last stop, unless that was sealed before the counter was opened.
+    #[must_use]
+    pub fn last_stop(&self, tid: u32) -> Option<u64> {
+        self.out.sink.by_thread.get(&tid).copied()
+    }
+
+    fn begin(&mut self) -> Result<()> {
+        let path = self.recording.seal_state_path();
+        let header = self.recording.file_header(FileKind::SealState);
+        let state = SealState::read(&path, header)?;
+        self.merge = state.pending(&path)?;
+        self.out.next_seq = state.next_seq;
+        self.out.last_ts_ns = state.last_ts_ns;
+        self.reader = match state.closed {
+            true => None,
+            false => Some(self.recording.log_at(state.position)),
+        };
+        Ok(())
+    }
+
+    fn read(&mut self) -> Result<()> {
+        let Some(reader) = &mut self.reader else {
+            return Ok(());
+        };
+        loop {
+            let Step::Frame(frame) = reader.next_frame()? else {
+                return Ok(());
+            };
+            match frame.body {
+                FrameBody::Block(block) => {
+                    self.merge
+                        .push_block(block.ring, block.tenancy, block.bytes);
+                }
+                FrameBody::Control(control) => self.merge.push_control(*control),
+                FrameBody::Watermark { ticks } => {
+                    self.merge.set_watermark(ticks);
+                    while self.merge.is_releasing() {
+                        self.merge.release(&mut u64::MAX.clone(), &mut self.out)?;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Keeps the last stop of each thread.
+#[derive(Default)]
+struct Stops {
+    by_thread: BTreeMap<u32, u64>,
+}
+
+impl Sink for Stops {
+    fn call(&mut self, _: Option<u32>, _: &CallStart, _: i64, _: &CallEnd) -> Result<()> {
+        Ok(())
+    }
+
+    fn event(&mut self, _: &EventRow<'_>) -> Result<()> {
+        Ok(())
+    }
+
+    fn state(&mut self, row: &StateRow<'_>) -> Result<()> {
+        self.by_thread.insert(row.pause.tid, row.seq);
+        Ok(())
+    }
+
+    fn capture(&mut self, _: &CaptureRow<'_>) -> Result<()> {
+        Ok(())
+    }
+}
