@@ -1,5 +1,5 @@
 //! Records a program and prints what came of it: `record PROGRAM ARGS`.
-use recorder::{Observer, OnFull, RecordOptions, Target};
+use recorder::{Observer, OnFull, RecordOptions, SnapshotTimes, Target};
 struct Print;
 impl Observer for Print {
     fn setup(&self, message: &str) {
@@ -13,7 +13,7 @@ fn main() {
     let argv: Vec<_> = std::env::args_os().skip(1).collect();
     let target = match std::env::var("ATTACH") {
         Ok(pid) => Target::Attach {
-            pid: pid.parse().unwrap(),
+            pid: pid.parse().expect("ATTACH holds a process id"),
             duration: Some(std::time::Duration::from_secs(2)),
         },
         Err(_) => Target::Spawn { argv },
@@ -23,7 +23,9 @@ fn main() {
         include: vec![],
         exclude: vec![],
         on_full: OnFull::Block,
+        snapshots: SnapshotTimes::default(),
         keep_log: true,
+        captures: recorder::Captures::default(),
         guardian: None,
         target,
     };

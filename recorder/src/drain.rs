@@ -1,6 +1,6 @@
 //! Moves what the target's threads wrote from their rings to the log, and notices threads that are gone.
 //!
-//! Nothing is decoded here. A watermark follows each pass: records found later were made visible after the pass began,
+//! Nothing is decoded here; the log packs what it is given. A watermark follows each pass: records found later were made visible after the pass began,
 //! and are not put before it in the recording's order even where their own time is earlier (a thread that was
 //! interrupted between taking the time and making the record visible).
 
@@ -33,6 +33,7 @@ pub struct Drain<'a> {
     passes: u32,
     flushed: Instant,
     moved_since: u64,
+    flooded: bool,
     /// The disk took no more: records are thrown away, so that nobody waits for room.
     discarding: bool,
     threads: u64,
@@ -48,6 +49,7 @@ impl<'a> Drain<'a> {
             passes: 0,
             flushed: Instant::now(),
             moved_since: 0,
+            flooded: false,
             discarding: false,
             threads: 0,
             lost: 0,
@@ -57,6 +59,11 @@ impl<'a> Drain<'a> {
     /// Returns how many threads have ended or been seen so far.
     pub fn threads(&self) -> u64 {
         self.threads
+    }
+
+    /// Returns whether the program writes about as fast as it can.
+    pub fn is_flooded(&self) -> bool {
+        self.flooded
     }
 
     /// Returns how many records were lost so far.
@@ -75,11 +82,12 @@ impl<'a> Drain<'a> {
         self.shared.stop();
     }
 
-    /// Moves everything that is there now; returns how many bytes that was.
+    /// Moves everything that is there now; returns how many bytes that was. `noted`: the log has got other events since the
+    /// last pass, which readers are to see although no thread has written anything.
     ///
     /// # Errors
     /// When the log takes no more.
-    pub fn pass(&mut self, log: &mut LogWriter) -> store::Result<u64> {
+    pub fn pass(&mut self, log: &mut LogWriter, noted: bool) -> store::Result<u64> {
         let watermark = clock::ticks();
         self.passes = self.passes.wrapping_add(1);
         let roll_call = self.passes.is_multiple_of(PASSES_PER_ROLL_CALL);
@@ -87,12 +95,13 @@ impl<'a> Drain<'a> {
         for index in self.shared.taken() {
             moved += self.ring(index, roll_call, log)?;
         }
-        if moved != 0 && !self.discarding {
+        if (moved != 0 || noted) && !self.discarding {
             log.append_watermark(watermark)?;
         }
         self.moved_since += moved;
         if self.flushed.elapsed() > FLUSH_INTERVAL {
-            if self.moved_since < FLOOD_BYTES {
+            self.flooded = self.moved_since >= FLOOD_BYTES;
+            if !self.flooded {
                 log.flush();
             }
             self.flushed = Instant::now();

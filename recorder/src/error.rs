@@ -2,7 +2,7 @@
 
 use std::{io, path::PathBuf};
 
-use crate::stop::StopError;
+use crate::{live::LiveError, stop::StopError};
 
 /// The result of this crate's functions.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -36,6 +36,14 @@ pub enum Error {
         /// What is wrong.
         reason: String,
     },
+    /// An expression cannot be watched.
+    #[error("watch '{expression}': {reason}")]
+    Watch {
+        /// As given.
+        expression: String,
+        /// Why not.
+        reason: String,
+    },
     /// There is no such process, or not any more.
     #[error("attach to process {pid}: {reason}")]
     Attach {
@@ -56,6 +64,9 @@ pub enum Error {
     /// The program's files could not be read.
     #[error(transparent)]
     DebugInfo(#[from] debuginfo::Error),
+    /// A live session could not be controlled.
+    #[error(transparent)]
+    Live(LiveError),
     /// A system call failed.
     #[error("{action}")]
     System {

@@ -6,65 +6,165 @@
 
 use std::{
     collections::BTreeMap,
+    fs::File,
     io::{self, Read, Write},
-    os::unix::process::CommandExt,
+    os::unix::{fs::FileTypeExt, process::CommandExt},
     process::{Child, ChildStdin, Command, Stdio},
-    time::Duration,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
 };
 
 use crate::{
     Error, Result,
     arm::patch::{Written, take_back},
+    displace::PATCH_BYTES,
     process::ExitWatch,
     stop::while_stopped,
 };
 
-/// Length of a message: an address, the bytes before and after the patch. Address 0 is the farewell.
-const MESSAGE_BYTES: usize = 8 + 5 + 5;
-/// How long the program's threads may take to stop.
+/// Length of a message: an address, the bytes before and after the patch, how many. Address 0 is the farewell.
+const MESSAGE_BYTES: usize = 8 + 5 + 5 + 1;
+/// In place of a length, in a farewell: the program's pipes are still to be read.
+const STAY: u8 = 2;
+/// `int3`.
+const TRAP: u8 = 0xcc;
+/// How long the program's threads may take to stop, at each try.
 const PATIENCE: Duration = Duration::from_secs(10);
+const FIRST_PAUSE: Duration = Duration::from_millis(1);
+const LONGEST_PAUSE: Duration = Duration::from_millis(100);
+/// A program that nobody may stop for so long keeps its patches.
+const LONGEST_TRIAL: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The recorder's end.
 #[derive(Debug)]
 pub(crate) struct Guardian {
     child: Child,
-    pipe: ChildStdin,
+    announcer: Announcer,
+}
+
+/// Tells the guardian of changes. Clones are of the same one.
+#[derive(Clone, Debug)]
+pub(crate) struct Announcer {
+    pipe: Arc<Mutex<Option<ChildStdin>>>,
+}
+
+impl Announcer {
+    fn send(&self, messages: &[u8]) {
+        let mut pipe = self.pipe.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(pipe) = &mut *pipe {
+            // A guardian that was killed hears nothing, and the recording goes on.
+            let _ = pipe.write_all(messages);
+        }
+    }
+
+    /// Tells of a trap that is about to be set over the byte `original`.
+    pub fn trap(&self, address: u64, original: u8) {
+        let written = Written {
+            original: [original, 0, 0, 0, 0],
+            jump: [TRAP, 0, 0, 0, 0],
+        };
+        self.send(&message(address, &written, 1));
+    }
+
+    /// Tells of a jump that is about to be written over the bytes `original`.
+    pub fn jump(&self, address: u64, original: [u8; PATCH_BYTES], jump: [u8; PATCH_BYTES]) {
+        let written = Written { original, jump };
+        self.send(&message(address, &written, PATCH_BYTES as u8));
+    }
+}
+
+fn message(address: u64, written: &Written, len: u8) -> Vec<u8> {
+    let mut message = Vec::with_capacity(MESSAGE_BYTES);
+    message.extend(address.to_le_bytes());
+    message.extend(written.original);
+    message.extend(written.jump);
+    message.push(len);
+    message
 }
 
 impl Guardian {
     /// Starts `command`, which must call [`guard`] with `pid`, its last argument.
-    pub fn start(command: &[std::ffi::OsString], pid: i32) -> Result<Self> {
+    ///
+    /// `pipes` are our ends of the program's standard output and error. The guardian holds them too: a program must not
+    /// get a broken pipe, nor wait for somebody to read, because we are gone.
+    pub fn start(
+        command: &[std::ffi::OsString],
+        pid: i32,
+        pipes: Option<&(File, File)>,
+    ) -> Result<Self> {
         let failed = Error::system("start the process that guards the program");
         let mut guardian = Command::new(&command[0]);
         guardian
             .args(&command[1..])
             .arg(pid.to_string())
             .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
+            .stdout(held(pipes.map(|(out, _)| out)))
+            .stderr(held(pipes.map(|(_, err)| err)))
             // Ctrl-C and a terminal that closes are for the recorder.
             .process_group(0);
         let mut child = guardian.spawn().map_err(failed)?;
         let pipe = child.stdin.take().expect("its standard input is a pipe");
-        Ok(Self { child, pipe })
+        let pipe = Arc::new(Mutex::new(Some(pipe)));
+        Ok(Self {
+            child,
+            announcer: Announcer { pipe },
+        })
     }
 
-    /// Tells of patches that are about to be written. A guardian that was killed hears nothing, and the recording goes on.
+    /// Returns a way to tell it of changes from elsewhere.
+    pub fn announcer(&self) -> Announcer {
+        self.announcer.clone()
+    }
+
+    /// Tells of patches that are about to be written.
     pub fn tell(&mut self, patches: impl Iterator<Item = (u64, Written)>) {
-        let mut messages = Vec::new();
-        for (entry, written) in patches {
-            messages.extend(entry.to_le_bytes());
-            messages.extend(written.original);
-            messages.extend(written.jump);
-        }
-        let _ = self.pipe.write_all(&messages);
+        let messages: Vec<u8> = patches
+            .flat_map(|(entry, written)| message(entry, &written, PATCH_BYTES as u8))
+            .collect();
+        self.announcer.send(&messages);
+    }
+
+    /// The patches were taken back and the program goes on: the guardian only reads what it still writes to pipes that
+    /// were ours.
+    pub fn leave_pipes(self) {
+        let mut farewell = [0; MESSAGE_BYTES];
+        farewell[MESSAGE_BYTES - 1] = STAY;
+        self.announcer.send(&farewell);
     }
 
     /// Ends it: the program has ended, or the patches were taken back. Dropped without that, it takes them back.
     pub fn farewell(mut self) {
-        let _ = self.pipe.write_all(&[0; MESSAGE_BYTES]);
+        self.announcer.send(&[0; MESSAGE_BYTES]);
+        let pipe = self.announcer.pipe.lock();
+        drop(pipe.map(|mut pipe| pipe.take()));
         let _ = self.child.wait();
     }
+}
+
+/// Returns a copy of a pipe's reading end as something to start a process with. The guardian says nothing: its own
+/// standard output and error are free for this.
+fn held(pipe: Option<&File>) -> Stdio {
+    let copy = pipe.and_then(|pipe| pipe.try_clone().ok());
+    copy.map_or_else(Stdio::null, Stdio::from)
+}
+
+/// Reads what the program still writes into pipes that nobody else reads, and forgets it.
+fn empty_pipes() {
+    let empty = |number: u8| {
+        let opened = File::open(format!("/proc/self/fd/{number}"));
+        if let Ok(mut pipe) = opened
+            && pipe
+                .metadata()
+                .is_ok_and(|metadata| metadata.file_type().is_fifo())
+        {
+            // Whatever ends it, there is nothing left to hold.
+            let _ = io::copy(&mut pipe, &mut io::sink());
+        }
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| empty(1));
+        scope.spawn(|| empty(2));
+    });
 }
 
 /// Guards process `pid` until the recorder, at the other end of standard input, says goodbye or dies; then takes the
@@ -74,66 +174,198 @@ impl Guardian {
 /// When the process cannot be watched or stopped, or its memory not be written.
 pub fn guard(pid: i32) -> Result<()> {
     let watch = ExitWatch::new(pid, false).map_err(Error::system("watch the program"))?;
-    let Some(written) = listen(io::stdin().lock()) else {
-        return Ok(());
+    let written = match listen(io::stdin().lock()) {
+        Last::Death(told) => told,
+        Last::Farewell => return Ok(()),
+        Last::Leaving => {
+            empty_pipes();
+            return Ok(());
+        }
     };
     if watch.poll().is_some() {
         return Ok(());
     }
-    while_stopped(pid, PATIENCE, |process| take_back(&written, process))??;
+    std::thread::scope(|scope| {
+        scope.spawn(empty_pipes);
+        unhook_in_the_end(pid, &written, &watch)
+    })
+}
+
+/// Takes everything back, and tries again when that fails: a thread that has run into a trap waits for it.
+///
+/// The pipe's end comes before the kernel has let go of what the recorder traced, so that the first try may find the
+/// program still traced. A debugger may hold it for longer.
+fn unhook_in_the_end(pid: i32, written: &Told, watch: &ExitWatch) -> Result<()> {
+    let mut pause = FIRST_PAUSE;
+    let start = Instant::now();
+    loop {
+        let unhooked = unhook(pid, written);
+        if unhooked.is_ok() || watch.poll().is_some() {
+            return Ok(());
+        }
+        if start.elapsed() > LONGEST_TRIAL {
+            return unhooked;
+        }
+        std::thread::sleep(pause);
+        pause = LONGEST_PAUSE.min(pause * 2);
+    }
+}
+
+fn unhook(pid: i32, written: &Told) -> Result<()> {
+    while_stopped(pid, PATIENCE, |process| {
+        for (&address, &original) in &written.traps {
+            let mut found = [0];
+            let is_ours = process.read(address, &mut found).is_ok() && found == [TRAP];
+            if is_ours {
+                process.write(address, &[original])?;
+            }
+        }
+        take_back(&written.patches, process)
+    })??;
     Ok(())
 }
 
-/// Returns the patches that were told of, or `None` after the farewell.
-fn listen(mut from: impl Read) -> Option<BTreeMap<u64, Written>> {
-    let mut written = BTreeMap::new();
+/// What was told of.
+#[derive(Debug, Default)]
+struct Told {
+    patches: BTreeMap<u64, Written>,
+    traps: BTreeMap<u64, u8>,
+}
+
+/// How the recorder went.
+#[derive(Debug)]
+enum Last {
+    /// Without a word: what it had told of is to be taken back.
+    Death(Told),
+    /// Nothing is left to do.
+    Farewell,
+    /// The program goes on, and writes to pipes.
+    Leaving,
+}
+
+/// Listens to the recorder until it goes.
+fn listen(mut from: impl Read) -> Last {
+    let mut told = Told::default();
     let mut message = [0; MESSAGE_BYTES];
     while from.read_exact(&mut message).is_ok() {
         let (address, bytes) = message.split_at(8);
         let address = u64::from_le_bytes(address.try_into().expect("eight bytes"));
         if address == 0 {
-            return None;
+            return match message[MESSAGE_BYTES - 1] {
+                STAY => Last::Leaving,
+                _ => Last::Farewell,
+            };
         }
-        let (original, jump) = bytes.split_at(5);
+        let (original, rest) = bytes.split_at(5);
+        let (jump, len) = rest.split_at(5);
+        if len[0] == 1 {
+            told.traps.insert(address, original[0]);
+            continue;
+        }
         let patch = Written {
             original: original.try_into().expect("five bytes"),
             jump: jump.try_into().expect("five bytes"),
         };
-        written.insert(address, patch);
+        told.patches.insert(address, patch);
     }
-    Some(written)
+    Last::Death(told)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stop::procfs;
 
-    fn message(address: u64) -> Vec<u8> {
-        [
-            &address.to_le_bytes()[..],
-            b"before"[..5].as_ref(),
-            b"jumps",
-        ]
-        .concat()
+    /// As when the recorder's threads end one after the other, the one that traces last.
+    #[test]
+    fn a_program_that_is_still_traced_is_unhooked_later() {
+        let mut program = Command::new("sleep")
+            .arg("1000")
+            .spawn()
+            .expect("it starts");
+        let pid = program.id() as i32;
+        // Its name is there once it has been executed.
+        while procfs::name(pid) != "sleep" {
+            std::thread::sleep(FIRST_PAUSE);
+        }
+        let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).expect("it lives");
+        let code = maps
+            .lines()
+            .find(|line| line.contains("r-xp"))
+            .expect("it has code");
+        let (start, _) = code.split_once('-').expect("a range");
+        let address = u64::from_str_radix(start, 16).expect("a number");
+        let byte = |process: &crate::stop::StoppedProcess| {
+            let mut found = [0];
+            process.read(address, &mut found).expect("it is mapped");
+            found[0]
+        };
+        let original = while_stopped(pid, PATIENCE, |process| {
+            let original = byte(process);
+            process
+                .write(address, &[TRAP])
+                .expect("code can be written");
+            original
+        });
+        let original = original.expect("it can be stopped");
+        assert_ne!(original, TRAP);
+        let told = Told {
+            traps: BTreeMap::from([(address, original)]),
+            ..Told::default()
+        };
+        let watch = ExitWatch::new(pid, false).expect("it lives");
+        let (holds, held) = std::sync::mpsc::channel();
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                let stopped = while_stopped(pid, PATIENCE, |_| {
+                    holds.send(()).expect("somebody waits");
+                    std::thread::sleep(Duration::from_millis(200));
+                });
+                stopped.expect("it can be stopped");
+            });
+            held.recv().expect("it is stopped");
+            assert!(unhook(pid, &told).is_err(), "somebody else traces it");
+            unhook_in_the_end(pid, &told, &watch).expect("in the end nobody does");
+        });
+        let found = while_stopped(pid, PATIENCE, |process| byte(process));
+        assert_eq!(found.expect("it can be stopped"), original);
+        program.kill().expect("it runs");
+        program.wait().expect("it has ended");
+    }
+
+    fn patch(address: u64) -> Vec<u8> {
+        let written = Written {
+            original: *b"befor",
+            jump: *b"jumps",
+        };
+        message(address, &written, PATCH_BYTES as u8)
     }
 
     #[test]
     fn death_leaves_what_was_told_whole() {
-        let mut said = message(0x1000);
-        said.extend(message(0x2000));
-        said.extend(&message(0x3000)[..9]);
-        let written = listen(&said[..]).expect("no farewell");
+        let trap = Written {
+            original: [0x55, 0, 0, 0, 0],
+            jump: [TRAP, 0, 0, 0, 0],
+        };
+        let mut said = patch(0x1000);
+        said.extend(patch(0x2000));
+        said.extend(message(0x2001, &trap, 1));
+        said.extend(&patch(0x3000)[..9]);
+        let Last::Death(told) = listen(&said[..]) else {
+            panic!("there was no farewell");
+        };
         assert_eq!(
-            written.keys().copied().collect::<Vec<_>>(),
+            told.patches.keys().copied().collect::<Vec<_>>(),
             [0x1000, 0x2000]
         );
-        assert_eq!(&written[&0x2000].original, b"befor");
-        assert_eq!(&written[&0x2000].jump, b"jumps");
+        assert_eq!(&told.patches[&0x2000].original, b"befor");
+        assert_eq!(&told.patches[&0x2000].jump, b"jumps");
+        assert_eq!(told.traps, BTreeMap::from([(0x2001, 0x55)]));
     }
 
     #[test]
     fn farewell_leaves_nothing_to_do() {
-        let said = [message(0x1000), vec![0; MESSAGE_BYTES]].concat();
-        assert!(listen(&said[..]).is_none());
+        let said = [patch(0x1000), vec![0; MESSAGE_BYTES]].concat();
+        assert!(matches!(listen(&said[..]), Last::Farewell));
     }
 }

@@ -1,21 +1,27 @@
 //! Records a program: starts it or attaches to it, arms its functions, drains what they write, and keeps it in order.
 //!
 //! Layers: `displace` plans patches and does no I/O; `stop` stops a process; `process` starts one and reads what /proc
-//! tells; `arm` chooses functions and patches them; `drain` moves rings to the log; `guardian` survives us; `session` puts them together.
+//! tells; `arm` chooses functions and patches them; `capture` says what is kept besides with calls; `drain` moves rings to the log; `guardian` survives us; `session` puts them together.
 
 pub mod arm;
+pub mod capture;
 pub mod clock;
 pub mod displace;
 mod drain;
 pub mod error;
 mod guardian;
+pub mod live;
 pub mod options;
 pub mod process;
 mod session;
 mod signals;
+mod snapshot;
 pub mod stop;
 
 pub use error::{Error, Result};
 pub use guardian::guard;
-pub use options::{Exit, Observer, OnFull, Outcome, RecordOptions, Target};
+pub use live::Live;
+pub use options::{
+    Captures, Exit, Observer, OnFull, Outcome, RecordOptions, SnapshotTimes, Target,
+};
 pub use session::record;

@@ -15,6 +15,10 @@ pub struct RecordOptions {
     pub exclude: Vec<String>,
     /// What a thread does when its ring is full.
     pub on_full: OnFull,
+    /// When the program's writable memory is copied.
+    pub snapshots: SnapshotTimes,
+    /// What is kept besides with each enter and leave.
+    pub captures: Captures,
     /// Keep the log's segments after sealing.
     pub keep_log: bool,
     /// A command that calls [`guard`](crate::guard) with the number it gets as its last argument. It runs beside the
@@ -22,6 +26,50 @@ pub struct RecordOptions {
     pub guardian: Option<Vec<OsString>>,
     /// Which process.
     pub target: Target,
+}
+
+/// What is kept with each enter and leave besides arguments and results.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Captures {
+    /// All general registers.
+    pub registers: bool,
+    /// So many bytes of the stack from rsp on; at most [`agent::shared::CAPTURE_STACK_MAX`].
+    pub stack_len: u32,
+    /// At enters, the text behind arguments that are text, of each at most 256 bytes.
+    pub texts: bool,
+    /// Expressions over global variables: the memory that their values are made of.
+    pub watches: Vec<String>,
+}
+
+impl Captures {
+    /// Says what is captured, for people; one entry each.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        let mut names = Vec::new();
+        if self.registers {
+            names.push("registers".to_owned());
+        }
+        if self.stack_len > 0 {
+            names.push(format!("{} bytes of stack", self.stack_len));
+        }
+        if self.texts {
+            names.push("texts".to_owned());
+        }
+        names.extend(self.watches.iter().map(|watch| format!("watch {watch}")));
+        names
+    }
+}
+
+/// When the program's writable memory is copied: all of it the first time, then what has changed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SnapshotTimes {
+    /// Never.
+    Never,
+    /// When the recording begins, and at each pause of live control in which no thread runs.
+    #[default]
+    AtPauses,
+    /// At these times, and whenever so much time has passed since the last one. The program stands still meanwhile.
+    Every(Duration),
 }
 
 /// The process to record.

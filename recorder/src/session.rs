@@ -1,45 +1,60 @@
 //! One recording from start to end.
 
 mod announce;
+mod bring_in;
 mod follow;
+mod live_side;
 mod manifest;
 mod program;
 mod sealing;
+mod stopper;
 
 use std::{
-    fs,
+    fs, io,
     path::{Path, PathBuf},
-    sync::{Arc, atomic::Ordering::Release},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering::Release},
     thread,
     time::{Duration, Instant},
 };
 
 use agent::{
-    host::{self, Host, wheel::WheelHost},
+    host::wheel::WheelHost,
     shared::{RobustOwner, Shared},
 };
 use store::{
+    control::{Control, Snapshot, SnapshotReason},
     log::LogWriter,
     recording::{Created, OnTaken, OpenRecording},
     seal::{Ending, SealOptions, Sealed, Sealer},
 };
 
 use self::{
+    bring_in::BringIn,
     manifest::{default_name, manifest},
-    program::{Running, about_target, check_executable, owner, read_maps, runtime_for},
+    program::{Running, check_executable, owner, read_maps, runtime_for},
     sealing::{Wanted, closed_early, seal_in_background},
 };
+pub(crate) use self::{
+    live_side::{LiveSide, publish, space_of},
+    stopper::Stopper,
+};
 use crate::{
-    Error, Observer, OnFull, Outcome, RecordOptions, Result, Target,
+    Error, Exit, Observer, OnFull, Outcome, RecordOptions, Result, SnapshotTimes, Target,
     arm::{
         Armer, Filter, Modules,
         patch::{Plan, Prepared},
     },
-    clock::Calibration,
-    guardian::Guardian,
-    process::{spawn, stack_limit},
+    capture::{self, watch::Watches},
+    clock::{self, Calibration},
+    guardian::{Announcer, Guardian},
+    live::Stdio,
+    process::{
+        spawn::{self, Parked, Pipes},
+        stack_limit,
+    },
     signals::ChildSignals,
-    stop::{StopError, StoppedProcess, while_stopped},
+    snapshot::{self, SharedSnapshots, Snapshots},
+    stop::{StopError, StoppedProcess},
 };
 
 /// How long the threads of a program may take to stop; they usually need less than a millisecond.
@@ -77,59 +92,86 @@ fn begin(
     signals: &ChildSignals,
     observer: &dyn Observer,
 ) -> Result<Session> {
+    let (mut session, plan) = prepare(options, filter, signals, None, observer)?;
+    session.release(plan)?;
+    Ok(session)
+}
+
+/// Gets everything ready: the program waits at its entry point, or runs unpatched if it did before. `live`: it will be
+/// controlled, and where its input and output go.
+pub(crate) fn prepare(
+    options: &RecordOptions,
+    filter: &Filter,
+    signals: &ChildSignals,
+    live: Option<&Stdio>,
+    observer: &dyn Observer,
+) -> Result<(Session, Plan)> {
     let calibration = Calibration::begin();
     let mut host = WheelHost::start(&|message| observer.setup(message))?;
-    let target = match &options.target {
+    let (target, pipes) = match &options.target {
         Target::Spawn { argv } => {
-            let started = spawn::start(argv, signals, check_executable)?;
-            Running::spawned(started, argv)?
+            let (started, pipes) = {
+                let stdio = live.unwrap_or(&Stdio::Inherit);
+                spawn::start(argv, signals, stdio, check_executable)?
+            };
+            (Running::spawned(started, argv)?, pipes)
         }
-        Target::Attach { pid, .. } => Running::attached(*pid)?,
+        Target::Attach { pid, .. } => (Running::attached(*pid)?, None),
     };
-    Session::begin(
+    let (mut session, plan) = Session::prepare(
         options,
         filter.clone(),
         target,
         &mut host,
         calibration,
         observer,
-    )
+    )?;
+    session.pipes = pipes;
+    Ok((session, plan))
 }
 
 /// A recording in the making.
-struct Session {
-    target: Running,
-    shared: Arc<Shared>,
+pub(crate) struct Session {
+    pub(crate) target: Running,
+    pub(crate) shared: Arc<Shared>,
     /// From before the program runs until its rings are drained, on the thread that drains.
     owner: RobustOwner,
-    armer: Armer,
-    modules: Modules,
-    runtime: PathBuf,
+    armer: Arc<Mutex<Armer>>,
+    pub(crate) modules: Modules,
+    pub(crate) runtime: PathBuf,
     open: OpenRecording,
     log: LogWriter,
     options: RecordOptions,
     guardian: Option<Guardian>,
+    stopper: Stopper,
+    pub(crate) pipes: Option<Pipes>,
+    live: Option<LiveSide>,
+    pub(crate) snapshots: Option<SharedSnapshots>,
+    watches: Watches,
+    /// When memory was copied last.
+    copied: Instant,
     began: Instant,
     armed: u64,
     skipped: u64,
 }
 
 impl Session {
-    fn begin(
+    fn prepare(
         options: &RecordOptions,
         filter: Filter,
         target: Running,
         host: &mut WheelHost,
         calibration: Calibration,
         observer: &dyn Observer,
-    ) -> Result<Self> {
+    ) -> Result<(Self, Plan)> {
         let shared = Arc::new(Shared::create(
             options.on_full == OnFull::Drop,
             owner(target.pid),
         )?);
+        capture::announce(&options.captures, &shared);
         let runtime = runtime_for(target.pid)?;
         let mut modules = Modules::default();
-        let mut armer = Armer::new(filter);
+        let mut armer = Armer::new(filter, options.captures.texts);
         let maps = read_maps(target.pid)?;
         if let Some(high) = maps.stack_high() {
             shared.set_main_thread(target.pid as u32, high, stack_limit(target.pid));
@@ -137,45 +179,21 @@ impl Session {
         modules.update(target.pid, maps.files(), &target.exe, &runtime);
         let mut prepared: Vec<Prepared> = Vec::new();
         let mut plan = Plan::default();
-        let ended_early = target.spawned && target.parked.is_none();
-        if !ended_early {
-            // The files are read while Frida finds its way in.
-            let started = thread::scope(|scope| {
-                scope.spawn(|| shared.populate_first_ring());
-                let files = scope.spawn(|| {
-                    modules
-                        .loaded
-                        .iter()
-                        .map(|module| armer.prepare(module))
-                        .collect::<Vec<_>>()
-                });
-                let started = host.ready().map(drop).and_then(|()| {
-                    host::start_runtime(
-                        host,
-                        target.pid,
-                        &runtime.to_string_lossy(),
-                        &shared.path(),
-                    )
-                });
-                prepared = files.join().expect("preparing does not panic");
-                started
-            });
-            let started = started.map_err(|error| about_target(error, &target))?;
-            shared.set_target_base(started.shared);
-            armer.runtime_started(started);
-            for (module, prepared) in modules.loaded.iter().zip(&mut prepared) {
-                armer.prepare_replacements(module, prepared);
-            }
-            for prepared in &mut prepared {
-                let base = reserve(prepared, target.pid, |address, bytes| {
-                    host::reserve(host, address, bytes).map_err(Error::from)
-                })?;
-                lay_out(&mut armer, prepared, base, &mut plan, observer);
-            }
-            host.detach()?;
-            host::wait_until_gone(target.pid)?;
-            // Frida leaves a few libraries behind that its agent needed.
-            modules.ignore(&read_maps(target.pid)?.files());
+        if !target.ended_early {
+            let bring_in = BringIn {
+                target: &target,
+                shared: &shared,
+                runtime: &runtime,
+                observer,
+            };
+            prepared = bring_in.agent(host, &mut modules, &mut armer, &mut plan)?;
+        }
+        let mut watches = Watches::new(&options.captures.watches);
+        watches.resolve(&space_of(&modules), &plan.functions, &shared)?;
+        for (expression, why) in watches.waiting() {
+            observer.warning(&format!(
+                "--watch {expression}: {why}; it is looked for again in each module that is loaded"
+            ));
         }
         let manifest = manifest(options, &target, host, calibration)?;
         let path = options
@@ -188,17 +206,29 @@ impl Session {
             OnTaken::Number
         };
         let Created { open, log } = OpenRecording::create(&path, on_taken, manifest)?;
+        let snapshots = (options.snapshots != SnapshotTimes::Never).then(|| {
+            let recording = open.recording();
+            let id = recording.manifest().recording_id;
+            let snapshots = Snapshots::new(target.pid, recording.dir(), id, &runtime);
+            Arc::new(Mutex::new(snapshots))
+        });
         let mut session = Self {
             target,
             owner: shared.own(),
             shared,
-            armer,
+            armer: Arc::new(Mutex::new(armer)),
             modules,
             runtime,
             open,
             log,
             options: options.clone(),
             guardian: None,
+            stopper: Stopper::Moment,
+            pipes: None,
+            live: None,
+            snapshots,
+            watches,
+            copied: Instant::now(),
             began: Instant::now(),
             armed: 0,
             skipped: 0,
@@ -207,35 +237,72 @@ impl Session {
         if session.armed == 0 && !options.include.is_empty() {
             observer.warning("no function matches the patterns given with -f; `hindsight sql REC \"SELECT name FROM functions\"` of a recording without -f lists names");
         }
-        if !ended_early {
-            session.release(&plan)?;
-        }
-        Ok(session)
+        Ok((session, plan))
     }
 
     /// Writes the patches and lets a parked program go.
-    fn release(&mut self, plan: &Plan) -> Result<()> {
-        self.announce_to_guardian(plan)?;
-        let parked = self.target.parked.take();
-        let armer = &mut self.armer;
-        let changed = stop_after_frida(self.target.pid, |process| {
-            let changed = armer.apply(plan, process);
-            if let Some(parked) = &parked {
-                process.write(parked.entry, &parked.original)?;
-                process.set_regs(parked.pid, &parked.registers)?;
-            }
-            changed
-        })??;
+    pub(crate) fn release(&mut self, plan: Plan) -> Result<()> {
+        if self.target.ended_early {
+            return Ok(());
+        }
+        self.announce_to_guardian(&plan)?;
+        let parked = self.target.parked.take().map(Arc::new);
+        let plan = Arc::new(plan);
+        let armer = Arc::clone(&self.armer);
+        let snapshots = self.snapshots.clone();
+        let (snapshot, changed) =
+            self.stopper
+                .after_frida(self.target.pid, STOP_PATIENCE, || {
+                    let (plan, armer) = (Arc::clone(&plan), Arc::clone(&armer));
+                    let (parked, snapshots) = (parked.clone(), snapshots.clone());
+                    move |process: &mut StoppedProcess| {
+                        let snapshot = snapshots.map(|s| snapshot::take(&s, SnapshotReason::Start));
+                        (snapshot, set_off(&armer, &plan, parked.as_deref(), process))
+                    }
+                })?;
+        let changed = changed?;
         self.target.kill_on_drop = false;
+        self.note_snapshot(snapshot)?;
         self.note_changed(changed)
     }
 
-    fn announce_to_guardian(&mut self, plan: &Plan) -> Result<()> {
+    /// Writes down that memory was copied; where that failed, there are no more snapshots.
+    fn note_snapshot(&mut self, taken: Option<io::Result<Snapshot>>) -> Result<()> {
+        let control = match taken {
+            None => return Ok(()),
+            Some(Ok(snapshot)) => Control::Snapshot(snapshot),
+            Some(Err(error)) => {
+                self.snapshots = None;
+                Control::Warning {
+                    ticks: clock::ticks(),
+                    message: format!("memory could not be copied: {error}"),
+                }
+            }
+        };
+        Ok(self.log.append_control(&control)?)
+    }
+
+    pub(crate) fn recording_dir(&self) -> PathBuf {
+        self.open.recording().dir().to_path_buf()
+    }
+
+    fn armer(&self) -> MutexGuard<'_, Armer> {
+        lock(&self.armer)
+    }
+
+    /// Starts the guardian, if there is to be one. Returns a way to tell it of more.
+    pub(crate) fn start_guardian(&mut self) -> Result<Option<Announcer>> {
         if self.guardian.is_none()
             && let Some(command) = &self.options.guardian
         {
-            self.guardian = Some(Guardian::start(command, self.target.pid)?);
+            let pipes = self.pipes.as_ref();
+            self.guardian = Some(Guardian::start(command, self.target.pid, pipes)?);
         }
+        Ok(self.guardian.as_ref().map(Guardian::announcer))
+    }
+
+    fn announce_to_guardian(&mut self, plan: &Plan) -> Result<()> {
+        self.start_guardian()?;
         if let Some(guardian) = &mut self.guardian {
             guardian.tell(plan.patches());
         }
@@ -243,7 +310,7 @@ impl Session {
     }
 
     /// Drains until the end, then seals.
-    fn run(mut self, observer: &dyn Observer) -> Result<Outcome> {
+    pub(crate) fn run(mut self, observer: &dyn Observer) -> Result<Outcome> {
         let wanted = Wanted::default();
         let recording = self.open.recording().clone();
         let options = SealOptions {
@@ -263,7 +330,10 @@ impl Session {
         if ended.unhooked
             && let Some(guardian) = self.guardian.take()
         {
-            guardian.farewell();
+            match ended.exit {
+                Exit::Detached => guardian.leave_pipes(),
+                Exit::Code(_) | Exit::Signal(_) => guardian.farewell(),
+            }
         }
         let duration_ns = self.began.elapsed().as_nanos() as u64;
         let (sealed, incomplete) = self.close(ended.incomplete, sealer, observer);
@@ -317,20 +387,19 @@ impl Session {
     }
 }
 
-/// Stops the program as soon as Frida has let go of it, which it does after it says so.
-fn stop_after_frida<R: Send>(
-    pid: i32,
-    mut work: impl FnMut(&mut StoppedProcess) -> R + Send,
-) -> Result<R, StopError> {
-    let deadline = Instant::now() + STOP_PATIENCE;
-    loop {
-        match while_stopped(pid, STOP_PATIENCE, &mut work) {
-            Err(StopError::AlreadyTraced { .. }) if Instant::now() < deadline => {
-                thread::sleep(Duration::from_millis(1))
-            }
-            result => return result,
-        }
+/// Writes the patches; a parked program then stands at its entry point.
+fn set_off(
+    armer: &Mutex<Armer>,
+    plan: &Plan,
+    parked: Option<&Parked>,
+    process: &mut StoppedProcess,
+) -> std::result::Result<Vec<u64>, StopError> {
+    let changed = lock(armer).apply(plan, process);
+    if let Some(parked) = parked {
+        process.write(parked.entry, &parked.original)?;
+        process.set_regs(parked.pid, &parked.registers)?;
     }
+    changed
 }
 
 /// Finds room for a module's code; `try_at` reserves it. 0 where nothing is needed or no room was found.
@@ -368,8 +437,12 @@ fn lay_out(
     }
 }
 
+fn lock(armer: &Mutex<Armer>) -> MutexGuard<'_, Armer> {
+    armer.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// An error and what caused it, in one line.
-fn chain(error: &dyn std::error::Error) -> String {
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {

@@ -37,6 +37,17 @@ impl ChildSignals {
         Self { found }
     }
 
+    /// Notes what is there, and changes nothing.
+    pub fn unwatched() -> Self {
+        // SAFETY: all zeroes is a valid sigaction.
+        let mut found: [libc::sigaction; WATCHED.len()] = unsafe { std::mem::zeroed() };
+        for (signal, found) in WATCHED.iter().zip(&mut found) {
+            // SAFETY: only asks; the structure is ours.
+            unsafe { libc::sigaction(*signal, std::ptr::null(), found) };
+        }
+        Self { found }
+    }
+
     /// Puts back what was found. Async-signal-safe.
     pub fn restore(&self) {
         for (signal, found) in WATCHED.iter().zip(&self.found) {

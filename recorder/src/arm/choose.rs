@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use debuginfo::{Module, SymbolKind};
-use store::control::{FunctionDef, Param, Place, ValueKind};
+use store::control::{FunctionDef, Param, Place, SecondPlace, ValueKind};
 
 use super::filter::{Filter, Subject};
 
@@ -16,6 +16,8 @@ pub struct Candidate {
     pub xmm_args: u8,
     /// Keep xmm0 and xmm1 when it returns.
     pub ret_xmm: bool,
+    /// Where texts behind its integer arguments are: `HS_TEXT_`, or 0.
+    pub texts: [u8; 6],
 }
 
 /// Functions that return twice, look at their return address or come back in another way: hooking the return of these
@@ -114,6 +116,11 @@ fn from_dwarf(function: &debuginfo::Function) -> Candidate {
             value_kind(&param.kind)
         },
         place: place(param.place),
+        second: param.place2.map(|second| SecondPlace {
+            from: param.second_at,
+            place: place(second),
+        }),
+        is_indirect: param.indirect,
     });
     let def = FunctionDef {
         id: 0,
@@ -139,6 +146,7 @@ fn from_dwarf(function: &debuginfo::Function) -> Candidate {
         def,
         xmm_args,
         ret_xmm: function.ret_in_xmm,
+        texts: [0; 6],
     }
 }
 
@@ -182,6 +190,7 @@ fn unknown(svma: u64, size: u64, name: String, linkage: String) -> Candidate {
         def,
         xmm_args: 0,
         ret_xmm: false,
+        texts: [0; 6],
     }
 }
 

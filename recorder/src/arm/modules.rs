@@ -1,6 +1,9 @@
 //! The modules of the target: which are mapped, and how their addresses lie in the process.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use debuginfo::Module;
 
@@ -29,7 +32,7 @@ pub struct LoadedModule {
     /// What to add to an address in the file to get one in the process.
     pub bias: u64,
     /// The file, if it could be read.
-    pub elf: Option<Module>,
+    pub elf: Option<Arc<Module>>,
     /// Why it could not be.
     pub problem: Option<String>,
 }
@@ -113,7 +116,7 @@ impl LoadedModule {
         let inside: PathBuf = format!("/proc/{pid}/root{}", file.path.display()).into();
         let opened = Module::open(&file.path).or_else(|_| Module::open(&inside));
         let (elf, problem) = match opened {
-            Ok(elf) => (Some(elf), None),
+            Ok(elf) => (Some(Arc::new(elf)), None),
             Err(error) => (None, Some(error.to_string())),
         };
         let first = elf.as_ref().and_then(|elf| {

@@ -3,9 +3,14 @@
 //! Invariants: nothing is written over bytes that are not what the file says; a thread that stands in displaced bytes is
 //! moved to their copy in the same stop; what was written is remembered, so that it can be taken back.
 
-use std::{collections::BTreeMap, ops::Range};
+use std::{
+    collections::BTreeMap,
+    ops::Range,
+    sync::{Arc, PoisonError},
+};
 
 use agent::host::{Replacement, Started};
+use agent::shared::Text;
 use store::control::{Control, FunctionDef};
 
 use super::{
@@ -15,7 +20,9 @@ use super::{
     stubs::{Patch, Probe, Region},
 };
 use crate::{
+    capture::texts,
     displace::{Branches, Displacement, Limits, PATCH_BYTES, place_near, plan},
+    live::hooks::SharedHooks,
     stop::{StopError, StoppedProcess},
 };
 
@@ -52,9 +59,13 @@ pub struct Plan {
 #[derive(Debug)]
 pub struct Armer {
     filter: Filter,
+    /// Texts behind arguments are captured.
+    with_texts: bool,
     started: Option<Started>,
     next_id: u32,
     written: BTreeMap<u64, Written>,
+    /// What a live session has to know of our changes.
+    hooks: Option<Arc<SharedHooks>>,
 }
 
 /// What stood at a function's entry, and what was written over it.
@@ -103,13 +114,20 @@ impl Prepared {
 
 impl Armer {
     /// Starts with nothing armed.
-    pub fn new(filter: Filter) -> Self {
+    pub fn new(filter: Filter, with_texts: bool) -> Self {
         Self {
             filter,
+            with_texts,
             started: None,
             next_id: 0,
             written: BTreeMap::new(),
+            hooks: None,
         }
+    }
+
+    /// Keeps `hooks` up to date from here on.
+    pub(crate) fn tell(&mut self, hooks: Arc<SharedHooks>) {
+        self.hooks = Some(hooks);
     }
 
     /// Tells where the runtime's entry points are.
@@ -137,7 +155,12 @@ impl Armer {
             } else {
                 branches_of(module, elf)
             };
-            for candidate in wanted {
+            let space = self.with_texts.then(|| texts::space(elf));
+            for mut candidate in wanted {
+                if let Some(space) = &space {
+                    let found = texts::of(space, &candidate.def);
+                    candidate.texts = found.map(|text| text.map_or(0, Text::code));
+                }
                 prepared.probe(module, elf, &branches, candidate);
             }
         }
@@ -209,11 +232,13 @@ impl Armer {
                 mut def,
                 xmm_args,
                 ret_xmm,
+                texts,
             } = candidate;
             let probe = Probe {
                 id: self.next_id,
                 xmm_args,
                 ret_xmm,
+                texts,
             };
             match region.add_probe(&displacement, &code, probe) {
                 Ok(patch) => {
@@ -280,7 +305,23 @@ impl Armer {
             );
         }
         process.move_threads(|rip| moves.get(&rip).copied())?;
+        self.tell_of(plan);
         Ok(changed)
+    }
+
+    fn tell_of(&self, plan: &Plan) {
+        let Some(hooks) = &self.hooks else {
+            return;
+        };
+        let mut hooks = hooks.write().unwrap_or_else(PoisonError::into_inner);
+        for (address, bytes) in &plan.code {
+            hooks.add_region(*address..*address + bytes.len() as u64);
+        }
+        for patch in &plan.patches {
+            if self.written.contains_key(&patch.entry) {
+                hooks.add(patch);
+            }
+        }
     }
 
     /// Takes back everything that still stands where it was written.
@@ -288,12 +329,24 @@ impl Armer {
     /// # Errors
     /// When memory cannot be written.
     pub fn take_back(&mut self, process: &mut StoppedProcess) -> Result<(), StopError> {
+        if let Some(hooks) = &self.hooks {
+            hooks
+                .write()
+                .unwrap_or_else(PoisonError::into_inner)
+                .clear();
+        }
         take_back(&std::mem::take(&mut self.written), process)
     }
 
     /// Forgets what was written into a module that is gone.
     pub fn forget(&mut self, range: &Range<u64>) {
         self.written.retain(|entry, _| !range.contains(entry));
+        if let Some(hooks) = &self.hooks {
+            hooks
+                .write()
+                .unwrap_or_else(PoisonError::into_inner)
+                .forget(range);
+        }
     }
 }
 

@@ -50,6 +50,8 @@ pub struct Probe {
     pub xmm_args: u8,
     /// Keep xmm0 and xmm1 when it returns.
     pub ret_xmm: bool,
+    /// Where texts behind its integer arguments are: `HS_TEXT_`, or 0.
+    pub texts: [u8; 6],
 }
 
 impl Region {
@@ -90,16 +92,9 @@ impl Region {
         self.word((id & 0xfff) << 8 | u64::from(probe.xmm_args) << 4 | KIND_ENTER);
         self.word(id >> 12 << 48);
         self.word(trampoline.at);
-        self.bytes.extend_from_slice(&[
-            ENTER_BYTES + 8 * probe.xmm_args,
-            with_xmm.into(),
-            0,
-            0,
-            0,
-            0,
-            0,
-            0,
-        ]);
+        self.bytes
+            .extend_from_slice(&[ENTER_BYTES + 8 * probe.xmm_args, with_xmm.into()]);
+        self.bytes.extend_from_slice(&probe.texts);
         let relative = |to: u64, from: u64| (to as i64 - from as i64) as i32;
         let enter = self.base + if with_xmm { 8 } else { 0 };
         self.bytes

@@ -154,6 +154,9 @@ impl Displacement {
 
     /// Where a displaced branch leads: to the copy, if its target was displaced.
     fn destination(&self, piece: &Piece, starts: &[u64]) -> u64 {
+        if let Some(branch) = self.branch {
+            return branch;
+        }
         let target = piece.instruction.near_branch_target();
         let copied = self.pieces.iter().position(|other| other.at() == target);
         copied.map_or(target, |index| starts[index])
@@ -161,8 +164,9 @@ impl Displacement {
 
     /// As `destination`; but a call of the function's entry is a call like any other, and goes through the patch.
     fn call_destination(&self, piece: &Piece, starts: &[u64]) -> u64 {
-        if piece.instruction.near_branch_target() == self.entry {
-            return self.entry;
+        let target = piece.instruction.near_branch_target();
+        if target == self.entry || self.branch.is_some() {
+            return target;
         }
         self.destination(piece, starts)
     }

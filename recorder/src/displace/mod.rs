@@ -29,6 +29,6 @@ mod scan;
 
 pub use encode::{MAX_TRAMPOLINE_BYTES, Move, Trampoline, patch_bytes};
 pub use near::{LOWEST_ADDRESS, REACH, place_near};
-pub use plan::{Displacement, Limits, PATCH_BYTES, plan};
+pub use plan::{Displacement, Limits, PATCH_BYTES, plan, single};
 pub use refusal::Refusal;
-pub use scan::{Branch, Branches};
+pub use scan::{Branch, Branches, Named, named_inside};

@@ -56,6 +56,8 @@ pub struct Displacement {
     pub(super) entry: u64,
     pub(super) pieces: Vec<Piece>,
     pub(super) end: u64,
+    /// Where the one instruction branches to, if it is one that runs by itself elsewhere.
+    pub(super) branch: Option<u64>,
     jumps_back_to_entry: bool,
 }
 
@@ -114,10 +116,34 @@ pub fn plan(
         entry,
         pieces,
         end: entry + length as u64,
+        branch: None,
         jumps_back_to_entry: false,
     };
     check_references(&mut displacement, &code[..known], limits)?;
     Ok(displacement)
+}
+
+/// Plans to run the one instruction at `at` elsewhere, whatever its length: nothing is written over it but a byte that
+/// traps. `code` holds its bytes, and may hold more; `resume` says where the program goes on, given the address of one of
+/// its instructions: there, or at the copy of that. An instruction that branches to itself comes to the trap again.
+///
+/// # Errors
+/// The reason why it cannot run elsewhere.
+pub fn single(code: &[u8], at: u64, resume: impl Fn(u64) -> u64) -> Result<Displacement, Refusal> {
+    let mut decoder = Decoder::with_ip(64, code, at, DecoderOptions::NONE);
+    let too_short = Refusal::TooShort {
+        room: code.len() as u64,
+    };
+    let piece = decode(&mut decoder, code, 0, too_short)?;
+    let next = piece.instruction.next_ip();
+    let branches = piece.kind.has_target();
+    Ok(Displacement {
+        entry: at,
+        branch: branches.then(|| resume(piece.instruction.near_branch_target())),
+        pieces: vec![piece],
+        end: resume(next),
+        jumps_back_to_entry: false,
+    })
 }
 
 /// Cuts whole instructions off the front of `code` until the patch is covered. Returns them and their length in bytes.

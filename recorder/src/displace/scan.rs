@@ -106,20 +106,60 @@ impl References {
     }
 }
 
-/// An operand that reads the range, or names an address inside it. Naming its first byte is harmless: that is what a
-/// pointer to the function is.
+/// An operand that reads the range, or names an address inside it.
 fn data_reference(instruction: &Instruction, range: &Range<u64>) -> Option<u64> {
-    if !instruction.is_ip_rel_memory_operand() {
+    let named = named(instruction)?;
+    named.overlaps(range).then_some(named.to)
+}
+
+/// Bytes of code that code uses as data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Named {
+    /// The first of them.
+    pub to: u64,
+    /// How many; for an address that is only taken, 1.
+    len: u64,
+    is_address: bool,
+}
+
+impl Named {
+    /// Tells whether a patch of `range` would be seen. Naming its first byte is harmless: that is what a pointer to the
+    /// function, or to a label, is.
+    pub fn overlaps(&self, range: &Range<u64>) -> bool {
+        let is_pointer = self.is_address && self.to == range.start;
+        !is_pointer && self.to < range.end && self.to.saturating_add(self.len) > range.start
+    }
+}
+
+/// Finds the operands in `code`, which is at `start`, that name bytes of `code` relative to rip.
+pub fn named_inside(code: &[u8], start: u64) -> Vec<Named> {
+    let inside = start..start + code.len() as u64;
+    let mut found = Vec::new();
+    walk(code, start, |step| {
+        if let Step::Instruction(instruction) = step
+            && let Some(named) = named(instruction)
+            && inside.contains(&named.to)
+        {
+            found.push(named);
+        }
+    });
+    found
+}
+
+fn named(instruction: &Instruction) -> Option<Named> {
+    if !instruction.is_ip_rel_memory_operand() || instruction.mnemonic() == Mnemonic::Nop {
         return None;
     }
-    let to = instruction.ip_rel_memory_address();
-    let touched = match instruction.mnemonic() {
-        Mnemonic::Lea if to == range.start => return None,
-        Mnemonic::Lea | Mnemonic::Nop => 1,
-        _ => instruction.memory_size().size().max(1) as u64,
+    let is_address = instruction.mnemonic() == Mnemonic::Lea;
+    let len = match is_address {
+        true => 1,
+        false => instruction.memory_size().size().max(1) as u64,
     };
-    let overlaps = to < range.end && to.saturating_add(touched) > range.start;
-    (overlaps && instruction.mnemonic() != Mnemonic::Nop).then_some(to)
+    Some(Named {
+        to: instruction.ip_rel_memory_address(),
+        len,
+        is_address,
+    })
 }
 
 enum Step<'a> {

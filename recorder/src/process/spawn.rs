@@ -8,15 +8,18 @@ use std::{
     ffi::{OsStr, OsString},
     fs,
     io::{self, Read},
-    os::unix::{
-        fs::{FileExt, MetadataExt},
-        process::CommandExt,
+    os::{
+        fd::OwnedFd,
+        unix::{
+            fs::{FileExt, MetadataExt},
+            process::CommandExt,
+        },
     },
     path::PathBuf,
-    process::Command,
+    process::{self, Command},
 };
 
-use crate::{Error, Result, signals::ChildSignals, stop::Registers};
+use crate::{Error, Result, live::Stdio, signals::ChildSignals, stop::Registers};
 
 /// Sleeps a millisecond at a time while the parent is the one whose id is at [`PARK_PARENT`].
 #[rustfmt::skip]
@@ -56,6 +59,9 @@ pub struct Parked {
     pub exe: PathBuf,
 }
 
+/// Our ends of a program's standard output and error.
+pub type Pipes = (fs::File, fs::File);
+
 /// What became of a start.
 #[derive(Debug)]
 pub enum Started {
@@ -65,19 +71,31 @@ pub enum Started {
     Ended(i32),
 }
 
-/// Starts `argv` and parks it. `check` may refuse the executable before any of the program's code runs.
+/// Starts `argv` and parks it. `check` may refuse the executable before any of the program's code runs. Returns the pipes
+/// to it if `stdio` asks for some.
 ///
 /// # Errors
 /// [`Error::Start`] when it cannot be run; what `check` returns.
 pub fn start(
     argv: &[OsString],
     signals: &ChildSignals,
+    stdio: &Stdio,
     check: impl FnOnce(&PathBuf) -> Result<()>,
-) -> Result<Started> {
+) -> Result<(Started, Option<Pipes>)> {
     let program = argv[0].to_string_lossy().into_owned();
     refuse_what_only_a_shell_would_run(&argv[0])?;
     let mut command = Command::new(&argv[0]);
     command.args(&argv[1..]);
+    if let Stdio::Piped { cwd, env } = stdio {
+        command
+            .current_dir(cwd)
+            .env_clear()
+            .envs(env.iter().map(|(name, value)| (name, value)))
+            .stdin(process::Stdio::null())
+            .stdout(process::Stdio::piped())
+            .stderr(process::Stdio::piped())
+            .process_group(0);
+    }
     let signals = *signals;
     // SAFETY: between fork and exec only async-signal-safe calls: ptrace, prctl and sigaction.
     unsafe {
@@ -91,18 +109,20 @@ pub fn start(
             }
         });
     }
-    let child = command.spawn().map_err(|source| Error::Start {
+    let mut child = command.spawn().map_err(|source| Error::Start {
         program: program.clone(),
         source,
     })?;
     let pid = child.id() as i32;
+    let pipes = child.stdout.take().zip(child.stderr.take());
+    let pipes = pipes.map(|(out, err)| (OwnedFd::from(out).into(), OwnedFd::from(err).into()));
     // The handle is not needed: the status is collected by number, by whoever watches the exit.
     drop(child);
     let tracee = Tracee {
         pid,
         running: false,
     };
-    tracee.park(check)
+    Ok((tracee.park(check)?, pipes))
 }
 
 /// The C library hands a file that the kernel does not know to the shell. Nobody wants to record that shell.
@@ -171,7 +191,7 @@ impl Tracee {
             .registers()
             .map_err(Error::system("read the program's registers"))?;
         let mut park = PARK;
-        park[PARK_PARENT..PARK_PARENT + 4].copy_from_slice(&std::process::id().to_le_bytes());
+        park[PARK_PARENT..PARK_PARENT + 4].copy_from_slice(&process::id().to_le_bytes());
         memory
             .write_all_at(&park, entry)
             .map_err(Error::system("write to the program's entry point"))?;

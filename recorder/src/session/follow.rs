@@ -6,20 +6,25 @@ use std::{
         atomic::{AtomicBool, Ordering::Release},
     },
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use agent::shared::Shared;
-use store::control::Control;
+use crossbeam::channel::Sender;
+use store::control::{Control, SnapshotReason};
 
-use super::{RESERVE_PATIENCE, STOP_PATIENCE, Session, chain, lay_out, reserve};
+use super::{RESERVE_PATIENCE, STOP_PATIENCE, Session, chain, lay_out, lock, reserve, space_of};
 use crate::{
-    Error, Exit, Observer, Result, Target, arm::patch::Plan, clock, drain::Drain, process::Maps,
-    signals, stop::while_stopped,
+    Error, Exit, Observer, Result, SnapshotTimes, Target, arm::patch::Plan, clock, drain::Drain,
+    process::Maps, signals, snapshot,
 };
 
-/// A look that finds more than this in the rings finds a program that writes as fast as it can.
-const FLOOD_BYTES: u64 = 256 << 10;
+/// Less than this in a look is not worth one while the program writes as fast as it can: each look takes a cache line
+/// from the thread that writes.
+const WORTH_A_LOOK: u64 = 128 << 10;
+/// The time until the next look then, spent spinning: where all cores are busy, who sleeps wakes milliseconds later, and
+/// by then the ring is full.
+const FLOOD_PAUSE: Duration = Duration::from_micros(20);
 /// The longest pause between two looks into the rings.
 const LONGEST_PAUSE: Duration = Duration::from_millis(1);
 
@@ -49,7 +54,11 @@ impl Session {
         let (exit, unhooked) = loop {
             // Asked before the pass: what a process wrote before it ended is in the rings.
             let exit = self.target.watch.poll();
+            let settling = self.settling();
             let moved = self.pass(&mut drain, &mut incomplete, observer);
+            if !settling.is_empty() {
+                self.settle(&mut drain, settling);
+            }
             if let Some(exit) = exit {
                 break (exit, true);
             }
@@ -57,21 +66,34 @@ impl Session {
                 break self.detach(&shared, &mut drain, &mut incomplete, observer);
             }
             self.look_at_modules(&shared, &mut incomplete, observer)?;
-            flooded.store(moved > FLOOD_BYTES, Release);
-            pause = if moved == 0 {
-                (pause * 2).clamp(Duration::from_micros(20), LONGEST_PAUSE)
-            } else {
-                Duration::ZERO
+            self.copy_memory()?;
+            flooded.store(drain.is_flooded(), Release);
+            pause = match moved {
+                0 => (pause * 2).clamp(Duration::from_micros(20), LONGEST_PAUSE),
+                1..WORTH_A_LOOK if drain.is_flooded() => {
+                    spin(FLOOD_PAUSE);
+                    Duration::ZERO
+                }
+                _ => Duration::ZERO,
             };
             if !pause.is_zero() {
                 thread::sleep(pause);
             }
         };
+        if let Some(live) = &self.live {
+            live.end_control(exit);
+        }
         self.pass(&mut drain, &mut incomplete, observer);
         if let Err(error) = drain.finish(&mut self.log) {
             incomplete.get_or_insert(chain(&error));
         }
         self.log_end(exit, &mut incomplete);
+        if let Some(live) = &self.live {
+            // Who hears of the end finds everything in the recording, though sealing it takes longer. What cannot be
+            // written shows when the log is closed.
+            let _ = self.log.settle();
+            live.board.end(exit);
+        }
         let lost = drain.lost();
         let threads = drain.threads() + shared.taken().count() as u64;
         Ok(Ended {
@@ -85,13 +107,39 @@ impl Session {
         })
     }
 
+    /// Copies memory when it is time to.
+    fn copy_memory(&mut self) -> Result<()> {
+        let (SnapshotTimes::Every(interval), Some(snapshots)) =
+            (self.options.snapshots, self.snapshots.clone())
+        else {
+            return Ok(());
+        };
+        if self.copied.elapsed() < interval {
+            return Ok(());
+        }
+        let taken = self
+            .stopper
+            .while_stopped(self.target.pid, STOP_PATIENCE, move |_| {
+                snapshot::take(&snapshots, SnapshotReason::Interval)
+            });
+        self.copied = Instant::now();
+        match taken {
+            Ok(taken) => self.note_snapshot(Some(taken)),
+            // It is ending, or somebody else traces it just now: the next time will do.
+            Err(_) => Ok(()),
+        }
+    }
+
     fn pass(
         &mut self,
         drain: &mut Drain<'_>,
         incomplete: &mut Option<String>,
         observer: &dyn Observer,
     ) -> u64 {
-        drain.pass(&mut self.log).unwrap_or_else(|error| {
+        // First: a thread that was let go writes only after its letting go was sent here.
+        let noted = self.take_journal();
+        let passed = noted.and_then(|noted| drain.pass(&mut self.log, noted));
+        passed.unwrap_or_else(|error| {
             drain.discard();
             let message = format!(
                 "the recording ends here, the program goes on: {}",
@@ -101,6 +149,18 @@ impl Session {
             incomplete.get_or_insert(message);
             0
         })
+    }
+
+    /// Makes what the last pass has moved visible to readers, and tells those who wait for it. A watermark promises nothing
+    /// about records that came while it was taken, hence another one. What cannot be written shows with the next pass.
+    fn settle(&mut self, drain: &mut Drain<'_>, settling: Vec<Sender<()>>) {
+        let _ = drain
+            .pass(&mut self.log, true)
+            .and_then(|_| self.log.settle());
+        for waiting in settling {
+            // It may have waited long enough.
+            let _ = waiting.send(());
+        }
     }
 
     fn log_end(&mut self, exit: Exit, incomplete: &mut Option<String>) {
@@ -134,6 +194,9 @@ impl Session {
 
     /// Has the user, or the time asked for, ended the recording? Passes signals on to a program that we started.
     fn is_to_end(&self) -> bool {
+        if let Some(live) = &self.live {
+            return live.is_to_end();
+        }
         let signal = signals::take();
         match (&self.options.target, signal) {
             (Target::Spawn { .. }, Some(signal @ (libc::SIGTERM | libc::SIGHUP))) => {
@@ -156,10 +219,12 @@ impl Session {
         incomplete: &mut Option<String>,
         observer: &dyn Observer,
     ) -> (Exit, bool) {
-        let armer = &mut self.armer;
-        let taken_back = while_stopped(self.target.pid, STOP_PATIENCE, |process| {
-            armer.take_back(process)
-        });
+        let armer = Arc::clone(&self.armer);
+        let taken_back =
+            self.stopper
+                .while_stopped(self.target.pid, STOP_PATIENCE, move |process| {
+                    lock(&armer).take_back(process)
+                });
         self.pass(drain, incomplete, observer);
         shared.stop();
         match taken_back {
@@ -221,13 +286,14 @@ impl Session {
             &self.runtime,
         );
         for module in change.removed {
-            self.armer.forget(&module.file.range);
+            self.armer().forget(&module.file.range);
             self.log.append_control(&Control::ModuleUnload {
                 ticks: clock::ticks(),
                 module: module.number,
             })?;
         }
         if change.added.is_empty() {
+            self.tell_modules();
             return Ok(());
         }
         self.log_modules(&change.added)?;
@@ -237,17 +303,40 @@ impl Session {
             let Some(module) = self.modules.by_number(number) else {
                 continue;
             };
-            let mut prepared = self.armer.prepare(module);
-            self.armer.prepare_replacements(module, &mut prepared);
+            let mut prepared = self.armer().prepare(module);
+            self.armer().prepare_replacements(module, &mut prepared);
             let base = reserve(&prepared, self.target.pid, |address, bytes| {
                 Ok(shared
                     .reserve(address, bytes, RESERVE_PATIENCE)
                     .unwrap_or(false))
             })?;
-            lay_out(&mut self.armer, &mut prepared, base, &mut plan, observer);
+            lay_out(&mut self.armer(), &mut prepared, base, &mut plan, observer);
             skipped.append(&mut prepared.skipped);
         }
+        self.watch_more(shared, &plan, observer);
         self.log_probes(skipped, &plan)?;
-        self.release(&plan)
+        self.release(plan)?;
+        self.tell_modules();
+        Ok(())
+    }
+}
+
+impl Session {
+    /// Looks in new modules for what is to be watched.
+    fn watch_more(&mut self, shared: &Shared, plan: &Plan, observer: &dyn Observer) {
+        if !self.watches.may_find_more() {
+            return;
+        }
+        let space = space_of(&self.modules);
+        if let Err(error) = self.watches.resolve(&space, &plan.functions, shared) {
+            observer.warning(&error.to_string());
+        }
+    }
+}
+
+fn spin(time: Duration) {
+    let began = Instant::now();
+    while began.elapsed() < time {
+        std::hint::spin_loop();
     }
 }

@@ -71,6 +71,7 @@ pub(super) fn manifest(
             on_full: options.on_full,
             filters: filters.collect(),
             keep_log: options.keep_log,
+            captures: options.captures.names(),
         },
     })
 }

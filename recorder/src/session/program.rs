@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// The process being recorded.
-pub(super) struct Running {
+pub(crate) struct Running {
     pub pid: i32,
     pub exe: PathBuf,
     pub argv: Vec<String>,
@@ -23,6 +23,8 @@ pub(super) struct Running {
     /// It waits at its entry point (spawned), or ended before it got there.
     pub parked: Option<spawn::Parked>,
     pub spawned: bool,
+    /// It ended before it got to its entry point.
+    pub ended_early: bool,
     /// A child that was never let go is killed.
     pub kill_on_drop: bool,
 }
@@ -46,6 +48,7 @@ impl Running {
                 .into_owned(),
             watch: ExitWatch::new(pid, true).map_err(Error::system("watch the program"))?,
             kill_on_drop: parked.is_some(),
+            ended_early: parked.is_none(),
             parked,
             spawned: true,
         })
@@ -97,6 +100,7 @@ impl Running {
             parked: None,
             spawned: false,
             kill_on_drop: false,
+            ended_early: false,
         })
     }
 }

@@ -18,9 +18,9 @@
 mod error;
 mod frames;
 mod memory;
-mod procfs;
-mod ptrace;
-mod restart;
+pub(crate) mod procfs;
+pub(crate) mod ptrace;
+pub(crate) mod restart;
 mod stopped;
 
 pub use error::StopError;

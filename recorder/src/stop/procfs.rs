@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 
 /// The thread ids of `pid`, as far as one reading of the directory saw them.
-pub(super) fn tasks(pid: i32) -> io::Result<Vec<i32>> {
+pub(crate) fn tasks(pid: i32) -> io::Result<Vec<i32>> {
     let mut tids = Vec::new();
     for entry in fs::read_dir(format!("/proc/{pid}/task"))? {
         tids.extend(
@@ -18,7 +18,7 @@ pub(super) fn tasks(pid: i32) -> io::Result<Vec<i32>> {
 }
 
 /// The state letter of a thread (R, S, D, T, t, Z, ...); None if it does not exist.
-pub(super) fn state(pid: i32, tid: i32) -> Option<char> {
+pub(crate) fn state(pid: i32, tid: i32) -> Option<char> {
     let stat = fs::read_to_string(format!("/proc/{pid}/task/{tid}/stat")).ok()?;
     // The name before the state is in parentheses and may itself contain any character.
     let after_name = &stat[stat.rfind(')')? + 1..];
@@ -26,25 +26,32 @@ pub(super) fn state(pid: i32, tid: i32) -> Option<char> {
 }
 
 /// Whether a thread in this state has ended.
-pub(super) fn is_dead(state: Option<char>) -> bool {
+pub(crate) fn is_dead(state: Option<char>) -> bool {
     matches!(state, None | Some('Z' | 'X' | 'x'))
 }
 
+/// Whether a thread is about to be killed: the end of the whole process has begun.
+pub(crate) fn is_being_killed(pid: i32, tid: i32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/task/{tid}/status")).unwrap_or_default();
+    let pending = field(&status, "SigPnd:").and_then(|mask| u64::from_str_radix(mask, 16).ok());
+    pending.is_none_or(|mask| mask & 1 << (libc::SIGKILL - 1) != 0)
+}
+
 /// The process that traces thread `tid` of `pid`; None if nobody does.
-pub(super) fn tracer(pid: i32, tid: i32) -> Option<i32> {
+pub(crate) fn tracer(pid: i32, tid: i32) -> Option<i32> {
     let status = fs::read_to_string(format!("/proc/{pid}/task/{tid}/status")).ok()?;
     let tracer: i32 = field(&status, "TracerPid:")?.parse().ok()?;
     (tracer != 0).then_some(tracer)
 }
 
 /// The process that thread `tid` belongs to.
-pub(super) fn thread_group(tid: i32) -> Option<i32> {
+pub(crate) fn thread_group(tid: i32) -> Option<i32> {
     let status = fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
     field(&status, "Tgid:")?.parse().ok()
 }
 
 /// The effective user of a process.
-pub(super) fn user(pid: i32) -> Option<u32> {
+pub(crate) fn user(pid: i32) -> Option<u32> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     field(&status, "Uid:")?
         .split_whitespace()
@@ -54,13 +61,13 @@ pub(super) fn user(pid: i32) -> Option<u32> {
 }
 
 /// The name of a process, or `?`.
-pub(super) fn name(pid: i32) -> String {
+pub(crate) fn name(pid: i32) -> String {
     fs::read_to_string(format!("/proc/{pid}/comm"))
         .map_or_else(|_| "?".to_owned(), |name| name.trim_end().to_owned())
 }
 
 /// Yama's setting; None where the kernel has no Yama.
-pub(super) fn ptrace_scope() -> Option<u32> {
+pub(crate) fn ptrace_scope() -> Option<u32> {
     let scope = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").ok()?;
     scope.trim().parse().ok()
 }

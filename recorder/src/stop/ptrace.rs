@@ -9,29 +9,29 @@ use libc::{c_long, c_void, siginfo_t, user_regs_struct};
 type Result<T> = io::Result<T>;
 
 /// Starts tracing `tid` without stopping it.
-pub(super) fn seize(tid: i32) -> Result<()> {
+pub(crate) fn seize(tid: i32) -> Result<()> {
     request(libc::PTRACE_SEIZE, tid, 0, 0)
 }
 
 /// Makes `tid` stop as soon as it would run in user mode.
-pub(super) fn interrupt(tid: i32) -> Result<()> {
+pub(crate) fn interrupt(tid: i32) -> Result<()> {
     request(libc::PTRACE_INTERRUPT, tid, 0, 0)
 }
 
 /// Lets `tid` go, with signal `signal` (0 = none) delivered to it if it stopped for one.
-pub(super) fn detach(tid: i32, signal: i32) -> Result<()> {
+pub(crate) fn detach(tid: i32, signal: i32) -> Result<()> {
     request(libc::PTRACE_DETACH, tid, 0, signal as usize)
 }
 
 /// Returns what `tid` stopped for. ESRCH while it runs.
-pub(super) fn stop_info(tid: i32) -> Result<siginfo_t> {
+pub(crate) fn stop_info(tid: i32) -> Result<siginfo_t> {
     let mut info = MaybeUninit::<siginfo_t>::zeroed();
     request(libc::PTRACE_GETSIGINFO, tid, 0, info.as_mut_ptr() as usize)?;
     // SAFETY: the request succeeded, so the kernel filled the structure; it also is valid when all zero.
     Ok(unsafe { info.assume_init() })
 }
 
-pub(super) fn registers(tid: i32) -> Result<user_regs_struct> {
+pub(crate) fn registers(tid: i32) -> Result<user_regs_struct> {
     let mut registers = MaybeUninit::<user_regs_struct>::zeroed();
     request(
         libc::PTRACE_GETREGS,
@@ -44,22 +44,22 @@ pub(super) fn registers(tid: i32) -> Result<user_regs_struct> {
 }
 
 /// Sets all general registers.
-pub(super) fn set_registers(tid: i32, registers: &user_regs_struct) -> Result<()> {
+pub(crate) fn set_registers(tid: i32, registers: &user_regs_struct) -> Result<()> {
     request(libc::PTRACE_SETREGS, tid, 0, &raw const *registers as usize)
 }
 
-pub(super) fn set_rip(tid: i32, value: u64) -> Result<()> {
+pub(crate) fn set_rip(tid: i32, value: u64) -> Result<()> {
     let offset = mem::offset_of!(user_regs_struct, rip);
     request(libc::PTRACE_POKEUSER, tid, offset, value as usize)
 }
 
-pub(super) fn set_rax(tid: i32, value: u64) -> Result<()> {
+pub(crate) fn set_rax(tid: i32, value: u64) -> Result<()> {
     let offset = mem::offset_of!(user_regs_struct, rax);
     request(libc::PTRACE_POKEUSER, tid, offset, value as usize)
 }
 
 /// Reads the eight bytes at `address`.
-pub(super) fn peek(tid: i32, address: u64) -> Result<[u8; 8]> {
+pub(crate) fn peek(tid: i32, address: u64) -> Result<[u8; 8]> {
     let mut word = [0u8; 8];
     // The C library returns the word in its result; the system call itself writes it through the pointer. Only the
     // latter tells an error from a word of all ones without looking at errno beforehand.
@@ -80,17 +80,169 @@ pub(super) fn peek(tid: i32, address: u64) -> Result<[u8; 8]> {
 }
 
 /// Writes the eight bytes at `address`, read-only memory included.
-pub(super) fn poke(tid: i32, address: u64, word: [u8; 8]) -> Result<()> {
+pub(crate) fn poke(tid: i32, address: u64, word: [u8; 8]) -> Result<()> {
     let word = u64::from_le_bytes(word);
     request(libc::PTRACE_POKEDATA, tid, address as usize, word as usize)
 }
 
 /// Releases a traced thread that has ended, if it has. Must not be used on a thread group's leader: that would take its
 /// exit status away from whoever waits for the process.
-pub(super) fn reap(tid: i32) {
+pub(crate) fn reap(tid: i32) {
     // SAFETY: a null status pointer is allowed; WNOHANG makes the call return at once. That there is nothing to reap is
     // no error to anyone.
     unsafe { libc::waitpid(tid, std::ptr::null_mut(), libc::WNOHANG | libc::__WALL) };
+}
+
+/// Begins to trace `tid`, and with it the threads and processes it creates; exec stops it.
+pub(crate) fn seize_with_its_clones(tid: i32) -> Result<()> {
+    // As a request of its own, options would need a stopped thread.
+    let options = libc::PTRACE_O_TRACECLONE
+        | libc::PTRACE_O_TRACEEXEC
+        | libc::PTRACE_O_TRACEFORK
+        | libc::PTRACE_O_TRACEVFORK;
+    request(libc::PTRACE_SEIZE, tid, 0, options as usize)
+}
+
+/// Returns what the last event is about: the id of a new process, say.
+pub(crate) fn event_message(tid: i32) -> Result<u64> {
+    let mut message = 0u64;
+    request(libc::PTRACE_GETEVENTMSG, tid, 0, &raw mut message as usize)?;
+    Ok(message)
+}
+
+/// Lets a stopped thread run, with signal `signal` (0 = none) delivered to it.
+pub(crate) fn cont(tid: i32, signal: i32) -> Result<()> {
+    request(libc::PTRACE_CONT, tid, 0, signal as usize)
+}
+
+/// Lets a stopped thread run one instruction, with signal `signal` (0 = none) delivered to it.
+pub(crate) fn step(tid: i32, signal: i32) -> Result<()> {
+    request(libc::PTRACE_SINGLESTEP, tid, 0, signal as usize)
+}
+
+/// Lets a thread in a job-control stop stay in it, and tell of its end.
+pub(crate) fn listen(tid: i32) -> Result<()> {
+    request(libc::PTRACE_LISTEN, tid, 0, 0)
+}
+
+const NT_X86_XSTATE: usize = 0x202;
+/// More than any processor's state takes (AMX included).
+const MOST_XSTATE_BYTES: usize = 16 << 10;
+
+/// Returns the state of the x87, SSE and later registers (XSAVE's layout; the first 512 bytes are FXSAVE's).
+pub(crate) fn extended_state(tid: i32) -> Result<Vec<u8>> {
+    let mut bytes = vec![0u8; MOST_XSTATE_BYTES];
+    let mut part = libc::iovec {
+        iov_base: bytes.as_mut_ptr().cast(),
+        iov_len: bytes.len(),
+    };
+    request(
+        libc::PTRACE_GETREGSET,
+        tid,
+        NT_X86_XSTATE,
+        &raw mut part as usize,
+    )?;
+    bytes.truncate(part.iov_len);
+    Ok(bytes)
+}
+
+/// Sets what [`extended_state`] returned, with changes.
+pub(crate) fn set_extended_state(tid: i32, bytes: &mut [u8]) -> Result<()> {
+    let part = libc::iovec {
+        iov_base: bytes.as_mut_ptr().cast(),
+        iov_len: bytes.len(),
+    };
+    request(
+        libc::PTRACE_SETREGSET,
+        tid,
+        NT_X86_XSTATE,
+        &raw const part as usize,
+    )
+}
+
+/// Reads debug register `number`, 0 to 7.
+pub(crate) fn debug_register(tid: i32, number: usize) -> Result<u64> {
+    let mut word = 0u64;
+    let offset = mem::offset_of!(libc::user, u_debugreg) + number * 8;
+    // SAFETY: as in `peek`: PEEKUSER writes one word to `word`.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_ptrace,
+            libc::PTRACE_PEEKUSER as c_long,
+            tid as c_long,
+            offset,
+            &raw mut word,
+        )
+    };
+    if result == -1 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(word)
+}
+
+/// Writes debug register `number`, 0 to 7.
+pub(crate) fn set_debug_register(tid: i32, number: usize, value: u64) -> Result<()> {
+    let offset = mem::offset_of!(libc::user, u_debugreg) + number * 8;
+    request(libc::PTRACE_POKEUSER, tid, offset, value as usize)
+}
+
+/// A change of a traced thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// It stopped; the status is as wait(2) has it, shifted: signal in the low byte, event above.
+    Stopped { signal: i32, event: i32 },
+    /// It has ended, with this exit code or by this signal. A leader that has ended is left for its parent to collect.
+    Ended { status: i32, by_signal: bool },
+}
+
+/// Returns a change of a thread that the calling thread traces, if there is one. Does not wait.
+pub(crate) fn next_change() -> Result<Option<(i32, Change)>> {
+    let mut info = MaybeUninit::<siginfo_t>::zeroed();
+    let wanted = libc::WEXITED
+        | libc::WSTOPPED
+        | libc::WNOHANG
+        | libc::WNOWAIT
+        | libc::__WALL
+        | libc::__WNOTHREAD;
+    // SAFETY: `info` is ours, and valid when all zero.
+    let result = unsafe { libc::waitid(libc::P_ALL, 0, info.as_mut_ptr(), wanted) };
+    if result == -1 {
+        let error = io::Error::last_os_error();
+        return match error.raw_os_error() {
+            Some(libc::ECHILD) => Ok(None),
+            _ => Err(error),
+        };
+    }
+    // SAFETY: waitid filled it, or left it zero.
+    let info = unsafe { info.assume_init() };
+    // SAFETY: a structure that waitid filled has these fields.
+    let (tid, status) = unsafe { (info.si_pid(), info.si_status()) };
+    if tid == 0 {
+        return Ok(None);
+    }
+    if matches!(
+        info.si_code,
+        libc::CLD_EXITED | libc::CLD_KILLED | libc::CLD_DUMPED
+    ) {
+        let by_signal = info.si_code != libc::CLD_EXITED;
+        return Ok(Some((tid, Change::Ended { status, by_signal })));
+    }
+    let mut taken = 0;
+    // SAFETY: `taken` is ours; the change is there, so this does not wait.
+    unsafe {
+        libc::waitpid(
+            tid,
+            &mut taken,
+            libc::WNOHANG | libc::__WALL | libc::__WNOTHREAD,
+        )
+    };
+    Ok(Some((
+        tid,
+        Change::Stopped {
+            signal: status & 0xff,
+            event: status >> 8,
+        },
+    )))
 }
 
 fn request(request: libc::c_uint, tid: i32, address: usize, data: usize) -> Result<()> {

@@ -3,7 +3,7 @@
 use super::{Registers, ptrace};
 
 /// Whether the thread, when let go, may go back to the system call instruction that ends at its `rip`.
-pub(super) fn may_restart(registers: &Registers) -> bool {
+pub(crate) fn may_restart(registers: &Registers) -> bool {
     const FIRST: i64 = -516; // -ERESTART_RESTARTBLOCK
     const LAST: i64 = -512; // -ERESTARTSYS
     let in_syscall = registers.orig_rax as i64 >= 0;
@@ -15,7 +15,7 @@ pub(super) fn may_restart(registers: &Registers) -> bool {
 /// them). Programs without signal handlers take that for a failure. Seen with epoll_wait in a program stopped by a
 /// debugger. So the result is replaced by the kernel's own code for "run it again, unless a handler runs first, then
 /// EINTR": exactly what other calls return.
-pub(super) fn ask_for_restart(tid: i32) {
+pub(crate) fn ask_for_restart(tid: i32) {
     const RESTART_UNLESS_HANDLED: i64 = -514; // -ERESTARTNOHAND
     if ptrace::registers(tid).is_ok_and(|registers| is_interrupted_for_nothing(&registers)) {
         // If it fails, the thread was killed.

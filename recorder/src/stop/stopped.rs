@@ -102,6 +102,8 @@ pub struct StoppedProcess {
     pid: i32,
     threads: BTreeMap<i32, Thread>,
     memory: Option<Memory>,
+    /// Somebody else stopped the threads, and lets them go.
+    is_borrowed: bool,
     not_send: PhantomData<*const ()>,
 }
 
@@ -115,6 +117,7 @@ impl StoppedProcess {
             pid,
             threads: BTreeMap::new(),
             memory: None,
+            is_borrowed: false,
             not_send: PhantomData,
         };
         let deadline = Instant::now() + patience;
@@ -132,6 +135,19 @@ impl StoppedProcess {
         let tid = stopped.any_stopped().ok_or_else(|| stopped.gone())?;
         stopped.memory = Some(Memory::open(pid, tid)?);
         Ok(stopped)
+    }
+
+    /// Makes one of threads that the calling thread traces and has stopped. Dropping it lets nobody go.
+    pub(crate) fn borrowed(pid: i32, tids: &[i32]) -> Result<StoppedProcess, StopError> {
+        let interrupted = Thread::Interrupted { job_control: false };
+        let any = tids.first().copied().unwrap_or(pid);
+        Ok(StoppedProcess {
+            pid,
+            threads: tids.iter().map(|&tid| (tid, interrupted)).collect(),
+            memory: Some(Memory::open(pid, any)?),
+            is_borrowed: true,
+            not_send: PhantomData,
+        })
     }
 
     /// Returns the process id.
@@ -379,6 +395,9 @@ impl StoppedProcess {
 impl Drop for StoppedProcess {
     /// Lets every thread go. What is not stopped here is let go by the end of this thread.
     fn drop(&mut self) {
+        if self.is_borrowed {
+            return;
+        }
         for (&tid, &thread) in &self.threads {
             let signal = match thread {
                 Thread::Stopping | Thread::Dead => continue,

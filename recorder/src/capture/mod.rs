@@ -1,0 +1,19 @@
+//! What is captured besides with every call: how the runtime in the program is told what to look at.
+
+pub mod texts;
+pub mod watch;
+
+use agent::shared::{CAPTURE_REGISTERS, CAPTURE_TEXTS, Shared};
+
+use crate::options::Captures;
+
+/// Tells the runtime what to capture, before the program calls it for the first time.
+pub(crate) fn announce(captures: &Captures, shared: &Shared) {
+    let registers = if captures.registers {
+        CAPTURE_REGISTERS
+    } else {
+        0
+    };
+    let texts = if captures.texts { CAPTURE_TEXTS } else { 0 };
+    shared.set_capture(registers | texts, captures.stack_len);
+}

@@ -1,0 +1,147 @@
+//! Which arguments of a function have text behind them, by their types: `char *`, `&str`, `String`, `std::string`,
+//! `std::string_view`.
+
+use std::sync::Arc;
+
+use agent::shared::Text;
+use debuginfo::layout::{Language, Member, MemberOffset};
+use debuginfo::location::Site;
+use debuginfo::scope::variables_at;
+use debuginfo::{Certainty, Machine, Mapped, Module, Register, Space, Type, TypeKind, Unknown};
+use store::control::{FunctionDef, Place};
+
+/// Integer argument registers.
+const REGISTERS: usize = 6;
+/// Structures inside structures that are looked through for a text's address and length.
+const MAX_DEPTH: usize = 8;
+const WORD: u64 = 8;
+
+/// Returns a space of one module, at the addresses of its file.
+pub fn space(module: &Arc<Module>) -> Space {
+    Space::new(vec![Mapped {
+        module: Arc::clone(module),
+        number: 0,
+        bias: 0,
+        range: 0..u64::MAX,
+        is_system: false,
+    }])
+}
+
+/// Returns where the texts of a function's integer arguments are. `space` has its module, at the addresses of its file.
+pub fn of(space: &Space, function: &FunctionDef) -> [Option<Text>; REGISTERS] {
+    let mut texts = [None; REGISTERS];
+    let entry = Site {
+        lookup_pc: function.svma,
+        ..Site::outside(space, &Nothing)
+    };
+    let variables = variables_at(&entry);
+    for param in &function.params {
+        let Place::Int(register) = param.place else {
+            continue;
+        };
+        let variable = variables
+            .iter()
+            .find(|variable| variable.is_parameter && variable.name == param.name);
+        let Some(slot) = texts.get_mut(usize::from(register)) else {
+            continue;
+        };
+        let is_behind = param.kind == store::control::ValueKind::Pointer;
+        *slot = variable.and_then(|variable| of_type(&variable.ty(), is_behind));
+    }
+    texts
+}
+
+/// Where the text of an argument is. `is_pointer`: its register has an address, be it that of the value itself.
+fn of_type(ty: &Type, is_pointer: bool) -> Option<Text> {
+    let ty = ty.strip();
+    match ty.kind() {
+        TypeKind::Pointer | TypeKind::Reference | TypeKind::RvalueReference => {
+            let target = ty.target()?.strip();
+            match is_character(&target) {
+                true if ty.kind() == TypeKind::Pointer => Some(Text::Terminated),
+                _ => words(&target),
+            }
+        }
+        TypeKind::Struct | TypeKind::Class => match ty.own_name()?.as_str() {
+            "&str" | "&mut str" => Some(Text::Slice),
+            name if is_class(name, "basic_string_view") && !is_pointer => Some(Text::View),
+            _ if is_pointer => words(&ty),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn is_character(ty: &Type) -> bool {
+    let is_c_char =
+        ty.language() == Language::Rust && matches!(ty.kind(), TypeKind::Integer { .. });
+    ty.size() == Some(1) && (matches!(ty.kind(), TypeKind::Char { .. }) || is_c_char)
+}
+
+/// Which words of a structure are a text's address and length.
+fn words(ty: &Type) -> Option<Text> {
+    let name = ty.own_name()?;
+    if is_class(&name, "basic_string") {
+        // libstdc++: the address, the length, then the text itself or how much room there is.
+        return Some(Text::Behind {
+            address: 0,
+            length: 1,
+        });
+    }
+    if name != "alloc::string::String" {
+        return None;
+    }
+    let address = find(ty, 0, MAX_DEPTH, &|member| {
+        member.ty.strip().kind() == TypeKind::Pointer
+    })?;
+    let length = find(ty, 0, MAX_DEPTH, &|member| {
+        let is_number = matches!(member.ty.strip().kind(), TypeKind::Integer { .. });
+        is_number && member.name.as_deref() == Some("len")
+    })?;
+    let word = |offset: u64| u8::try_from(offset / WORD).ok().filter(|word| *word < 4);
+    Some(Text::Behind {
+        address: word(address)?,
+        length: word(length)?,
+    })
+}
+
+/// A class of the standard library for characters of one byte, in whichever inline namespace.
+fn is_class(name: &str, class: &str) -> bool {
+    let name = name.strip_prefix("std::").unwrap_or_default();
+    let name = name.strip_prefix("__cxx11::").unwrap_or(name);
+    let arguments = name.strip_prefix(class).unwrap_or_default();
+    arguments.starts_with("<char,") || arguments.starts_with("<char>")
+}
+
+/// Finds the first member that `wanted` accepts, in the structure or in structures inside; returns its offset in bytes.
+fn find(ty: &Type, base: u64, depth: usize, wanted: &dyn Fn(&Member) -> bool) -> Option<u64> {
+    if depth == 0 {
+        return None;
+    }
+    ty.members().iter().find_map(|member| {
+        let MemberOffset::Bytes(offset) = member.offset else {
+            return None;
+        };
+        match wanted(member) {
+            true => Some(base + offset),
+            false => find(&member.ty.strip(), base + offset, depth - 1, wanted),
+        }
+    })
+}
+
+/// No thread and no memory: types alone are looked at.
+struct Nothing;
+
+impl Machine for Nothing {
+    fn memory(&self, _: u64, _: &mut [u8]) -> Result<Certainty, Unknown> {
+        Err(Unknown("there is no memory".to_owned()))
+    }
+
+    fn register(&self, _: Register) -> Result<(u64, Certainty), Unknown> {
+        Err(Unknown("there are no registers".to_owned()))
+    }
+
+    fn vector(&self, _: Register) -> Result<([u8; 16], Certainty), Unknown> {
+        Err(Unknown("there are no registers".to_owned()))
+    }
+}

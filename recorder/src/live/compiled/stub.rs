@@ -1,0 +1,254 @@
+//! The code beside the program for one statement: it saves what it uses, decides, and either runs what the jump has
+//! displaced or traps.
+//!
+//! ```text
+//! entry:      save registers, flags and the red zone
+//!             false: to pass              count or log, where that is all: to pass
+//! no answer:  restore ; int3 ; jmp copy   (nop instead of int3 once nobody listens)
+//! pass:       restore
+//! copy:       the displaced instructions ; jmp to the rest of the function
+//! ```
+
+use std::collections::BTreeMap;
+
+use debuginfo::expr::ir::Int;
+use iced_x86::{BlockEncoderOptions, IcedError, code_asm::*};
+
+use super::code::{Coder, Saved, takes_vectors};
+
+/// What calling conventions allow below the stack pointer.
+const RED_ZONE: i32 = 128;
+/// The kernel has marked the lock of whoever holds it as dead (linux/futex.h).
+const OWNER_DIED: u32 = 0x4000_0000;
+/// All floating-point exceptions masked, rounding to nearest.
+const USUAL_MXCSR: u32 = 0x1f80;
+/// xmm0, xmm1, mxcsr.
+const VECTOR_AREA: i32 = 48;
+
+/// What a statement's code is to do.
+#[derive(Clone, Debug)]
+pub(super) struct Program {
+    /// Only if this is not 0.
+    pub condition: Option<Int>,
+    /// What then.
+    pub then: Then,
+    /// The tracer's lock, by which its death is seen.
+    pub tracer_at: Option<u64>,
+}
+
+/// What is done where the condition holds.
+#[derive(Clone, Debug)]
+pub(super) enum Then {
+    /// The tracer is asked.
+    Ask,
+    /// It is counted in the word at `counter_at`; the tracer is asked before that gets to the number in the next word.
+    Count { counter_at: u64 },
+    /// Words are left in the thread's ring, and that is counted.
+    Log(Log),
+}
+
+/// Words to leave.
+#[derive(Clone, Debug)]
+pub(super) struct Log {
+    /// Counts.
+    pub counter_at: u64,
+    /// `hs_log` in the runtime.
+    pub function: u64,
+    /// Its `struct hs_log_spec`.
+    pub spec_at: u64,
+    /// How many words.
+    pub words: u32,
+    /// Each value with its word.
+    pub values: Vec<(u32, Int)>,
+}
+
+/// Code for one address.
+#[derive(Clone, Debug)]
+pub(crate) struct Stub {
+    /// Its first instruction.
+    pub at: u64,
+    /// Behind it: where the displaced instructions are to be.
+    pub end: u64,
+    pub bytes: Vec<u8>,
+    /// Where a load that faults goes on.
+    pub no_answer_at: u64,
+    /// The trap.
+    pub trap_at: u64,
+    /// Instructions that may fault.
+    pub loads: Vec<u64>,
+}
+
+/// Writes the code for `at`.
+///
+/// # Errors
+/// What the assembler says.
+pub(super) fn assemble(program: &Program, at: u64) -> Result<Stub, IcedError> {
+    let is_log = matches!(program.then, Then::Log(_));
+    let vectors = program.condition.as_ref().is_some_and(takes_vectors);
+    let mut asm = CodeAssembler::new(64)?;
+    let (no_answer, pass, done) = (asm.create_label(), asm.create_label(), asm.create_label());
+    let mut coder = Coder {
+        asm,
+        saved: saved(is_log, vectors),
+        no_answer,
+        loads: Vec::new(),
+    };
+    save(&mut coder, is_log)?;
+    if let Some(tracer_at) = program.tracer_at {
+        // Nobody would mend a load that faults.
+        coder.asm.mov(rax, tracer_at)?;
+        coder.asm.test(dword_ptr(rax), OWNER_DIED)?;
+        coder.asm.jne(pass)?;
+    }
+    if let Some(condition) = &program.condition {
+        coder.int(condition)?;
+        coder.asm.test(rax, rax)?;
+        coder.asm.je(pass)?;
+    }
+    match &program.then {
+        Then::Ask => {}
+        Then::Count { counter_at } => {
+            count_up_to(&mut coder, *counter_at)?;
+            coder.asm.jmp(pass)?;
+        }
+        Then::Log(log) => {
+            leave_words(&mut coder, log)?;
+            coder.asm.jmp(pass)?;
+        }
+    }
+    let no_answer_number = coder.asm.instructions().len();
+    coder.place(no_answer)?;
+    restore(&mut coder, is_log)?;
+    let trap_number = coder.asm.instructions().len();
+    coder.asm.int3()?;
+    coder.asm.jmp(done)?;
+    coder.place(pass)?;
+    restore(&mut coder, is_log)?;
+    coder.place(done)?;
+    let options = BlockEncoderOptions::RETURN_NEW_INSTRUCTION_OFFSETS;
+    let made = coder.asm.assemble_options(at, options)?.inner;
+    let address = |number: usize| at + u64::from(made.new_instruction_offsets[number]);
+    Ok(Stub {
+        at,
+        end: at + made.code_buffer.len() as u64,
+        no_answer_at: address(no_answer_number),
+        trap_at: address(trap_number),
+        loads: coder.loads.iter().map(|number| address(*number)).collect(),
+        bytes: made.code_buffer,
+    })
+}
+
+/// Registers that a call may change, besides those that computing uses; pushed in this order.
+const CALL_CLOBBERED: [(u16, AsmRegister64); 6] =
+    [(11, r11), (10, r10), (9, r9), (8, r8), (5, rdi), (4, rsi)];
+
+fn saved(is_log: bool, vectors: bool) -> Saved {
+    let more = if is_log {
+        8 * CALL_CLOBBERED.len() as i32
+    } else {
+        0
+    };
+    // rbx, rdx, rcx, perhaps more, flags, rax
+    let registers = [(3, 0), (1, 8), (2, 16), (0, 32 + more)];
+    let clobbered = CALL_CLOBBERED.iter().rev().zip(0..);
+    let others = clobbered
+        .filter(|_| is_log)
+        .map(|((number, _), index)| (*number, 24 + 8 * index));
+    Saved {
+        registers: registers
+            .into_iter()
+            .chain(others)
+            .collect::<BTreeMap<_, _>>(),
+        stack: 40 + more + RED_ZONE,
+        vectors: vectors.then_some([-16, -32]),
+    }
+}
+
+fn save(coder: &mut Coder, is_log: bool) -> Result<(), IcedError> {
+    let asm = &mut coder.asm;
+    asm.lea(rsp, qword_ptr(rsp - RED_ZONE))?;
+    asm.push(rax)?;
+    // Not pushf: a thread that is stepped would save the trap flag, and keep it for ever. No instruction here or in the
+    // runtime depends on the direction flag.
+    asm.lahf()?;
+    asm.seto(al)?;
+    asm.push(rax)?;
+    if is_log {
+        for (_, register) in CALL_CLOBBERED {
+            asm.push(register)?;
+        }
+    }
+    asm.push(rcx)?;
+    asm.push(rdx)?;
+    asm.push(rbx)?;
+    asm.mov(rbx, rsp)?;
+    if let Some([first, second]) = coder.saved.vectors {
+        asm.lea(rsp, qword_ptr(rsp - VECTOR_AREA))?;
+        asm.movups(xmmword_ptr(rbx + first), xmm0)?;
+        asm.movups(xmmword_ptr(rbx + second), xmm1)?;
+        asm.stmxcsr(dword_ptr(rbx - 40))?;
+        asm.mov(dword_ptr(rbx - 36), USUAL_MXCSR)?;
+        asm.ldmxcsr(dword_ptr(rbx - 36))?;
+    }
+    Ok(())
+}
+
+fn restore(coder: &mut Coder, is_log: bool) -> Result<(), IcedError> {
+    let asm = &mut coder.asm;
+    if let Some([first, second]) = coder.saved.vectors {
+        asm.ldmxcsr(dword_ptr(rbx - 40))?;
+        asm.movups(xmm0, xmmword_ptr(rbx + first))?;
+        asm.movups(xmm1, xmmword_ptr(rbx + second))?;
+    }
+    asm.mov(rsp, rbx)?;
+    asm.pop(rbx)?;
+    asm.pop(rdx)?;
+    asm.pop(rcx)?;
+    if is_log {
+        for (_, register) in CALL_CLOBBERED.iter().rev() {
+            asm.pop(*register)?;
+        }
+    }
+    asm.pop(rax)?;
+    asm.add(al, 127)?;
+    asm.sahf()?;
+    asm.pop(rax)?;
+    asm.lea(rsp, qword_ptr(rsp + RED_ZONE))
+}
+
+fn count_up_to(coder: &mut Coder, counter_at: u64) -> Result<(), IcedError> {
+    let again = coder.asm.create_label();
+    coder.asm.mov(rcx, counter_at)?;
+    coder.place(again)?;
+    coder.asm.mov(rax, qword_ptr(rcx))?;
+    coder.asm.lea(rdx, qword_ptr(rax + 1))?;
+    coder.asm.cmp(rdx, qword_ptr(rcx + 8))?;
+    coder.asm.je(coder.no_answer)?;
+    coder.asm.lock().cmpxchg(qword_ptr(rcx), rdx)?;
+    coder.asm.jne(again)
+}
+
+fn leave_words(coder: &mut Coder, log: &Log) -> Result<(), IcedError> {
+    let area = if coder.saved.vectors.is_some() {
+        VECTOR_AREA
+    } else {
+        0
+    };
+    let buffer = -(area + 8 * log.words as i32);
+    coder.asm.lea(rsp, qword_ptr(rbx + buffer))?;
+    for (word, value) in &log.values {
+        coder.int(value)?;
+        coder
+            .asm
+            .mov(qword_ptr(rbx + (buffer + 8 * *word as i32)), rax)?;
+    }
+    coder.asm.mov(rdi, log.spec_at)?;
+    coder.asm.lea(rsi, qword_ptr(rbx + buffer))?;
+    coder.asm.and(rsp, -16)?;
+    coder.asm.mov(rax, log.function)?;
+    coder.asm.call(rax)?;
+    coder.asm.test(rax, rax)?;
+    coder.asm.jne(coder.no_answer)?;
+    coder.asm.mov(rcx, log.counter_at)?;
+    coder.asm.lock().inc(qword_ptr(rcx))
+}

@@ -1,0 +1,120 @@
+//! What a step by lines is to reach, and what it makes of the places that it comes by. The rules are gdb's.
+
+use std::{ops::Range, sync::Arc};
+
+use debuginfo::{CallAt, Space, StepLine};
+
+/// Another line than this one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LineGoal {
+    /// Calls are entered.
+    pub into: bool,
+    /// What a line must differ from.
+    pub line: Option<(Arc<str>, u32)>,
+    /// Code that need not be looked at: it belongs to the line.
+    pub range: Range<u64>,
+    /// The entry of the function.
+    pub function: Option<u64>,
+    /// The frame: the entries of the function and of the inlined copies around it, from the outside to the inside.
+    pub copies: Vec<u64>,
+}
+
+/// What a place that a step comes by means.
+pub(crate) enum Look {
+    Proceed,
+    /// These many inlined calls that begin there are still to come.
+    Stop {
+        calls_to_come: usize,
+    },
+}
+
+impl LineGoal {
+    /// Another line than that of `pc`, where `to_come` of the inlined calls that begin there are still to come.
+    pub fn of(space: &Space, pc: u64, to_come: usize, into: bool) -> LineGoal {
+        let calls = space.calls_at(pc);
+        let here = space.step_line(pc);
+        let line = match call_line(&calls, to_come) {
+            Some(line) => Some(line),
+            None => here.as_ref().map(place_of),
+        };
+        LineGoal {
+            into,
+            line,
+            range: here.map_or(0..0, |here| here.range),
+            function: space.function_at(pc).map(|function| function.entry),
+            copies: frame_of(&calls, to_come),
+        }
+    }
+
+    /// The same for a frame that `pc` has returned to: between two statements there is no line that the next must differ from.
+    pub fn of_caller(space: &Space, pc: u64, into: bool) -> LineGoal {
+        let mut goal = LineGoal::of(space, pc, 0, into);
+        let here = space.step_line(pc);
+        if here.is_some_and(|here| here.range.start == pc && !here.is_statement) {
+            goal.line = None;
+        }
+        goal
+    }
+
+    /// Decides what coming by `pc`, outside of the range, means; goes on with what is there if it is no place to stop.
+    pub fn look(&mut self, space: &Space, pc: u64) -> Look {
+        let Some(here) = space.step_line(pc) else {
+            return Look::Proceed;
+        };
+        let calls = space.calls_at(pc);
+        let to_come = calls.iter().rev().take_while(|call| call.begins).count();
+        let frame = frame_of(&calls, to_come);
+        let stop = |calls_to_come| Look::Stop { calls_to_come };
+        if frame == self.copies && to_come > 0 {
+            return match (self.line == call_line(&calls, to_come), self.into) {
+                // A call on the line that is stepped through: into it or over it.
+                (true, true) => stop(to_come - 1),
+                (true, false) => Look::Proceed,
+                (false, _) => stop(to_come),
+            };
+        }
+        if frame.len() > self.copies.len() && frame.starts_with(&self.copies) {
+            return match self.into {
+                true => stop(to_come),
+                false => Look::Proceed,
+            };
+        }
+        if pc == here.range.start && self.line.as_ref() != Some(&place_of(&here)) {
+            if here.is_statement {
+                return stop(to_come);
+            }
+            if frame == self.copies {
+                // No place to stop: what follows is still compared with the line from before.
+                self.range = here.range;
+                return Look::Proceed;
+            }
+            // Nor is it one in another frame, but no line of that frame has been seen yet.
+            self.line = None;
+            self.range = here.range;
+            self.copies = frame;
+            return Look::Proceed;
+        }
+        // The middle of a line, or the same one again (a loop): it is left behind too.
+        self.line = Some(place_of(&here));
+        self.range = here.range;
+        self.copies = frame;
+        Look::Proceed
+    }
+}
+
+/// The frame that a thread stands in, as [`LineGoal::copies`].
+fn frame_of(calls: &[CallAt], to_come: usize) -> Vec<u64> {
+    let entered = &calls[..calls.len().saturating_sub(to_come)];
+    entered.iter().map(|call| call.entry).collect()
+}
+
+/// The line of the next call to come.
+fn call_line(calls: &[CallAt], to_come: usize) -> Option<(Arc<str>, u32)> {
+    let next = calls.len().checked_sub(to_come)?;
+    let call = calls.get(next)?.call.as_ref()?;
+    Some((call.file.clone(), call.line))
+}
+
+fn place_of(here: &StepLine) -> (Arc<str>, u32) {
+    (here.file.clone(), here.line)
+}

@@ -1,0 +1,292 @@
+//! What happens when a thread gets to a probe, throws, or is about to receive a signal.
+
+use store::control::Control;
+
+use super::{
+    model::{Action, Location, ProbeId, Reason, Tid},
+    probes::Probe,
+    sites::User,
+    thread::State,
+    thrown::Thrown,
+    tracer::Tracer,
+};
+use crate::clock;
+
+/// Signals that end a program which does not handle them because of what it did itself.
+const FAULTS: [i32; 7] = [
+    libc::SIGSEGV,
+    libc::SIGBUS,
+    libc::SIGILL,
+    libc::SIGFPE,
+    libc::SIGABRT,
+    libc::SIGSYS,
+    libc::SIGTRAP,
+];
+
+impl Tracer {
+    /// A thread stands at the trap of a site.
+    pub fn hit(&mut self, tid: Tid, address: u64) {
+        if let Some(thread) = self.threads.get_mut(&tid) {
+            thread.is_at_trap = true;
+        }
+        self.look_at_faults(tid, address);
+        let Some(site) = self.sites.at(address) else {
+            self.go_on(tid);
+            return;
+        };
+        let users: Vec<User> = site.users.iter().copied().collect();
+        let mut stop = None;
+        let mut calls_to_come = 0;
+        for user in &users {
+            match user {
+                User::Landing => self.landing(tid, address),
+                User::Probe(id) => {
+                    let before = self.calls_before(*id, address);
+                    self.set_calls_to_come(tid, before);
+                    let judged = self.judge(tid, *id);
+                    if stop.is_none() && judged.is_some() {
+                        (stop, calls_to_come) = (judged, before);
+                    }
+                }
+                User::Step(_) => {}
+            }
+        }
+        self.set_calls_to_come(tid, calls_to_come);
+        if let Some((reason, all_threads)) = stop {
+            self.halt(tid, reason, all_threads);
+            return;
+        }
+        if users.contains(&User::Step(tid)) && self.arrived(tid, address) {
+            return;
+        }
+        let is_stepping = self
+            .threads
+            .get(&tid)
+            .is_some_and(|thread| thread.is_stepping);
+        if is_stepping && self.has_plan(tid) {
+            self.look_again(tid, address);
+        } else {
+            self.go(tid, false);
+        }
+    }
+
+    /// Says how many inlined calls that begin at a place of a probe come after what the probe is about: a breakpoint on
+    /// a function stops before the calls that are inlined at its beginning.
+    fn calls_before(&self, id: ProbeId, address: u64) -> usize {
+        let probe = self.probes.by_id.get(&id);
+        let is_address = |probe: Option<&Probe>| {
+            probe.is_none_or(|probe| matches!(probe.view.spec.location, Location::Address(_)))
+        };
+        let places = probe.map_or(&[][..], |probe| &probe.view.places);
+        let place = places.iter().find(|place| place.address == address);
+        let (Some(place), false) = (place, is_address(probe)) else {
+            return 0;
+        };
+        let calls = self.space_now().calls_at(address);
+        let inner = calls.iter().rev().take_while(|call| call.begins);
+        inner
+            .take_while(|call| call.name.as_deref() != place.function.as_deref())
+            .count()
+    }
+
+    pub fn set_calls_to_come(&mut self, tid: Tid, count: usize) {
+        if let Some(thread) = self.threads.get_mut(&tid) {
+            thread.calls_to_come = count;
+        }
+    }
+
+    /// Decides whether a probe stops a thread. Logs if it is to log.
+    fn judge(&mut self, tid: Tid, id: ProbeId) -> Option<(Reason, bool)> {
+        let probe = self.probes.by_id.get(&id)?;
+        let spec = probe.view.spec.clone();
+        if let Some(condition) = &spec.condition
+            && !self.holds(tid, id, condition)
+        {
+            return None;
+        }
+        let thrown = match &spec.location {
+            Location::Throw {
+                pattern,
+                unhandled_only: false,
+            } => Some(self.thrown(tid, pattern.as_deref())?),
+            Location::Throw { pattern, .. } => Some(self.unhandled(tid, pattern.as_deref())?),
+            Location::Panic => Some(self.panicked(tid)),
+            _ => None,
+        };
+        let hits = {
+            let probe = self.probes.by_id.get_mut(&id)?;
+            probe.view.hits += 1;
+            let probe = self.probes.by_id.get(&id)?;
+            self.tell_count(probe);
+            self.total_hits(probe)
+        };
+        if spec.hit_count != 0 && hits != spec.hit_count {
+            return None;
+        }
+        match &spec.action {
+            Action::Log { template } => {
+                let (message, values) = self.fill_in(tid, template);
+                self.journal.send(Control::Logpoint {
+                    ticks: clock::ticks(),
+                    tid: tid as u32,
+                    probe: id,
+                    message,
+                    values,
+                });
+                None
+            }
+            Action::Break { all_threads, once } => {
+                let reason = match thrown {
+                    None => Reason::Breakpoint { probe: id, hits },
+                    Some(Thrown { what, message }) => {
+                        let unhandled = matches!(
+                            spec.location,
+                            Location::Throw {
+                                unhandled_only: true,
+                                ..
+                            }
+                        );
+                        self.journal.exception(
+                            tid,
+                            None,
+                            Some(what.clone()),
+                            unhandled,
+                            self.pc(tid),
+                            message.clone(),
+                        );
+                        Reason::Throw {
+                            probe: id,
+                            what,
+                            message,
+                            unhandled,
+                        }
+                    }
+                };
+                let all_threads = *all_threads;
+                if *once {
+                    // Nothing is stopped at it yet, and it certainly exists.
+                    let _ = self.remove_probe(id);
+                }
+                Some((reason, all_threads))
+            }
+        }
+    }
+
+    /// As [`judge`](Self::judge), for a watched place. Returns whether all threads are to stop.
+    pub fn judge_watch(&mut self, tid: Tid, id: ProbeId) -> Option<bool> {
+        match self.judge(tid, id)? {
+            (_, all_threads) => Some(all_threads),
+        }
+    }
+
+    fn holds(&mut self, tid: Tid, id: ProbeId, condition: &str) -> bool {
+        let is_watched = self
+            .probes
+            .by_id
+            .get(&id)
+            .is_some_and(|probe| matches!(probe.view.spec.location, Location::Memory { .. }));
+        let evaluated = match (self.judge_script(tid, id, is_watched), is_watched) {
+            (Some(judged), _) => judged,
+            (None, true) => self.evaluate_outwards(tid, condition),
+            (None, false) => self.evaluate_condition(tid, condition),
+        };
+        match evaluated {
+            Ok(holds) => holds,
+            Err(error) => {
+                self.journal.send(Control::ConditionError {
+                    ticks: clock::ticks(),
+                    tid: tid as u32,
+                    probe: id,
+                    condition: condition.to_owned(),
+                    error,
+                });
+                false
+            }
+        }
+    }
+
+    /// A thread is about to receive a signal.
+    pub fn signalled(&mut self, tid: Tid, signal: i32, fault_address: Option<u64>) {
+        if self.has_call(tid) {
+            self.call_failed(tid, signal);
+            return;
+        }
+        if let Some(thread) = self.threads.get_mut(&tid) {
+            thread.state = State::Halted { signal };
+        }
+        let fatal = self.is_fatal(signal);
+        let probe = self
+            .probes
+            .by_id
+            .values()
+            .filter(|probe| probe.is_enabled)
+            .find(|probe| match probe.view.spec.location {
+                Location::Signal(None) => true,
+                Location::Signal(Some(wanted)) => wanted == signal,
+                _ => false,
+            })
+            .map(|probe| probe.view.id);
+        if probe.is_some() || fatal || FAULTS.contains(&signal) {
+            self.journal
+                .exception(tid, Some(signal), None, fatal, fault_address, None);
+        }
+        let judged = probe.and_then(|id| self.judge(tid, id));
+        if judged.is_some() || fatal && FAULTS.contains(&signal) {
+            let all_threads = judged.is_some_and(|(_, all_threads)| all_threads);
+            let reason = Reason::Signal {
+                signal,
+                fault_address,
+                fatal,
+                probe,
+            };
+            self.halt(tid, reason, all_threads);
+        } else if self.has_plan(tid) && self.threads[&tid].is_stepping {
+            self.signal_while_stepping(tid, signal);
+        } else {
+            self.run_in_place(tid);
+        }
+    }
+
+    /// Tells whether nothing in the program handles a signal that ends it.
+    fn is_fatal(&self, signal: i32) -> bool {
+        let harmless = [
+            libc::SIGCHLD,
+            libc::SIGURG,
+            libc::SIGWINCH,
+            libc::SIGCONT,
+            libc::SIGSTOP,
+            libc::SIGTSTP,
+            libc::SIGTTIN,
+            libc::SIGTTOU,
+        ];
+        // Ours is no handler of the program's.
+        let is_ours = signal == libc::SIGTRAP && self.passes_leftovers;
+        if harmless.contains(&signal) {
+            return false;
+        }
+        if is_ours {
+            return true;
+        }
+        !self.handles(signal) && !self.ignores(signal)
+    }
+
+    /// Tells whether the program has a handler for a signal.
+    pub fn handles(&self, signal: i32) -> bool {
+        self.mask("SigCgt:") & 1u64 << (signal - 1) != 0
+    }
+
+    fn ignores(&self, signal: i32) -> bool {
+        self.mask("SigIgn:") & 1u64 << (signal - 1) != 0
+    }
+
+    /// Reads one of the masks of signals that the kernel shows.
+    fn mask(&self, name: &str) -> u64 {
+        let status =
+            std::fs::read_to_string(format!("/proc/{}/status", self.pid)).unwrap_or_default();
+        status
+            .lines()
+            .find_map(|line| line.strip_prefix(name))
+            .and_then(|text| u64::from_str_radix(text.trim(), 16).ok())
+            .unwrap_or(0)
+    }
+}

@@ -1,0 +1,284 @@
+//! Writes down what happens to the program: each stop, each going on, each change becomes an event of the recording.
+//!
+//! An event is sent before the thread it is about goes on, so that it is in the log before what the thread records next.
+
+use std::sync::{
+    Arc,
+    atomic::{
+        AtomicU64,
+        Ordering::{Acquire, Release},
+    },
+};
+
+use crossbeam::channel::Sender;
+use store::control::{
+    Blob, Control, Exception, ExceptionPhase, LiveProbe, MAX_STACK_LEN, Pause, PauseReason,
+    ProbeKind, ProbePlace, SavedRegisters, Watched, Write,
+};
+
+use super::{
+    machine::RED_ZONE,
+    model::{Action, Location, Motion, ProbeState, ProbeView, Reason, Tid},
+    tracer::Tracer,
+};
+use crate::{clock, stop::Registers};
+
+/// The way to the log.
+#[derive(Clone)]
+pub(crate) struct Journal {
+    log: Sender<Control>,
+    counts: Arc<Counts>,
+}
+
+/// How many events were sent, and how many of them are in the log.
+#[derive(Debug, Default)]
+pub(crate) struct Counts {
+    sent: AtomicU64,
+    written: AtomicU64,
+}
+
+impl Counts {
+    /// One more is in the log.
+    pub fn written(&self) {
+        self.written.fetch_add(1, Release);
+    }
+}
+
+impl Journal {
+    pub fn new(log: Sender<Control>) -> Self {
+        Self {
+            log,
+            counts: Arc::default(),
+        }
+    }
+
+    /// Returns who counts.
+    pub fn counts(&self) -> Arc<Counts> {
+        Arc::clone(&self.counts)
+    }
+
+    /// Returns how many events were sent.
+    pub fn sent(&self) -> u64 {
+        self.counts.sent.load(Acquire)
+    }
+
+    /// Returns how many events are in the log.
+    pub fn written(&self) -> u64 {
+        self.counts.written.load(Acquire)
+    }
+
+    /// Sends an event. Once the recording is closed there is nobody to write it, nor anything to tell of.
+    pub fn send(&self, control: Control) {
+        self.counts.sent.fetch_add(1, Release);
+        let _ = self.log.send(control);
+    }
+
+    pub fn pause(&self, tracer: &Tracer, tid: Tid, reason: &Reason, pc: u64) {
+        let machine = tracer.machine(tid).ok();
+        let space = tracer.space_now();
+        let (probe, hits, watched) = about(tracer, reason);
+        let place = tracer.place(&space, pc);
+        let sp = machine
+            .as_ref()
+            .map_or(0, |machine| machine.registers.general.rsp);
+        let (stack_addr, stack) = stack(tracer, sp);
+        let values = tracer.watched_expressions(tid);
+        self.send(Control::Pause(Box::new(Pause {
+            ticks: clock::ticks(),
+            tid: tid as u32,
+            reason: reason_kind(reason),
+            probe,
+            hits,
+            pc,
+            function: place.function,
+            file: place.file,
+            line: place.line,
+            registers: machine.map(|machine| SavedRegisters {
+                general: words(&machine.registers.general),
+                vectors: machine.registers.vectors,
+            }),
+            stack_addr,
+            stack: Blob(stack),
+            values,
+            watched,
+        })));
+    }
+
+    pub fn resume(&self, tid: Tid, motion: &Motion) {
+        let action = match motion {
+            Motion::Continue => "continue".to_owned(),
+            Motion::Next => "next".to_owned(),
+            Motion::Step => "step".to_owned(),
+            Motion::Instruction => "step instruction".to_owned(),
+            Motion::NextInstruction => "next instruction".to_owned(),
+            Motion::Finish { frame } => format!("finish {frame}"),
+            Motion::Until(location) => format!("until {location}"),
+        };
+        self.send(Control::Resume {
+            ticks: clock::ticks(),
+            tid: tid as u32,
+            action,
+        });
+    }
+
+    /// A stopped thread runs a function for somebody, and stands where it stood after that.
+    pub fn call(&self, tid: Tid, function: u64) {
+        self.send(Control::Resume {
+            ticks: clock::ticks(),
+            tid: tid as u32,
+            action: format!("call {function:#x}"),
+        });
+    }
+
+    pub fn write(
+        &self,
+        tid: Tid,
+        target: &str,
+        place: WrittenPlace,
+        old: Option<Vec<u8>>,
+        new: Vec<u8>,
+    ) {
+        let (addr, register) = match place {
+            WrittenPlace::Memory(addr) => (Some(addr), None),
+            WrittenPlace::Register(name) => (None, Some(name)),
+        };
+        self.send(Control::Write(Write {
+            ticks: clock::ticks(),
+            tid: tid as u32,
+            target: target.to_owned(),
+            addr,
+            register,
+            old: old.map(Blob),
+            new: Blob(new),
+            by: "user".to_owned(),
+        }));
+    }
+
+    pub fn exception(
+        &self,
+        tid: Tid,
+        signal: Option<i32>,
+        type_name: Option<String>,
+        is_unhandled: bool,
+        addr: Option<u64>,
+        message: Option<String>,
+    ) {
+        let phase = if is_unhandled {
+            ExceptionPhase::Unhandled
+        } else {
+            ExceptionPhase::FirstChance
+        };
+        self.send(Control::Exception(Exception {
+            ticks: clock::ticks(),
+            tid: tid as u32,
+            signal,
+            type_name,
+            phase,
+            addr,
+            message,
+        }));
+    }
+
+    pub fn probe(&self, tracer: &Tracer, view: &ProbeView) {
+        let space = tracer.space_now();
+        let places = view.places.iter().map(|place| {
+            let module = space.at(place.address);
+            ProbePlace {
+                addr: place.address,
+                module: module.map(|module| module.number),
+                svma: module.map(|module| module.svma(place.address).0),
+                function: place.function.clone(),
+                file: place.file.clone(),
+                line: place.line,
+            }
+        });
+        let (kind, action) = match (&view.spec.location, &view.spec.action) {
+            (_, Action::Log { template }) => (ProbeKind::Logpoint, template.clone()),
+            (Location::Memory { .. }, _) => (ProbeKind::Watchpoint, "stop".to_owned()),
+            (Location::Throw { .. } | Location::Panic | Location::Signal(_), _) => {
+                (ProbeKind::Catch, "stop".to_owned())
+            }
+            (_, Action::Break { all_threads, .. }) => {
+                let action = if *all_threads {
+                    "stop all threads"
+                } else {
+                    "stop"
+                };
+                (ProbeKind::Breakpoint, action.to_owned())
+            }
+        };
+        self.send(Control::Probe(LiveProbe {
+            ticks: clock::ticks(),
+            id: view.id,
+            kind,
+            location: view.spec.location.to_string(),
+            condition: view.spec.condition.clone(),
+            hit_count: view.spec.hit_count,
+            action,
+            state: match view.state {
+                ProbeState::Pending => store::control::ProbeState::Pending,
+                ProbeState::Bound => store::control::ProbeState::Bound,
+                ProbeState::Disabled => store::control::ProbeState::Disabled,
+            },
+            places: places.collect(),
+        }));
+    }
+}
+
+/// Reads the stack from the red zone on, where functions that call no others keep their variables.
+fn stack(tracer: &Tracer, sp: u64) -> (u64, Vec<u8>) {
+    let read = |at: u64| (at, tracer.memory.read_stack(at, MAX_STACK_LEN));
+    match sp {
+        0 => (0, Vec::new()),
+        // It may begin on a page that does not exist yet.
+        sp => match read(sp.saturating_sub(RED_ZONE)) {
+            (_, bytes) if bytes.is_empty() => read(sp),
+            found => found,
+        },
+    }
+}
+
+/// Where something was written.
+pub(crate) enum WrittenPlace {
+    Memory(u64),
+    Register(String),
+}
+
+fn about(tracer: &Tracer, reason: &Reason) -> (Option<u32>, Option<u64>, Option<Watched>) {
+    match reason {
+        Reason::Breakpoint { probe, hits } => (Some(*probe), Some(*hits), None),
+        Reason::Watch { probe, old, new } => {
+            let watched = tracer.watches.address(*probe).map(|addr| Watched {
+                addr,
+                old: Some(Blob(old.clone())),
+                new: Some(Blob(new.clone())),
+            });
+            (Some(*probe), None, watched)
+        }
+        Reason::Throw { probe, .. } => (Some(*probe), None, None),
+        Reason::Signal { probe, .. } => (*probe, None, None),
+        Reason::Entry | Reason::Step | Reason::User | Reason::AllThreads => (None, None, None),
+    }
+}
+
+fn reason_kind(reason: &Reason) -> PauseReason {
+    match reason {
+        Reason::Entry => PauseReason::Entry,
+        Reason::Breakpoint { .. } => PauseReason::Breakpoint,
+        Reason::Watch { .. } => PauseReason::Watch,
+        Reason::Step => PauseReason::Step,
+        Reason::User => PauseReason::User,
+        Reason::Signal { .. } => PauseReason::Signal,
+        Reason::Throw { .. } => PauseReason::Exception,
+        Reason::AllThreads => PauseReason::AllThreads,
+    }
+}
+
+/// The kernel's order (struct user_regs_struct).
+fn words(r: &Registers) -> [u64; store::control::GENERAL_REGISTERS] {
+    [
+        r.r15, r.r14, r.r13, r.r12, r.rbp, r.rbx, r.r11, r.r10, r.r9, r.r8, r.rax, r.rcx, r.rdx,
+        r.rsi, r.rdi, r.orig_rax, r.rip, r.cs, r.eflags, r.rsp, r.ss, r.fs_base, r.gs_base, r.ds,
+        r.es, r.fs, r.gs,
+    ]
+}

@@ -1,0 +1,127 @@
+//! The program's memory as it would be without us: bytes that we have changed read as they were.
+
+use std::{
+    collections::BTreeMap,
+    fs::{File, OpenOptions},
+    io,
+    os::unix::fs::FileExt,
+    sync::{Arc, PoisonError, RwLock},
+};
+
+use super::hooks::{Hooks, SharedHooks};
+use crate::{guardian::Announcer, snapshot::unhook};
+
+/// A byte of the program's that one of ours stands over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Covered {
+    pub original: u8,
+    pub ours: u8,
+}
+
+/// Bytes that traps and jumps stand over, by address.
+pub(crate) type Traps = BTreeMap<u64, Covered>;
+
+/// Memory of a process that may run. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct LiveMemory {
+    file: Arc<File>,
+    pub hooks: Arc<SharedHooks>,
+    pub traps: Arc<RwLock<Traps>>,
+    /// Hears of each trap before it is set.
+    pub guardian: Option<Announcer>,
+}
+
+impl LiveMemory {
+    pub fn open(
+        pid: i32,
+        hooks: Arc<SharedHooks>,
+        guardian: Option<Announcer>,
+    ) -> io::Result<Self> {
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(format!("/proc/{pid}/mem"))?;
+        Ok(Self {
+            file: Arc::new(file),
+            hooks,
+            traps: Arc::default(),
+            guardian,
+        })
+    }
+
+    /// Reads what really stands there.
+    pub fn read_raw(&self, address: u64, bytes: &mut [u8]) -> io::Result<()> {
+        if address > i64::MAX as u64 {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        self.file.read_exact_at(bytes, address)
+    }
+
+    /// Writes, also where the program could not. Single bytes are written at once: threads that run see the old or the
+    /// new one.
+    pub fn write_raw(&self, address: u64, bytes: &[u8]) -> io::Result<()> {
+        if address > i64::MAX as u64 {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        self.file.write_all_at(bytes, address)
+    }
+
+    /// Fills `bytes` with the program's own.
+    pub fn read(&self, address: u64, bytes: &mut [u8]) -> io::Result<()> {
+        self.read_raw(address, bytes)?;
+        self.hooks_now().mask(address, bytes);
+        let end = address.saturating_add(bytes.len() as u64);
+        let traps = self.traps.read().unwrap_or_else(PoisonError::into_inner);
+        for (at, covered) in traps.range(address..end) {
+            bytes[(at - address) as usize] = covered.original;
+        }
+        Ok(())
+    }
+
+    /// Reads up to `len` bytes, fewer where what is mapped ends.
+    pub fn read_up_to(&self, address: u64, len: usize) -> Vec<u8> {
+        let mut bytes = vec![0; len];
+        let mut filled = 0;
+        while filled < len && address <= i64::MAX as u64 {
+            match self
+                .file
+                .read_at(&mut bytes[filled..], address + filled as u64)
+            {
+                Ok(0) | Err(_) => break,
+                Ok(count) => filled += count,
+            }
+        }
+        bytes.truncate(filled);
+        bytes
+    }
+
+    /// As [`Self::read_up_to`], with the program's return addresses where ours stand.
+    pub fn read_stack(&self, address: u64, len: usize) -> Vec<u8> {
+        let mut bytes = self.read_up_to(address, len);
+        unhook(&self.file, self.hooks_now().runtime(), address, &mut bytes);
+        bytes
+    }
+
+    /// Writes the program's own bytes; traps and jumps stay where they are, over the new ones.
+    pub fn write(&self, address: u64, bytes: &[u8]) -> io::Result<()> {
+        let end = address.saturating_add(bytes.len() as u64);
+        let mut traps = self.traps.write().unwrap_or_else(PoisonError::into_inner);
+        let mut written = bytes.to_vec();
+        for (at, covered) in traps.range_mut(address..end) {
+            let index = (at - address) as usize;
+            covered.original = bytes[index];
+            written[index] = covered.ours;
+        }
+        self.write_raw(address, &written)
+    }
+
+    pub fn word(&self, address: u64) -> io::Result<u64> {
+        let mut word = [0; 8];
+        self.read(address, &mut word)?;
+        Ok(u64::from_le_bytes(word))
+    }
+
+    pub fn hooks_now(&self) -> std::sync::RwLockReadGuard<'_, Hooks> {
+        self.hooks.read().unwrap_or_else(PoisonError::into_inner)
+    }
+}

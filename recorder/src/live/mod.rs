@@ -1,0 +1,496 @@
+//! A live session: a recording in the making whose program can be stopped, looked at, changed and stepped.
+//!
+//! The handle [`Live`] may be used from any thread. Whatever it does to the program becomes an event of the recording.
+//!
+//! Two threads serve a session. One makes the recording, as `record` does. The other one, the tracer, holds all threads of
+//! the program with ptrace(2): it sees traps, signals and new threads first. The kernel lets the program go by itself
+//! should we die, which a thread that waits for our word in a handler of its own would not.
+
+pub(crate) mod board;
+mod call;
+mod children;
+mod compiled;
+mod error;
+mod evaluate;
+mod event;
+mod follow;
+mod goal;
+mod hits;
+pub(crate) mod hooks;
+pub(crate) mod journal;
+mod jumps;
+mod landing;
+mod leftover;
+mod machine;
+mod memory;
+pub mod model;
+mod motion;
+mod probes;
+mod script;
+mod sites;
+mod start;
+mod thread;
+mod thrown;
+pub(crate) mod tracer;
+mod watch;
+
+use std::{
+    fs::File,
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Condvar, Mutex, PoisonError, RwLock,
+        atomic::{AtomicBool, Ordering::Release},
+    },
+    time::{Duration, Instant},
+};
+
+use crossbeam::channel::Sender;
+use debuginfo::{Register, Space};
+use store::control::Control;
+
+pub use error::{LiveError, LiveResult};
+pub use machine::LiveMachine;
+pub use model::*;
+pub use script::{MEMORY_LIMIT, TIME_LIMIT, check_condition};
+
+use self::{
+    board::Board,
+    journal::{Journal, WrittenPlace},
+    memory::LiveMemory,
+    thread::State,
+    tracer::{Command, Tracer, ask},
+};
+use crate::{Exit, Outcome, Result, clock, stop::ptrace};
+
+/// A live session. Clones are of the same one.
+#[derive(Clone)]
+pub struct Live {
+    inner: Arc<Inner>,
+}
+
+/// How often who waits for the recording looks whether the program has ended.
+const SETTLE_SLICE: Duration = Duration::from_millis(20);
+
+/// What became of the recording.
+type Closed = Option<std::result::Result<Outcome, String>>;
+
+struct Inner {
+    pid: i32,
+    recording: PathBuf,
+    pipes: Mutex<Option<(File, File)>>,
+    space: Arc<RwLock<Arc<Space>>>,
+    board: Arc<Board>,
+    commands: Sender<Command>,
+    memory: LiveMemory,
+    journal: Journal,
+    settling: Sender<Sender<()>>,
+    end: Arc<AtomicBool>,
+    closed: Mutex<Closed>,
+    closing: Condvar,
+}
+
+impl Live {
+    /// Returns the process id.
+    pub fn pid(&self) -> i32 {
+        self.inner.pid
+    }
+
+    /// Returns the recording's folder.
+    pub fn recording(&self) -> &Path {
+        &self.inner.recording
+    }
+
+    /// Hands out the program's standard output and error, once, if they are pipes.
+    pub fn take_output(&self) -> Option<(File, File)> {
+        let mut pipes = self.inner.pipes.lock();
+        pipes.as_mut().ok().and_then(|pipes| pipes.take())
+    }
+
+    /// Returns the modules that are loaded now.
+    pub fn space(&self) -> Arc<Space> {
+        let space = self.inner.space.read();
+        Arc::clone(&space.unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Returns what the program does.
+    pub fn status(&self) -> Status {
+        if let Some(exit) = self.inner.board.ended() {
+            return Status::Ended(exit);
+        }
+        let newest = self.ask(|tracer| {
+            let stops = tracer
+                .threads
+                .values()
+                .filter_map(|thread| thread.stop.clone());
+            stops.max_by_key(|stop| (stop.reason != Reason::AllThreads, stop.number))
+        });
+        match newest {
+            Ok(Some(stop)) => Status::Stopped(stop),
+            Ok(None) => Status::Running,
+            Err(_) => {
+                let ended = self
+                    .inner
+                    .board
+                    .wait(u64::MAX, None, Duration::from_secs(5));
+                match ended {
+                    Waited::Ended(exit) => Status::Ended(exit),
+                    _ => Status::Ended(Exit::Detached),
+                }
+            }
+        }
+    }
+
+    /// Returns the program's threads, by number; none once it has ended.
+    pub fn threads(&self) -> Vec<ThreadView> {
+        let pid = self.inner.pid;
+        self.ask(move |tracer| {
+            let threads = tracer.threads.iter().map(|(tid, thread)| ThreadView {
+                tid: *tid,
+                name: thread_name(pid, *tid),
+                state: match &thread.stop {
+                    Some(stop) => ThreadState::Stopped(stop.clone()),
+                    None => ThreadState::Running,
+                },
+            });
+            threads.collect()
+        })
+        .unwrap_or_default()
+    }
+
+    /// Adds a probe. The same location with the same kind of action gives the existing one back, changed.
+    ///
+    /// # Errors
+    /// A condition or template with a mistake, a line without code (the error lists the valid ones), no watchpoint left.
+    pub fn add_probe(&self, spec: ProbeSpec) -> Result<ProbeView> {
+        Ok(self.ask(|tracer| tracer.add_probe(spec))??)
+    }
+
+    /// Returns all probes, by number; once the program has ended, as they were then.
+    pub fn probes(&self) -> Vec<ProbeView> {
+        self.ask(|tracer| tracer.views())
+            .unwrap_or_else(|_| self.inner.board.kept_probes())
+    }
+
+    /// Removes a probe; threads that are stopped at it stay so.
+    ///
+    /// # Errors
+    /// There is no such probe.
+    pub fn remove_probe(&self, id: ProbeId) -> Result<ProbeView> {
+        Ok(self.ask(move |tracer| tracer.remove_probe(id))??)
+    }
+
+    /// Switches a probe on or off.
+    ///
+    /// # Errors
+    /// There is no such probe, or no debug register left.
+    pub fn enable_probe(&self, id: ProbeId, on: bool) -> Result<ProbeView> {
+        Ok(self.ask(move |tracer| tracer.enable_probe(id, on))??)
+    }
+
+    /// Has the program judge what can be compiled (which it does from the start), or the tracer judge everything. The
+    /// results are the same; this is for comparing them.
+    ///
+    /// # Errors
+    /// [`LiveError::Ended`].
+    pub fn compile_probes(&self, on: bool) -> Result<()> {
+        Ok(self.ask(move |tracer| tracer.compile_probes(on))?)
+    }
+
+    /// Lets a stopped thread go on, and with `others` all other stopped threads too (they continue). Returns the number
+    /// that its next stop will be above; give it to [`Live::wait`].
+    ///
+    /// # Errors
+    /// The thread runs, or there is nothing to finish or to run until.
+    pub fn resume(&self, tid: Tid, motion: Motion, others: bool) -> Result<u64> {
+        Ok(self.ask(move |tracer| tracer.resume(tid, motion, others))??)
+    }
+
+    /// Stops all threads. Returns the number of the stop: a new one, or the newest if all were stopped already.
+    ///
+    /// # Errors
+    /// A thread does not stop.
+    pub fn pause(&self) -> Result<u64> {
+        Ok(self.ask(Tracer::pause)??)
+    }
+
+    /// Waits for a stop with a number greater than `after`, or the end.
+    pub fn wait(&self, after: u64, timeout: Duration) -> Waited {
+        self.inner.board.wait(after, None, timeout)
+    }
+
+    /// As [`wait`](Live::wait), and also for the end of the thread `moved`, which was to get somewhere.
+    pub fn wait_for_thread(&self, after: u64, moved: Tid, timeout: Duration) -> Waited {
+        self.inner.board.wait(after, Some(moved), timeout)
+    }
+
+    /// Returns the number of the newest stop, 0 if there was none.
+    pub fn newest_stop(&self) -> u64 {
+        self.inner.board.newest()
+    }
+
+    /// Returns a stopped thread's registers and memory.
+    ///
+    /// # Errors
+    /// The thread runs, or there is none.
+    pub fn machine(&self, tid: Tid) -> Result<LiveMachine> {
+        Ok(self.ask(move |tracer| {
+            tracer.check_stopped(tid)?;
+            tracer.machine(tid)
+        })??)
+    }
+
+    /// Reads memory of the running or stopped program: all of `bytes` or an error.
+    ///
+    /// # Errors
+    /// [`LiveError::Memory`].
+    pub fn read(&self, address: u64, bytes: &mut [u8]) -> Result<()> {
+        let len = bytes.len();
+        self.inner
+            .memory
+            .read(address, bytes)
+            .map_err(|_| LiveError::Memory { address, len }.into())
+    }
+
+    /// Writes memory; becomes an event with the old and the new bytes. `target` is what the person wrote. Returns what
+    /// stood there.
+    ///
+    /// # Errors
+    /// [`LiveError::Memory`]; nothing was written then.
+    pub fn write(&self, target: &str, address: u64, bytes: &[u8]) -> Result<Vec<u8>> {
+        let mut old = vec![0; bytes.len()];
+        self.read(address, &mut old)?;
+        let missing = |_| LiveError::Memory {
+            address,
+            len: bytes.len(),
+        };
+        self.inner.memory.write(address, bytes).map_err(missing)?;
+        let place = WrittenPlace::Memory(address);
+        let (kept, new) = (old.clone(), bytes.to_vec());
+        self.inner.journal.write(0, target, place, Some(kept), new);
+        // Where nothing is controlled any more, nothing is watched.
+        let _ = self.ask(|tracer| tracer.look_at_watches());
+        Ok(old)
+    }
+
+    /// Writes a register of a stopped thread (innermost frame): 8 bytes, or 16 for vectors; fewer change the low ones.
+    /// Returns the old bytes.
+    ///
+    /// # Errors
+    /// The thread runs; there is no such register.
+    pub fn write_register(
+        &self,
+        tid: Tid,
+        target: &str,
+        register: Register,
+        bytes: &[u8],
+    ) -> Result<Vec<u8>> {
+        let (target, bytes) = (target.to_owned(), bytes.to_vec());
+        Ok(self.ask(move |tracer| tracer.write_register(tid, &target, register, &bytes))??)
+    }
+
+    /// Calls a function in a stopped thread; other threads stay as they are.
+    ///
+    /// # Errors
+    /// The thread runs; the function did not return in time, or was ended by a signal.
+    pub fn call(&self, tid: Tid, call: Call) -> Result<Returned> {
+        let (reply, answer) = crossbeam::channel::bounded(1);
+        let patience = call.timeout + Duration::from_secs(10);
+        self.ask(move |tracer| tracer.call(tid, &call, reply))?;
+        let answered = answer.recv_timeout(patience);
+        Ok(answered.unwrap_or(Err(LiveError::Ended))?)
+    }
+
+    /// Appends a note to the recording.
+    ///
+    /// # Errors
+    /// [`LiveError::Ended`].
+    pub fn note(&self, text: &str) -> Result<()> {
+        if self.inner.board.ended().is_some() {
+            return Err(LiveError::Ended.into());
+        }
+        self.inner.journal.send(Control::Note {
+            ticks: clock::ticks(),
+            text: text.to_owned(),
+        });
+        Ok(())
+    }
+
+    /// Waits until readers of the recording can see everything that happened up to now, at most for `timeout`. Once the
+    /// program has ended they can. Returns whether they can.
+    pub fn settle(&self, timeout: Duration) -> bool {
+        let (done, settled) = crossbeam::channel::bounded(1);
+        let until = Instant::now() + timeout;
+        let mut asked = self.inner.settling.send(done).is_ok();
+        loop {
+            if self.inner.board.ended().is_some() {
+                return true;
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            if !asked {
+                // The recording is being closed: its end is told soon.
+                std::thread::sleep(left.min(SETTLE_SLICE));
+                continue;
+            }
+            match settled.recv_timeout(left.min(SETTLE_SLICE)) {
+                Ok(()) => return true,
+                Err(error) => asked = error.is_timeout(),
+            }
+        }
+    }
+
+    /// Takes everything back and leaves the program running; closes the recording.
+    ///
+    /// # Errors
+    /// The recording could not be closed; the text says why.
+    pub fn detach(&self) -> Result<Outcome> {
+        self.inner.end.store(true, Release);
+        self.closed(Instant::now() + Duration::from_secs(60))
+    }
+
+    /// Kills the program; closes the recording.
+    ///
+    /// # Errors
+    /// As [`detach`](Live::detach).
+    pub fn kill(&self) -> Result<Outcome> {
+        if self.inner.board.ended().is_none() {
+            // SAFETY: the process is our child or traced by us, so that its number is its own until its end is noticed.
+            unsafe { libc::kill(self.inner.pid, libc::SIGKILL) };
+        }
+        self.closed(Instant::now() + Duration::from_secs(60))
+    }
+
+    /// Returns what was recorded, once the recording is closed; waits for that until `deadline`.
+    pub fn outcome(&self, deadline: Instant) -> Option<Outcome> {
+        self.closed(deadline).ok()
+    }
+
+    fn closed(&self, deadline: Instant) -> Result<Outcome> {
+        let mut closed = self
+            .inner
+            .closed
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        loop {
+            if let Some(closed) = &*closed {
+                return Ok(closed.clone().map_err(LiveError::Evaluate)?);
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                let message = "the recording is still being closed; ask again";
+                return Err(LiveError::Evaluate(message.to_owned()).into());
+            }
+            closed = self
+                .inner
+                .closing
+                .wait_timeout(closed, left)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
+        }
+    }
+
+    fn ask<R: Send + 'static>(
+        &self,
+        question: impl FnOnce(&mut Tracer) -> R + Send + 'static,
+    ) -> LiveResult<R> {
+        ask(&self.inner.commands, question)
+    }
+}
+
+fn thread_name(pid: i32, tid: Tid) -> String {
+    std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/comm"))
+        .map_or_else(|_| "?".to_owned(), |name| name.trim_end().to_owned())
+}
+
+impl Tracer {
+    /// Stops all threads because somebody asks for it.
+    fn pause(&mut self) -> LiveResult<u64> {
+        self.hold()?;
+        let candidates = |thread: &&thread::Thread| {
+            thread.stop.is_none() && matches!(thread.state, State::Halted { .. })
+        };
+        let first = self
+            .threads
+            .iter()
+            .filter(|(_, thread)| candidates(thread))
+            .map(|(tid, _)| *tid)
+            .min_by_key(|tid| *tid != self.pid);
+        if let Some(tid) = first {
+            self.halt(tid, Reason::User, true);
+        }
+        self.release();
+        let stops = self
+            .threads
+            .values()
+            .filter_map(|thread| thread.stop.as_ref());
+        let told = stops.filter(|stop| stop.reason != Reason::AllThreads);
+        Ok(told.map(|stop| stop.number).max().unwrap_or_default())
+    }
+
+    fn check_stopped(&self, tid: Tid) -> LiveResult<()> {
+        let thread = self.threads.get(&tid).ok_or(LiveError::NoThread(tid))?;
+        match thread.stop {
+            Some(_) => Ok(()),
+            None => Err(LiveError::Running(tid)),
+        }
+    }
+
+    fn write_register(
+        &mut self,
+        tid: Tid,
+        target: &str,
+        register: Register,
+        bytes: &[u8],
+    ) -> LiveResult<Vec<u8>> {
+        self.check_stopped(tid)?;
+        let name = register.name().unwrap_or_default();
+        let failed = |source| LiveError::System {
+            action: "write the register",
+            source,
+        };
+        let old = if let Some(index) = register.0.checked_sub(Register::XMM0.0)
+            && index < 16
+        {
+            let mut state = ptrace::extended_state(tid).map_err(failed)?;
+            let at = machine::XMM_OFFSET + usize::from(index) * 16;
+            let place = state
+                .get_mut(at..at + bytes.len().min(16))
+                .ok_or(LiveError::Ended)?;
+            let old = place.to_vec();
+            place.copy_from_slice(&bytes[..old.len()]);
+            ptrace::set_extended_state(tid, &mut state).map_err(failed)?;
+            old
+        } else {
+            let mut registers = self.registers(tid)?;
+            registers.rip = self.original_pc(registers.rip);
+            let Some(field) = machine::field(&mut registers, register) else {
+                let message = format!("there is no register {name} that can be written");
+                return Err(LiveError::Evaluate(message));
+            };
+            let mut word = field.to_le_bytes();
+            let len = bytes.len().min(8);
+            let old = word[..len].to_vec();
+            word[..len].copy_from_slice(&bytes[..len]);
+            *field = u64::from_le_bytes(word);
+            let is_pc = register == Register::RIP;
+            if !is_pc {
+                // The thread stays in the slot or copy where it really stands.
+                registers.rip = self.registers(tid)?.rip;
+            }
+            ptrace::set_registers(tid, &registers).map_err(failed)?;
+            old
+        };
+        let place = WrittenPlace::Register(name);
+        self.journal
+            .write(tid, target, place, Some(old.clone()), bytes.to_vec());
+        Ok(old)
+    }
+}
+
+impl From<LiveError> for crate::Error {
+    fn from(error: LiveError) -> Self {
+        Self::Live(error)
+    }
+}

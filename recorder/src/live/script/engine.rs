@@ -1,0 +1,486 @@
+//! The JavaScript engine: made once per session, bounded in time, memory and depth, with nothing of the outside in reach.
+//!
+//! QuickJS-ng without its loaders: there are no files, modules, processes or timers to be called. Conditions share one
+//! context whose built-in objects are frozen, so that one cannot change what another sees; each has a `state` of its own.
+//! A value that is kept there beyond its moment is an error when it is looked at, never an old address.
+
+use std::{
+    cell::{Cell, RefCell},
+    rc::Rc,
+    time::{Duration, Instant},
+};
+
+use rquickjs::{
+    CaughtError, Constructor, Context, Ctx, Function, IntoJs, Object, Persistent, Runtime, Value,
+    context::EvalOptions,
+};
+
+use super::program::{Answer, Handle, Program, Seen};
+use crate::clock;
+
+/// How long one evaluation may take, in time of a processor.
+pub const TIME_LIMIT: Duration = Duration::from_millis(100);
+/// The clock of the processor's time, a system call, is not asked more often than this.
+const SHORTEST_WAIT: Duration = Duration::from_micros(500);
+/// Memory of all conditions of a session together, in bytes.
+pub const MEMORY_LIMIT: usize = 32 << 20;
+/// Stack of one evaluation, in bytes; a thread has two megabytes.
+const STACK_LIMIT: usize = 512 << 10;
+/// Elements of a list that are read at once.
+const PIECE: usize = 64;
+/// Values that one evaluation may hand out. Handles and the number of the evaluation share the bits of a double.
+const HANDLES: u64 = 1 << 20;
+/// The largest integer up to which doubles have all.
+const EXACT: i128 = 1 << 53;
+const PRELUDE: &str = include_str!("prelude.js");
+
+/// A mistake in a condition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mistake {
+    /// Byte of the text, from 0.
+    pub position: usize,
+    /// What is wrong, with line and column, both from 1.
+    pub message: String,
+}
+
+/// A compiled condition with its `state`.
+pub struct Script(Persistent<Function<'static>>);
+
+/// The engine.
+pub struct Engine {
+    /// The prelude's function that compiles. It goes before the runtime does.
+    compile: Persistent<Function<'static>>,
+    shared: Rc<Shared>,
+    context: Context,
+    runtime: Runtime,
+}
+
+/// What functions that JavaScript calls know.
+struct Shared {
+    /// The moment that is asked about, while there is one.
+    program: RefCell<Option<Rc<dyn Program>>>,
+    /// Number of the evaluation.
+    turn: Cell<u64>,
+    /// Before this it cannot be late.
+    deadline: Cell<Instant>,
+    /// What the thread had used of a processor when it began.
+    begun: Cell<Duration>,
+    is_late: Cell<bool>,
+}
+
+impl Engine {
+    /// Makes an engine.
+    ///
+    /// # Errors
+    /// There is no memory for it.
+    pub fn new() -> Answer<Engine> {
+        Engine::made().map_err(|error| format!("JavaScript cannot be started: {error}"))
+    }
+
+    fn made() -> rquickjs::Result<Engine> {
+        let runtime = Runtime::new()?;
+        runtime.set_memory_limit(MEMORY_LIMIT);
+        runtime.set_max_stack_size(STACK_LIMIT);
+        let context = Context::full(&runtime)?;
+        let shared = Rc::new(Shared {
+            program: RefCell::new(None),
+            turn: Cell::new(0),
+            deadline: Cell::new(Instant::now() + TIME_LIMIT),
+            begun: Cell::new(clock::thread_time()),
+            is_late: Cell::new(false),
+        });
+        let compile = context.with(|ctx| {
+            let native = natives(&ctx, &shared)?;
+            let mut options = EvalOptions::default();
+            options.filename = Some("prelude".to_owned());
+            let prelude: Function = ctx.eval_with_options(PRELUDE, options)?;
+            let compile: Function = prelude.call((native,))?;
+            Ok::<_, rquickjs::Error>(Persistent::save(&ctx, compile))
+        })?;
+        let watch = Rc::clone(&shared);
+        runtime.set_interrupt_handler(Some(Box::new(move || watch.is_over())));
+        Ok(Engine {
+            compile,
+            shared,
+            context,
+            runtime,
+        })
+    }
+
+    /// Compiles a condition: one expression.
+    ///
+    /// # Errors
+    /// It is none; where the mistake was noticed.
+    pub fn compile(&self, text: &str) -> Result<Script, Mistake> {
+        self.shared.begin(None);
+        self.context.with(|ctx| {
+            let compile = self.compile.clone().restore(&ctx);
+            let compiled = compile.and_then(|compile| compile.call::<_, Function>((text,)));
+            match CaughtError::catch(&ctx, compiled) {
+                Ok(function) => Ok(Script(Persistent::save(&ctx, function))),
+                Err(error) => Err(self.mistake(&error, text)),
+            }
+        })
+    }
+
+    /// Tells whether a condition is true at a moment.
+    ///
+    /// # Errors
+    /// It threw, or took too much; a text for people.
+    pub fn holds(&self, script: &Script, program: Rc<dyn Program>) -> Answer<bool> {
+        self.shared.begin(Some(program));
+        let answer = self.context.with(|ctx| {
+            let script = script.0.clone().restore(&ctx);
+            let answer = script.and_then(|script| script.call::<_, bool>(()));
+            CaughtError::catch(&ctx, answer).map_err(|error| self.told(&error))
+        });
+        *self.shared.program.borrow_mut() = None;
+        answer
+    }
+
+    /// What a condition's error means to people.
+    fn told(&self, error: &CaughtError<'_>) -> String {
+        if self.shared.is_late.get() {
+            return format!(
+                "it was ended after {} ms; a condition must not run for longer",
+                TIME_LIMIT.as_millis()
+            );
+        }
+        match error {
+            CaughtError::Exception(thrown) => {
+                let name: Option<String> = thrown.as_object().get("name").ok();
+                let message = thrown.message().unwrap_or_default();
+                match name.as_deref() {
+                    Some("InternalError") if message == "out of memory" => format!(
+                        "it needs too much memory; all conditions of a session have {} MiB together",
+                        MEMORY_LIMIT >> 20
+                    ),
+                    None | Some("Error") => message,
+                    Some(name) => format!("{name}: {message}"),
+                }
+            }
+            CaughtError::Value(thrown) => {
+                let text = thrown.as_string().and_then(|text| text.to_string().ok());
+                let number = || thrown.as_number().map(|number| number.to_string());
+                let text = text.or_else(number);
+                let text =
+                    text.unwrap_or_else(|| format!("something of type {}", thrown.type_name()));
+                format!("it threw {text}")
+            }
+            CaughtError::Error(error) => error.to_string(),
+        }
+    }
+
+    fn mistake(&self, error: &CaughtError<'_>, text: &str) -> Mistake {
+        let stack = match error {
+            CaughtError::Exception(thrown) => thrown.stack(),
+            _ => None,
+        };
+        let place = stack.and_then(|stack| first_place(&stack));
+        let (line, column) = place.unwrap_or((FIRST_LINE, 1));
+        let line = line.saturating_sub(FIRST_LINE) + 1;
+        let lines = text.split('\n').take(line.saturating_sub(1));
+        let before: usize = lines.map(|line| line.len() + 1).sum();
+        let mut position = (before + column.saturating_sub(1)).min(text.len());
+        while !text.is_char_boundary(position) {
+            position -= 1;
+        }
+        let message = self.told(error);
+        let message = message.strip_prefix("SyntaxError: ").unwrap_or(&message);
+        let (line, column) = line_and_column(text, position);
+        let hint = hint(text, position);
+        Mistake {
+            position,
+            message: format!("{message} (JavaScript, line {line}, column {column}){hint}"),
+        }
+    }
+}
+
+/// Where a byte of a text is, both from 1, in characters.
+fn line_and_column(text: &str, position: usize) -> (usize, usize) {
+    let before = &text[..position];
+    let line = before.matches('\n').count() + 1;
+    let last = before.rsplit('\n').next().unwrap_or_default();
+    (line, last.chars().count() + 1)
+}
+
+/// What to write instead of words that only the debugger's own language has.
+fn hint(text: &str, position: usize) -> &'static str {
+    let near = |word: &str| {
+        (0..2).any(|back| {
+            let rest = position.checked_sub(back).and_then(|at| text.get(at..));
+            rest.is_some_and(|rest| rest.starts_with(word))
+        })
+    };
+    match (near("->"), near("::")) {
+        (true, _) => "; in JavaScript, p->x is p.x",
+        (_, true) => "; in JavaScript, ns::x is $('ns::x')",
+        _ => "",
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        // It holds the state that the runtime's own functions share.
+        self.runtime.set_interrupt_handler(None);
+    }
+}
+
+/// The line of the function's text on which a condition begins: before it stand the head that the engine writes, of two
+/// lines, and an opening bracket.
+const FIRST_LINE: usize = 4;
+
+/// Line and column of the first place in a list of calls: `at NAME:LINE:COLUMN`, in brackets or not.
+fn first_place(stack: &str) -> Option<(usize, usize)> {
+    let line = stack.lines().next()?.trim_end().trim_end_matches(')');
+    let (rest, column) = line.rsplit_once(':')?;
+    let (_, line) = rest.rsplit_once(':')?;
+    Some((line.parse().ok()?, column.parse().ok()?))
+}
+
+impl Shared {
+    fn begin(&self, program: Option<Rc<dyn Program>>) {
+        *self.program.borrow_mut() = program;
+        self.turn.set(self.turn.get() + 1);
+        self.deadline.set(Instant::now() + TIME_LIMIT);
+        self.begun.set(clock::thread_time());
+        self.is_late.set(false);
+    }
+
+    /// Tells whether the limit is used up. Only what the thread has used of a processor counts: on a busy machine others have
+    /// it for longer than the limit.
+    fn is_over(&self) -> bool {
+        let now = Instant::now();
+        if now <= self.deadline.get() {
+            return false;
+        }
+        let used = clock::thread_time().saturating_sub(self.begun.get());
+        match TIME_LIMIT.checked_sub(used) {
+            Some(left) => self.deadline.set(now + left.max(SHORTEST_WAIT)),
+            None => self.is_late.set(true),
+        }
+        self.is_late.get()
+    }
+
+    /// The program, unless time is up: loops of built-in functions over values of the program end here.
+    fn program(&self) -> Answer<Rc<dyn Program>> {
+        if self.is_over() {
+            return Err("time is up".to_owned());
+        }
+        let program = self.program.borrow().clone();
+        program.ok_or_else(|| "the program is not looked at now".to_owned())
+    }
+
+    fn outside(&self, handle: Handle) -> Answer<f64> {
+        let handle = handle as u64;
+        if handle >= HANDLES {
+            return Err(format!("it looks at more than {HANDLES} values"));
+        }
+        Ok((self.turn.get() * HANDLES + handle) as f64)
+    }
+
+    fn handle(&self, id: f64) -> Answer<Handle> {
+        let id = id as u64;
+        if id / HANDLES != self.turn.get() {
+            return Err("this value is of an earlier hit, and may have changed since; keep what is in it, such as a number or a text".to_owned());
+        }
+        Ok((id % HANDLES) as Handle)
+    }
+
+    /// A value as the prelude takes it.
+    fn described<'js>(&self, ctx: &Ctx<'js>, seen: Seen) -> rquickjs::Result<Value<'js>> {
+        let id = |handle| self.outside(handle).map_err(|why| thrown(ctx, &why));
+        match seen {
+            Seen::Null => Ok(Value::new_null(ctx.clone())),
+            Seen::Bool(value) => Ok(Value::new_bool(ctx.clone(), value)),
+            Seen::Float(value) => Ok(Value::new_number(ctx.clone(), value)),
+            Seen::Integer(value) => integer(ctx, value),
+            Seen::Text(text) => text.into_js(ctx),
+            Seen::Object(handle) => tagged(ctx, "object", vec![id(handle)?.into_js(ctx)?]),
+            Seen::Pointer(handle) => tagged(ctx, "pointer", vec![id(handle)?.into_js(ctx)?]),
+            Seen::List(handle, len) => {
+                let parts = vec![id(handle)?.into_js(ctx)?, (len as f64).into_js(ctx)?];
+                tagged(ctx, "list", parts)
+            }
+            Seen::Map(pairs) => {
+                let both = pairs.into_iter().flat_map(|(key, value)| [key, value]);
+                let parts: rquickjs::Result<_> =
+                    both.map(|seen| self.described(ctx, seen)).collect();
+                tagged(ctx, "map", parts?)
+            }
+            Seen::Set(keys) => {
+                let keys = keys.into_iter();
+                let parts: rquickjs::Result<_> =
+                    keys.map(|seen| self.described(ctx, seen)).collect();
+                tagged(ctx, "set", parts?)
+            }
+            Seen::Enumerator { of, name, number } => {
+                let key = format!("{of}:{number}");
+                let name = match name {
+                    Some(name) => name.into_js(ctx)?,
+                    None => Value::new_null(ctx.clone()),
+                };
+                let number = plain(ctx, number);
+                tagged(ctx, "enumerator", vec![key.into_js(ctx)?, name, number])
+            }
+            Seen::Unknown(why) => tagged(ctx, "unknown", vec![why.into_js(ctx)?]),
+        }
+    }
+}
+
+fn plain<'js>(ctx: &Ctx<'js>, number: i128) -> Value<'js> {
+    match i32::try_from(number) {
+        Ok(number) => Value::new_int(ctx.clone(), number),
+        Err(_) => Value::new_number(ctx.clone(), number as f64),
+    }
+}
+
+fn integer<'js>(ctx: &Ctx<'js>, number: i128) -> rquickjs::Result<Value<'js>> {
+    match (-EXACT..=EXACT).contains(&number) {
+        true => Ok(plain(ctx, number)),
+        false => tagged(ctx, "big", vec![number.to_string().into_js(ctx)?]),
+    }
+}
+
+fn tagged<'js>(ctx: &Ctx<'js>, kind: &str, parts: Vec<Value<'js>>) -> rquickjs::Result<Value<'js>> {
+    let array = rquickjs::Array::new(ctx.clone())?;
+    array.set(0, kind)?;
+    for (at, part) in parts.into_iter().enumerate() {
+        array.set(at + 1, part)?;
+    }
+    Ok(array.into_value())
+}
+
+/// Throws an `Error`. It is made by its constructor: the prototype is frozen, and its properties cannot be set one by one.
+fn thrown(ctx: &Ctx<'_>, why: &str) -> rquickjs::Error {
+    let constructor = ctx.globals().get::<_, Constructor>("Error");
+    let made = constructor.and_then(|constructor| constructor.construct::<_, Value>((why,)));
+    match made {
+        Ok(error) => ctx.throw(error),
+        Err(error) => error,
+    }
+}
+
+/// The functions that the prelude calls.
+fn natives<'js>(ctx: &Ctx<'js>, shared: &Rc<Shared>) -> rquickjs::Result<Object<'js>> {
+    let native = Object::new(ctx.clone())?;
+    native.set("piece", PIECE as u32)?;
+    names(ctx, &native, shared)?;
+    insides(ctx, &native, shared)?;
+    Ok(native)
+}
+
+/// Asks the program and hands out what it says; `undefined` where there is nothing.
+fn said<'js>(
+    ctx: &Ctx<'js>,
+    shared: &Shared,
+    ask: impl FnOnce(&dyn Program) -> Answer<Option<Seen>>,
+) -> rquickjs::Result<Value<'js>> {
+    let found = shared.program().and_then(|program| ask(&*program));
+    match found.map_err(|why| thrown(ctx, &why))? {
+        Some(seen) => shared.described(ctx, seen),
+        None => Ok(Value::new_undefined(ctx.clone())),
+    }
+}
+
+fn names<'js>(ctx: &Ctx<'js>, native: &Object<'js>, shared: &Rc<Shared>) -> rquickjs::Result<()> {
+    let by_name = |program: &dyn Program, name: &str| {
+        let local = program.local(name)?;
+        Ok(local.or_else(|| program.global(name)))
+    };
+    let own = Rc::clone(shared);
+    let name =
+        move |ctx: Ctx<'js>, name: String| said(&ctx, &own, |program| by_name(program, &name));
+    native.set("name", Function::new(ctx.clone(), name)?)?;
+    let own = Rc::clone(shared);
+    let is_name = move |name: String| {
+        let program = own.program();
+        program.is_ok_and(|program| by_name(&*program, &name).is_ok_and(|found| found.is_some()))
+    };
+    native.set("isName", Function::new(ctx.clone(), is_name)?)?;
+    let own = Rc::clone(shared);
+    let is_local = move |name: String| {
+        let program = own.program();
+        program.is_ok_and(|program| !matches!(program.local(&name), Ok(None)))
+    };
+    native.set("isLocal", Function::new(ctx.clone(), is_local)?)?;
+    let own = Rc::clone(shared);
+    let unknown = move |name: String| match own.program() {
+        Ok(program) => program.unknown(&name),
+        Err(why) => why,
+    };
+    native.set("unknown", Function::new(ctx.clone(), unknown)?)?;
+    let own = Rc::clone(shared);
+    let argument = move |ctx: Ctx<'js>, number: f64| {
+        said(&ctx, &own, |program| {
+            program.argument(number as u32).map(Some)
+        })
+    };
+    native.set("argument", Function::new(ctx.clone(), argument)?)?;
+    let own = Rc::clone(shared);
+    let parameter = move |ctx: Ctx<'js>, name: String| {
+        said(&ctx, &own, |program| match program.local(&name)? {
+            Some(seen) => Ok(Some(seen)),
+            None => Err(program.unknown(&name)),
+        })
+    };
+    native.set("parameter", Function::new(ctx.clone(), parameter)?)?;
+    let own = Rc::clone(shared);
+    let count = move || own.program().map_or(0, |program| program.argument_count());
+    native.set("argumentCount", Function::new(ctx.clone(), count)?)?;
+    let own = Rc::clone(shared);
+    let expression = move |ctx: Ctx<'js>, text: String| {
+        said(&ctx, &own, |program| program.expression(&text).map(Some))
+    };
+    native.set("expression", Function::new(ctx.clone(), expression)?)
+}
+
+fn insides<'js>(ctx: &Ctx<'js>, native: &Object<'js>, shared: &Rc<Shared>) -> rquickjs::Result<()> {
+    let own = Rc::clone(shared);
+    let member = move |ctx: Ctx<'js>, id: f64, name: String| {
+        said(&ctx, &own, |program| program.member(own.handle(id)?, &name))
+    };
+    native.set("member", Function::new(ctx.clone(), member)?)?;
+    let own = Rc::clone(shared);
+    let members = move |ctx: Ctx<'js>, id: f64| {
+        let asked = own
+            .program()
+            .and_then(|program| Ok(program.members(own.handle(id)?)));
+        asked.map_err(|why| thrown(&ctx, &why))
+    };
+    native.set("members", Function::new(ctx.clone(), members)?)?;
+    let own = Rc::clone(shared);
+    let missing = move |id: f64, name: String| {
+        let asked = own
+            .program()
+            .and_then(|program| Ok(program.missing(own.handle(id)?, &name)));
+        asked.unwrap_or_else(|why| why)
+    };
+    native.set("missing", Function::new(ctx.clone(), missing)?)?;
+    let own = Rc::clone(shared);
+    let elements = move |ctx: Ctx<'js>, id: f64, from: f64| -> rquickjs::Result<Value<'js>> {
+        let ask = || own.program()?.elements(own.handle(id)?, from as u64, PIECE);
+        let found = ask().map_err(|why| thrown(&ctx, &why))?;
+        let array = rquickjs::Array::new(ctx.clone())?;
+        for (at, seen) in found.into_iter().enumerate() {
+            array.set(at, own.described(&ctx, seen)?)?;
+        }
+        Ok(array.into_value())
+    };
+    native.set("elements", Function::new(ctx.clone(), elements)?)?;
+    let own = Rc::clone(shared);
+    let at = move |ctx: Ctx<'js>, id: f64, index: f64| {
+        said(&ctx, &own, |program| {
+            program.at(own.handle(id)?, index as i64).map(Some)
+        })
+    };
+    native.set("at", Function::new(ctx.clone(), at)?)?;
+    let own = Rc::clone(shared);
+    let text = move |ctx: Ctx<'js>, id: f64| {
+        let asked = own
+            .program()
+            .and_then(|program| Ok(program.text(own.handle(id)?)));
+        asked.map_err(|why| thrown(&ctx, &why))
+    };
+    native.set("text", Function::new(ctx.clone(), text)?)
+}

@@ -1,0 +1,295 @@
+//! A moment of a stopped thread, as conditions in JavaScript ask about it. Frames and values are looked up when they are
+//! asked for, and at most once.
+
+use std::{
+    cell::{OnceCell, RefCell},
+    collections::HashMap,
+    sync::Arc,
+};
+
+use debuginfo::{
+    Frame, Machine, Register, RenderOptions, Space, Value, backtrace,
+    expr::{self, Context},
+    render,
+    value::{Look, containers::Container},
+};
+
+use super::{
+    program::{Answer, Handle, Program, Seen},
+    values::{self, reason},
+};
+
+/// Elements of a container without places by number that are walked through at once, at least.
+const FIRST_WALK: usize = 1024;
+
+/// A moment.
+pub struct Moment {
+    space: Arc<Space>,
+    machine: Box<dyn Machine>,
+    /// How many frames are asked for names: one, or several for a watched place, whose writer need not know them.
+    asked: usize,
+    /// How many frames are unwound; those of the caller tell values that only it still knows.
+    unwound: usize,
+    /// The frame itself, without its callers: most values need none, and unwinding costs as much as all the rest.
+    innermost: OnceCell<Vec<Frame>>,
+    frames: OnceCell<Vec<Frame>>,
+    names: RefCell<HashMap<String, Answer<Option<Seen>>>>,
+    /// What was handed out, by handle.
+    values: RefCell<Vec<Value>>,
+    /// Elements of containers that were walked through.
+    walked: RefCell<HashMap<Handle, Vec<Value>>>,
+}
+
+impl Moment {
+    /// A moment of a thread. Names are looked for in the innermost `asked` frames, of `unwound` at most.
+    pub fn new(
+        space: Arc<Space>,
+        machine: Box<dyn Machine>,
+        asked: usize,
+        unwound: usize,
+    ) -> Moment {
+        Moment {
+            space,
+            machine,
+            asked,
+            unwound,
+            innermost: OnceCell::new(),
+            frames: OnceCell::new(),
+            names: RefCell::default(),
+            values: RefCell::default(),
+            walked: RefCell::default(),
+        }
+    }
+
+    fn frames(&self) -> &[Frame] {
+        let unwind = || backtrace(&self.space, &*self.machine, self.unwound).frames;
+        self.frames.get_or_init(unwind)
+    }
+
+    fn context(&self, index: usize) -> Context<'_> {
+        self.context_of(self.frames(), index)
+    }
+
+    fn context_of<'m>(&'m self, frames: &'m [Frame], index: usize) -> Context<'m> {
+        Context {
+            space: &self.space,
+            machine: &*self.machine,
+            frames,
+            index,
+            calls: None,
+        }
+    }
+
+    /// A variable of the innermost frame whose value needs no caller.
+    fn find_innermost(&self, name: &str) -> Option<Value> {
+        let unwind = || backtrace(&self.space, &*self.machine, 1).frames;
+        let frames = self.innermost.get_or_init(unwind);
+        let found = expr::find_local(name, &self.context_of(frames, 0)).ok()??;
+        found.bytes.is_ok().then_some(found)
+    }
+
+    /// What values are looked at with.
+    pub(super) fn look(&self) -> Look<'_> {
+        Look {
+            space: &self.space,
+            machine: &*self.machine,
+        }
+    }
+
+    /// Keeps a value and returns its handle.
+    pub(super) fn keep(&self, value: Value) -> Handle {
+        let mut values = self.values.borrow_mut();
+        values.push(value);
+        values.len() - 1
+    }
+
+    /// Puts another value behind a handle.
+    pub(super) fn replace(&self, handle: Handle, value: Value) {
+        if let Some(kept) = self.values.borrow_mut().get_mut(handle) {
+            *kept = value;
+        }
+    }
+
+    fn value(&self, handle: Handle) -> Answer<Value> {
+        let values = self.values.borrow();
+        let found = values.get(handle).cloned();
+        found.ok_or_else(|| "this value is not of this hit".to_owned())
+    }
+
+    fn find_local(&self, name: &str) -> Answer<Option<Seen>> {
+        if let Some(register) = name.strip_prefix('$') {
+            return match Register::by_name(register) {
+                Some(_) => self.expression(name).map(Some),
+                None => Ok(None),
+            };
+        }
+        if let Some(value) = self.find_innermost(name) {
+            return Ok(Some(self.named(name, value)));
+        }
+        for index in 0..self.frames().len().min(self.asked).max(1) {
+            if let Some(value) = expr::find_local(name, &self.context(index))? {
+                return Ok(Some(self.named(name, value)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// A value that has a name; the reason why it is not known tells the name.
+    fn named(&self, name: &str, value: Value) -> Seen {
+        match values::seen(self, value) {
+            Seen::Unknown(why) if why == values::OPTIMIZED_OUT => {
+                Seen::Unknown(format!("{name} is optimized out here"))
+            }
+            Seen::Unknown(why) => Seen::Unknown(format!("{name} is not known: {why}")),
+            seen => seen,
+        }
+    }
+
+    /// The first elements of a container that is walked through from its beginning, at least `wanted` if it has them.
+    fn walk(&self, of: Handle, container: &Container, wanted: usize) -> Answer<()> {
+        let mut walked = self.walked.borrow_mut();
+        let known = walked.entry(of).or_default();
+        if known.len() >= wanted {
+            return Ok(());
+        }
+        let limit = wanted.max(known.len() * 2).max(FIRST_WALK);
+        let entries = container.entries(limit, &self.look());
+        if let (Some(why), true) = (entries.error, entries.list.len() < wanted) {
+            return Err(why.to_string());
+        }
+        *known = entries.list.into_iter().map(|entry| entry.value).collect();
+        Ok(())
+    }
+
+    fn contained(
+        &self,
+        of: Handle,
+        container: &Container,
+        from: usize,
+        count: usize,
+    ) -> Answer<Vec<Value>> {
+        let len = match container.len(&self.look()) {
+            Some(Ok(len)) => usize::try_from(len).unwrap_or(usize::MAX),
+            Some(Err(why)) => return Err(why.to_string()),
+            None => return Err("it has no elements".to_owned()),
+        };
+        let count = count.min(len.saturating_sub(from));
+        let known = self.walked.borrow().get(&of).map_or(0, Vec::len);
+        // One element far behind is looked up; those in a row are walked through.
+        if from > known.max(FIRST_WALK) {
+            let numbers = from..from + count;
+            let found = numbers.map(|at| container.at(at as u64, &self.look()));
+            return found
+                .collect::<Result<_, _>>()
+                .map_err(|why| why.to_string());
+        }
+        self.walk(of, container, from + count)?;
+        let walked = self.walked.borrow();
+        let known = walked.get(&of).map_or(&[][..], |known| known);
+        Ok(known.iter().skip(from).take(count).cloned().collect())
+    }
+}
+
+impl Program for Moment {
+    fn local(&self, name: &str) -> Answer<Option<Seen>> {
+        if let Some(known) = self.names.borrow().get(name) {
+            return known.clone();
+        }
+        let found = self.find_local(name);
+        let mut names = self.names.borrow_mut();
+        names.insert(name.to_owned(), found.clone());
+        found
+    }
+
+    fn global(&self, name: &str) -> Option<Seen> {
+        let value = expr::find_global(name, &self.context(0))?;
+        Some(self.named(name, value))
+    }
+
+    fn unknown(&self, name: &str) -> String {
+        expr::unknown_name(name, &self.context(0))
+    }
+
+    fn argument(&self, number: u32) -> Answer<Seen> {
+        let value = expr::argument(i128::from(number), &self.context(0))?;
+        Ok(self.named(&format!("args[{number}]"), value))
+    }
+
+    fn argument_count(&self) -> u32 {
+        let count = expr::argument_count(&self.context(0));
+        let count = count.and_then(|count| count.as_integer().ok());
+        count
+            .and_then(|count| u32::try_from(count).ok())
+            .unwrap_or(0)
+    }
+
+    fn expression(&self, text: &str) -> Answer<Seen> {
+        let context = self.context(0);
+        let is_type = |name: &str| expr::is_type(name, &context);
+        let parsed = expr::parse_with(text, &is_type).map_err(|error| error.to_string())?;
+        let value = expr::evaluate(&parsed, &context).map_err(|error| error.to_string())?;
+        Ok(self.named(text, value))
+    }
+
+    fn member(&self, of: Handle, name: &str) -> Answer<Option<Seen>> {
+        let value = self.value(of)?;
+        let found = values::member(self, &value, name)?;
+        Ok(found.map(|seen| match seen {
+            Seen::Unknown(why) if why == values::OPTIMIZED_OUT => {
+                Seen::Unknown(format!("{name} is optimized out here"))
+            }
+            seen => seen,
+        }))
+    }
+
+    fn members(&self, of: Handle) -> Vec<String> {
+        let value = self.value(of);
+        value.map_or(Vec::new(), |value| values::members(self, &value))
+    }
+
+    fn missing(&self, of: Handle, name: &str) -> String {
+        match self.value(of) {
+            Ok(value) => values::missing(self, &value, name),
+            Err(why) => why,
+        }
+    }
+
+    fn elements(&self, of: Handle, from: u64, count: usize) -> Answer<Vec<Seen>> {
+        let value = self.value(of)?;
+        let first = usize::try_from(from).map_err(|_| format!("there is no element {from}"))?;
+        if let Some(container) = Container::of(&value, &self.look()) {
+            let container = container.map_err(|why| why.to_string())?;
+            let found = self.contained(of, &container, first, count)?;
+            return Ok(found.into_iter().map(|v| values::seen(self, v)).collect());
+        }
+        let len = value.ty.strip().count().unwrap_or(0);
+        let end = len.min(from.saturating_add(count as u64));
+        let element = |at: u64| match value.index(at as i64, &self.look()) {
+            Ok(value) => values::seen(self, value),
+            Err(error) => Seen::Unknown(error.to_string()),
+        };
+        Ok((from..end).map(element).collect())
+    }
+
+    fn at(&self, of: Handle, index: i64) -> Answer<Seen> {
+        let found = self.value(of)?.index(index, &self.look());
+        found
+            .map(|value| values::seen(self, value))
+            .map_err(|error| reason(&error))
+    }
+
+    fn text(&self, of: Handle) -> String {
+        match self
+            .value(of)
+            .and_then(|value| values::holder(self, &value))
+        {
+            Ok(value) => render(
+                &value,
+                &RenderOptions::default(),
+                &*self.machine,
+                &self.space,
+            ),
+            Err(why) => format!("<error: {why}>"),
+        }
+    }
+}

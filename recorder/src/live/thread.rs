@@ -1,0 +1,58 @@
+//! A thread of the program, as the tracer keeps book of it.
+
+use super::{call::Calling, event::Event, model::Stop, motion::Plan};
+
+/// What the kernel has a thread do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// It runs.
+    Running,
+    /// It stands still, and gets this signal (0: none) when it goes on.
+    Halted { signal: i32 },
+    /// Job control stopped it; it tells us of SIGCONT.
+    Listening,
+}
+
+/// A thread.
+#[derive(Debug)]
+pub(crate) struct Thread {
+    pub state: State,
+    /// Why it stands still, if somebody was told.
+    pub stop: Option<Stop>,
+    /// How many of the inlined calls that begin where it stands count as not made yet.
+    pub calls_to_come: usize,
+    /// What it reported while everything was held.
+    pub pending: Option<Event>,
+    /// Where it is to get to.
+    pub plan: Option<Plan>,
+    /// It executes a function that we called.
+    pub calling: Option<Box<Calling>>,
+    /// It has run into the trap that it stands at, and what that means was looked at.
+    pub is_at_trap: bool,
+    /// It runs one instruction at a time.
+    pub is_stepping: bool,
+    /// It was asked to stop.
+    pub is_interrupted: bool,
+    /// Job control stopped it, and we hold it besides.
+    pub is_job_stopped: bool,
+    /// Somebody waits for it alone to get somewhere.
+    pub is_moved: bool,
+}
+
+impl Thread {
+    pub fn running() -> Self {
+        Self {
+            state: State::Running,
+            stop: None,
+            calls_to_come: 0,
+            pending: None,
+            plan: None,
+            calling: None,
+            is_at_trap: false,
+            is_stepping: false,
+            is_interrupted: false,
+            is_job_stopped: false,
+            is_moved: false,
+        }
+    }
+}

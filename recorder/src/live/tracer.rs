@@ -1,0 +1,968 @@
+//! The one thread that traces the program: it sees every stop first, and does everything that needs a stopped thread.
+//!
+//! Others send it commands, which are closures. Between two commands it looks for changes of the program's threads. All
+//! requests of ptrace(2) come from here, because the kernel takes them from the thread that seized only.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io,
+    ops::Range,
+    sync::{Arc, RwLock},
+    thread,
+    time::{Duration, Instant},
+};
+
+use crossbeam::channel::{Receiver, RecvTimeoutError, Sender};
+use debuginfo::Space;
+use store::control::{Control, SnapshotReason};
+
+use super::{
+    board::Board,
+    children::Child,
+    compiled::Compiling,
+    error::{LiveError, LiveResult},
+    event::{Event, decode},
+    journal::Journal,
+    landing::Landings,
+    memory::LiveMemory,
+    model::{Reason, Tid},
+    motion::Plan,
+    probes::Probes,
+    script::Scripts,
+    sites::{Missing, Sites, User},
+    thread::{State, Thread},
+    watch::Watches,
+};
+use crate::{
+    Exit, clock,
+    process::Maps,
+    snapshot::{self, SharedSnapshots},
+    stop::{StopError, StoppedProcess, procfs, ptrace, restart},
+};
+
+/// How long threads may take to stop.
+const STOP_PATIENCE: Duration = Duration::from_secs(5);
+/// After something happened, more is looked for without sleeping for this long.
+const EAGER: Duration = Duration::from_micros(200);
+const SHORTEST_PAUSE: Duration = Duration::from_micros(20);
+const LONGEST_PAUSE: Duration = Duration::from_millis(1);
+/// Threads mostly stop so soon that sleeping would take longer.
+const HOLD_EAGER: Duration = Duration::from_millis(2);
+/// While threads are waited for, how often it is looked whether one of them is dead.
+const DEAD_PERIOD: Duration = Duration::from_millis(10);
+/// How often it is looked whether the first thread has ended.
+const FIRST_THREAD_PERIOD: Duration = Duration::from_millis(50);
+/// Memory for slots, taken at once; pages exist when touched.
+const SLOT_REGION_BYTES: u64 = 16 << 20;
+
+/// Something to do for the tracer.
+pub(crate) type Command = Box<dyn FnOnce(&mut Tracer) + Send>;
+
+/// The tracer's side of a session.
+pub(crate) struct Tracer {
+    pub pid: i32,
+    pub threads: BTreeMap<Tid, Thread>,
+    pub memory: LiveMemory,
+    pub sites: Sites,
+    pub probes: Probes,
+    pub watches: Watches,
+    pub landings: Landings,
+    pub space: Arc<RwLock<Arc<Space>>>,
+    pub board: Arc<Board>,
+    pub journal: Journal,
+    /// Copies of memory, if any are wanted.
+    pub snapshots: Option<SharedSnapshots>,
+    commands: Receiver<Command>,
+    /// What the program judges itself.
+    pub compiling: Compiling,
+    /// Everything is to stand still: what threads report is kept for later.
+    holding: bool,
+    /// Threads that were being dealt with when everything was held: they are let go by who deals with them.
+    busy: BTreeSet<Tid>,
+    /// Threads have reported something that is still to be acted on.
+    has_deferred: bool,
+    done: bool,
+    syscall_at: Option<u64>,
+    /// The runtime handles SIGTRAP in the program.
+    pub passes_leftovers: bool,
+    /// Processes that the program has started and that are not let go yet.
+    pub children: BTreeMap<Tid, Child>,
+    /// Expressions whose values are kept at every stop.
+    pub displays: Vec<String>,
+    /// Where functions that we call return to.
+    pub call_return_at: Option<u64>,
+    /// Conditions in JavaScript.
+    pub scripts: Scripts,
+    /// Calls of functions with a time limit.
+    pub deadlines: BTreeMap<Tid, Instant>,
+    /// When it was last looked whether the first thread has ended.
+    looked_after: Instant,
+}
+
+impl Tracer {
+    /// Seizes all threads of `pid` and lets them run on.
+    pub fn seize(
+        pid: i32,
+        memory: LiveMemory,
+        space: Arc<RwLock<Arc<Space>>>,
+        board: Arc<Board>,
+        journal: Journal,
+        commands: Receiver<Command>,
+    ) -> Result<Tracer, StopError> {
+        let mut tracer = Tracer {
+            pid,
+            threads: BTreeMap::new(),
+            memory,
+            sites: Sites::default(),
+            probes: Probes::default(),
+            watches: Watches::default(),
+            landings: Landings::default(),
+            space,
+            board,
+            journal,
+            snapshots: None,
+            commands,
+            compiling: Compiling::default(),
+            holding: false,
+            busy: BTreeSet::new(),
+            has_deferred: false,
+            done: false,
+            syscall_at: None,
+            passes_leftovers: false,
+            children: BTreeMap::new(),
+            displays: Vec::new(),
+            call_return_at: None,
+            scripts: Scripts::default(),
+            deadlines: BTreeMap::new(),
+            looked_after: Instant::now(),
+        };
+        let deadline = Instant::now() + STOP_PATIENCE;
+        loop {
+            match tracer.seize_all() {
+                Ok(()) => return Ok(tracer),
+                // Frida lets go a moment after it says so.
+                Err(error)
+                    if error.raw_os_error() == Some(libc::EPERM) && Instant::now() < deadline =>
+                {
+                    thread::sleep(Duration::from_millis(1));
+                }
+                Err(_) => {
+                    // Says why, in the words of the one that stops for a moment.
+                    crate::stop::while_stopped(pid, STOP_PATIENCE, |_| ())?;
+                }
+            }
+        }
+    }
+
+    fn seize_all(&mut self) -> io::Result<()> {
+        let mut complete_listings = 0;
+        while complete_listings < 2 {
+            complete_listings += 1;
+            for tid in procfs::tasks(self.pid)? {
+                if self.threads.contains_key(&tid) {
+                    continue;
+                }
+                match ptrace::seize_with_its_clones(tid) {
+                    Ok(()) => {
+                        self.threads.insert(tid, Thread::running());
+                        complete_listings = 0;
+                    }
+                    Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
+                    // A clone of a thread that is traced already is traced by us already.
+                    Err(_) if procfs::tracer(self.pid, tid) == Some(own_tid()) => {
+                        self.threads.insert(tid, Thread::running());
+                        complete_listings = 0;
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Serves until the program has ended or was let go.
+    pub fn run(mut self) {
+        let mut quiet_since = Instant::now();
+        let mut pause = SHORTEST_PAUSE;
+        while !self.done {
+            let mut busy = self.look();
+            while let Ok(command) = self.commands.try_recv() {
+                command(&mut self);
+                busy = true;
+            }
+            busy |= self.dispatch_deferred();
+            self.settle_compiled();
+            self.end_late_calls();
+            if busy {
+                quiet_since = Instant::now();
+                pause = SHORTEST_PAUSE;
+                continue;
+            }
+            if quiet_since.elapsed() < EAGER {
+                thread::yield_now();
+                continue;
+            }
+            match self.commands.recv_timeout(pause) {
+                Ok(command) => {
+                    command(&mut self);
+                    quiet_since = Instant::now();
+                    pause = SHORTEST_PAUSE;
+                }
+                Err(RecvTimeoutError::Timeout) => pause = LONGEST_PAUSE.min(pause * 2),
+                // Nobody is left to ask for anything: the program is let go.
+                Err(RecvTimeoutError::Disconnected) => self.let_go(),
+            }
+            self.look_after_the_first_thread();
+        }
+        // Whoever asks from now on gets no answer, and looks there.
+        self.board.keep_probes(self.views());
+    }
+
+    /// Handles all changes that are there. Returns whether there was one.
+    fn look(&mut self) -> bool {
+        let mut any = false;
+        while let Ok(Some((tid, change))) = ptrace::next_change() {
+            any = true;
+            match change {
+                ptrace::Change::Ended { status, by_signal } => {
+                    if self.children.remove(&tid).is_some() {
+                        // Its parent, the program, collects it; to us its end is told once more when it did.
+                        ptrace::reap(tid);
+                        continue;
+                    }
+                    self.forget_thread(tid);
+                    if tid == self.pid {
+                        self.board.saw_end(match by_signal {
+                            true => Exit::Signal(status & 0x7f),
+                            false => Exit::Code(status),
+                        });
+                        self.done = true;
+                        return true;
+                    }
+                    ptrace::reap(tid);
+                }
+                ptrace::Change::Stopped { signal, event } => self.stopped(tid, signal, event),
+            }
+        }
+        any
+    }
+
+    fn forget_thread(&mut self, tid: Tid) {
+        self.abandon_plan(tid);
+        let thread = self.threads.remove(&tid);
+        self.deadlines.remove(&tid);
+        if thread.is_some_and(|thread| thread.is_moved) && self.others_live(tid) {
+            self.board.lose(tid);
+        }
+    }
+
+    /// Tells whether the program goes on without `tid`: some other thread is there and not about to be killed.
+    fn others_live(&self, tid: Tid) -> bool {
+        self.threads
+            .keys()
+            .filter(|other| **other != tid)
+            .any(|other| {
+                let is_dead = procfs::is_dead(procfs::state(self.pid, *other));
+                !is_dead && !procfs::is_being_killed(self.pid, *other)
+            })
+    }
+
+    /// The end of a program's first thread is reported only when all others have ended too: one that was to get somewhere
+    /// is looked for.
+    fn look_after_the_first_thread(&mut self) {
+        let pid = self.pid;
+        let is_on_its_way = self.threads.len() > 1
+            && self
+                .threads
+                .get(&pid)
+                .is_some_and(|thread| thread.is_moved && thread.state == State::Running);
+        if !is_on_its_way || self.looked_after.elapsed() < FIRST_THREAD_PERIOD {
+            return;
+        }
+        self.looked_after = Instant::now();
+        if procfs::is_dead(procfs::state(pid, pid)) {
+            self.forget_thread(pid);
+        }
+    }
+
+    fn stopped(&mut self, tid: Tid, signal: i32, event: i32) {
+        let is_new = !self.threads.contains_key(&tid);
+        if is_new && (self.children.contains_key(&tid) || !self.is_own(tid)) {
+            self.child_stopped(tid, signal, event);
+            return;
+        }
+        let thread = self.threads.entry(tid).or_insert_with(Thread::running);
+        thread.state = State::Halted { signal: 0 };
+        if is_new {
+            self.watches.set_in(tid);
+        }
+        match event {
+            libc::PTRACE_EVENT_CLONE => self.went_on_unless_held(tid),
+            libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK => {
+                self.has_child(tid, event);
+                self.went_on_unless_held(tid);
+            }
+            libc::PTRACE_EVENT_EXEC => self.became_another_program(tid),
+            libc::PTRACE_EVENT_STOP if signal != libc::SIGTRAP => {
+                // Stopped by job control; stays so until SIGCONT, unless we need it.
+                let thread = self.threads.entry(tid).or_insert_with(Thread::running);
+                if thread.is_interrupted || self.holding {
+                    thread.is_interrupted = false;
+                    thread.is_job_stopped = true;
+                } else {
+                    let _ = ptrace::listen(tid);
+                    thread.state = State::Listening;
+                }
+            }
+            libc::PTRACE_EVENT_STOP => {
+                let thread = self.threads.entry(tid).or_insert_with(Thread::running);
+                let wanted = std::mem::take(&mut thread.is_interrupted);
+                thread.is_job_stopped = false;
+                if !(self.holding && wanted || self.holding) {
+                    self.go_on(tid);
+                }
+            }
+            _ => {
+                let event = decode(self, tid, signal);
+                self.reported(tid, event);
+            }
+        }
+    }
+
+    /// A thread has told of something that concerns others. Held, it stays where it is.
+    fn went_on_unless_held(&mut self, tid: Tid) {
+        if !self.holding {
+            self.go_on(tid);
+        }
+    }
+
+    /// Tells whether `tid` is a thread of the program, and not of a process that it has started.
+    fn is_own(&self, tid: Tid) -> bool {
+        procfs::thread_group(tid).is_none_or(|pid| pid == self.pid)
+    }
+
+    fn reported(&mut self, tid: Tid, event: Event) {
+        if self.holding {
+            if let Some(thread) = self.threads.get_mut(&tid) {
+                thread.pending = Some(event);
+            }
+        } else {
+            self.dispatch(tid, event);
+        }
+    }
+
+    /// Acts on what a halted thread has reported.
+    fn dispatch(&mut self, tid: Tid, event: Event) {
+        match event {
+            Event::Trap { address } => self.hit(tid, address),
+            Event::Stepped => self.stepped(tid),
+            Event::Watch { bits } => self.watched(tid, bits),
+            Event::Signal {
+                signal,
+                fault_address,
+            } => self.signalled(tid, signal, fault_address),
+            Event::CallReturned => self.call_returned(tid),
+            Event::Redirected => self.go_on(tid),
+        }
+    }
+
+    /// Lets a halted thread do what it was doing: run, or step.
+    pub fn go_on(&mut self, tid: Tid) {
+        let is_stepping = self
+            .threads
+            .get(&tid)
+            .is_some_and(|thread| thread.is_stepping);
+        self.go(tid, is_stepping);
+    }
+
+    /// Lets a halted thread run, or run one instruction. Standing at a trap, it passes it.
+    pub fn go(&mut self, tid: Tid, one_step: bool) {
+        let Some(thread) = self.threads.get_mut(&tid) else {
+            return;
+        };
+        let State::Halted { signal } = thread.state else {
+            return;
+        };
+        let passes = thread.stop.take().is_some() || thread.is_at_trap;
+        thread.calls_to_come = 0;
+        thread.is_at_trap = false;
+        thread.is_stepping = one_step;
+        thread.is_interrupted = false;
+        if let Ok(registers) = ptrace::registers(tid) {
+            let site = self.sites.by_trap(registers.rip);
+            let stands_at = site.filter(|site| passes && !site.users.is_empty());
+            match stands_at {
+                // In an interrupted system call the thread is before the instruction, though rip is behind it.
+                Some(site) if !restart::may_restart(&registers) => {
+                    let _ = ptrace::set_rip(tid, site.pass_at());
+                }
+                _ => restart::ask_for_restart(tid),
+            }
+        }
+        let went = if one_step {
+            ptrace::step(tid, signal)
+        } else {
+            ptrace::cont(tid, signal)
+        };
+        if let Some(thread) = self.threads.get_mut(&tid) {
+            // If it fails, the thread was killed; its end will be reported.
+            thread.state = State::Running;
+            let _ = went;
+        }
+    }
+
+    /// Lets a halted thread run from exactly where it stands.
+    pub fn run_in_place(&mut self, tid: Tid) {
+        let Some(thread) = self.threads.get_mut(&tid) else {
+            return;
+        };
+        let State::Halted { signal } = thread.state else {
+            return;
+        };
+        thread.stop = None;
+        thread.calls_to_come = 0;
+        thread.is_at_trap = false;
+        thread.is_stepping = false;
+        thread.is_interrupted = false;
+        // If it fails, the thread was killed; its end will be reported.
+        let _ = ptrace::cont(tid, signal);
+        thread.state = State::Running;
+    }
+
+    /// Acts on what a thread reported while it was stopped, now that it may go on.
+    pub fn dispatch_later(&mut self, tid: Tid, event: Event) {
+        self.dispatch(tid, event);
+    }
+
+    /// Stops all threads. Those that report something first keep it for later.
+    pub fn hold(&mut self) -> LiveResult<()> {
+        if !self.holding {
+            let halted = self.threads.iter().filter(|(_, thread)| {
+                matches!(thread.state, State::Halted { .. })
+                    && thread.stop.is_none()
+                    && !thread.is_job_stopped
+            });
+            self.busy = halted.map(|(tid, _)| *tid).collect();
+        }
+        self.holding = true;
+        let began = Instant::now();
+        let mut looked_for_dead = began;
+        loop {
+            let mut running = false;
+            let tids: Vec<Tid> = self.threads.keys().copied().collect();
+            for tid in tids {
+                let Some(thread) = self.threads.get_mut(&tid) else {
+                    continue;
+                };
+                match thread.state {
+                    State::Halted { .. } => {}
+                    State::Listening | State::Running => {
+                        running = true;
+                        if !thread.is_interrupted {
+                            thread.is_interrupted = ptrace::interrupt(tid).is_ok();
+                        }
+                    }
+                }
+            }
+            if self.done || !running && !self.has_unseen_threads() {
+                return Ok(());
+            }
+            if self.look() {
+                continue;
+            }
+            if began.elapsed() < HOLD_EAGER {
+                thread::yield_now();
+            } else if looked_for_dead.elapsed() > DEAD_PERIOD {
+                // The first thread may have ended before the others; nobody is told of it.
+                self.drop_the_dead();
+                looked_for_dead = Instant::now();
+            } else if began.elapsed() > STOP_PATIENCE {
+                return Err(LiveError::NotStopping);
+            } else {
+                thread::sleep(Duration::from_micros(100));
+            }
+        }
+    }
+
+    /// Tells whether the program has threads that have not reported to us yet: they were just created.
+    fn has_unseen_threads(&self) -> bool {
+        let tids = procfs::tasks(self.pid).unwrap_or_default();
+        tids.into_iter().any(|tid| {
+            let is_seen = self.threads.contains_key(&tid);
+            !is_seen && !procfs::is_dead(procfs::state(self.pid, tid))
+        })
+    }
+
+    fn drop_the_dead(&mut self) {
+        let pid = self.pid;
+        self.threads
+            .retain(|tid, _| !procfs::is_dead(procfs::state(pid, *tid)));
+    }
+
+    /// Lets everybody go whom nobody wants stopped, and acts on what was kept for later.
+    pub fn release(&mut self) {
+        self.holding = false;
+        let busy = std::mem::take(&mut self.busy);
+        let tids: Vec<Tid> = self.threads.keys().copied().collect();
+        for tid in tids {
+            let Some(thread) = self.threads.get_mut(&tid) else {
+                continue;
+            };
+            let is_halted = matches!(thread.state, State::Halted { .. });
+            if is_halted && thread.stop.is_none() && !busy.contains(&tid) {
+                // Another thread's event is acted on when nobody is in the middle of something.
+                if !busy.is_empty() && thread.pending.is_some() {
+                    self.has_deferred = true;
+                    continue;
+                }
+                match thread.pending.take() {
+                    Some(event) => self.dispatch(tid, event),
+                    None if thread.is_job_stopped => {
+                        let _ = ptrace::listen(tid);
+                        thread.state = State::Listening;
+                    }
+                    None => self.go_on(tid),
+                }
+            }
+        }
+    }
+
+    /// Acts on what threads reported while another one was dealt with. Returns whether there was anything.
+    fn dispatch_deferred(&mut self) -> bool {
+        if !std::mem::take(&mut self.has_deferred) {
+            return false;
+        }
+        let tids: Vec<Tid> = self.threads.keys().copied().collect();
+        for tid in tids {
+            let thread = self.threads.get_mut(&tid);
+            let halted = thread.filter(|thread| {
+                matches!(thread.state, State::Halted { .. }) && thread.stop.is_none()
+            });
+            if let Some(event) = halted.and_then(|thread| thread.pending.take()) {
+                self.dispatch(tid, event);
+            }
+        }
+        true
+    }
+
+    /// Tells whether everything is held.
+    pub fn is_holding(&self) -> bool {
+        self.holding
+    }
+
+    /// Runs one instruction of a halted thread. Returns the signal that it stopped with.
+    pub fn step_once(&mut self, tid: Tid) -> LiveResult<i32> {
+        let failed = |source| LiveError::System {
+            action: "step the thread",
+            source,
+        };
+        ptrace::step(tid, 0).map_err(failed)?;
+        wait_for(tid).ok_or(LiveError::Ended)
+    }
+
+    /// Has a signal delivered once a halted thread goes on.
+    pub fn keep_signal(&mut self, tid: Tid, signal: i32) {
+        if let Some(thread) = self.threads.get_mut(&tid) {
+            thread.state = State::Halted { signal };
+        }
+    }
+
+    /// Stops a thread for good, tells everybody, and writes it down.
+    pub fn halt(&mut self, tid: Tid, reason: Reason, all_threads: bool) {
+        self.abandon_plan(tid);
+        let was_holding = self.holding;
+        if all_threads && !was_holding {
+            // What does not stop in time stays running; the stop is told all the same.
+            let _ = self.hold();
+        }
+        let is_still = self.will_be_still(tid, all_threads);
+        let stop = self.post(tid, reason, is_still);
+        if let (Some(thread), Some(stop)) = (self.threads.get_mut(&tid), stop) {
+            thread.stop = Some(stop);
+            thread.is_stepping = false;
+            thread.is_moved = false;
+        }
+        if all_threads {
+            self.halt_companions();
+            if !was_holding {
+                self.release();
+            }
+        }
+    }
+
+    /// Tells that the threads that are held are stopped.
+    pub fn halt_companions(&mut self) {
+        let tids: Vec<Tid> = self.threads.keys().copied().collect();
+        for tid in tids {
+            let thread = &self.threads[&tid];
+            if matches!(thread.state, State::Halted { .. }) && thread.stop.is_none() {
+                // Where it was to get to counts no more: whoever lets it go says where to.
+                self.abandon_plan(tid);
+                let stop = self.post(tid, Reason::AllThreads, false);
+                if let Some(thread) = self.threads.get_mut(&tid) {
+                    thread.stop = stop;
+                }
+            }
+        }
+    }
+
+    /// Tells whether nobody runs, nor will before a thread is let go, once `tid` and, if it is so, all others are stopped. A
+    /// thread that is only held while something is done goes on without an event.
+    fn will_be_still(&self, tid: Tid, all_threads: bool) -> bool {
+        self.threads.iter().all(|(other, thread)| {
+            let stays = *other == tid || all_threads || thread.stop.is_some();
+            stays && matches!(thread.state, State::Halted { .. })
+        })
+    }
+
+    /// Copies the memory that has changed, if that is due.
+    fn copy_memory(&mut self) {
+        let Some(snapshots) = &self.snapshots else {
+            return;
+        };
+        match snapshot::take_if_due(snapshots, SnapshotReason::Pause) {
+            None => {}
+            Some(Ok(snapshot)) => self.journal.send(Control::Snapshot(snapshot)),
+            Some(Err(error)) => {
+                self.snapshots = None;
+                self.journal.send(Control::Warning {
+                    ticks: clock::ticks(),
+                    message: format!("memory could not be copied: {error}"),
+                });
+            }
+        }
+    }
+
+    /// Tells of a stop. `is_still`: memory cannot change from now on.
+    fn post(&mut self, tid: Tid, reason: Reason, is_still: bool) -> Option<super::model::Stop> {
+        // If it cannot be moved it was killed, or is shown where it is.
+        let _ = self.leave_judging(tid);
+        if is_still {
+            self.copy_memory();
+        }
+        let pc = self.pc(tid)?;
+        let calls_to_come = self.threads.get(&tid).map_or(0, |t| t.calls_to_come);
+        self.journal.pause(self, tid, &reason, pc);
+        Some(self.board.post(tid, reason, pc, calls_to_come))
+    }
+
+    /// Returns where a halted thread stands in the program.
+    pub fn pc(&self, tid: Tid) -> Option<u64> {
+        let registers = ptrace::registers(tid).ok()?;
+        Some(self.original_pc(registers.rip))
+    }
+
+    /// Returns the program's address for a `pc`, which may lie in code of ours.
+    pub fn original_pc(&self, pc: u64) -> u64 {
+        self.exact_pc(pc).unwrap_or_else(|| {
+            let slot = self.sites.original_pc(pc).flatten();
+            slot.or_else(|| self.memory.hooks_now().original_pc(pc))
+                .unwrap_or(pc)
+        })
+    }
+
+    /// Returns the program's address for a `pc` that stands exactly between two of its instructions; `None`: the thread
+    /// is on its way through code of ours.
+    pub fn exact_pc(&self, pc: u64) -> Option<u64> {
+        if let Some(site) = self.sites.by_trap(pc) {
+            return Some(site.address);
+        }
+        if let Some(slot) = self.sites.original_pc(pc) {
+            return slot;
+        }
+        let hooks = self.memory.hooks_now();
+        if !hooks.is_ours(pc) {
+            return Some(pc);
+        }
+        let original = hooks.original_pc(pc)?;
+        let (_, hook) = hooks.over(original)?;
+        (hook.trampoline.moved(original) == Some(pc)).then_some(original)
+    }
+
+    /// Adds a user to a site; makes room for its slot if there is none.
+    pub fn add_site(&mut self, address: u64, user: User) -> LiveResult<()> {
+        self.make_way(address, user);
+        match self.sites.add(&self.memory, address, user) {
+            Ok(()) => Ok(()),
+            Err(Missing::Refused(error)) => Err(error),
+            Err(Missing::SlotsNear(near)) => {
+                self.make_room(near)?;
+                match self.sites.add(&self.memory, address, user) {
+                    Ok(()) => Ok(()),
+                    Err(Missing::Refused(error)) => Err(error),
+                    Err(Missing::SlotsNear(_)) => Err(LiveError::CannotStop {
+                        address,
+                        reason: "there is no room for its instruction within reach".to_owned(),
+                        nearest: address,
+                    }),
+                }
+            }
+        }
+    }
+
+    pub fn remove_site(&mut self, address: u64, user: User) {
+        let site = self.sites.at(address);
+        if site.is_some_and(|site| site.users.len() == 1 && site.users.contains(&user)) {
+            self.disarm(address);
+        }
+        self.sites.remove(&self.memory, address, user);
+        self.site_changed(address);
+    }
+
+    /// Maps memory for slots within reach of `near`.
+    pub fn make_room(&mut self, near: u64) -> LiveResult<()> {
+        let protection = libc::PROT_READ | libc::PROT_EXEC;
+        let range = self.map_near(near, SLOT_REGION_BYTES, protection)?;
+        self.sites.add_region(range);
+        Ok(())
+    }
+
+    /// Maps memory of ours within reach of `near`.
+    pub fn map_near(&mut self, near: u64, len: u64, protection: i32) -> LiveResult<Range<u64>> {
+        const MAP_PRIVATE_ANONYMOUS_NORESERVE_FIXED_NOREPLACE: u64 = 0x22 | 0x4000 | 0x10_0000;
+        let system = |action| move |source| LiveError::System { action, source };
+        let maps = Maps::read(self.pid).map_err(system("read what the program has mapped"))?;
+        let anchor = near & !0xfff..(near & !0xfff) + 0x1000;
+        let place = crate::displace::place_near(&maps.ranges(), &anchor, len);
+        let none = LiveError::CannotStop {
+            address: near,
+            reason: "there is no room for its instruction within reach".to_owned(),
+            nearest: near,
+        };
+        let Some(place) = place else {
+            return Err(none);
+        };
+        let arguments = [
+            place,
+            len,
+            protection as u64,
+            MAP_PRIVATE_ANONYMOUS_NORESERVE_FIXED_NOREPLACE,
+            u64::MAX,
+            0,
+        ];
+        let mapped = self.system_call(libc::SYS_mmap as u64, arguments)?;
+        if mapped != place {
+            return Err(none);
+        }
+        let range = place..place + len;
+        self.own_region(range.clone());
+        Ok(range)
+    }
+
+    /// Notes memory that is ours.
+    pub fn own_region(&self, range: Range<u64>) {
+        let mut hooks = self
+            .memory
+            .hooks
+            .write()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        hooks.add_region(range);
+    }
+
+    /// Makes a thread of the program make a system call.
+    pub fn system_call(&mut self, number: u64, arguments: [u64; 6]) -> LiveResult<u64> {
+        let at = self.syscall_instruction()?;
+        let was_holding = self.holding;
+        if !was_holding {
+            self.hold()?;
+        }
+        let halted = self
+            .threads
+            .iter()
+            .find(|(_, thread)| matches!(thread.state, State::Halted { .. }))
+            .map(|(tid, _)| *tid);
+        let result = match halted {
+            Some(tid) => self.system_call_in(tid, at, number, arguments),
+            None => Err(LiveError::Ended),
+        };
+        if !was_holding {
+            self.release();
+        }
+        result
+    }
+
+    fn system_call_in(
+        &mut self,
+        tid: Tid,
+        at: u64,
+        number: u64,
+        arguments: [u64; 6],
+    ) -> LiveResult<u64> {
+        let failed = |source| LiveError::System {
+            action: "make the program map memory",
+            source,
+        };
+        let saved = ptrace::registers(tid).map_err(failed)?;
+        let mut registers = saved;
+        registers.rip = at;
+        registers.rax = number;
+        registers.orig_rax = u64::MAX;
+        let [rdi, rsi, rdx, r10, r8, r9] = arguments;
+        (registers.rdi, registers.rsi, registers.rdx) = (rdi, rsi, rdx);
+        (registers.r10, registers.r8, registers.r9) = (r10, r8, r9);
+        ptrace::set_registers(tid, &registers).map_err(failed)?;
+        let mut result = Err(LiveError::Ended);
+        while ptrace::step(tid, 0).is_ok() {
+            let Some(signal) = wait_for(tid) else {
+                return Err(LiveError::Ended);
+            };
+            let now = ptrace::registers(tid).map_err(failed)?;
+            if now.rip != at {
+                result = Ok(now.rax);
+                break;
+            }
+            // A signal came first: it is delivered once the thread is itself again.
+            if let Some(thread) = self.threads.get_mut(&tid)
+                && signal != libc::SIGTRAP
+            {
+                thread.state = State::Halted { signal };
+            }
+        }
+        ptrace::set_registers(tid, &saved).map_err(failed)?;
+        result
+    }
+
+    fn syscall_instruction(&mut self) -> LiveResult<u64> {
+        if let Some(at) = self.syscall_at {
+            return Ok(at);
+        }
+        let maps = Maps::read(self.pid).map_err(|source| LiveError::System {
+            action: "read what the program has mapped",
+            source,
+        })?;
+        // The last ones are the dynamic linker's and the kernel's: nobody patches those.
+        let executable = maps.mappings.iter().filter(|mapping| mapping.executable);
+        for mapping in executable.rev() {
+            let len = (mapping.range.end - mapping.range.start).min(4 << 20) as usize;
+            let code = self.memory.read_up_to(mapping.range.start, len);
+            if let Some(offset) = code.windows(2).position(|pair| pair == [0x0f, 0x05]) {
+                let at = mapping.range.start + offset as u64;
+                self.syscall_at = Some(at);
+                return Ok(at);
+            }
+        }
+        Err(LiveError::Ended)
+    }
+
+    /// Runs `work` on the process with all its threads stopped.
+    pub fn with_stopped<R>(
+        &mut self,
+        work: impl FnOnce(&mut StoppedProcess) -> R,
+    ) -> Result<R, StopError> {
+        let was_holding = self.holding;
+        if !was_holding {
+            // What does not stop is not touched; the work checks what it writes over.
+            let _ = self.hold();
+        }
+        let tids: Vec<Tid> = self
+            .threads
+            .iter()
+            .filter(|(_, thread)| matches!(thread.state, State::Halted { .. }))
+            .map(|(tid, _)| *tid)
+            .collect();
+        let result =
+            StoppedProcess::borrowed(self.pid, &tids).map(|mut process| work(&mut process));
+        if !was_holding {
+            self.release();
+        }
+        result
+    }
+
+    fn became_another_program(&mut self, tid: Tid) {
+        self.threads.retain(|other, _| *other == tid);
+        self.sites.clear(&self.memory);
+        self.compiling.clear();
+        if let Ok(mut hooks) = self.memory.hooks.write() {
+            hooks.clear();
+        }
+        if let Ok(mut space) = self.space.write() {
+            *space = Arc::new(Space::default());
+        }
+        self.probes.unbind_all();
+        self.landings = Landings::default();
+        self.syscall_at = None;
+        self.call_return_at = None;
+        if !self.holding {
+            self.go_on(tid);
+        }
+    }
+
+    /// Takes all traps away and lets the program go.
+    pub fn let_go(&mut self) {
+        let _ = self.hold();
+        // What cannot be undone does no harm: without traps, nothing calls the handler.
+        let _ = self.forget_leftovers();
+        self.sites.lift_all(&self.memory);
+        let tids: Vec<Tid> = self.threads.keys().copied().collect();
+        for tid in tids {
+            self.watches.clear_in(tid);
+            let Some(thread) = self.threads.get(&tid) else {
+                continue;
+            };
+            let signal = match (thread.state, thread.pending) {
+                (_, Some(Event::Signal { signal, .. })) => signal,
+                (State::Halted { signal }, _) => signal,
+                _ => 0,
+            };
+            if !thread.is_job_stopped {
+                restart::ask_for_restart(tid);
+            }
+            let _ = ptrace::detach(tid, signal);
+        }
+        self.threads.clear();
+        self.done = true;
+    }
+
+    /// Ends the loop: the program is gone.
+    pub fn finish(&mut self) {
+        self.look();
+        self.done = true;
+    }
+
+    /// Drops a thread's plan and the traps it set.
+    pub fn abandon_plan(&mut self, tid: Tid) {
+        let plan: Option<Plan> = self
+            .threads
+            .get_mut(&tid)
+            .and_then(|thread| thread.plan.take());
+        if let Some(plan) = &plan
+            && plan.deferred != 0
+            && let Some(thread) = self.threads.get_mut(&tid)
+            && matches!(thread.state, State::Halted { signal: 0 })
+        {
+            thread.state = State::Halted {
+                signal: plan.deferred,
+            };
+        }
+        for address in plan.into_iter().flat_map(|plan| plan.traps) {
+            self.remove_site(address, User::Step(tid));
+        }
+    }
+}
+
+/// Waits for a thread's next stop. `None`: it has ended.
+fn wait_for(tid: Tid) -> Option<i32> {
+    let mut status = 0;
+    // SAFETY: `status` is ours.
+    let waited = unsafe { libc::waitpid(tid, &mut status, libc::__WALL) };
+    (waited == tid && libc::WIFSTOPPED(status)).then(|| libc::WSTOPSIG(status))
+}
+
+fn own_tid() -> i32 {
+    // SAFETY: no arguments.
+    unsafe { libc::gettid() }
+}
+
+/// Asks the tracer for something and waits for the answer.
+pub(crate) fn ask<R: Send + 'static>(
+    tracer: &Sender<Command>,
+    question: impl FnOnce(&mut Tracer) -> R + Send + 'static,
+) -> LiveResult<R> {
+    let (reply, answer) = crossbeam::channel::bounded(1);
+    tracer
+        .send(Box::new(move |tracer| {
+            let _ = reply.send(question(tracer));
+        }))
+        .map_err(|_| LiveError::Ended)?;
+    answer.recv().map_err(|_| LiveError::Ended)
+}

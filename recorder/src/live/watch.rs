@@ -1,0 +1,228 @@
+//! Watchpoints: the processor's debug registers, which are the same in all threads.
+//!
+//! A thread has run past the access when it stops. The processor cannot tell reads from writes where both count, so that
+//! an access with a changed value is a write; one that writes the same value again is told of as a read.
+
+use super::{
+    error::{LiveError, LiveResult},
+    model::{Access, ProbeId, Reason, Tid},
+    thread::State,
+    tracer::Tracer,
+};
+use crate::stop::ptrace;
+
+/// How many the processor has.
+const REGISTERS: usize = 4;
+/// Debug register 7: "local exact", as the manuals recommend.
+const CONTROL_BASE: u64 = 1 << 8;
+
+/// One watched place.
+#[derive(Clone, Debug)]
+struct Watch {
+    probe: ProbeId,
+    address: u64,
+    len: u8,
+    access: Access,
+    last: Vec<u8>,
+}
+
+/// All of them.
+#[derive(Debug, Default)]
+pub(crate) struct Watches {
+    watches: [Option<Watch>; REGISTERS],
+}
+
+impl Watches {
+    pub fn are_set(&self) -> bool {
+        self.watches.iter().any(Option::is_some)
+    }
+
+    pub fn address(&self, probe: ProbeId) -> Option<u64> {
+        let watches = self.watches.iter().flatten();
+        watches
+            .filter(|watch| watch.probe == probe)
+            .map(|watch| watch.address)
+            .next()
+    }
+
+    /// Returns the debug registers in use, one bit each.
+    pub fn all(&self) -> u64 {
+        self.bits(|_| true)
+    }
+
+    /// Returns those that wait for writes only, one bit each.
+    pub fn of_writes(&self) -> u64 {
+        self.bits(|watch| matches!(watch.access, Access::Write))
+    }
+
+    fn bits(&self, is_meant: impl Fn(&Watch) -> bool) -> u64 {
+        let used = self.watches.iter().enumerate();
+        used.filter(|(_, watch)| watch.as_ref().is_some_and(&is_meant))
+            .fold(0, |bits, (number, _)| bits | 1 << number)
+    }
+
+    /// Sets the debug registers of one halted thread.
+    pub fn set_in(&self, tid: Tid) {
+        if !self.are_set() {
+            return;
+        }
+        // A thread that was killed needs none; one whose registers cannot be set shows when nothing is ever reported.
+        let _ = ptrace::set_debug_register(tid, 7, 0);
+        for (number, watch) in self.watches.iter().enumerate() {
+            let address = watch.as_ref().map_or(0, |watch| watch.address);
+            let _ = ptrace::set_debug_register(tid, number, address);
+        }
+        let _ = ptrace::set_debug_register(tid, 7, self.control());
+    }
+
+    pub fn clear_in(&self, tid: Tid) {
+        if self.are_set() {
+            let _ = ptrace::set_debug_register(tid, 7, 0);
+        }
+    }
+
+    fn control(&self) -> u64 {
+        let mut control = 0;
+        for (number, watch) in self.watches.iter().enumerate() {
+            let Some(watch) = watch else {
+                continue;
+            };
+            let kind = match watch.access {
+                Access::Write => 0b01,
+                Access::Read | Access::Both => 0b11,
+            };
+            let len = match watch.len {
+                1 => 0b00,
+                2 => 0b01,
+                8 => 0b10,
+                _ => 0b11,
+            };
+            control |= 1 << (2 * number) | (len << 2 | kind) << (16 + 4 * number);
+        }
+        if control == 0 {
+            0
+        } else {
+            control | CONTROL_BASE
+        }
+    }
+}
+
+impl Tracer {
+    /// Watches a place in all threads.
+    pub fn add_watch(
+        &mut self,
+        probe: ProbeId,
+        address: u64,
+        len: u8,
+        access: Access,
+    ) -> LiveResult<()> {
+        if !matches!(len, 1 | 2 | 4 | 8) || !address.is_multiple_of(u64::from(len)) {
+            let len = u64::from(len);
+            return Err(LiveError::Unwatchable { address, len });
+        }
+        let free = self
+            .watches
+            .watches
+            .iter()
+            .position(Option::is_none)
+            .ok_or(LiveError::NoWatchpointLeft)?;
+        let mut last = vec![0; usize::from(len)];
+        self.memory
+            .read(address, &mut last)
+            .map_err(|_| LiveError::Memory {
+                address,
+                len: usize::from(len),
+            })?;
+        self.watches.watches[free] = Some(Watch {
+            probe,
+            address,
+            len,
+            access,
+            last,
+        });
+        let set = self.set_watches();
+        if set.is_err() {
+            self.watches.watches[free] = None;
+        }
+        set
+    }
+
+    /// Watches it no longer.
+    pub fn remove_watch(&mut self, probe: ProbeId) {
+        let place = self
+            .watches
+            .watches
+            .iter()
+            .position(|watch| watch.as_ref().is_some_and(|watch| watch.probe == probe));
+        if let Some(place) = place {
+            self.watches.watches[place] = None;
+            // What does not stop keeps its register, and what it reports is nobody's.
+            let _ = self.set_watches();
+        }
+    }
+
+    fn set_watches(&mut self) -> LiveResult<()> {
+        let held = self.hold();
+        let tids: Vec<Tid> = self.threads.keys().copied().collect();
+        for tid in tids {
+            if matches!(self.threads[&tid].state, State::Halted { .. }) {
+                if self.watches.are_set() {
+                    self.watches.set_in(tid);
+                } else {
+                    let _ = ptrace::set_debug_register(tid, 7, 0);
+                }
+            }
+        }
+        self.release();
+        held
+    }
+
+    /// What is watched was written to from outside: that is no access of the program's.
+    pub fn look_at_watches(&mut self) {
+        for watch in self.watches.watches.iter_mut().flatten() {
+            let mut now = vec![0; watch.last.len()];
+            if self.memory.read(watch.address, &mut now).is_ok() {
+                watch.last = now;
+            }
+        }
+    }
+
+    /// Debug registers have fired in a thread.
+    pub fn watched(&mut self, tid: Tid, bits: u64) {
+        let mut told = None;
+        for number in 0..REGISTERS {
+            if bits & 1 << number == 0 {
+                continue;
+            }
+            let Some(watch) = &mut self.watches.watches[number] else {
+                continue;
+            };
+            let mut now = vec![0; watch.last.len()];
+            if self.memory.read(watch.address, &mut now).is_err() {
+                continue;
+            }
+            let old = std::mem::replace(&mut watch.last, now.clone());
+            let counts = match watch.access {
+                Access::Write => old != now,
+                Access::Read => old == now,
+                Access::Both => true,
+            };
+            if counts {
+                told.get_or_insert((watch.probe, old, now));
+            }
+        }
+        let is_stepping = self
+            .threads
+            .get(&tid)
+            .is_some_and(|thread| thread.is_stepping);
+        if let Some((probe, old, new)) = told
+            && let Some(all_threads) = self.judge_watch(tid, probe)
+        {
+            self.halt(tid, Reason::Watch { probe, old, new }, all_threads);
+        } else if is_stepping {
+            self.stepped(tid);
+        } else {
+            self.go_on(tid);
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Brings the agent into the program: Frida comes, loads the runtime, reserves memory for code, and leaves.
+
+use std::{path::Path, sync::Arc, thread};
+
+use agent::{
+    host::{self, Host, wheel::WheelHost},
+    shared::Shared,
+};
+
+use super::{
+    lay_out,
+    program::{Running, about_target, read_maps},
+    reserve,
+};
+use crate::{
+    Error, Observer, Result,
+    arm::{
+        Armer, Modules,
+        patch::{Plan, Prepared},
+    },
+};
+
+/// What is needed for it.
+pub(super) struct BringIn<'a> {
+    pub target: &'a Running,
+    pub shared: &'a Arc<Shared>,
+    pub runtime: &'a Path,
+    pub observer: &'a dyn Observer,
+}
+
+impl BringIn<'_> {
+    /// Starts the runtime in the program and fills `plan` with what to patch. Returns what was prepared for each module.
+    pub fn agent(
+        self,
+        host: &mut WheelHost,
+        modules: &mut Modules,
+        armer: &mut Armer,
+        plan: &mut Plan,
+    ) -> Result<Vec<Prepared>> {
+        let pid = self.target.pid;
+        let mut prepared = self.start(host, modules, armer)?;
+        for (module, prepared) in modules.loaded.iter().zip(&mut prepared) {
+            armer.prepare_replacements(module, prepared);
+        }
+        for prepared in &mut prepared {
+            let base = reserve(prepared, pid, |address, bytes| {
+                host::reserve(host, address, bytes).map_err(Error::from)
+            })?;
+            lay_out(armer, prepared, base, plan, self.observer);
+        }
+        host.detach()?;
+        host::wait_until_gone(pid)?;
+        // Frida leaves a few libraries behind that its agent needed.
+        modules.ignore(&read_maps(pid)?.files());
+        Ok(prepared)
+    }
+
+    /// The files are read while Frida finds its way in.
+    fn start(
+        &self,
+        host: &mut WheelHost,
+        modules: &Modules,
+        armer: &mut Armer,
+    ) -> Result<Vec<Prepared>> {
+        let (prepared, started) = thread::scope(|scope| {
+            scope.spawn(|| self.shared.populate_first_ring());
+            let files = scope.spawn(|| {
+                modules
+                    .loaded
+                    .iter()
+                    .map(|module| armer.prepare(module))
+                    .collect::<Vec<_>>()
+            });
+            let started = host.ready().map(drop).and_then(|()| {
+                host::start_runtime(
+                    host,
+                    self.target.pid,
+                    &self.runtime.to_string_lossy(),
+                    &self.shared.path(),
+                )
+            });
+            (files.join().expect("preparing does not panic"), started)
+        });
+        let started = started.map_err(|error| about_target(error, self.target))?;
+        self.shared.set_target_base(started.shared);
+        armer.runtime_started(started);
+        Ok(prepared)
+    }
+}

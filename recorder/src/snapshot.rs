@@ -1,0 +1,404 @@
+//! Copies the program's writable memory while it stands still: all of it once, later what has changed. Constants that the
+//! dynamic linker has filled in with addresses are copied with it: no file has them.
+//!
+//! What has changed is told by a hash of each page, because not every kernel keeps track of written pages. What is copied
+//! is the program's own: our mappings are left out, and return slots that a traced call uses hold the program's return
+//! address. Memory that is shared with other processes is left out too, for they may change it meanwhile.
+
+use std::{
+    collections::HashMap,
+    fs::{self, File},
+    io,
+    ops::Range,
+    os::unix::fs::FileExt,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use agent::shared::{SHADOW_BIT, SHADOWS};
+use store::{
+    control::{Snapshot, SnapshotReason},
+    manifest::RecordingId,
+    memory::{MAX_RUN_LEN, PAGE_LEN, Region, SnapshotWriter},
+    storage::{Disk, Staged, Storage, StorageFile},
+};
+use xxhash_rust::xxh3::xxh3_128;
+
+use crate::clock;
+
+/// Beyond that, snapshots are written past the page cache, from buffers of their own.
+const LARGE: u64 = 64 << 20;
+/// In an entry of /proc/PID/pagemap (Documentation/admin-guide/mm/pagemap.rst): the page is in memory, or in swap.
+const HAS_PAGE: u64 = 0b11 << 62;
+/// There too: the page is one of a file, or shared; a private page of a file's mapping that was written to is neither.
+const IS_OF_FILE: u64 = 1 << 61;
+/// Larger mappings are not looked through for constants that the linker has filled in.
+const MOST_CONSTANTS: u64 = 64 << 20;
+/// Pages asked for at once.
+const PAGEMAP_PAGES: usize = 4096;
+/// Programs that use no more memory are copied at every pause, in a few milliseconds.
+const SMALL: u64 = 16 << 20;
+/// Copies of others may take one part in so many of the time.
+const SHARE: u32 = 10;
+
+/// As the recorder and the tracer share them.
+pub(crate) type SharedSnapshots = Arc<Mutex<Snapshots>>;
+
+/// Copies what has changed; see [`Snapshots::take`].
+pub(crate) fn take(snapshots: &Mutex<Snapshots>, reason: SnapshotReason) -> io::Result<Snapshot> {
+    lock(snapshots).take(reason)
+}
+
+/// Copies what has changed unless that would take a large share of the program's time.
+pub(crate) fn take_if_due(
+    snapshots: &Mutex<Snapshots>,
+    reason: SnapshotReason,
+) -> Option<io::Result<Snapshot>> {
+    let mut snapshots = lock(snapshots);
+    snapshots.is_due().then(|| snapshots.take(reason))
+}
+
+fn lock(snapshots: &Mutex<Snapshots>) -> MutexGuard<'_, Snapshots> {
+    snapshots.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The snapshots of one recording.
+pub(crate) struct Snapshots {
+    pid: i32,
+    dir: PathBuf,
+    recording_id: RecordingId,
+    /// The library whose code stands in return slots.
+    runtime: PathBuf,
+    next: u32,
+    /// Hashes of the pages that are known, by address.
+    known: HashMap<u64, u128>,
+    staged: Option<Staged>,
+    ended: Instant,
+    took: Duration,
+}
+
+/// A mapping that is copied.
+struct Copied {
+    region: Region,
+    /// Pages that nobody touched hold zeroes and are not there.
+    anonymous: bool,
+}
+
+impl Snapshots {
+    pub fn new(pid: i32, dir: &Path, recording_id: RecordingId, runtime: &Path) -> Self {
+        Self {
+            pid,
+            dir: dir.to_path_buf(),
+            recording_id,
+            runtime: runtime.to_path_buf(),
+            next: 0,
+            known: HashMap::new(),
+            staged: None,
+            ended: Instant::now(),
+            took: Duration::ZERO,
+        }
+    }
+
+    /// Tells whether a snapshot now would make the program wait too large a share of its time.
+    pub fn is_due(&self) -> bool {
+        resident(self.pid).is_ok_and(|bytes| bytes <= SMALL)
+            || self.ended.elapsed() > self.took * SHARE
+    }
+
+    /// Copies what has changed. No thread of the program may run meanwhile.
+    ///
+    /// # Errors
+    /// When the process cannot be looked at, or the disk takes no more.
+    pub fn take(&mut self, reason: SnapshotReason) -> io::Result<Snapshot> {
+        let began = Instant::now();
+        let ticks = clock::ticks();
+        let (mappings, runtime) = self.mappings()?;
+        let covered = mappings.iter().map(|mapping| mapping.region.len).sum();
+        let changed = match self.next == 0 && resident(self.pid)? > LARGE {
+            true => {
+                let staged = match &self.staged {
+                    Some(staged) => staged.clone(),
+                    None => Staged::start()?,
+                };
+                self.staged = Some(staged.clone());
+                self.write(&staged, mappings, &runtime)?
+            }
+            false => self.write(&Disk, mappings, &runtime)?,
+        };
+        let id = self.next;
+        self.next += 1;
+        self.ended = Instant::now();
+        self.took = self.ended - began;
+        Ok(Snapshot {
+            ticks,
+            id,
+            reason,
+            covered,
+            changed,
+        })
+    }
+
+    /// Returns how many bytes had changed.
+    fn write<S: Storage>(
+        &mut self,
+        storage: &S,
+        mappings: Vec<Copied>,
+        runtime: &Range<u64>,
+    ) -> io::Result<u64>
+    where
+        S::File: StorageFile,
+    {
+        let writer = SnapshotWriter::create(storage, &self.dir, self.recording_id, self.next);
+        let mut copy = Copy {
+            memory: File::open(format!("/proc/{}/mem", self.pid))?,
+            pagemap: File::open(format!("/proc/{}/pagemap", self.pid))?,
+            runtime,
+            known: &mut self.known,
+            writer: writer.map_err(io::Error::other)?,
+            changed: 0,
+            bytes: vec![0; MAX_RUN_LEN],
+        };
+        let mut seen = Vec::new();
+        for mapping in &mappings {
+            seen.push(mapping.region.addr..mapping.region.addr + mapping.region.len);
+            copy.mapping(mapping)?;
+        }
+        let Copy {
+            writer, changed, ..
+        } = copy;
+        let regions = mappings.into_iter().map(|mapping| mapping.region).collect();
+        writer.finish(regions).map_err(io::Error::other)?;
+        // What is mapped there later is new.
+        self.known.retain(|page, _| {
+            let behind = seen.partition_point(|range| range.start <= *page);
+            behind > 0 && seen[behind - 1].contains(page)
+        });
+        Ok(changed)
+    }
+
+    /// Returns what is to be copied, lowest address first, and where the runtime is.
+    fn mappings(&self) -> io::Result<(Vec<Copied>, Range<u64>)> {
+        let text = fs::read_to_string(format!("/proc/{}/maps", self.pid))?;
+        let mut runtime = 0..0;
+        let mut copied = Vec::new();
+        for line in text.lines() {
+            let Some((range, access, path)) = parse(line) else {
+                continue;
+            };
+            if Path::new(path) == self.runtime {
+                let start = if runtime.is_empty() {
+                    range.start
+                } else {
+                    runtime.start
+                };
+                runtime = start..range.end;
+                continue;
+            }
+            let is_ours = SHADOWS
+                .iter()
+                .any(|shadow| range.start < shadow.base + shadow.bytes && shadow.base < range.end);
+            let is_copied = match access {
+                "r--p" if path.starts_with('/') => self.was_filled_in(&range)?,
+                _ => access.starts_with("rw") && access.ends_with('p'),
+            };
+            if !is_copied || is_ours {
+                continue;
+            }
+            let anonymous = !path.starts_with('/');
+            copied.push(Copied {
+                region: Region {
+                    addr: range.start,
+                    len: range.end - range.start,
+                    zeroed: anonymous,
+                    name: path.to_owned(),
+                },
+                anonymous,
+            });
+        }
+        Ok((copied, runtime))
+    }
+}
+
+impl Snapshots {
+    /// Tells whether pages of a file that can only be read are not as they are in the file: the dynamic linker has put addresses
+    /// into constants before it protected them (PT_GNU_RELRO).
+    fn was_filled_in(&self, range: &Range<u64>) -> io::Result<bool> {
+        let len = range.end - range.start;
+        if len > MOST_CONSTANTS {
+            return Ok(false);
+        }
+        let pagemap = File::open(format!("/proc/{}/pagemap", self.pid))?;
+        let entries = entries(&pagemap, range.start, (len / PAGE_LEN) as usize)?;
+        let is_own = |entry: &u64| entry & HAS_PAGE != 0 && entry & IS_OF_FILE == 0;
+        Ok(entries.iter().any(is_own))
+    }
+}
+
+/// Returns what the kernel says of `count` pages from `page` on.
+fn entries(pagemap: &File, page: u64, count: usize) -> io::Result<Vec<u64>> {
+    let mut bytes = vec![0; count * 8];
+    pagemap.read_exact_at(&mut bytes, page / PAGE_LEN * 8)?;
+    let (entries, _) = bytes.as_chunks();
+    let entry = |entry: &[u8; 8]| u64::from_le_bytes(*entry);
+    Ok(entries.iter().map(entry).collect())
+}
+
+/// One snapshot being written.
+struct Copy<'a, F: StorageFile> {
+    memory: File,
+    pagemap: File,
+    runtime: &'a Range<u64>,
+    known: &'a mut HashMap<u64, u128>,
+    writer: SnapshotWriter<F>,
+    /// Bytes that had changed.
+    changed: u64,
+    bytes: Vec<u8>,
+}
+
+impl<F: StorageFile> Copy<'_, F> {
+    fn mapping(&mut self, mapping: &Copied) -> io::Result<()> {
+        let Region { addr, len, .. } = mapping.region;
+        let mut page = addr;
+        while page < addr + len {
+            let count = (PAGEMAP_PAGES as u64).min((addr + len - page) / PAGE_LEN) as usize;
+            let there = self.present(page, count)?;
+            self.pages(page, &there, mapping.anonymous)?;
+            page += count as u64 * PAGE_LEN;
+        }
+        Ok(())
+    }
+
+    /// Tells which of the pages are there.
+    fn present(&self, page: u64, count: usize) -> io::Result<Vec<bool>> {
+        let entries = entries(&self.pagemap, page, count)?;
+        Ok(entries.iter().map(|entry| entry & HAS_PAGE != 0).collect())
+    }
+
+    fn pages(&mut self, first: u64, there: &[bool], anonymous: bool) -> io::Result<()> {
+        const STEP: usize = MAX_RUN_LEN / PAGE_LEN as usize;
+        for (at, there) in there.chunks(STEP).enumerate() {
+            let addr = first + (at * STEP) as u64 * PAGE_LEN;
+            let len = there.len() * PAGE_LEN as usize;
+            let is_empty = anonymous && !there.contains(&true);
+            if is_empty && !self.knows_any(addr, there.len()) {
+                continue;
+            }
+            let mut bytes = std::mem::take(&mut self.bytes);
+            self.read(addr, &mut bytes[..len], there, anonymous);
+            self.unhook(addr, &mut bytes[..len]);
+            let kept = self.keep(addr, &bytes[..len], anonymous);
+            self.bytes = bytes;
+            kept?;
+        }
+        Ok(())
+    }
+
+    fn knows_any(&self, addr: u64, pages: usize) -> bool {
+        (0..pages as u64).any(|page| self.known.contains_key(&(addr + page * PAGE_LEN)))
+    }
+
+    /// Reads the pages that are there; others, and what cannot be read (a device, a page behind a file's end), become zeroes.
+    fn read(&self, addr: u64, bytes: &mut [u8], there: &[bool], anonymous: bool) {
+        bytes.fill(0);
+        if !anonymous || !there.contains(&false) {
+            if self.memory.read_exact_at(bytes, addr).is_ok() {
+                return;
+            }
+            bytes.fill(0);
+        }
+        let pages = bytes.chunks_mut(PAGE_LEN as usize).zip(there);
+        for (number, (page, there)) in pages.enumerate() {
+            let at = addr + number as u64 * PAGE_LEN;
+            if (*there || !anonymous) && self.memory.read_exact_at(page, at).is_err() {
+                page.fill(0);
+            }
+        }
+    }
+
+    /// Puts the program's return addresses where ours stand.
+    fn unhook(&self, addr: u64, bytes: &mut [u8]) {
+        unhook(&self.memory, self.runtime, addr, bytes);
+    }
+
+    /// Writes the pages that have changed, those in a row as one run.
+    fn keep(&mut self, addr: u64, bytes: &[u8], anonymous: bool) -> io::Result<()> {
+        let mut run = 0..0;
+        for (number, page) in bytes.chunks(PAGE_LEN as usize).enumerate() {
+            let at = addr + number as u64 * PAGE_LEN;
+            if self.has_changed(at, page, anonymous) {
+                let start = if run.is_empty() { number } else { run.start };
+                run = start..number + 1;
+            } else {
+                self.append(addr, bytes, run)?;
+                run = 0..0;
+            }
+        }
+        self.append(addr, bytes, run)
+    }
+
+    fn has_changed(&mut self, at: u64, page: &[u8], anonymous: bool) -> bool {
+        let hash = xxh3_128(page);
+        match self.known.get(&at) {
+            Some(known) if *known == hash => false,
+            // Readers take it for zeroes.
+            None if anonymous && page.iter().all(|byte| *byte == 0) => false,
+            _ => {
+                self.known.insert(at, hash);
+                true
+            }
+        }
+    }
+
+    fn append(&mut self, addr: u64, bytes: &[u8], run: Range<usize>) -> io::Result<()> {
+        if run.is_empty() {
+            return Ok(());
+        }
+        let page = PAGE_LEN as usize;
+        let at = addr + run.start as u64 * PAGE_LEN;
+        let pages = &bytes[run.start * page..run.end * page];
+        self.changed += pages.len() as u64;
+        self.writer.append(at, pages).map_err(io::Error::other)
+    }
+}
+
+/// Puts the program's return addresses where those of the library at `runtime` stand in `bytes`, which were read at `addr`.
+pub(crate) fn unhook(memory: &File, runtime: &Range<u64>, addr: u64, bytes: &mut [u8]) {
+    if !addr.is_multiple_of(8) {
+        return;
+    }
+    let (words, _) = bytes.as_chunks_mut::<8>();
+    for (number, word) in words.iter_mut().enumerate() {
+        if runtime.contains(&u64::from_le_bytes(*word)) {
+            let shadow = (addr + number as u64 * 8) ^ (1 << SHADOW_BIT);
+            // A word that only looks like one has no shadow.
+            let mut original = [0; 8];
+            if memory.read_exact_at(&mut original, shadow).is_ok() && original != [0; 8] {
+                *word = original;
+            }
+        }
+    }
+}
+
+/// Returns how many bytes of memory the process has for itself: neither files' nor our rings'.
+fn resident(pid: i32) -> io::Result<u64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/statm"))?;
+    let mut pages = text.split(' ').skip(1).map(|word| word.parse().ok());
+    let (resident, shared): (Option<u64>, Option<u64>) =
+        (pages.next().flatten(), pages.next().flatten());
+    let own = resident
+        .zip(shared)
+        .map(|(all, shared)| all - shared.min(all));
+    own.map(|pages| pages * PAGE_LEN)
+        .ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
+}
+
+/// Splits a line of /proc/PID/maps: addresses, access and path.
+fn parse(line: &str) -> Option<(Range<u64>, &str, &str)> {
+    let mut words = line.splitn(6, ' ');
+    let (start, end) = words.next()?.split_once('-')?;
+    let access = words.next()?;
+    let path = words.nth(3).unwrap_or_default().trim_start();
+    let parse = |word| u64::from_str_radix(word, 16).ok();
+    Some((parse(start)?..parse(end)?, access, path))
+}

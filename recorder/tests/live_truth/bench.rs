@@ -1,0 +1,274 @@
+//! Starts programs, live and natively.
+
+use std::{
+    ffi::OsString,
+    fs::File,
+    io::Read,
+    path::{Path, PathBuf},
+    process::Command,
+    sync::Arc,
+    thread::JoinHandle,
+    time::Duration,
+};
+
+use debuginfo::Space;
+use e2e::{Scratch, fixture_artifact};
+use recorder::{Captures, Exit, Observer, OnFull, RecordOptions, SnapshotTimes, Target, live::*};
+
+/// A program to be judged.
+pub struct Subject {
+    pub path: PathBuf,
+    pub args: &'static [&'static str],
+    /// What the paths of its own source files contain.
+    pub sources: &'static [&'static str],
+}
+
+impl Subject {
+    pub fn new(artifact: &str) -> Subject {
+        let args: &[&str] = match artifact {
+            "threads" => &["16000"],
+            name if name.starts_with("sqlite") => &["4"],
+            _ => &[],
+        };
+        let sources: &[&str] = match artifact {
+            name if name.starts_with("sqlite") => {
+                &["/sqlite3.c", "/sqlite/driver.c", "/statements/sqlite.c"]
+            }
+            name if name.starts_with("lua") => {
+                &["/lua-5.4.9/", "/lua/driver.c", "/statements/lua.c"]
+            }
+            name if name.starts_with("orders") => &["/orders.rs"],
+            name if name.starts_with("shapes") => &["/shapes.cc"],
+            _ => &["/threads.c"],
+        };
+        Subject {
+            path: fixture_artifact("statements", artifact),
+            args,
+            sources,
+        }
+    }
+
+    pub fn is_optimised(&self) -> bool {
+        self.path.to_string_lossy().ends_with("_O2")
+    }
+
+    /// Its own source files, as its line tables name them.
+    pub fn files(&self, space: &Space) -> Vec<Arc<str>> {
+        let mut files = space.source_files();
+        files.retain(|file| self.sources.iter().any(|part| file.contains(part)));
+        // What it does depends on the time of day: it makes random numbers.
+        files.retain(|file| !file.ends_with("/lmathlib.c"));
+        assert!(!files.is_empty(), "the program has line tables");
+        files
+    }
+
+    /// Every line of its own with code.
+    pub fn lines(&self, space: &Space) -> Vec<(Arc<str>, u32)> {
+        let mut all = Vec::new();
+        for file in self.files(space) {
+            let lines = space.valid_lines(&file).expect("a file of the space");
+            all.extend(lines.into_iter().map(|line| (file.clone(), line)));
+        }
+        all
+    }
+
+    /// Runs it alone.
+    pub fn native(&self, scratch: &Scratch) -> Ended {
+        fixed_addresses();
+        let done = Command::new(&self.path)
+            .args(self.args)
+            .env_clear()
+            .current_dir(scratch.path())
+            .output()
+            .expect("the program can be started");
+        Ended {
+            stdout: String::from_utf8_lossy(&done.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&done.stderr).into_owned(),
+            exit: Exit::Code(done.status.code().expect("it exits")),
+        }
+    }
+}
+
+/// How a program ended and what it printed.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Ended {
+    pub stdout: String,
+    pub stderr: String,
+    pub exit: Exit,
+}
+
+/// Programs started by this thread, and by threads that it makes, get the same addresses every time.
+pub fn fixed_addresses() {
+    // SAFETY: no memory is involved; the flag only changes what exec does.
+    let old = unsafe { libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong) };
+    assert_ne!(old, -1, "the kernel knows ADDR_NO_RANDOMIZE");
+}
+
+struct Quiet;
+impl Observer for Quiet {}
+
+/// A program under control.
+pub struct Controlled {
+    pub live: Live,
+    pub tid: Tid,
+    outputs: [JoinHandle<String>; 2],
+}
+
+impl Controlled {
+    /// Starts it, stopped at its entry point.
+    pub fn start(subject: &Subject, scratch: &Scratch, name: &str) -> Controlled {
+        Controlled::start_without(subject, scratch, name, &[])
+    }
+
+    /// As [`Controlled::start`], without tracing these functions.
+    pub fn start_without(
+        subject: &Subject,
+        scratch: &Scratch,
+        name: &str,
+        untraced: &[&str],
+    ) -> Controlled {
+        let (captures, snapshots) = (Captures::default(), SnapshotTimes::default());
+        Controlled::start_with(subject, scratch, name, untraced, captures, snapshots)
+    }
+
+    /// As [`Controlled::start_without`], with captures at each enter and leave, and copies of memory at other times.
+    pub fn start_with(
+        subject: &Subject,
+        scratch: &Scratch,
+        name: &str,
+        untraced: &[&str],
+        captures: Captures,
+        snapshots: SnapshotTimes,
+    ) -> Controlled {
+        fixed_addresses();
+        let argv = [subject.path.clone().into_os_string()];
+        let args = subject.args.iter().map(OsString::from);
+        let options = LiveOptions {
+            record: RecordOptions {
+                output: Some(scratch.join(&format!("{name}.hindsight"))),
+                include: Vec::new(),
+                exclude: untraced.iter().map(|name| (*name).to_owned()).collect(),
+                on_full: OnFull::Block,
+                snapshots,
+                keep_log: false,
+                captures,
+                guardian: None,
+                target: Target::Spawn {
+                    argv: argv.into_iter().chain(args).collect(),
+                },
+            },
+            stop_on_entry: true,
+            stdio: Stdio::Piped {
+                cwd: scratch.path().to_path_buf(),
+                env: Vec::new(),
+            },
+        };
+        let live = Live::start(options, Arc::new(Quiet)).expect("the program can be started");
+        let (stdout, stderr) = live.take_output().expect("its output goes to pipes");
+        let tid = live.pid();
+        Controlled {
+            live,
+            tid,
+            outputs: [stdout, stderr].map(collect),
+        }
+    }
+
+    pub fn break_at(&self, location: Location, hit_count: u64, once: bool) -> ProbeView {
+        let spec = ProbeSpec {
+            location,
+            action: Action::Break {
+                all_threads: false,
+                once,
+            },
+            condition: None,
+            hit_count,
+        };
+        self.live.add_probe(spec).expect("the place exists")
+    }
+
+    /// Lets the stopped thread go on, and waits for the next stop; `None`: the program has ended.
+    pub fn go(&mut self, motion: Motion) -> Option<Stop> {
+        let after = self
+            .live
+            .resume(self.tid, motion, false)
+            .expect("the thread is stopped");
+        self.next_stop(after)
+    }
+
+    pub fn next_stop(&mut self, after: u64) -> Option<Stop> {
+        match self.live.wait(after, Duration::from_secs(120)) {
+            Waited::Stopped(stop) => {
+                self.tid = stop.tid;
+                Some(stop)
+            }
+            Waited::Ended(_) => None,
+            Waited::TimedOut | Waited::ThreadEnded(_) => {
+                panic!("no stop and no end: {:?}", self.live.threads())
+            }
+        }
+    }
+
+    /// Waits for the end.
+    pub fn end(self) -> Ended {
+        let exit = match self.live.wait(u64::MAX, Duration::from_secs(120)) {
+            Waited::Ended(exit) => exit,
+            other => panic!("it has not ended: {other:?}"),
+        };
+        let [stdout, stderr] = self
+            .outputs
+            .map(|output| output.join().expect("output can be read"));
+        Ended {
+            stdout,
+            stderr,
+            exit,
+        }
+    }
+}
+
+fn collect(mut from: File) -> JoinHandle<String> {
+    std::thread::spawn(move || {
+        let mut all = Vec::new();
+        from.read_to_end(&mut all).expect("output can be read");
+        String::from_utf8_lossy(&all).into_owned()
+    })
+}
+
+/// Numbers that are the same in every run.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % limit as u64) as usize
+    }
+
+    pub fn take<T>(&mut self, all: &mut Vec<T>) -> T {
+        let at = self.below(all.len());
+        all.swap_remove(at)
+    }
+}
+
+/// Runs gdb with a script of this test's on a subject; returns what it printed.
+pub fn gdb(subject: &Subject, scratch: &Scratch, script: &str, plan: &Path) -> String {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/live_truth")
+        .join(script);
+    let done = Command::new("gdb")
+        .args(["-nx", "-batch", "-x"])
+        .arg(script)
+        .arg(&subject.path)
+        .env("PLAN", plan)
+        .env("ARGS", subject.args.join(" "))
+        .env("LC_ALL", "C.UTF-8")
+        .env("SHELL", "/bin/sh")
+        .current_dir(scratch.path())
+        .output()
+        .expect("gdb can be started");
+    let output = String::from_utf8_lossy(&done.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&done.stderr);
+    let is_whole = done.status.success() && !errors.contains("Traceback");
+    assert!(is_whole, "gdb: {output}\n{errors}");
+    output
+}

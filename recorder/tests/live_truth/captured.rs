@@ -1,0 +1,251 @@
+//! With all registers and a piece of the stack captured, a recording says of the entries of functions what gdb sees there
+//! in the running program: every register, the stack, the frames, and the variables of the callers.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use e2e::Scratch;
+use recorder::{Captures, SnapshotTimes, live::Motion};
+use replay::{Event, Moment as Past, Seen, StateMachine, Timeline};
+use store::control::Place;
+
+use crate::{
+    bench::{Controlled, Subject, gdb},
+    moment::Moment,
+    recorded::choose_entries,
+};
+
+/// What is captured, besides rip.
+pub const REGISTERS: [&str; 17] = [
+    "rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rbp", "rsp", "r8", "r9", "r10", "r11", "r12", "r13",
+    "r14", "r15", "rip",
+];
+/// Bytes of the stack that are captured, and of those that gdb is asked for.
+const CAPTURED: u32 = 4096;
+const COMPARED: usize = 512;
+
+fn recorded(subject: &Subject, scratch: &Scratch) -> Timeline {
+    let captures = Captures {
+        registers: true,
+        stack_len: CAPTURED,
+        ..Captures::default()
+    };
+    let snapshots = SnapshotTimes::default();
+    let mut controlled =
+        Controlled::start_with(subject, scratch, "captured", &[], captures, snapshots);
+    while controlled.go(Motion::Continue).is_some() {}
+    let _ = controlled.end();
+    let path = scratch.join("captured.hindsight");
+    Timeline::open(&path, scratch.path()).expect("the recording can be read")
+}
+
+/// Registers that no call keeps: at an entry they hold arguments, or what earlier calls left there.
+pub const SCRATCH: [&str; 9] = ["rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11"];
+/// Integer arguments, in order.
+const ARGUMENTS: [&str; 6] = ["rdi", "rsi", "rdx", "rcx", "r8", "r9"];
+
+/// What the recording says of an entry up to where the backtrace is not certain any more, and the bytes of its stack.
+fn moment(timeline: &Timeline, seq: u64) -> (Moment, Vec<u8>) {
+    let tid = timeline.thread_at(seq).unwrap();
+    let past = Past::at(timeline, seq, tid, 60).unwrap();
+    let machine = StateMachine::new(&past.state, &past.space);
+    let frames = &past.trace.backtrace.frames;
+    let told = past.trace.gaps.first().copied().unwrap_or(frames.len());
+    let said = Moment::with(&past.space, &machine, &REGISTERS, &frames[..told]);
+    let runs = past.state.memory(said.registers["rsp"], COMPARED as u64);
+    let known = runs.unwrap().into_iter().map(|run| match run.bytes {
+        Seen::Known { value, .. } => value,
+        other => panic!("event {seq}: {other:?} at {:#x}", run.address),
+    });
+    (said, known.flatten().collect())
+}
+
+/// Tells whether the function that is entered takes a register's value.
+pub fn is_argument(timeline: &Timeline, seq: u64, name: &str) -> bool {
+    let Event::Enter(call) = timeline.event(seq).unwrap() else {
+        panic!("event {seq} was chosen as an entry");
+    };
+    let function = timeline.function(call.function).expect("it was defined");
+    let place = ARGUMENTS.iter().position(|argument| *argument == name);
+    place.is_some_and(|at| {
+        let mut params = function.params.iter();
+        params.any(|param| param.place == Place::Int(at as u8))
+    })
+}
+
+/// Leaves the variables of which both sides tell a value, from a frame on. At the very first instruction of a function gdb takes
+/// its parameters for being where the prologue will put them. What lies behind pointers was not captured, and nothing beyond
+/// the piece of the stack.
+pub fn told_of_both(ours: &mut Moment, theirs: &mut Moment, from: usize) {
+    let is_told = |(level, name, text): &&(usize, String, String)| {
+        let same = |v: &&(usize, String, String)| v.0 == *level && v.1 == *name;
+        let other = theirs.variables.iter().find(same).map_or("", |v| &v.2);
+        let has_place = !text.ends_with(" bytes") || other.ends_with(" bytes");
+        let is_known = !text.contains("unknown:") && !text.contains("<stale:") && has_place;
+        *level >= from && is_known && !ours.undeclared.contains(&(*level, name.clone()))
+    };
+    let told: Vec<(usize, String, String)> =
+        ours.variables.iter().filter(is_told).cloned().collect();
+    theirs
+        .variables
+        .retain(|(level, name, _)| told.iter().any(|v| v.0 == *level && v.1 == *name));
+    ours.variables = told;
+    // Of unions and types with variants gdb has nothing to say in parts.
+    let names: Vec<(usize, String)> = theirs
+        .variables
+        .iter()
+        .map(|(level, name, _)| (*level, name.clone()))
+        .collect();
+    let is_there = |(level, name, _): &(usize, String, String)| {
+        let is_part = name.contains(['.', '[']);
+        !is_part || names.contains(&(*level, name.clone()))
+    };
+    ours.variables.retain(is_there);
+    for (_, _, text) in ours.variables.iter_mut().chain(&mut theirs.variables) {
+        // Of texts only where they are.
+        if let Some((address, _)) = text.split_once(" \"")
+            && address.starts_with("0x")
+        {
+            *text = address.to_owned();
+        }
+    }
+}
+
+/// Where what is said of an entry differs.
+fn differences(
+    timeline: &Timeline,
+    seq: u64,
+    theirs: &Moment,
+    compared: &mut Compared,
+) -> Vec<String> {
+    let (mut ours, stack) = moment(timeline, seq);
+    let mut theirs = theirs.clone();
+    let mut found = Vec::new();
+    for name in REGISTERS {
+        let (own, other) = (ours.registers[name], theirs.registers[name]);
+        let counts = !SCRATCH.contains(&name) || is_argument(timeline, seq, name);
+        if own != other && counts {
+            found.push(format!("event {seq}: {name} is {own:x}, gdb: {other:x}"));
+        }
+    }
+    theirs.frames.truncate(ours.frames.len());
+    for frame in theirs.frames.iter_mut().chain(&mut ours.frames) {
+        // Behind destructors of local classes, gdb writes the parentheses of their calls.
+        *frame = frame.replacen("() ", " ", 1);
+    }
+    compared.frames += ours.frames.len();
+    told_of_both(&mut ours, &mut theirs, 1);
+    compared.variables += ours.variables.len();
+    // Registers have been compared.
+    ours.registers.clear();
+    found.extend(ours.differences(&theirs, true));
+    let same = stack.chunks(8).zip(theirs.stack.chunks(8));
+    compared.same_words += same.filter(|(ours, theirs)| ours == theirs).count();
+    compared.words += theirs.stack.len() / 8;
+    if stack[..8] != theirs.stack[..8] {
+        found.push(format!("event {seq}: another return address"));
+    }
+    found
+}
+
+/// How much was compared.
+#[derive(Debug, Default)]
+struct Compared {
+    frames: usize,
+    variables: usize,
+    words: usize,
+    same_words: usize,
+}
+
+fn captured_entries_are_the_same(artifact: &str, seed: u64, wanted: usize) {
+    let scratch = Scratch::new(artifact);
+    let subject = Subject::new(artifact);
+    let timeline = recorded(&subject, &scratch);
+    // What lmathlib does depends on the time of day: it makes random numbers.
+    let chosen = choose_entries(&timeline, seed, wanted, |function| {
+        let file = function.file.as_deref().unwrap_or_default();
+        !file.ends_with("/lmathlib.c")
+    });
+    let mut plan = String::new();
+    for (address, hit) in chosen.values() {
+        writeln!(plan, "{address:x}\t{hit}\t1").unwrap();
+    }
+    let theirs = asked(&subject, &scratch, &plan);
+    assert_eq!(theirs.len(), chosen.len(), "gdb stops at the same calls");
+    let mut compared = Compared::default();
+    let entries = chosen.keys().zip(&theirs);
+    let found: Vec<String> = entries
+        .flat_map(|(seq, theirs)| differences(&timeline, *seq, theirs, &mut compared))
+        .collect();
+    eprintln!("{artifact}: {} entries, {compared:?}", chosen.len());
+    assert!(found.is_empty(), "{}", found.join("\n"));
+    assert!(compared.frames >= 3 * chosen.len(), "{compared:?}");
+    assert!(compared.variables >= chosen.len(), "{compared:?}");
+    // Between variables lies what earlier calls left there, and ours go through thunks.
+    assert!(compared.same_words * 2 >= compared.words, "{compared:?}");
+}
+
+fn asked(subject: &Subject, scratch: &Scratch, plan: &str) -> Vec<Moment> {
+    let plan_file = scratch.join("plan");
+    std::fs::write(&plan_file, plan).expect("the folder is writable");
+    Moment::all(&gdb(subject, scratch, "captured.py", &plan_file))
+}
+
+#[test]
+fn captured_entries_in_lua_are_those_of_gdb() {
+    captured_entries_are_the_same("lua_O0", 29, 30);
+}
+
+#[test]
+fn captured_entries_in_rust_are_those_of_gdb() {
+    captured_entries_are_the_same("orders_O0", 37, 30);
+}
+
+#[test]
+fn captured_entries_in_cxx_are_those_of_gdb() {
+    captured_entries_are_the_same("shapes_O0", 43, 30);
+    captured_entries_are_the_same("shapes_O2", 47, 30);
+}
+
+/// Threads come to the same function in any order: what tells their calls apart is the argument.
+#[test]
+fn captured_entries_of_threads_are_those_of_gdb() {
+    let scratch = Scratch::new("threads");
+    let subject = Subject::new("threads");
+    let timeline = recorded(&subject, &scratch);
+    let function = timeline
+        .functions()
+        .find(|function| function.name == "is_odd");
+    let function = function.expect("it is traced").id;
+    let address = timeline.entry_of(function, timeline.last() / 2).unwrap();
+    let theirs = asked(&subject, &scratch, &format!("{address:x}\t1\t200\n"));
+    assert_eq!(theirs.len(), 200);
+    let mut by_argument: BTreeMap<u64, u64> = BTreeMap::new();
+    for (seq, _) in timeline.entries(function, usize::MAX).unwrap() {
+        if let Event::Enter(call) = timeline.event(seq).unwrap() {
+            by_argument.insert(timeline.call(&call).unwrap().args[0], seq);
+        }
+    }
+    let mut threads = std::collections::BTreeSet::new();
+    let mut variables = 0;
+    for theirs in &theirs {
+        let seq = by_argument[&theirs.registers["rdi"]];
+        threads.insert(timeline.thread_at(seq).unwrap());
+        let (ours, _) = moment(&timeline, seq);
+        // Stacks lie elsewhere; numbers are the same.
+        for (level, name, text) in ours.variables.iter().filter(|v| v.0 == 1) {
+            let same = |v: &&(usize, String, String)| v.0 == *level && v.1 == *name;
+            let other = theirs.variables.iter().find(same).map(|v| v.2.as_str());
+            if ["i", "seed", "odd"].contains(&name.as_str()) {
+                assert_eq!(Some(text.as_str()), other, "event {seq}: {name}");
+                variables += 1;
+            }
+        }
+        assert_eq!(ours.registers["rip"], theirs.registers["rip"]);
+    }
+    assert!(threads.len() > 1, "{threads:?}");
+    assert!(
+        variables >= 2 * theirs.len(),
+        "{variables} variables compared"
+    );
+}

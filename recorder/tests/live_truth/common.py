@@ -1,0 +1,54 @@
+# What the scripts for gdb share: the program as the test starts it, and places as text.
+import os
+import re
+import gdb
+
+for setting in [
+    "pagination off", "confirm off", "width 0", "debuginfod enabled off", "print thread-events off",
+    "backtrace past-main on", "backtrace past-entry on", "print repeats 10", "print elements 200",
+    "exec-wrapper env -i", "disable-randomization on", "print inferior-events off",
+    # With UTF-8, gdb leaves out characters between bytes that begin a character and do not end it.
+    "charset ASCII",
+]:
+    gdb.execute("set " + setting)
+
+
+def plan():
+    with open(os.environ["PLAN"]) as lines:
+        return [line.rstrip("\n").split("\t") for line in lines]
+
+
+def place(frame):
+    sal = frame.find_sal()
+    if sal.symtab is None:
+        return "?:0"
+    return "%s:%d" % (os.path.basename(sal.symtab.filename), sal.line)
+
+
+def name_of(frame):
+    # For functions of Rust, gdb makes up names from the debug information; those of the linker are everybody's.
+    function = frame.function()
+    if function is not None and function.linkage_name.startswith("_") and frame.language() == "rust":
+        name = gdb.execute("demangle " + function.linkage_name, to_string=True).strip()
+    else:
+        name = frame.name() or "?"
+    # Without the hashes that tell crates and copies of a crate apart.
+    return re.sub(r"\[[0-9a-f]+\]|::h[0-9a-f]{16}$", "", name)
+
+
+def begin():
+    # The entry point, so that breakpoints get the addresses that the program will have.
+    gdb.execute("set args " + os.environ["ARGS"] + " > /dev/null")
+    gdb.execute("starti", to_string=True)
+
+
+def alive():
+    return gdb.selected_inferior().pid != 0
+
+
+def entered():
+    # The frame of the function at whose first instruction the program stands. Calls that were inlined there are not made yet.
+    frame = gdb.newest_frame()
+    while frame.type() == gdb.INLINE_FRAME:
+        frame = frame.older()
+    return frame

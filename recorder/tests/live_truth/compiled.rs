@@ -1,0 +1,596 @@
+//! Goal: what the program judges itself is judged as the tracer judges it, and changes nothing. Method: the same conditions
+//! and counts on the same programs, compiled and not; every statement of large programs with a condition that is false.
+
+use std::{path::PathBuf, process::Command};
+
+use e2e::Scratch;
+use recorder::{Exit, live::*};
+
+use crate::bench::{Controlled, Random, Subject};
+
+/// More hits than there are.
+const NEVER: u64 = u64::MAX;
+
+/// Conditions about what the functions of items.c see.
+const CONDITIONS: &[&str] = &[
+    "n == 5",
+    "n > -10 && n < 12",
+    "p->id == n + 10",
+    "p->kind >= 128",
+    "p->small < 0",
+    "p->level * 2 > 1000",
+    "p->weight < 0 || p->id % 3 == 0",
+    "p->mask >> 40 & 1",
+    "p->mask > 0x8000000000",
+    "p->price > 10.5",
+    "p->ratio < 7",
+    "d == p->price",
+    "f * 2 > 10 && f / 3 < 4.5",
+    "p->name == 0",
+    "p->next->id > 3",
+    "p->next && p->next->id > 3",
+    "p->next->next->next->kind > 40",
+    "p->low == 17 || p->flags == -2",
+    "p->flags < 0",
+    "p->color == GREEN",
+    "p->color != BLUE && p->ok",
+    "!p->ok",
+    "p->letter == 'c'",
+    "p->list[2] > p->list[3]",
+    "p->list[n & 3] % 2 == 0",
+    "(*p).at.x + p->at.y == 0",
+    "p->at.x > 30",
+    "u % 1000 < 100",
+    "counter == 77 || counter == 78",
+    "global & 1",
+    "sink > 0",
+    "100 / n > 3",
+    "1 << n == 16",
+    "n / 0 == 1",
+    "(unsigned char)n > 200",
+    "(short)p->weight < 0",
+    "(long)p % 64 == 0",
+    "p == &items[12]",
+    "items[9].id == -11 && n == 0",
+    "&p->list[1] == p->list + 1",
+    "p->next - p == 1",
+    "$rsp == 0",
+    "p->price * 3 - d == d + p->price",
+    "p->either.a > 0x40000000",
+    "n > 3 ? p->ok : p->id < 0",
+    "u - 1 > 0xfffffff0",
+    "-n == 4",
+    "~n == 4",
+    "*p->list == p->list[0]",
+    "p->name[0] == 'i'",
+    "*(int *)p == p->id",
+    "d",
+    "p->next",
+    "local == 2",
+    "local > u",
+];
+
+/// The same in JavaScript.
+const SCRIPTS: &[&str] = &[
+    "[1, 5, -3].includes(n)",
+    "[1, p.id, -3].indexOf(n) > 0",
+    "Math.abs(p.id) > 30",
+    "typeof n === 'number' && p.kind >= 128",
+    "Math.max(p.small, n) > 25",
+    "Math.min(p.price, d, 4.5) < 4 && n > 0",
+    "p.name !== null && [].length === 0 && n > 20",
+    "p.name?.length === 4",
+    "p.name?.startsWith('it') && n % 2 === 0",
+    "p.name?.endsWith('em')",
+    "p.name?.includes('te') && n < 0",
+    "p.name?.includes('m')",
+    "p.name?.[2] === 'e' && n > 5",
+    "['item', 'none'].includes(p.name)",
+    "p.name && /em$/.test(p.name) && n > 12",
+    "(p.next?.id ?? 0) > 3",
+    "p.next?.next?.id > 3",
+    "p.next === null || typeof p.next === 'object' && n > 3",
+    "Math.floor(p.price / 8) === 3 || Math.floor(d / 3) < -20",
+    "Math.round(p.ratio) === 7",
+    "Math.sqrt(p.price) > 5",
+    "Math.trunc(p.price) % 3 === 1",
+    "Math.ceil(d) >= 0",
+    "Math.abs(p.ratio - 7) < 2",
+    "Math.sign(n) === -1",
+    "u >>> 3 > 5 && p.kind >>> 1 > 60",
+    "(n | 0) ** 2 === 25",
+    "n ** 3 > 100",
+    "Math.abs(p.weight) > 1e9",
+    "p.mask > 2 ** 40",
+    "['GREEN'].includes(p.color.name)",
+    "p.color.value === 5 && typeof n === 'number'",
+    "['RED', 'BLUE'].includes(p.color.name) && n > 0",
+    "p.color == 'GREEN' && Number(n) > 3",
+    "'abcxyz'.includes(p.letter)",
+    "p.letter.charCodeAt(0) > 110",
+    "p.letter >= 'c' && [p.letter].length === 1",
+    "Number(p.ok) + Number(n > 3) === 2",
+    "!Boolean(p.ok)",
+    "Math.abs(p.list[n & 3]) % 2 === 0 && p.list.length === 4",
+    "$('p->at.x') > 30 && isNaN(p.price) === false",
+    "isFinite(p.ratio) && p.ratio < 7",
+    "args[1] === 5 && args.length > 0 || ![n].includes(args[1])",
+    "p.low ** 2 > 100 || Math.abs(p.flags) === 3",
+    "~n === 4 && Number.isInteger(n)",
+    "1 / n > Math.PI / 100",
+    "(n || 7) === 7 && typeof p === 'object'",
+    "counter === 77 || [78, 79].includes(counter)",
+];
+
+/// Compiles a program of this folder.
+fn built(scratch: &Scratch, name: &str, level: &str) -> PathBuf {
+    let source = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/live_truth/programs")
+        .join(name);
+    let path = scratch.join(&format!("{name}{level}"));
+    let most = CONDITIONS.len().max(SCRIPTS.len());
+    let checks: String = (0..most).map(|n| format!("C({n}) ")).collect();
+    let done = Command::new("gcc")
+        .args(["-g", level, "-o"])
+        .arg(&path)
+        .arg(format!("-DCHECKS={checks}"))
+        .arg(&source)
+        .output()
+        .expect("gcc can be started");
+    assert!(
+        done.status.success(),
+        "{}",
+        String::from_utf8_lossy(&done.stderr)
+    );
+    path
+}
+
+fn subject(path: PathBuf, args: &'static [&'static str]) -> Subject {
+    Subject {
+        path,
+        args,
+        sources: &["/programs/"],
+    }
+}
+
+fn counted(function: &str, condition: Option<&str>) -> ProbeSpec {
+    ProbeSpec {
+        location: Location::Function(function.to_owned()),
+        action: Action::Break {
+            all_threads: false,
+            once: false,
+        },
+        condition: condition.map(str::to_owned),
+        hit_count: NEVER,
+    }
+}
+
+/// Lets a program run to its end, with a stop before it for looking at the probes.
+fn run(mut controlled: Controlled) -> (Vec<ProbeView>, crate::bench::Ended) {
+    controlled.break_at(Location::Function("_exit".to_owned()), 0, false);
+    controlled
+        .go(Motion::Continue)
+        .expect("it ends by way of _exit");
+    let probes = controlled.live.probes();
+    assert_eq!(controlled.go(Motion::Continue), None);
+    (probes, controlled.end())
+}
+
+/// How often each condition holds.
+fn hits(
+    subject: &Subject,
+    scratch: &Scratch,
+    conditions: &[&str],
+    compiled: bool,
+) -> (Vec<(u64, usize)>, crate::bench::Ended) {
+    let name = if compiled { "compiled" } else { "traced" };
+    let controlled = Controlled::start(subject, scratch, name);
+    controlled.live.compile_probes(compiled).expect("it runs");
+    for (number, condition) in conditions.iter().enumerate() {
+        let spec = counted(&format!("check_{number}"), Some(condition));
+        let view = controlled
+            .live
+            .add_probe(spec)
+            .expect("the function exists");
+        let judged = &view.places[0].judged;
+        match (compiled, judged) {
+            (true, Some(Judged::InProgram)) | (false, Some(Judged::ByTracer(_))) => {}
+            (true, Some(Judged::ByTracer(why))) => eprintln!("{condition}: {why}"),
+            other => panic!("{condition}: {other:?}"),
+        }
+    }
+    let (probes, ended) = run(controlled);
+    let by_tracer = |view: &ProbeView| {
+        let by = view.places.iter();
+        by.filter(|place| matches!(place.judged, Some(Judged::ByTracer(_))))
+            .count()
+    };
+    let views = probes.iter().filter(|view| view.spec.condition.is_some());
+    (
+        views.map(|view| (view.hits, by_tracer(view))).collect(),
+        ended,
+    )
+}
+
+fn conditions_hold_as_often(conditions: &[&str], level: &str, at_least: usize) {
+    let scratch = Scratch::new("conditions");
+    let subject = subject(built(&scratch, "items.c", level), &["3"]);
+    let native = subject.native(&scratch);
+    let (compiled, ended) = hits(&subject, &scratch, conditions, true);
+    assert_eq!(ended, native);
+    let (traced, ended) = hits(&subject, &scratch, conditions, false);
+    assert_eq!(ended, native);
+    let mut in_program = 0;
+    for (number, condition) in conditions.iter().enumerate() {
+        assert_eq!(compiled[number].0, traced[number].0, "{condition}");
+        in_program += usize::from(compiled[number].1 == 0);
+    }
+    assert!(in_program >= at_least, "only {in_program} were compiled");
+    let differing = traced
+        .iter()
+        .filter(|(hits, _)| *hits != 0 && *hits != 192)
+        .count();
+    assert!(
+        differing > conditions.len() / 2,
+        "most are true at times only"
+    );
+}
+
+#[test]
+fn compiled_conditions_hold_as_often_as_traced_ones() {
+    // Those that meet memory that is not there are given to the tracer after some times.
+    conditions_hold_as_often(CONDITIONS, "-O0", CONDITIONS.len() - 8);
+}
+
+#[test]
+fn compiled_conditions_of_optimised_code_hold_as_often() {
+    conditions_hold_as_often(CONDITIONS, "-O2", CONDITIONS.len() / 2);
+}
+
+#[test]
+fn compiled_scripts_hold_as_often_as_those_of_the_engine() {
+    // As above: names are not there in some items.
+    conditions_hold_as_often(SCRIPTS, "-O0", SCRIPTS.len() - 16);
+}
+
+#[test]
+fn compiled_scripts_of_optimised_code_hold_as_often() {
+    conditions_hold_as_often(SCRIPTS, "-O2", SCRIPTS.len() / 2);
+}
+
+#[test]
+fn a_million_calls_stop_once_where_a_script_is_true() {
+    let scratch = Scratch::new("script-once");
+    let subject = subject(built(&scratch, "hot.c", "-O1"), &["1000000"]);
+    let native = subject.native(&scratch);
+    let mut controlled = Controlled::start_without(&subject, &scratch, "once", &["work"]);
+    let spec = ProbeSpec {
+        hit_count: 0,
+        ..counted("work", Some("[777777, -1].includes(i) && Math.abs(i) > 5"))
+    };
+    let view = controlled
+        .live
+        .add_probe(spec)
+        .expect("the function exists");
+    assert_eq!(view.places[0].judged, Some(Judged::InProgram));
+    let stop = controlled.go(Motion::Continue).expect("it stops");
+    let wanted = Reason::Breakpoint {
+        probe: view.id,
+        hits: 1,
+    };
+    assert_eq!(stop.reason, wanted);
+    let machine = controlled
+        .live
+        .machine(controlled.tid)
+        .expect("it is stopped");
+    assert_eq!(machine.registers.general.rdi, 777_777);
+    let (probes, ended) = run(controlled);
+    assert_eq!(probes[0].hits, 1);
+    assert_eq!(ended.stdout, native.stdout);
+}
+
+#[test]
+fn a_false_condition_costs_little() {
+    let scratch = Scratch::new("hot");
+    let subject = subject(built(&scratch, "hot.c", "-O1"), &["10000000"]);
+    let native = subject.native(&scratch);
+    let controlled = Controlled::start_without(&subject, &scratch, "hot", &["work"]);
+    let view = controlled
+        .live
+        .add_probe(ProbeSpec {
+            hit_count: 0,
+            ..counted("work", Some("i == -1"))
+        })
+        .expect("the function exists");
+    assert_eq!(view.places[0].judged, Some(Judged::InProgram));
+    let (_, ended) = run(controlled);
+    eprintln!("{} ns a call, {} without", ended.stderr, native.stderr);
+    assert_eq!(ended.stdout, native.stdout);
+}
+
+#[test]
+fn a_condition_stops_where_it_is_true_with_everything_as_it_was() {
+    let scratch = Scratch::new("stops");
+    for (name, untraced) in [("untraced", &["work"][..]), ("traced", &[])] {
+        let subject = subject(built(&scratch, "hot.c", "-O1"), &["5000"]);
+        let mut controlled = Controlled::start_without(&subject, &scratch, name, untraced);
+        let spec = ProbeSpec {
+            hit_count: 0,
+            ..counted("work", Some("i % 1000 == 77"))
+        };
+        let view = controlled
+            .live
+            .add_probe(spec)
+            .expect("the function exists");
+        assert_eq!(view.places[0].judged, Some(Judged::InProgram));
+        for number in 0..5 {
+            let stop = controlled.go(Motion::Continue).expect("it stops");
+            assert_eq!(stop.pc, view.places[0].address);
+            let wanted = Reason::Breakpoint {
+                probe: view.id,
+                hits: number + 1,
+            };
+            assert_eq!(stop.reason, wanted);
+            let machine = controlled
+                .live
+                .machine(controlled.tid)
+                .expect("it is stopped");
+            assert_eq!(machine.registers.general.rdi, number * 1000 + 77);
+            let space = controlled.live.space();
+            let frames = debuginfo::backtrace(&space, &machine, 9).frames;
+            let names: Vec<_> = frames
+                .iter()
+                .filter_map(|f| f.function.as_deref())
+                .collect();
+            assert_eq!(&names[..2], ["work", "main"]);
+            // What stands there is read as the program's.
+            let function = space.function_at(stop.pc).expect("work");
+            let mut code = [0; 16];
+            controlled
+                .live
+                .read(function.entry, &mut code)
+                .expect("it is there");
+            let module = space.at(stop.pc).expect("the program");
+            let file = module.module.code(module.svma(function.entry), 16);
+            assert_eq!(Some(&code[..]), file);
+            controlled.go(Motion::Next).expect("it steps");
+        }
+        assert_eq!(controlled.go(Motion::Continue), None);
+        assert_eq!(controlled.end().stdout, "12497500\n");
+    }
+}
+
+#[test]
+fn a_probe_in_the_way_makes_no_difference() {
+    let scratch = Scratch::new("way");
+    let subject = subject(built(&scratch, "hot.c", "-O0"), &["30000"]);
+    let mut controlled = Controlled::start(&subject, &scratch, "way");
+    let source = include_str!("programs/hot.c");
+    let line = source.lines().position(|line| line.trim() == "work (i);");
+    let location = Location::Line {
+        file: "hot.c".to_owned(),
+        line: line.expect("the line with the call") as u32 + 1,
+        column: None,
+    };
+    let spec = ProbeSpec {
+        location,
+        ..counted("", None)
+    };
+    let first = controlled.live.add_probe(spec).expect("it has code");
+    assert_eq!(first.places[0].judged, Some(Judged::InProgram));
+    let machine = controlled
+        .live
+        .machine(controlled.tid)
+        .expect("it is stopped");
+    let space = controlled.live.space();
+    let lines = debuginfo::disassemble_function(&space, &machine, first.places[0].address);
+    let lines = lines.expect("its code can be read");
+    let second = lines
+        .iter()
+        .map(|line| line.address)
+        .find(|address| *address > first.places[0].address)
+        .expect("the function has more instructions");
+    assert!(second < first.places[0].address + 5, "the jump covers it");
+    let mut stops = 0;
+    for hit in [10, 500] {
+        let view = controlled.break_at(Location::Address(second), hit, false);
+        let stop = controlled.go(Motion::Continue).expect("it stops");
+        assert_eq!(stop.pc, second);
+        stops += hit;
+        let now = controlled.live.probes()[0].hits;
+        assert_eq!(now, stops, "each call was counted once");
+        controlled
+            .live
+            .enable_probe(view.id, false)
+            .expect("it is there");
+        // The jump stands there again, and the thread in the middle of its bytes goes on as well.
+        for _ in 0..3 {
+            let stop = controlled.go(Motion::Instruction).expect("it steps");
+            assert_eq!(stop.reason, Reason::Step);
+        }
+        controlled.live.remove_probe(view.id).expect("it is there");
+    }
+    let (probes, ended) = run(controlled);
+    assert_eq!(probes[0].hits, 30000);
+    assert_eq!(ended.stdout, "449985000\n");
+}
+
+#[test]
+fn a_pause_shows_no_code_of_ours() {
+    let scratch = Scratch::new("pauses");
+    let subject = subject(built(&scratch, "hot.c", "-O1"), &["2000000000"]);
+    let controlled = Controlled::start_without(&subject, &scratch, "pauses", &["work"]);
+    let spec = ProbeSpec {
+        hit_count: 0,
+        ..counted("work", Some("i == -1 || sum == 1"))
+    };
+    controlled
+        .live
+        .add_probe(spec)
+        .expect("the function exists");
+    let tid = controlled.tid;
+    for _ in 0..50 {
+        controlled
+            .live
+            .resume(tid, Motion::Continue, true)
+            .expect("it is stopped");
+        std::thread::sleep(std::time::Duration::from_millis(2));
+        controlled.live.pause().expect("it runs");
+        let machine = controlled.live.machine(tid).expect("it is stopped");
+        let space = controlled.live.space();
+        let frames = debuginfo::backtrace(&space, &machine, 9).frames;
+        let names: Vec<_> = frames
+            .iter()
+            .filter_map(|f| f.function.as_deref())
+            .collect();
+        assert!(
+            names.contains(&"main"),
+            "{names:?} at {:#x}",
+            machine.stop.pc
+        );
+    }
+    controlled.live.kill().expect("it runs");
+}
+
+/// Sets a condition that is always false at every statement; the program's output is what it always is.
+fn every_statement(artifact: &str, at_least: usize) {
+    let scratch = Scratch::new(artifact);
+    let subject = Subject::new(artifact);
+    let native = subject.native(&scratch);
+    let controlled = Controlled::start(&subject, &scratch, "false");
+    let lines = subject.lines(&controlled.live.space());
+    let begun = std::time::Instant::now();
+    let (mut in_program, mut reasons) = (0, std::collections::BTreeMap::<String, usize>::new());
+    for (file, line) in &lines {
+        let spec = ProbeSpec {
+            location: Location::Line {
+                file: file.to_string(),
+                line: *line,
+                column: None,
+            },
+            action: Action::Break {
+                all_threads: false,
+                once: false,
+            },
+            condition: Some("$rsp == 1".to_owned()),
+            hit_count: 0,
+        };
+        let view = controlled.live.add_probe(spec).expect("the place exists");
+        for place in view.places {
+            match place.judged {
+                Some(Judged::InProgram) => in_program += 1,
+                Some(Judged::ByTracer(why)) => {
+                    let words = why.split(" at 0x").next().unwrap_or_default();
+                    *reasons.entry(words.to_owned()).or_default() += 1;
+                }
+                other => panic!("{file}:{line}: {other:?}"),
+            }
+        }
+    }
+    let set = begun.elapsed();
+    let begun = std::time::Instant::now();
+    let (probes, ended) = run(controlled);
+    eprintln!(
+        "{artifact}: {} lines, {in_program} places compiled in {set:?}, run in {:?}; not: {reasons:?}",
+        lines.len(),
+        begun.elapsed()
+    );
+    assert_eq!(ended, native);
+    assert!(
+        probes
+            .iter()
+            .all(|view| view.hits == 0 || view.spec.condition.is_none())
+    );
+    assert!(in_program >= at_least, "only {in_program} places");
+}
+
+#[test]
+fn every_statement_of_sqlite_can_have_a_compiled_condition() {
+    every_statement("sqlite_O0", 5_000);
+}
+
+#[test]
+fn every_statement_of_optimised_sqlite_can_have_a_compiled_condition() {
+    every_statement("sqlite_O2", 5_000);
+}
+
+#[test]
+fn every_statement_of_lua_can_have_a_compiled_condition() {
+    every_statement("lua_O0", 2_000);
+    every_statement("lua_O2", 2_000);
+}
+
+#[test]
+fn every_statement_of_a_rust_program_can_have_a_compiled_condition() {
+    every_statement("orders_O0", 40);
+    every_statement("orders_O2", 25);
+}
+
+#[test]
+fn compiled_counts_come_and_go_while_threads_run_over_them() {
+    let scratch = Scratch::new("counted");
+    let subject = Subject {
+        args: &["200000"],
+        ..Subject::new("threads")
+    };
+    let native = subject.native(&scratch);
+    let mut controlled = Controlled::start(&subject, &scratch, "counted");
+    let lines = subject.lines(&controlled.live.space());
+    let add = |live: &Live, at: usize, random: &mut Random| {
+        let condition = ["$rsp != 0", "$rip == 0", "$rsp > $rip"][random.below(3)];
+        let spec = ProbeSpec {
+            location: Location::Line {
+                file: lines[at].0.to_string(),
+                line: lines[at].1,
+                column: None,
+            },
+            action: Action::Break {
+                all_threads: false,
+                once: false,
+            },
+            condition: Some(condition.to_owned()),
+            hit_count: NEVER,
+        };
+        live.add_probe(spec).expect("the place exists").id
+    };
+    let mut random = Random(11);
+    let mut set: Vec<(usize, ProbeId)> = Vec::new();
+    for at in 0..lines.len() {
+        let id = add(&controlled.live, at, &mut random);
+        // Two lines may have all their places in common: that is one breakpoint.
+        if set.iter().all(|(_, other)| *other != id) {
+            set.push((at, id));
+        }
+    }
+    controlled.break_at(Location::Function("_exit".to_owned()), 0, false);
+    let after = controlled
+        .live
+        .resume(controlled.tid, Motion::Continue, true)
+        .expect("it is stopped at its entry");
+    let (mut changes, mut unset, mut counted) = (0, Vec::new(), 0);
+    while controlled.live.newest_stop() == after {
+        let ended = matches!(controlled.live.status(), Status::Ended(_));
+        assert!(!ended, "{:?} {changes}", controlled.live.status());
+        if set.is_empty() || !unset.is_empty() && random.below(2) == 0 {
+            let at = random.take(&mut unset);
+            set.push((at, add(&controlled.live, at, &mut random)));
+        } else {
+            let (at, id) = random.take(&mut set);
+            counted += controlled.live.remove_probe(id).expect("it is there").hits;
+            unset.push(at);
+        }
+        changes += 1;
+    }
+    controlled
+        .next_stop(after)
+        .expect("it stops before it ends");
+    eprintln!("{changes} changes, {counted} hits of what was removed");
+    controlled
+        .live
+        .resume(controlled.tid, Motion::Continue, true)
+        .expect("it is stopped");
+    assert_eq!(controlled.end(), native);
+    assert_eq!(native.exit, Exit::Code(5));
+    assert!(changes > 50, "only {changes} changes happened meanwhile");
+    assert!(counted > 1_000, "only {counted} hits");
+}

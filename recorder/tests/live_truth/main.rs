@@ -1,0 +1,21 @@
+//! Goal: what live control says of real programs is true, and it changes nothing. Method: SQLite, Lua and a Rust program,
+//! unoptimised and optimised, run with a breakpoint on every statement of their sources; then at random stops, and along
+//! random steps, gdb is asked the same questions. What recordings say of their moments afterwards is held against gdb too.
+//!
+//! Addresses agree because both sides start the program with the same arguments, an empty environment and without
+//! address space randomisation.
+
+mod bench;
+mod beside;
+mod captured;
+mod claims;
+mod compiled;
+mod course;
+mod data;
+mod moment;
+mod pauses;
+mod positions;
+mod recorded;
+mod statements;
+mod steps;
+mod stops;

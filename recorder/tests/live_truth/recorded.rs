@@ -1,0 +1,264 @@
+//! What a recording says of its moments afterwards is what gdb sees of them in the running program: at stops all registers,
+//! the frames and every variable that lies on the saved stack; where functions are entered the argument registers, the
+//! return address, and as much of the backtrace as is told.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use debuginfo::{Frame, Machine, Register};
+use e2e::Scratch;
+use recorder::live::*;
+use replay::{Event, Moment as Past, State, StateMachine, Timeline};
+use store::control::{FunctionDef, Place};
+
+use crate::{
+    bench::{Controlled, Random, Subject, gdb},
+    moment::{Moment, described},
+    stops::{Stop, choose},
+};
+
+/// Integer arguments, in order.
+const ARGUMENTS: [&str; 6] = ["rdi", "rsi", "rdx", "rcx", "r8", "r9"];
+/// Calls of one function that are waited for.
+const MOST_HITS: usize = 60;
+
+fn record(subject: &Subject, scratch: &Scratch, name: &str, stops: &[Stop], traced: bool) {
+    let untraced: &[&str] = if traced { &[] } else { &["*"] };
+    let mut controlled = Controlled::start_without(subject, scratch, name, untraced);
+    for stop in stops {
+        let location = Location::Line {
+            file: stop.file.clone(),
+            line: stop.line,
+            column: None,
+        };
+        controlled.break_at(location, stop.hit, true);
+    }
+    while controlled.go(Motion::Continue).is_some() {}
+    let _ = controlled.end();
+}
+
+fn open(scratch: &Scratch, name: &str) -> Timeline {
+    let path = scratch.join(&format!("{name}.hindsight"));
+    Timeline::open(&path, scratch.path()).expect("the recording can be read")
+}
+
+fn recorded_stops_are_the_same(artifact: &str, seed: u64, wanted: usize) {
+    let scratch = Scratch::new(artifact);
+    let subject = Subject::new(artifact);
+    let stops = choose(&subject, &scratch, seed, wanted);
+    let mut plan = String::new();
+    for stop in &stops {
+        let addresses: Vec<String> = stop.addresses.iter().map(|at| format!("{at:x}")).collect();
+        let addresses = addresses.join(",");
+        writeln!(
+            plan,
+            "{}:{}\t{}\t{addresses}",
+            stop.file, stop.line, stop.hit
+        )
+        .unwrap();
+    }
+    let plan_file = scratch.join("plan");
+    std::fs::write(&plan_file, plan).expect("the folder is writable");
+    let theirs = Moment::all(&gdb(&subject, &scratch, "stops.py", &plan_file));
+    assert_eq!(theirs.len(), stops.len());
+    let mut differences = Vec::new();
+    // Thunks leave other bytes in variables that have no value yet, so values are compared without tracing.
+    for (name, traced) in [("recorded", true), ("untraced", false)] {
+        record(&subject, &scratch, name, &stops, traced);
+        let timeline = open(&scratch, name);
+        let (mut known, mut unknown) = (0, 0);
+        let mut compared = 0;
+        for (seq, tid) in timeline.stops() {
+            let event = timeline.other(seq).unwrap().expect("a stop is an event");
+            if event.aux.as_deref() != Some("breakpoint") {
+                continue;
+            }
+            let state = State::new(&timeline, seq, tid).unwrap();
+            let space = timeline.modules().space(seq);
+            let machine = StateMachine::new(&state, &space);
+            let mut ours = Moment::of(&space, &machine);
+            let mut theirs = theirs[compared].clone();
+            compared += 1;
+            // What was not captured is said to be unknown; gdb knows more there.
+            let is_unknown = |text: &String| text.contains("unknown:");
+            let missing: Vec<(usize, String)> = ours
+                .variables
+                .iter()
+                .filter(|(_, _, text)| is_unknown(text))
+                .map(|(level, name, _)| (*level, name.clone()))
+                .collect();
+            known += ours.variables.len() - missing.len();
+            unknown += missing.len();
+            let is_told = |(level, name, _): &(usize, String, String)| {
+                !missing.contains(&(*level, name.clone()))
+            };
+            ours.variables.retain(is_told);
+            theirs.variables.retain(is_told);
+            // Of texts on the heap only where they are was captured.
+            for (level, name, text) in &mut theirs.variables {
+                let same = |(l, n, _): &&(usize, String, String)| l == level && n == name;
+                if let Some((_, _, pointer)) = ours.variables.iter().find(same)
+                    && text.starts_with(&format!("{pointer} \""))
+                {
+                    text.clone_from(pointer);
+                }
+            }
+            differences.extend(ours.differences(&theirs, !traced));
+        }
+        assert_eq!(compared, stops.len());
+        eprintln!("{artifact}, {name}: {compared} stops, {known} variables known, {unknown} not");
+        assert!(known > unknown, "most variables are on the stack");
+    }
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
+}
+
+/// Chooses entries of functions that `accepts` takes: events, with the address and the hit that they are for gdb.
+pub fn choose_entries(
+    timeline: &Timeline,
+    seed: u64,
+    wanted: usize,
+    accepts: impl Fn(&FunctionDef) -> bool,
+) -> BTreeMap<u64, (u64, usize)> {
+    let mut random = Random(seed);
+    let mut functions: Vec<u32> = timeline.functions().map(|f| f.id).collect();
+    let mut chosen = BTreeMap::new();
+    while chosen.len() < wanted && !functions.is_empty() {
+        let function = random.take(&mut functions);
+        if !timeline.function(function).is_some_and(&accepts) {
+            continue;
+        }
+        let mut entries = timeline.entries(function, usize::MAX).unwrap();
+        entries.sort_unstable();
+        entries.truncate(MOST_HITS);
+        let Some(address) = timeline.entry_of(function, timeline.last() / 2) else {
+            continue;
+        };
+        if !entries.is_empty() {
+            let hit = random.below(entries.len());
+            chosen.insert(entries[hit].0, (address, hit + 1));
+        }
+    }
+    chosen
+}
+
+fn entries_are_the_same(artifact: &str, seed: u64, wanted: usize) {
+    let scratch = Scratch::new(artifact);
+    let subject = Subject::new(artifact);
+    record(&subject, &scratch, "entries", &[], true);
+    let timeline = open(&scratch, "entries");
+    let chosen = choose_entries(&timeline, seed, wanted, |_| true);
+    let mut plan = String::new();
+    for (address, hit) in chosen.values() {
+        writeln!(plan, "{address:x}\t{hit}").unwrap();
+    }
+    let plan_file = scratch.join("plan");
+    std::fs::write(&plan_file, plan).expect("the folder is writable");
+    let theirs = Moment::all(&gdb(&subject, &scratch, "entries.py", &plan_file));
+    assert_eq!(theirs.len(), chosen.len(), "gdb stops at the same calls");
+    let mut differences = Vec::new();
+    let (mut frames, mut all_frames) = (0, 0);
+    for (seq, theirs) in chosen.keys().zip(&theirs) {
+        let tid = timeline.thread_at(*seq).unwrap();
+        let past = Past::at(&timeline, *seq, tid, 60).unwrap();
+        let machine = StateMachine::new(&past.state, &past.space);
+        let Event::Enter(call) = timeline.event(*seq).unwrap() else {
+            panic!("event {seq} was chosen as an entry");
+        };
+        let function = timeline.function(call.function).expect("it was defined");
+        for (name, value) in &theirs.registers {
+            // The others hold what earlier calls left in them, and traced ones return by way of a thunk.
+            let argument = ARGUMENTS.iter().position(|argument| argument == name);
+            let is_taken = |at: usize| {
+                let mut params = function.params.iter();
+                params.any(|param| param.place == Place::Int(at as u8))
+            };
+            if argument.is_some_and(|at| !is_taken(at)) {
+                continue;
+            }
+            let ours = match name.as_str() {
+                "[rsp]" => {
+                    let mut word = [0; 8];
+                    let read = machine.memory(theirs.registers["rsp"], &mut word);
+                    read.map(|certainty| (u64::from_le_bytes(word), certainty))
+                }
+                name => machine.register(Register::by_name(name).expect("a register")),
+            };
+            match ours {
+                Ok((ours, debuginfo::Certainty::Known)) if ours == *value => {}
+                other => differences.push(format!(
+                    "event {seq}, {}: {name} is {other:x?}, gdb: {value:x}",
+                    theirs.place
+                )),
+            }
+        }
+        // Up to the first gap all frames are told; behind it those that are told are there, in order.
+        let ours = &past.trace.backtrace.frames;
+        let first_gap = past.trace.gaps.first().copied().unwrap_or(ours.len());
+        let mut at = 0;
+        all_frames += theirs.frames.len();
+        // gdb is asked without tail calls, of which it shows fewer.
+        let is_compared = |frame: &Frame| frame.pc_is_known && !frame.is_tail_call;
+        for (index, frame) in ours.iter().enumerate().filter(|(_, f)| is_compared(f)) {
+            let text = described(frame);
+            let mut others = theirs.frames[at..].iter();
+            let found = others.position(|theirs| same_frame(artifact, &text, theirs));
+            match found {
+                Some(skipped) if skipped == 0 || index >= first_gap => {
+                    at += skipped + 1;
+                    frames += 1;
+                }
+                _ => differences.push(format!(
+                    "event {seq}: frame {index} is {text:?}, gdb: {:?}",
+                    theirs.frames
+                )),
+            }
+        }
+    }
+    eprintln!(
+        "{artifact}: {} entries, {frames} of {all_frames} frames told",
+        chosen.len()
+    );
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
+    assert!(
+        frames * 2 > all_frames,
+        "{frames} of {all_frames} frames are told"
+    );
+}
+
+/// gdb writes the names of Rust's functions in other ways, and has another idea of code that belongs to no line; whether a
+/// call is inlined and where it stands is the same.
+fn same_frame(artifact: &str, ours: &str, theirs: &str) -> bool {
+    let place = |text: &str| -> Vec<String> {
+        let parts = text.rsplitn(3, ' ').take(2);
+        parts.map(str::to_owned).collect()
+    };
+    match artifact.starts_with("orders") {
+        true => place(ours) == place(theirs),
+        false => ours == theirs,
+    }
+}
+
+#[test]
+fn recorded_stops_in_sqlite_are_those_of_gdb() {
+    recorded_stops_are_the_same("sqlite_O0", 11, 12);
+}
+
+#[test]
+fn recorded_stops_in_lua_are_those_of_gdb() {
+    recorded_stops_are_the_same("lua_O0", 13, 12);
+}
+
+#[test]
+fn recorded_entries_in_lua_are_those_of_gdb() {
+    entries_are_the_same("lua_O0", 17, 20);
+}
+
+#[test]
+fn recorded_entries_in_optimised_lua_are_those_of_gdb() {
+    entries_are_the_same("lua_O2", 19, 20);
+}
+
+#[test]
+fn recorded_entries_in_optimised_rust_are_those_of_gdb() {
+    entries_are_the_same("orders_O2", 23, 20);
+}

@@ -1,0 +1,213 @@
+//! gdb and Hindsight step from the same places: they come by the same instructions, functions and lines, and see the same
+//! values returned.
+
+use std::fmt::Write;
+
+use debuginfo::{RenderOptions, backtrace, scope::returned, value::Look};
+use e2e::Scratch;
+use recorder::live::*;
+
+use crate::{
+    bench::{Controlled, Subject, gdb},
+    moment::{plain, text_of, without_arguments},
+    stops::{Stop, choose_among, place},
+};
+
+/// Hits that a line must get to be stepped from: there has to be one more whenever its turn comes.
+const HITS: u64 = 25;
+
+/// gdb's word for a program that has ended during a step: it does not notice that longjmp leaves the function that it is to
+/// finish. The walks from the next place begin anew.
+const LOST: &str = "LOST";
+/// Its word for a program that has ended before it came to the place of a walk.
+const GONE: &str = "GONE";
+
+/// A command and how often it is given.
+type Walk = (Motion, &'static str, usize);
+
+const WALKS: [Walk; 3] = [
+    (Motion::Next, "next", 25),
+    (Motion::Step, "step", 25),
+    (Motion::Finish { frame: 0 }, "finish", 3),
+];
+/// gdb dies of the values that functions of Rust return.
+const WALKS_OF_RUST: [Walk; 2] = [(Motion::Next, "next", 25), (Motion::Step, "step", 25)];
+
+/// Where a thread is: address, function, file's name and line.
+fn whereabouts(controlled: &Controlled) -> String {
+    let machine = controlled
+        .live
+        .machine(controlled.tid)
+        .expect("it is stopped");
+    let frames = backtrace(&controlled.live.space(), &machine, 1).frames;
+    let Some(frame) = frames.first() else {
+        return "nowhere".to_owned();
+    };
+    let name = without_arguments(frame.function.as_deref().unwrap_or("?"));
+    let source = frame.source.as_ref();
+    let place = source.map_or_else(|| "?:0".to_owned(), |s| place(&s.file, s.line));
+    format!("{:x} {name} {place}", frame.pc)
+}
+
+/// The entry of the function that `finish` will leave; `None` for an inlined one.
+fn finished(controlled: &Controlled) -> Option<u64> {
+    let machine = controlled.live.machine(controlled.tid).ok()?;
+    let frames = backtrace(&controlled.live.space(), &machine, 1).frames;
+    let frame = frames.first().filter(|frame| !frame.inlined)?;
+    frame.function_entry
+}
+
+/// What a function has returned, as gdb writes it; `None` if nothing or not known.
+fn value(controlled: &Controlled, entry: u64) -> Option<String> {
+    let machine = controlled.live.machine(controlled.tid).ok()?;
+    let space = controlled.live.space();
+    let value = returned(&space, &machine, entry).ok()??;
+    let options = RenderOptions {
+        raw: true,
+        ..RenderOptions::default()
+    };
+    let look = Look {
+        space: &space,
+        machine: &machine,
+    };
+    Some(text_of(&value, &options, &look))
+}
+
+/// Goes to the place for each walk, the next time that it is hit, and steps from there. A step may be made of `more` ones, if the
+/// last of them leads where gdb got with one.
+fn ours(
+    subject: &Subject,
+    scratch: &Scratch,
+    from: &Stop,
+    walks: &[Walk],
+    theirs: &[String],
+    more: usize,
+) -> (Vec<String>, usize) {
+    let mut controlled = Controlled::start(subject, scratch, "stepped");
+    let mut found = Vec::new();
+    let mut extra = 0;
+    for (motion, _, steps) in walks {
+        let location = Location::Line {
+            file: from.file.clone(),
+            line: from.line,
+            column: None,
+        };
+        controlled.break_at(location, 0, true);
+        if controlled.go(Motion::Continue).is_none() {
+            found.push(GONE.to_owned());
+            break;
+        }
+        found.push(format!("STOP\t{}", whereabouts(&controlled)));
+        for _ in 0..*steps {
+            let left = match motion {
+                Motion::Finish { .. } => finished(&controlled),
+                _ => None,
+            };
+            let wanted = theirs.get(found.len());
+            if wanted.is_some_and(|wanted| wanted == LOST) {
+                found.push(LOST.to_owned());
+                return (found, extra);
+            }
+            for left in (0..=more).rev() {
+                if controlled.go(motion.clone()).is_none() {
+                    found.push("ENDED".to_owned());
+                    return (found, extra);
+                }
+                let at = format!("AT\t{}", whereabouts(&controlled));
+                if left == 0 || wanted == Some(&at) {
+                    found.push(at);
+                    break;
+                }
+                extra += 1;
+            }
+            let value = left.and_then(|entry| value(&controlled, entry));
+            found.extend(value.map(|value| format!("RETURNED\t{value}")));
+        }
+    }
+    (found, extra)
+}
+
+/// What gdb printed, in our words.
+fn theirs(output: &str) -> Vec<String> {
+    let said = |line: &str| match line.split_once('\t').unwrap_or((line, "")) {
+        (kind @ ("STOP" | "AT"), place) => Some(format!("{kind}\t{}", without_arguments(place))),
+        (LOST | GONE, _) => Some(line.to_owned()),
+        ("RETURNED", value) => Some(format!("RETURNED\t{}", plain(&value.replace("\\\\", "\\")))),
+        _ => None,
+    };
+    output.lines().filter_map(said).collect()
+}
+
+/// Compares the walks from one place after the other.
+fn steps_are_the_same(artifact: &str, seed: u64, places: usize, at_least: usize) {
+    let scratch = Scratch::new(artifact);
+    let subject = Subject::new(artifact);
+    let chosen = choose_among(&subject, &scratch, seed, places, |line| line.hits >= HITS);
+    let [mut steps, mut extra] = [0; 2];
+    for stop in &chosen {
+        let (same, more) = walks_are_the_same(artifact, &subject, stop);
+        steps += same;
+        extra += more;
+    }
+    eprintln!("{artifact}: {steps} steps compared, {extra} extra steps");
+    assert!(extra <= steps / 5, "{extra} steps that gdb does not make");
+    assert!(
+        steps >= at_least,
+        "the program ends before it has been stepped through"
+    );
+}
+
+/// Compares what all commands do from one place; returns how many steps were the same, and how many only we made.
+fn walks_are_the_same(artifact: &str, subject: &Subject, stop: &Stop) -> (usize, usize) {
+    let scratch = &Scratch::new(artifact);
+    let walks = match artifact.starts_with("orders") {
+        true => &WALKS_OF_RUST[..],
+        false => &WALKS[..],
+    };
+    let mut plan = String::new();
+    for (_, word, steps) in walks {
+        writeln!(plan, "{}:{}\t{steps}\t{word}", stop.file, stop.line).unwrap();
+    }
+    let plan_file = scratch.join("plan");
+    std::fs::write(&plan_file, plan).expect("the folder is writable");
+    let theirs = theirs(&gdb(subject, scratch, "steps.py", &plan_file));
+    // gdb holds that a line goes on up to the next one of the same file (or of some others) and passes statements of
+    // functions of other files that are inlined in between. And it takes the first range of an inlined copy for its
+    // beginning, where DW_AT_entry_pc states another one, and passes calls that begin there.
+    // (The standard library of Rust is always optimised.)
+    let is_plain = artifact.ends_with("_O0") && !artifact.starts_with("orders");
+    let more = if is_plain { 0 } else { 8 };
+    let (ours, extra) = ours(subject, scratch, stop, walks, &theirs, more);
+    let same = ours.iter().zip(&theirs).take_while(|(a, b)| a == b).count();
+    let from = same.saturating_sub(8);
+    let shown = |all: &[String]| all[from.min(all.len())..(same + 4).min(all.len())].join("\n  ");
+    assert!(
+        ours == theirs,
+        "{artifact}: step {same} of {} differs\nhere:\n  {}\ngdb:\n  {}",
+        theirs.len(),
+        shown(&ours),
+        shown(&theirs)
+    );
+    (same, extra)
+}
+
+#[test]
+fn steps_through_sqlite_are_those_of_gdb() {
+    steps_are_the_same("sqlite_O0", 11, 5, 200);
+}
+
+#[test]
+fn steps_through_lua_are_those_of_gdb() {
+    steps_are_the_same("lua_O0", 13, 5, 200);
+}
+
+#[test]
+fn steps_through_optimised_lua_are_those_of_gdb() {
+    steps_are_the_same("lua_O2", 17, 6, 175);
+}
+
+#[test]
+fn steps_through_a_rust_program_are_those_of_gdb() {
+    steps_are_the_same("orders_O0", 19, 6, 50);
+    steps_are_the_same("orders_O2", 23, 6, 200);
+}

@@ -1,0 +1,172 @@
+//! gdb and Hindsight stop at the same hits of the same lines: registers, frames and variables are the same.
+
+use std::{collections::BTreeSet, fmt::Write};
+
+use e2e::Scratch;
+use recorder::live::*;
+
+use crate::{
+    bench::{Controlled, Random, Subject, gdb},
+    moment::Moment,
+    statements::{Counted, count},
+};
+
+/// Hits of one line that are waited for: gdb handles some thousand in a second.
+const MOST_HITS: u64 = 60;
+
+/// A line, and which hit of it.
+#[derive(Clone, Debug)]
+pub struct Stop {
+    pub file: String,
+    pub line: u32,
+    pub hit: u64,
+    pub addresses: Vec<u64>,
+}
+
+/// Chooses hits at random, of lines that share no address.
+pub fn choose(subject: &Subject, scratch: &Scratch, seed: u64, wanted: usize) -> Vec<Stop> {
+    choose_among(subject, scratch, seed, wanted, |_| true)
+}
+
+/// As [`choose`], of certain lines.
+pub fn choose_among(
+    subject: &Subject,
+    scratch: &Scratch,
+    seed: u64,
+    wanted: usize,
+    is_fit: impl Fn(&Counted) -> bool,
+) -> Vec<Stop> {
+    let mut random = Random(seed + other_seed());
+    let mut lines = count(subject, scratch);
+    lines.retain(is_fit);
+    let mut taken: BTreeSet<u64> = BTreeSet::new();
+    let mut stops = Vec::new();
+    while stops.len() < wanted && !lines.is_empty() {
+        let line = random.take(&mut lines);
+        if line.addresses.iter().any(|at| taken.contains(at)) {
+            continue;
+        }
+        taken.extend(line.addresses.iter().copied());
+        stops.push(Stop {
+            hit: 1 + random.below(line.hits.min(MOST_HITS) as usize) as u64,
+            file: line.file,
+            line: line.line,
+            addresses: line.addresses,
+        });
+    }
+    stops
+}
+
+/// To judge other places than usual: `SEED=7 cargo test … live_truth`.
+pub fn other_seed() -> u64 {
+    let seed = std::env::var("SEED").ok();
+    seed.map_or(0, |seed| seed.parse().expect("SEED is a number"))
+}
+
+pub fn place(file: &str, line: u32) -> String {
+    format!("{}:{line}", file.rsplit('/').next().unwrap_or(file))
+}
+
+fn stops_are_the_same(artifact: &str, seed: u64, wanted: usize) {
+    let scratch = Scratch::new(artifact);
+    let subject = Subject::new(artifact);
+    let stops = choose(&subject, &scratch, seed, wanted);
+    let mut plan = String::new();
+    for stop in &stops {
+        let addresses: Vec<String> = stop.addresses.iter().map(|at| format!("{at:x}")).collect();
+        writeln!(
+            plan,
+            "{}:{}\t{}\t{}",
+            stop.file,
+            stop.line,
+            stop.hit,
+            addresses.join(",")
+        )
+        .unwrap();
+    }
+    let plan_file = scratch.join("plan");
+    std::fs::write(&plan_file, plan).expect("the folder is writable");
+    let output = gdb(&subject, &scratch, "stops.py", &plan_file);
+    let theirs = Moment::all(&output);
+    let mut differences: Vec<String> = output
+        .lines()
+        .filter_map(|line| line.strip_prefix("PLACES\t"))
+        .map(str::to_owned)
+        .collect();
+    differences.extend(compare(&subject, &scratch, &stops, &theirs, true));
+    differences.extend(compare(&subject, &scratch, &stops, &theirs, false));
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
+    assert_eq!(theirs.len(), stops.len());
+}
+
+/// Stops where gdb did. While functions are traced, variables that have no value yet are not compared: thunks and
+/// callees leave other bytes on the stack than callees alone.
+fn compare(
+    subject: &Subject,
+    scratch: &Scratch,
+    stops: &[Stop],
+    theirs: &[Moment],
+    traced: bool,
+) -> Vec<String> {
+    let mut controlled = match traced {
+        true => Controlled::start(subject, scratch, "traced"),
+        false => Controlled::start_without(subject, scratch, "untraced", &["*"]),
+    };
+    for stop in stops {
+        let location = Location::Line {
+            file: stop.file.clone(),
+            line: stop.line,
+            column: None,
+        };
+        controlled.break_at(location, stop.hit, true);
+    }
+    let mut differences = Vec::new();
+    let mut compared = 0;
+    while let Some(stop) = controlled.go(Motion::Continue) {
+        let space = controlled.live.space();
+        let machine = controlled.live.machine(stop.tid).expect("it is stopped");
+        let ours = Moment::of(&space, &machine);
+        let Some(theirs) = theirs.get(compared) else {
+            differences.push(format!("{}: gdb does not stop there", ours.place));
+            break;
+        };
+        compared += 1;
+        differences.extend(ours.differences(theirs, !traced));
+    }
+    eprintln!(
+        "{}: {compared} of {} stops compared",
+        subject.path.display(),
+        stops.len()
+    );
+    if compared != stops.len() {
+        let all = stops.len();
+        differences.push(format!("only {compared} of {all} stops are the same"));
+    }
+    differences
+}
+
+#[test]
+fn stops_in_sqlite_are_those_of_gdb() {
+    stops_are_the_same("sqlite_O0", 1, 50);
+}
+
+#[test]
+fn stops_in_optimised_sqlite_are_those_of_gdb() {
+    stops_are_the_same("sqlite_O2", 2, 40);
+}
+
+#[test]
+fn stops_in_lua_are_those_of_gdb() {
+    stops_are_the_same("lua_O0", 3, 35);
+}
+
+#[test]
+fn stops_in_optimised_lua_are_those_of_gdb() {
+    stops_are_the_same("lua_O2", 5, 60);
+}
+
+#[test]
+fn stops_in_a_rust_program_are_those_of_gdb() {
+    stops_are_the_same("orders_O0", 1, 50);
+    stops_are_the_same("orders_O2", 1, 35);
+}
