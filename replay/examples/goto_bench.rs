@@ -1,0 +1,65 @@
+//! How long does it take to open a recording, to go anywhere in it, and to go on from there?
+//!
+//! `goto_bench RECORDING [COUNT]`: opens it, then looks at COUNT random events (registers, memory around rsp, ten frames),
+//! steps back from each, and prints the median and the 99th percentile.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use debuginfo::Register;
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use replay::{Moment, Timeline};
+
+const FRAMES: usize = 10;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut args = std::env::args().skip(1);
+    let path = args.next().ok_or("name a recording")?;
+    let count = args.next().map_or(Ok(1000), |count| count.parse())?;
+    let started = Instant::now();
+    let timeline = Timeline::open(Path::new(&path), &std::env::temp_dir())?;
+    println!("events {}, open {:?}", timeline.events(), started.elapsed());
+    let mut random = StdRng::seed_from_u64(1);
+    let (mut jumps, mut steps, mut nexts) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..count {
+        let seq = random.random_range(0..timeline.events());
+        let started = Instant::now();
+        look(&timeline, seq)?;
+        jumps.push(started.elapsed());
+        let started = Instant::now();
+        look(&timeline, seq.saturating_sub(1))?;
+        steps.push(started.elapsed());
+        let started = Instant::now();
+        let tid = timeline.thread_at(seq)?;
+        let _ = timeline.next(tid, seq);
+        nexts.push(started.elapsed());
+    }
+    report("goto", &mut jumps);
+    report("step back", &mut steps);
+    report("next", &mut nexts);
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let peak = status.lines().find(|line| line.starts_with("VmHWM"));
+    println!("{}", peak.unwrap_or_default());
+    Ok(())
+}
+
+fn look(timeline: &Timeline, seq: u64) -> replay::Result<()> {
+    let tid = timeline.thread_at(seq)?;
+    let moment = Moment::at(timeline, seq, tid, FRAMES)?;
+    if let Some(sp) = moment.state.register(Register::RSP).value() {
+        moment.state.memory(*sp, 64)?;
+    }
+    Ok(())
+}
+
+fn report(what: &str, times: &mut [Duration]) {
+    times.sort_unstable();
+    let at = |part: f64| times[((times.len() - 1) as f64 * part) as usize];
+    println!(
+        "{what}: median {:?}, 99th percentile {:?}, most {:?}",
+        at(0.5),
+        at(0.99),
+        at(1.0)
+    );
+}

@@ -1,0 +1,145 @@
+//! Backtraces of recorded moments: by unwinding as far as registers and memory are known, and by the recorded calls from there.
+//!
+//! A recorded call says where its frame lies and where its caller goes on, so that unwinding can begin anew behind it.
+//! What lies between two such calls, without a record of its own, may be missing; the answer says where.
+
+use debuginfo::{Backtrace, Frame, FrameRegisters, Register, Space, Unknown, backtrace};
+
+use crate::calls::CallHead;
+use crate::error::Result;
+use crate::machine::StateMachine;
+use crate::state::State;
+
+/// Frames of a recorded moment.
+#[derive(Clone, Debug, Default)]
+pub struct Trace {
+    /// The frames, the innermost first, and why they end.
+    pub backtrace: Backtrace,
+    /// Frames before which others may be missing.
+    pub gaps: Vec<usize>,
+}
+
+impl State<'_> {
+    /// Finds the thread's frames, at most `limit`.
+    ///
+    /// # Errors
+    /// The files cannot be read.
+    pub fn backtrace(&self, space: &Space, limit: usize) -> Result<Trace> {
+        let mut trace = Trace::default();
+        let mut next = self.timeline.innermost(self.tid, self.seq)?;
+        let strict = StateMachine::strict(self, space);
+        let mut end = match self.register(Register::RIP).is_known() {
+            true => {
+                let mut found = backtrace(space, &strict, limit);
+                // The innermost frame may show what is stale as such; the way to its caller must not depend on it.
+                if let Some(first) = found.frames.first() {
+                    let inlined = found.frames.iter().take_while(|frame| frame.inlined);
+                    let same = inlined.count() + 1;
+                    let pc = first.pc;
+                    let full = StateMachine::new(self, space);
+                    let registers = FrameRegisters::innermost(&full);
+                    for frame in found.frames.iter_mut().take(same) {
+                        debug_assert_eq!(frame.pc, pc);
+                        frame.registers = registers.clone();
+                    }
+                }
+                trace.backtrace.frames = found.frames;
+                found.end
+            }
+            false => match self.gone()? {
+                Some(reason) => Some(Unknown(reason.to_string())),
+                None => match next {
+                    Some(call) => {
+                        let end = self.resume_behind(space, &call, limit, &mut trace)?;
+                        next = self.timeline.parent(&call)?;
+                        end
+                    }
+                    None => Some(Unknown::because(
+                        "no recorded call is open, and registers are not known",
+                    )),
+                },
+            },
+        };
+        // Where unwinding ends too early, the next recorded call further out is known to be there.
+        while let Some(why) = &end
+            && trace.backtrace.frames.len() < limit
+            && !why.0.starts_with("the limit")
+        {
+            let Some(call) = self.beyond(next, &trace.backtrace.frames)? else {
+                break;
+            };
+            trace.gaps.push(trace.backtrace.frames.len());
+            end = self.resume_behind(space, &call, limit, &mut trace)?;
+            next = self.timeline.parent(&call)?;
+        }
+        trace.backtrace.frames.truncate(limit);
+        trace.backtrace.end = end;
+        Ok(trace)
+    }
+
+    /// The innermost open call from `next` on that lies further out than all frames so far.
+    fn beyond(&self, next: Option<CallHead>, frames: &[Frame]) -> Result<Option<CallHead>> {
+        let reached = frames.iter().rev().find_map(|frame| {
+            let sp = frame.registers.get(Register::RSP).map(|(sp, _)| sp);
+            frame.cfa.or(sp.ok())
+        });
+        let mut call = next;
+        while let Some(head) = call {
+            // A frame's address is the one above its slot.
+            if reached.is_none_or(|reached| head.slot >= reached) {
+                return Ok(Some(head));
+            }
+            call = self.timeline.parent(&head)?;
+        }
+        Ok(None)
+    }
+
+    /// Adds the frame of an open call, of which only the function is known, and the frames around it.
+    fn resume_behind(
+        &self,
+        space: &Space,
+        call: &CallHead,
+        limit: usize,
+        trace: &mut Trace,
+    ) -> Result<Option<Unknown>> {
+        trace.backtrace.frames.push(self.frame_of(call));
+        let room = limit.saturating_sub(trace.backtrace.frames.len());
+        let address = self.timeline.return_address(call)?;
+        let Some(address) = address else {
+            return Ok(Some(Unknown::because("where it returns to is not known")));
+        };
+        if room == 0 {
+            return Ok(Some(Unknown(format!(
+                "the limit of {limit} frames was reached"
+            ))));
+        }
+        let sp = call.slot.wrapping_add(8);
+        let machine = StateMachine::returned(self, space, address, sp);
+        let found = debuginfo::backtrace_of_caller(space, &machine, room);
+        trace.backtrace.frames.extend(found.frames);
+        Ok(found.end)
+    }
+
+    fn frame_of(&self, call: &CallHead) -> Frame {
+        let function = self.timeline.function(call.function);
+        let entry = self.timeline.entry_of(call.function, self.seq);
+        let address = entry.unwrap_or(0);
+        Frame {
+            pc: address,
+            lookup_pc: address,
+            pc_is_known: false,
+            cfa: Some(call.slot.wrapping_add(8)),
+            registers: FrameRegisters::none(&Unknown(
+                "where in the function the thread was is not known at this event".to_owned(),
+            )),
+            function: function.map(|function| function.name.clone()),
+            function_entry: entry,
+            module: function.map(|function| function.module),
+            source: None,
+            inlined: false,
+            inline_depth: 0,
+            is_signal: false,
+            is_tail_call: false,
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! A small cache of what was read last, bounded by the number of its entries.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Keeps the `capacity` values that were used last.
+pub(crate) struct Cache<K, V> {
+    capacity: usize,
+    inner: Mutex<Inner<K, V>>,
+}
+
+struct Inner<K, V> {
+    values: HashMap<K, (u64, Arc<V>)>,
+    uses: u64,
+}
+
+impl<K: Copy + Eq + Hash, V> Cache<K, V> {
+    /// Makes an empty one.
+    pub(crate) fn new(capacity: usize) -> Self {
+        Self {
+            capacity,
+            inner: Mutex::new(Inner {
+                values: HashMap::new(),
+                uses: 0,
+            }),
+        }
+    }
+
+    /// Returns the value of `key`, and makes it if it is not there.
+    ///
+    /// # Errors
+    /// That of `make`; nothing is kept then.
+    pub(crate) fn get<E>(&self, key: K, make: impl FnOnce() -> Result<V, E>) -> Result<Arc<V>, E> {
+        if let Some(found) = self.find(&key) {
+            return Ok(found);
+        }
+        // Made without the lock: two askers may make the same, which costs time and nothing else.
+        let made = Arc::new(make()?);
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        if inner.values.len() >= self.capacity
+            && let Some(oldest) = inner.values.iter().min_by_key(|(_, (used, _))| *used)
+        {
+            let oldest = *oldest.0;
+            inner.values.remove(&oldest);
+        }
+        inner.uses += 1;
+        let uses = inner.uses;
+        inner.values.insert(key, (uses, Arc::clone(&made)));
+        Ok(made)
+    }
+
+    fn find(&self, key: &K) -> Option<Arc<V>> {
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        inner.uses += 1;
+        let uses = inner.uses;
+        let (used, value) = inner.values.get_mut(key)?;
+        *used = uses;
+        Some(Arc::clone(value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_used_longest_ago_goes_first() {
+        let cache = Cache::new(2);
+        let get = |key: u32, made: u32| *cache.get(key, || Ok::<_, ()>(made)).unwrap();
+        assert_eq!((get(1, 10), get(2, 20), get(1, 11)), (10, 20, 10));
+        assert_eq!(get(3, 30), 30);
+        assert_eq!((get(1, 12), get(2, 21)), (10, 21));
+        assert_eq!(cache.get(9, || Err("no")), Err("no"));
+    }
+}

@@ -1,0 +1,445 @@
+//! Finds calls in the sealed files by the smallest and largest numbers of their pages.
+//!
+//! Files have calls in the order of their ends. Behind the place of an event, the pages whose smallest `start_seq` is not
+//! greater than its number are exactly those that hold a call which was open then: so the calls around an event are found
+//! by reading as many pages as there are such calls, at most.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use store::columns::{CallPage, CallSpine, CallsFile, ReadCall};
+use store::seal::SealedPart;
+
+use crate::cache::Cache;
+use crate::error::Result;
+
+/// Pages whose places in time are kept: 8,192 calls of 60 bytes each.
+const SPINES: usize = 192;
+/// Pages that are kept as a whole: 8,192 calls of about 220 bytes each.
+const PAGES: usize = 24;
+
+/// Where a call is in the files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct CallRef {
+    block: u32,
+    row: u32,
+}
+
+/// Where a call lies in time and in its thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallHead {
+    /// Seq of the enter event.
+    pub start: u64,
+    /// Seq of the leave event; `None` if the recording ends before.
+    pub end: Option<u64>,
+    /// The function's id.
+    pub function: u32,
+    /// The thread.
+    pub tid: Option<u32>,
+    /// How many traced calls are around it.
+    pub depth: u32,
+    /// Seq of the enter event of the call around it.
+    pub parent: Option<u64>,
+    /// It ended without a return.
+    pub unwound: bool,
+    /// It replaced the call around it, which was the last thing that one did.
+    pub tail: bool,
+    /// Address of the stack word that holds its return address.
+    pub slot: u64,
+    /// What that word holds; of a tail call not where its caller goes on.
+    pub(crate) ret_addr: u64,
+    pub(crate) at: CallRef,
+}
+
+impl CallHead {
+    /// Says whether the call had begun and not ended just after event `seq`.
+    #[must_use]
+    pub fn is_open_at(&self, seq: u64) -> bool {
+        self.start <= seq && self.end.is_none_or(|end| end > seq)
+    }
+
+    /// Says whether it is certain that its frame was on the stack all the time: it returned.
+    #[must_use]
+    pub fn returned(&self) -> bool {
+        self.end.is_some() && !self.unwound
+    }
+}
+
+/// A page, as it is found.
+#[derive(Clone, Copy, Debug)]
+struct Block {
+    file: u32,
+    page: u32,
+    /// Smallest and largest `start_seq`.
+    starts: (u64, u64),
+    /// Largest `end_seq`; the greatest number where a call is unfinished.
+    last_end: u64,
+}
+
+/// A page's calls, and their order by `start_seq`.
+struct Spine {
+    calls: CallSpine,
+    by_start: Vec<u16>,
+    tids: Vec<u32>,
+}
+
+impl Spine {
+    fn new(calls: CallSpine) -> Self {
+        let mut by_start: Vec<u16> = (0..calls.rows() as u16).collect();
+        by_start.sort_unstable_by_key(|row| calls.start_seq(usize::from(*row)));
+        let mut tids: Vec<u32> = (0..calls.rows()).filter_map(|r| calls.tid(r)).collect();
+        tids.sort_unstable();
+        tids.dedup();
+        Self {
+            calls,
+            by_start,
+            tids,
+        }
+    }
+
+    fn row_of_start(&self, seq: u64) -> Option<usize> {
+        let start = |row: &u16| self.calls.start_seq(usize::from(*row));
+        let found = self.by_start.binary_search_by_key(&seq, start).ok()?;
+        Some(usize::from(self.by_start[found]))
+    }
+
+    fn has_thread(&self, tid: u32) -> bool {
+        self.tids.binary_search(&tid).is_ok()
+    }
+}
+
+/// All calls of a recording.
+pub(crate) struct Calls {
+    files: Vec<CallsFile>,
+    blocks: Vec<Block>,
+    spines: Cache<u32, Spine>,
+    pages: Cache<u32, CallPage>,
+}
+
+impl Calls {
+    /// Opens the files of calls.
+    pub(crate) fn open(parts: &[SealedPart]) -> Result<Self> {
+        let mut files = Vec::new();
+        let mut blocks = Vec::new();
+        for part in parts.iter().filter(|part| part.part.calls > 0) {
+            let file = CallsFile::open(&part.calls)?;
+            let number = files.len() as u32;
+            let finished = part.part.calls - part.part.unfinished;
+            blocks.extend(file_blocks(&file, number, finished));
+            files.push(file);
+        }
+        Ok(Self {
+            files,
+            blocks,
+            spines: Cache::new(SPINES),
+            pages: Cache::new(PAGES),
+        })
+    }
+
+    fn spine(&self, block: usize) -> Result<Arc<Spine>> {
+        self.spines.get(block as u32, || {
+            let Block { file, page, .. } = self.blocks[block];
+            let calls = self.files[file as usize].spine(page as usize)?;
+            Ok(Spine::new(calls))
+        })
+    }
+
+    /// Returns everything that is kept of a call.
+    pub(crate) fn call(&self, head: &CallHead) -> Result<ReadCall> {
+        let CallRef { block, row } = head.at;
+        let page = self.pages.get(block, || {
+            let Block { file, page, .. } = self.blocks[block as usize];
+            self.files[file as usize].page(page as usize)
+        })?;
+        Ok(page.call(row as usize))
+    }
+
+    fn head(&self, spine: &Spine, block: usize, row: usize) -> CallHead {
+        let calls = &spine.calls;
+        CallHead {
+            start: calls.start_seq(row),
+            end: calls.end_seq(row),
+            function: calls.function_id(row),
+            tid: calls.tid(row),
+            depth: calls.depth(row),
+            parent: calls.parent_seq(row),
+            unwound: calls.unwound(row),
+            tail: calls.tail(row),
+            slot: calls.sp(row),
+            ret_addr: calls.ret_addr(row),
+            at: CallRef {
+                block: block as u32,
+                row: row as u32,
+            },
+        }
+    }
+
+    /// The first page with a call that ends at or after `seq`, or never.
+    fn first_block(&self, seq: u64) -> usize {
+        self.blocks.partition_point(|block| block.last_end < seq)
+    }
+
+    /// Finds the call whose leave event is `seq`.
+    pub(crate) fn left_at(&self, seq: u64) -> Result<Option<CallHead>> {
+        let block = self.first_block(seq);
+        if block == self.blocks.len() {
+            return Ok(None);
+        }
+        let spine = self.spine(block)?;
+        let row = spine.calls.first_end_from(seq);
+        let found = row < spine.calls.rows() && spine.calls.end_seq(row) == Some(seq);
+        Ok(found.then(|| self.head(&spine, block, row)))
+    }
+
+    /// Finds the call whose enter event is `seq`.
+    pub(crate) fn entered_at(&self, seq: u64) -> Result<Option<CallHead>> {
+        self.entered_from(self.first_block(seq), seq)
+    }
+
+    /// The same, where it is known that it ends in page `block` or later.
+    fn entered_from(&self, block: usize, seq: u64) -> Result<Option<CallHead>> {
+        for (at, block) in self.blocks.iter().enumerate().skip(block) {
+            if block.starts.0 > seq || block.starts.1 < seq {
+                continue;
+            }
+            let spine = self.spine(at)?;
+            if let Some(row) = spine.row_of_start(seq) {
+                return Ok(Some(self.head(&spine, at, row)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Finds the call around another one.
+    pub(crate) fn parent(&self, call: &CallHead) -> Result<Option<CallHead>> {
+        let Some(parent) = call.parent else {
+            return Ok(None);
+        };
+        // Calls end from the inside out, but those on several stacks of one thread need not.
+        match self.entered_from(call.at.block as usize, parent)? {
+            Some(found) => Ok(Some(found)),
+            None => self.entered_at(parent),
+        }
+    }
+
+    /// Finds the innermost call of a thread that was open just after event `seq`.
+    pub(crate) fn innermost(&self, tid: u32, seq: u64) -> Result<Option<CallHead>> {
+        let first = self.first_block(seq + 1);
+        for (at, block) in self.blocks.iter().enumerate().skip(first) {
+            if block.starts.0 > seq {
+                continue;
+            }
+            let spine = self.spine(at)?;
+            if !spine.has_thread(tid) {
+                continue;
+            }
+            let calls = &spine.calls;
+            let from = match at == first {
+                true => calls.first_end_from(seq + 1),
+                false => 0,
+            };
+            let mut rows = from..calls.rows();
+            let mut best: Option<usize> = None;
+            let found =
+                rows.find(|row| calls.start_seq(*row) <= seq && calls.tid(*row) == Some(tid));
+            // Unfinished calls stand in no order: the innermost of them began last.
+            if let Some(found) = found {
+                best = Some(found);
+                if calls.end_seq(found).is_none() {
+                    best = self.last_unfinished(&spine, found, tid, seq);
+                }
+            }
+            if let Some(row) = best {
+                let head = self.head(&spine, at, row);
+                return match head.end {
+                    Some(_) => Ok(Some(head)),
+                    None => self.last_unfinished_from(at, head, tid, seq).map(Some),
+                };
+            }
+        }
+        Ok(None)
+    }
+
+    fn last_unfinished(&self, spine: &Spine, from: usize, tid: u32, seq: u64) -> Option<usize> {
+        let calls = &spine.calls;
+        (from..calls.rows())
+            .filter(|row| calls.start_seq(*row) <= seq && calls.tid(*row) == Some(tid))
+            .max_by_key(|row| calls.start_seq(*row))
+    }
+
+    /// Looks through the pages behind `block`, all of whose calls are unfinished, for one that began later than `best`.
+    fn last_unfinished_from(
+        &self,
+        block: usize,
+        best: CallHead,
+        tid: u32,
+        seq: u64,
+    ) -> Result<CallHead> {
+        let mut best = best;
+        for at in block + 1..self.blocks.len() {
+            let (first, last) = self.blocks[at].starts;
+            if first > seq || last <= best.start {
+                continue;
+            }
+            let spine = self.spine(at)?;
+            if let Some(row) = self.last_unfinished(&spine, 0, tid, seq)
+                && spine.calls.start_seq(row) > best.start
+            {
+                best = self.head(&spine, at, row);
+            }
+        }
+        Ok(best)
+    }
+
+    /// Finds the call of a thread that ended last, at or before event `seq`, and not before `floor`.
+    pub(crate) fn last_ended(&self, tid: u32, seq: u64, floor: u64) -> Result<Option<CallHead>> {
+        let first = self.first_block(seq + 1);
+        for at in (0..(first + 1).min(self.blocks.len())).rev() {
+            if at < first && self.blocks[at].last_end < floor {
+                return Ok(None);
+            }
+            let spine = self.spine(at)?;
+            if !spine.has_thread(tid) {
+                continue;
+            }
+            let calls = &spine.calls;
+            let end = calls.first_end_from(seq + 1);
+            let found = (0..end).rev().find(|row| calls.tid(*row) == Some(tid));
+            if let Some(row) = found {
+                let head = self.head(&spine, at, row);
+                return Ok(Some(head).filter(|head| head.end >= Some(floor)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Finds the call of a thread that ends first, at or after event `seq` and not after `ceiling`.
+    pub(crate) fn first_ended(&self, tid: u32, seq: u64, ceiling: u64) -> Result<Option<CallHead>> {
+        let first = self.first_block(seq);
+        for at in first..self.blocks.len() {
+            let spine = self.spine(at)?;
+            let calls = &spine.calls;
+            let from = calls.first_end_from(seq);
+            if from < calls.rows() && calls.end_seq(from).is_none_or(|end| end > ceiling) {
+                return Ok(None);
+            }
+            if !spine.has_thread(tid) {
+                continue;
+            }
+            let found = (from..calls.rows())
+                .take_while(|row| calls.end_seq(*row).is_some())
+                .find(|row| calls.tid(*row) == Some(tid));
+            if let Some(row) = found {
+                let head = self.head(&spine, at, row);
+                return Ok(Some(head).filter(|head| head.end <= Some(ceiling)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns the calls that no leave event ends, of one thread, that begin at or after `seq`: the first of them.
+    pub(crate) fn first_unfinished(&self, tid: u32, seq: u64) -> Result<Option<CallHead>> {
+        let mut best: Option<CallHead> = None;
+        for at in (0..self.blocks.len()).rev() {
+            if self.blocks[at].last_end != u64::MAX {
+                break;
+            }
+            let spine = self.spine(at)?;
+            let calls = &spine.calls;
+            for row in 0..calls.rows() {
+                let start = calls.start_seq(row);
+                let fits = calls.end_seq(row).is_none()
+                    && calls.tid(row) == Some(tid)
+                    && start >= seq
+                    && best.is_none_or(|best| best.start > start);
+                if fits {
+                    best = Some(self.head(&spine, at, row));
+                }
+            }
+        }
+        Ok(best)
+    }
+
+    /// Hands every call to `each`, in the files' order, until it returns false.
+    pub(crate) fn each(
+        &self,
+        blocks: impl Iterator<Item = usize>,
+        mut each: impl FnMut(CallHead) -> bool,
+    ) -> Result<()> {
+        for at in blocks {
+            let spine = self.spine(at)?;
+            for row in 0..spine.calls.rows() {
+                if !each(self.head(&spine, at, row)) {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the calls of `functions` that begin with one of the events `range`, in no order.
+    pub(crate) fn entered_in(
+        &self,
+        range: &std::ops::Range<u64>,
+        functions: &BTreeSet<u32>,
+    ) -> Result<Vec<CallHead>> {
+        let mut found = Vec::new();
+        for at in self.blocks_from(range.start) {
+            let (first, last) = self.blocks[at].starts;
+            if first >= range.end || last < range.start {
+                continue;
+            }
+            let spine = self.spine(at)?;
+            let calls = &spine.calls;
+            for row in 0..calls.rows() {
+                if range.contains(&calls.start_seq(row))
+                    && functions.contains(&calls.function_id(row))
+                {
+                    found.push(self.head(&spine, at, row));
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Returns the pages that may hold calls which begin or end at or after `seq`, in order.
+    pub(crate) fn blocks_from(&self, seq: u64) -> std::ops::Range<usize> {
+        self.first_block(seq)..self.blocks.len()
+    }
+
+    /// Returns the number of the last event that ends a call of a page; the greatest number if one has not ended.
+    pub(crate) fn last_end(&self, block: usize) -> u64 {
+        self.blocks[block].last_end
+    }
+
+    /// Returns the smallest and the largest `start_seq` of a page.
+    pub(crate) fn starts(&self, block: usize) -> (u64, u64) {
+        self.blocks[block].starts
+    }
+}
+
+/// The pages of a file. `finished` of its calls have ended; those come first.
+fn file_blocks(file: &CallsFile, number: u32, finished: u64) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    let mut rows_before = 0u64;
+    let ends = file.ends();
+    for (page, bounds) in file.pages().iter().enumerate() {
+        rows_before += bounds.rows as u64;
+        let last_row = bounds.first_row + bounds.rows - 1;
+        let last_end = ends.iter().rev().find(|end| {
+            let rows = end.first_row..end.first_row + end.rows;
+            end.row_group == bounds.row_group && rows.contains(&last_row)
+        });
+        let last_end = match last_end {
+            Some(end) if rows_before <= finished => end.range.1,
+            _ => u64::MAX,
+        };
+        blocks.push(Block {
+            file: number,
+            page: page as u32,
+            starts: bounds.range,
+            last_end,
+        });
+    }
+    blocks
+}

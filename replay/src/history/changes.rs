@@ -1,0 +1,303 @@
+//! Changes of a value: all of them in order, or the nearest one in a direction.
+//!
+//! The event of a change is the first that shows the new value. Where a value is not known in between, the change may have
+//! happened at any moment since the event that showed the old one.
+
+use std::collections::HashMap;
+
+use super::walk::{Walk, When};
+use super::{Sight, Tracked};
+use crate::calls::CallHead;
+use crate::error::{Error, Result};
+use crate::event::Event;
+use crate::moment::Moment;
+use crate::moves::Direction;
+use crate::timeline::Timeline;
+
+/// A known value that is not the one that was known before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// The event that shows it.
+    pub seq: u64,
+    /// The thread.
+    pub tid: u32,
+    /// The thread whose own the value is, where threads do not share it.
+    pub own: Option<u32>,
+    /// The value that was known last before; `None` where none was.
+    pub old: Option<String>,
+    /// The value.
+    pub new: String,
+}
+
+/// Where a thread stood.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stand {
+    /// The function.
+    pub function: Option<String>,
+    /// The source file.
+    pub file: Option<String>,
+    /// The line in it.
+    pub line: Option<u32>,
+}
+
+/// How far a search for changes has come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// The next change.
+    Change(Change),
+    /// None among the moments that were looked at; there are more.
+    More,
+    /// There are no more.
+    End,
+}
+
+/// A known value.
+struct Known {
+    seq: u64,
+    tid: u32,
+    /// The thread whose own it is, if it is one's own.
+    own: Option<u32>,
+    value: String,
+}
+
+/// All changes from the beginning, in order.
+pub struct Changes {
+    walk: Walk,
+    last: HashMap<Option<u32>, String>,
+    known_at: usize,
+    has_meaning: bool,
+    failure: Option<String>,
+}
+
+impl Changes {
+    /// Begins at the recording's first event.
+    #[must_use]
+    pub fn of(timeline: &Timeline) -> Self {
+        Self {
+            walk: Walk::over(0..timeline.events(), Direction::Forward),
+            last: HashMap::new(),
+            known_at: 0,
+            has_meaning: false,
+            failure: None,
+        }
+    }
+
+    /// Returns at how many events the value was known so far.
+    #[must_use]
+    pub fn known_at(&self) -> usize {
+        self.known_at
+    }
+
+    /// Looks at no more than `most` moments for the next change.
+    ///
+    /// # Errors
+    /// [`Error::Expression`] at the end if the expression meant nothing anywhere; the files cannot be read.
+    pub fn next(
+        &mut self,
+        timeline: &Timeline,
+        tracked: &mut Tracked,
+        most: usize,
+    ) -> Result<Progress> {
+        for _ in 0..most {
+            let Some(when) = self.walk.next(timeline, &tracked.scope)? else {
+                let failure = self.failure.take().filter(|_| !self.has_meaning);
+                return match failure {
+                    Some(why) => Err(Error::expression(why)),
+                    None => Ok(Progress::End),
+                };
+            };
+            let Some(when) = when else { continue };
+            let known = match tracked.sight(timeline, &when)? {
+                Sight::Known(value, own) => known(timeline, &when, value, own)?,
+                Sight::Unknown => {
+                    self.has_meaning = true;
+                    continue;
+                }
+                Sight::Meaningless(why) => {
+                    self.failure = Some(why);
+                    continue;
+                }
+                Sight::Elsewhere => continue,
+            };
+            self.has_meaning = true;
+            self.known_at += 1;
+            let old = self.last.get(&known.own);
+            if old != Some(&known.value) {
+                let old = self.last.insert(known.own, known.value.clone());
+                return Ok(Progress::Change(change(known, old)));
+            }
+        }
+        Ok(Progress::More)
+    }
+}
+
+impl Tracked {
+    /// Returns the nearest change on one side of event `from`, and not beyond event `limit`: a value was known before, and
+    /// now another one is. `stop` is asked all the time whether to give up.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`], or the files cannot be read.
+    pub fn nearest_change(
+        &mut self,
+        timeline: &Timeline,
+        from: u64,
+        limit: Option<u64>,
+        direction: Direction,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Option<Change>> {
+        match direction {
+            Direction::Forward => self.next_change(timeline, from, limit, stop),
+            Direction::Back => self.last_change(timeline, from, limit, stop),
+        }
+    }
+
+    fn next_change(
+        &mut self,
+        timeline: &Timeline,
+        from: u64,
+        limit: Option<u64>,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Option<Change>> {
+        let end = limit.map_or(timeline.events(), |limit| limit + 1);
+        let mut walk = Walk::over(from + 1..end.max(from + 1), Direction::Forward);
+        let mut seen: HashMap<Option<u32>, Option<String>> = HashMap::new();
+        while let Some(known) = self.next_known(timeline, &mut walk, None, stop)? {
+            let before = match seen.get(&known.own) {
+                Some(before) => before.clone(),
+                None => self.last_known(timeline, from, known.own, stop)?,
+            };
+            match before {
+                Some(old) if old != known.value => return Ok(Some(change(known, Some(old)))),
+                _ => _ = seen.insert(known.own, Some(known.value)),
+            }
+        }
+        Ok(None)
+    }
+
+    /// The value that was known last at or before event `from`.
+    fn last_known(
+        &mut self,
+        timeline: &Timeline,
+        from: u64,
+        own: Option<u32>,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Option<String>> {
+        let mut walk = Walk::over(0..from + 1, Direction::Back);
+        while let Some(known) = self.next_known(timeline, &mut walk, own, stop)? {
+            if known.own == own {
+                return Ok(Some(known.value));
+            }
+        }
+        Ok(None)
+    }
+
+    fn last_change(
+        &mut self,
+        timeline: &Timeline,
+        from: u64,
+        limit: Option<u64>,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Option<Change>> {
+        let mut walk = Walk::over(0..from, Direction::Back);
+        // The first event of each value that was met last: a change, if another value comes before it.
+        let mut first: HashMap<Option<u32>, Known> = HashMap::new();
+        let mut best: Option<Change> = None;
+        let mut floor = limit.unwrap_or(0);
+        while let Some(known) = self.next_known(timeline, &mut walk, None, stop)? {
+            let here = known.seq;
+            if let Some(later) = first.insert(known.own, known)
+                && later.seq >= floor
+            {
+                let own = later.own;
+                let old = first.get(&own).map(|known| known.value.clone());
+                let is_better = best.as_ref().is_none_or(|best| later.seq > best.seq);
+                if old.as_ref() != Some(&later.value) && is_better {
+                    floor = later.seq;
+                    best = Some(change(later, old));
+                }
+            }
+            if here < floor && first.values().all(|known| known.seq < floor) {
+                break;
+            }
+        }
+        Ok(best)
+    }
+
+    /// The next moment of a walk at which the value is known. With `own`, moments of other threads are passed over.
+    fn next_known(
+        &mut self,
+        timeline: &Timeline,
+        walk: &mut Walk,
+        own: Option<u32>,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Option<Known>> {
+        while let Some(when) = walk.next(timeline, &self.scope)? {
+            if stop() {
+                return Err(Error::Interrupted);
+            }
+            let Some(when) = when else { continue };
+            if own.is_some() && when.tid.is_some() && when.tid != own {
+                continue;
+            }
+            if let Sight::Known(value, own) = self.sight(timeline, &when)? {
+                return known(timeline, &when, value, own).map(Some);
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl Timeline {
+    /// Returns where a thread stood at an event, as far as that is known: the function alone where its line is not.
+    ///
+    /// # Errors
+    /// The files cannot be read.
+    pub fn stand(&self, seq: u64, tid: u32) -> Result<Stand> {
+        if let Event::Enter(call) = self.event(seq)?
+            && call.tid == Some(tid)
+            && let Some(stand) = self.stand_at_entry(&call)
+        {
+            return Ok(stand);
+        }
+        let moment = Moment::at(self, seq, tid, 1)?;
+        let Some(frame) = moment.trace.backtrace.frames.first() else {
+            return Ok(Stand::default());
+        };
+        Ok(Stand {
+            function: frame.function.clone(),
+            file: frame.source.as_ref().map(|source| source.file.to_string()),
+            line: frame.source.as_ref().map(|source| source.line),
+        })
+    }
+
+    fn stand_at_entry(&self, call: &CallHead) -> Option<Stand> {
+        let function = self.function(call.function)?;
+        Some(Stand {
+            function: Some(function.name.clone()),
+            file: function.file.clone(),
+            line: function.line,
+        })
+    }
+}
+
+fn known(timeline: &Timeline, when: &When, value: String, own: Option<u32>) -> Result<Known> {
+    Ok(Known {
+        seq: when.seq,
+        tid: match when.tid {
+            Some(tid) => tid,
+            None => timeline.thread_at(when.seq)?,
+        },
+        own,
+        value,
+    })
+}
+
+fn change(known: Known, old: Option<String>) -> Change {
+    Change {
+        seq: known.seq,
+        tid: known.tid,
+        own: known.own,
+        old,
+        new: known.value,
+    }
+}

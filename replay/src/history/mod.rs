@@ -1,0 +1,394 @@
+//! The value of an expression over time, as far as a recording shows it.
+//!
+//! A value is looked at where it can be known: at stops, changes from outside and copies of memory; variables of a function
+//! also where it is entered. Only known values count: one that is stale or unknown is neither a value nor a change. Values
+//! of different threads are compared only where the threads share the variable.
+
+mod changes;
+mod parameter;
+mod walk;
+
+use std::collections::BTreeSet;
+
+use debuginfo::expr::{self, Context, Expr, ExprKind};
+use debuginfo::value::{Look, RenderOptions, render_known};
+use debuginfo::{Space, at_frame, variables_at};
+
+pub use changes::{Change, Changes, Progress, Stand};
+pub use parameter::Parameters;
+use walk::When;
+
+use crate::error::{Error, Result};
+use crate::event::Kind;
+use crate::machine::StateMachine;
+use crate::moment::Moment;
+use crate::state::State;
+use crate::timeline::Timeline;
+
+/// Frames of a stop among which a function is looked for.
+const FRAMES: usize = 64;
+/// Frames around the one that is looked at: what callers passed may tell the value of a parameter.
+const CALLERS: usize = 16;
+
+/// Whose variables an expression is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Everybody's: globals, and registers of each thread.
+    Everywhere,
+    /// Those of functions; the innermost call of one of them is meant.
+    Within(Functions),
+}
+
+/// Functions whose variables are meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Functions {
+    /// Their numbers, where they were traced.
+    pub ids: BTreeSet<u32>,
+    /// The first instruction of one that was not traced, in the process.
+    pub entry: Option<u64>,
+    /// What they are called.
+    pub name: String,
+}
+
+/// An expression whose value is followed through time.
+pub struct Tracked {
+    text: String,
+    expression: Expr,
+    scope: Scope,
+    has_registers: bool,
+    parameters: Parameters,
+}
+
+/// What a moment tells of an expression.
+enum Sight {
+    /// Its value, and the thread if it is that thread's own.
+    Known(String, Option<u32>),
+    /// It means something, but is stale or unknown.
+    Unknown,
+    /// It means nothing there: why.
+    Meaningless(String),
+    /// The function is not on the stack, or it is not known where in it the thread is.
+    Elsewhere,
+}
+
+impl Tracked {
+    /// Follows what `text` means in frame `frame` of thread `tid` at event `seq`; where that stands in no function, what it
+    /// means everywhere.
+    ///
+    /// # Errors
+    /// [`Error::Expression`]: it cannot be read, or names what is neither a variable there nor a global one.
+    pub fn at(timeline: &Timeline, text: &str, seq: u64, tid: u32, frame: usize) -> Result<Self> {
+        let moment = Moment::at(timeline, seq, tid, frame + 1 + CALLERS)?;
+        let machine = StateMachine::new(&moment.state, &moment.space);
+        let frames = &moment.trace.backtrace.frames;
+        let here = frames.get(frame);
+        let is_known = here.is_some_and(|frame| frame.pc_is_known);
+        let context = Context {
+            space: &moment.space,
+            machine: &machine,
+            frames: if is_known { frames } else { &[] },
+            index: if is_known { frame } else { 0 },
+            calls: None,
+        };
+        let global = outside(&moment.space, &machine);
+        let expression = parsed(text, &context)?;
+        let names = names(&expression);
+        let own: Vec<String> = match is_known {
+            true => at_frame(&moment.space, &machine, frames, frame, |site| {
+                variables_at(site).into_iter().map(|v| v.name).collect()
+            })
+            .unwrap_or_default(),
+            false => Vec::new(),
+        };
+        let function = here.and_then(|frame| Functions::of_frame(timeline, frame, seq));
+        let is_own = names.iter().any(|name| {
+            own.contains(name) || is_known && place_of(name, &context) != place_of(name, &global)
+        });
+        let wrong = match is_own {
+            true => None,
+            false => not_global(&names, &global),
+        };
+        let scope = match (function, is_own, wrong) {
+            (_, false, None) => Scope::Everywhere,
+            (Some(function), _, _) => Scope::Within(function),
+            // Its module may be loaded later, or be gone.
+            (None, _, Some(wrong)) => {
+                return Self::everywhere(timeline, text)
+                    .map_err(|_| with_absent(wrong, timeline, seq));
+            }
+            (None, true, None) => Scope::Everywhere,
+        };
+        Ok(Self::new(text, expression, scope))
+    }
+
+    /// Follows a global variable, or an expression over such.
+    ///
+    /// # Errors
+    /// [`Error::Expression`]: it cannot be read, or names what no module has as a global variable.
+    pub fn everywhere(timeline: &Timeline, text: &str) -> Result<Self> {
+        let unloads = timeline.marks.all(Kind::ModuleUnload).iter().rev();
+        let before = unloads.filter_map(|mark| mark.seq.checked_sub(1));
+        let mut wrong = None;
+        for seq in std::iter::once(timeline.last()).chain(before) {
+            let state = State::new(timeline, seq, timeline.thread_at(seq)?)?;
+            let space = timeline.modules.space(seq);
+            let machine = StateMachine::new(&state, &space);
+            let context = outside(&space, &machine);
+            let expression = parsed(text, &context)?;
+            match not_global(&names(&expression), &context) {
+                None => return Ok(Self::new(text, expression, Scope::Everywhere)),
+                Some(error) => wrong.get_or_insert(error),
+            };
+        }
+        let wrong = wrong.expect("the last event was looked at");
+        Err(with_absent(wrong, timeline, timeline.last()))
+    }
+
+    /// Follows what `text` means in the functions called `function`, in which `*` stands for any text.
+    ///
+    /// # Errors
+    /// [`Error::Expression`]: it cannot be read, or nothing that was recorded is called so.
+    pub fn within(timeline: &Timeline, text: &str, function: &str) -> Result<Self> {
+        let ids = timeline.functions_matching(function);
+        if ids.is_empty() {
+            return Err(Error::expression(format!(
+                "no recorded function is called {function}; SELECT name FROM functions lists them"
+            )));
+        }
+        let seq = timeline.last();
+        let state = State::new(timeline, seq, timeline.thread_at(seq)?)?;
+        let space = timeline.modules.space(seq);
+        let machine = StateMachine::new(&state, &space);
+        let expression = parsed(text, &outside(&space, &machine))?;
+        let functions = Functions {
+            ids,
+            entry: None,
+            name: function.to_owned(),
+        };
+        Ok(Self::new(text, expression, Scope::Within(functions)))
+    }
+
+    fn new(text: &str, expression: Expr, scope: Scope) -> Self {
+        Self {
+            text: text.to_owned(),
+            has_registers: has_registers(&expression),
+            expression,
+            scope,
+            parameters: Parameters::default(),
+        }
+    }
+
+    /// Returns the expression as it was written.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Returns whose variables it is about.
+    #[must_use]
+    pub fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
+    /// Looks at a moment.
+    fn sight(&mut self, timeline: &Timeline, when: &When) -> Result<Sight> {
+        if let (Some(call), ExprKind::Name(name)) = (&when.entered, &self.expression.kind)
+            && let Some(value) = self.parameters.at_entry(timeline, call, name)?
+        {
+            return Ok(match value {
+                Some(value) => Sight::Known(value, when.tid),
+                None => Sight::Unknown,
+            });
+        }
+        let tid = match when.tid {
+            Some(tid) => tid,
+            None => timeline.thread_at(when.seq)?,
+        };
+        match &self.scope {
+            Scope::Everywhere => self.sight_anywhere(timeline, when.seq, tid),
+            Scope::Within(functions) => {
+                let limit = match when.entered {
+                    Some(_) => 1,
+                    None => FRAMES,
+                };
+                self.sight_within(timeline, functions, when.seq, tid, limit)
+            }
+        }
+    }
+
+    fn sight_anywhere(&self, timeline: &Timeline, seq: u64, tid: u32) -> Result<Sight> {
+        let state = State::new(timeline, seq, tid)?;
+        let space = timeline.modules.space(seq);
+        let machine = StateMachine::new(&state, &space);
+        let context = outside(&space, &machine);
+        // Variables of one thread alone lie in none of the modules.
+        let is_own = self.has_registers
+            || names(&self.expression).iter().any(|name| {
+                let address = place_of(name, &context);
+                address.is_some_and(|address| !timeline.modules.covers(address, seq))
+            });
+        Ok(self.seen(&context, is_own.then_some(tid)))
+    }
+
+    fn sight_within(
+        &self,
+        timeline: &Timeline,
+        functions: &Functions,
+        seq: u64,
+        tid: u32,
+        limit: usize,
+    ) -> Result<Sight> {
+        let moment = Moment::at(timeline, seq, tid, limit)?;
+        let frames = &moment.trace.backtrace.frames;
+        let mut entries: Vec<u64> = functions.entry.into_iter().collect();
+        let ids = functions.ids.iter();
+        entries.extend(ids.filter_map(|id| timeline.entry_of(*id, seq)));
+        if entries.is_empty()
+            && let Some(why) = functions.why_unusable(timeline)
+        {
+            let name = &functions.name;
+            return Ok(Sight::Meaningless(format!(
+                "nothing is known of {name}: {why}"
+            )));
+        }
+        let is_one = |entry: u64| entries.contains(&entry);
+        let index = frames
+            .iter()
+            .position(|frame| frame.function_entry.is_some_and(is_one));
+        let Some(index) = index.filter(|index| frames[*index].pc_is_known) else {
+            return Ok(Sight::Elsewhere);
+        };
+        let machine = StateMachine::new(&moment.state, &moment.space);
+        let context = Context {
+            space: &moment.space,
+            machine: &machine,
+            frames,
+            index,
+            calls: None,
+        };
+        Ok(self.seen(&context, Some(tid)))
+    }
+
+    fn seen(&self, context: &Context<'_>, own: Option<u32>) -> Sight {
+        let value = match expr::evaluate(&self.expression, context) {
+            Ok(value) => value,
+            Err(error) => return Sight::Meaningless(error.message),
+        };
+        let look = Look {
+            space: context.space,
+            machine: context.machine,
+        };
+        match render_known(&value, &RenderOptions::default(), &look) {
+            Some(text) => Sight::Known(text, own),
+            None => Sight::Unknown,
+        }
+    }
+}
+
+impl Functions {
+    /// Why nothing is known of the functions, if their modules cannot be used.
+    fn why_unusable(&self, timeline: &Timeline) -> Option<String> {
+        let mut functions = self.ids.iter().filter_map(|id| timeline.function(*id));
+        functions.find_map(|function| timeline.modules.why_unusable(function.module))
+    }
+
+    /// The function that has the code of a frame.
+    fn of_frame(timeline: &Timeline, frame: &debuginfo::Frame, seq: u64) -> Option<Self> {
+        let entry = frame.function_entry?;
+        let is_it = |id: &u32| timeline.entry_of(*id, seq) == Some(entry);
+        let ids = timeline.functions().map(|function| function.id);
+        let ids: BTreeSet<u32> = ids.filter(is_it).collect();
+        Some(Self {
+            entry: ids.is_empty().then_some(entry),
+            ids,
+            name: frame.function.clone().unwrap_or_default(),
+        })
+    }
+}
+
+/// The same error, which may come of a module that cannot be used.
+fn with_absent(error: Error, timeline: &Timeline, seq: u64) -> Error {
+    match (error, timeline.modules.first_absent(seq)) {
+        (Error::Expression { message, position }, Some(why)) => {
+            let message = message.split("; ").next().unwrap_or_default();
+            Error::Expression {
+                message: format!("{message} ({why})"),
+                position,
+            }
+        }
+        (error, _) => error,
+    }
+}
+
+fn outside<'c>(space: &'c Space, machine: &'c StateMachine<'c>) -> Context<'c> {
+    Context {
+        space,
+        machine,
+        frames: &[],
+        index: 0,
+        calls: None,
+    }
+}
+
+fn parsed(text: &str, context: &Context<'_>) -> Result<Expr> {
+    let is_type = |name: &str| expr::is_type(name, context);
+    let expression = expr::parse_with(text, &is_type).map_err(|error| Error::Expression {
+        message: format!("the expression \"{text}\": {}", error.message),
+        position: Some(error.position),
+    })?;
+    // A register that there is none of is unknown everywhere: that is a mistake, and no value without a history.
+    let mut wrong = None;
+    each_node(&expression, &mut |node| {
+        if let ExprKind::Register(name) = &node.kind
+            && debuginfo::Register::by_name(name).is_none()
+        {
+            wrong = expr::evaluate(node, context).err();
+        }
+    });
+    match wrong {
+        Some(error) => Err(Error::expression(error.message)),
+        None => Ok(expression),
+    }
+}
+
+/// Why the first of `names` that is no global thing is none.
+fn not_global(names: &[String], context: &Context<'_>) -> Option<Error> {
+    names.iter().find_map(|name| {
+        let named = Expr::new(ExprKind::Name(name.clone()), expr::Span::default());
+        let error = expr::evaluate(&named, context).err()?;
+        let is_type = expr::is_type(name, context);
+        (!is_type).then(|| Error::expression(error.message))
+    })
+}
+
+/// The address of what `name` stands for, if it lies in memory.
+fn place_of(name: &str, context: &Context<'_>) -> Option<u64> {
+    let named = Expr::new(ExprKind::Name(name.to_owned()), expr::Span::default());
+    expr::evaluate(&named, context).ok()?.address()
+}
+
+/// All names in an expression that stand for something by themselves.
+fn names(expression: &Expr) -> Vec<String> {
+    let mut found = Vec::new();
+    each_node(expression, &mut |node| {
+        if let ExprKind::Name(name) = &node.kind {
+            found.push(name.clone());
+        }
+    });
+    found
+}
+
+fn has_registers(expression: &Expr) -> bool {
+    let mut found = false;
+    each_node(expression, &mut |node| {
+        found |= matches!(node.kind, ExprKind::Register(_));
+    });
+    found
+}
+
+fn each_node<'e>(expression: &'e Expr, see: &mut dyn FnMut(&'e Expr)) {
+    see(expression);
+    expression
+        .kind
+        .for_each_child(|child| each_node(child, see));
+}

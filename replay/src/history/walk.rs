@@ -1,0 +1,104 @@
+//! The moments at which a value may be known, one after the other in a direction. They are gathered a window of events at a
+//! time, so that a walk costs what it passes, and memory for one window.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use super::Scope;
+use crate::calls::CallHead;
+use crate::error::Result;
+use crate::event::Kind;
+use crate::moves::Direction;
+use crate::timeline::Timeline;
+
+/// Events of the first window; each next one is twice as long, up to the most.
+const FIRST_WINDOW: u64 = 1 << 14;
+const MOST_WINDOW: u64 = 1 << 20;
+
+/// A moment.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct When {
+    pub seq: u64,
+    /// The event's thread, if it has one.
+    pub tid: Option<u32>,
+    /// The call that begins there, if one does.
+    pub entered: Option<CallHead>,
+}
+
+/// A walk over moments.
+#[derive(Clone, Debug)]
+pub(super) struct Walk {
+    direction: Direction,
+    /// What has not been gathered yet.
+    left: Range<u64>,
+    window: u64,
+    gathered: VecDeque<When>,
+}
+
+impl Walk {
+    /// Walks over the events `range`.
+    pub fn over(range: Range<u64>, direction: Direction) -> Self {
+        Self {
+            direction,
+            left: range,
+            window: FIRST_WINDOW,
+            gathered: VecDeque::new(),
+        }
+    }
+
+    /// Returns the next moment; the inner `None`: one window had none. The outer: there are no more.
+    pub fn next(&mut self, timeline: &Timeline, scope: &Scope) -> Result<Option<Option<When>>> {
+        if let Some(next) = self.gathered.pop_front() {
+            return Ok(Some(Some(next)));
+        }
+        if self.left.is_empty() {
+            return Ok(None);
+        }
+        let length = self.window.min(self.left.end - self.left.start);
+        let part = match self.direction {
+            Direction::Forward => self.left.start..self.left.start + length,
+            Direction::Back => self.left.end - length..self.left.end,
+        };
+        match self.direction {
+            Direction::Forward => self.left.start = part.end,
+            Direction::Back => self.left.end = part.start,
+        }
+        self.window = (self.window * 2).min(MOST_WINDOW);
+        let mut found = moments(timeline, scope, &part)?;
+        if self.direction == Direction::Back {
+            found.reverse();
+        }
+        self.gathered = found.into();
+        Ok(Some(self.gathered.pop_front()))
+    }
+}
+
+/// The moments among the events `range` at which a value may be known, in order.
+fn moments(timeline: &Timeline, scope: &Scope, range: &Range<u64>) -> Result<Vec<When>> {
+    let kinds: &[Kind] = match scope {
+        Scope::Everywhere => &[Kind::Pause, Kind::Write, Kind::Snapshot],
+        // A copy of memory tells no more of a frame than the stop before it.
+        Scope::Within(_) => &[Kind::Pause, Kind::Write],
+    };
+    let mut found = Vec::new();
+    for kind in kinds {
+        let marks = timeline.marks.between(*kind, range.start, range.end - 1);
+        found.extend(marks.iter().map(|mark| When {
+            seq: mark.seq,
+            tid: mark.tid,
+            entered: None,
+        }));
+    }
+    if let Scope::Within(functions) = scope
+        && !functions.ids.is_empty()
+    {
+        let entered = timeline.calls.entered_in(range, &functions.ids)?;
+        found.extend(entered.into_iter().map(|call| When {
+            seq: call.start,
+            tid: call.tid,
+            entered: Some(call),
+        }));
+    }
+    found.sort_unstable_by_key(|when| when.seq);
+    Ok(found)
+}

@@ -1,0 +1,189 @@
+//! A recorded moment as `debuginfo` asks about it: the twin of a stopped live thread.
+
+use debuginfo::{Certainty, EntryPlace, Machine, Register, Space, Unknown};
+use store::control::Place;
+
+use crate::calls::CallHead;
+use crate::event::Event;
+use crate::state::{Link, Reason, Seen, State};
+
+/// How far values may be trusted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trust {
+    /// Values that may have changed since they were seen are given, and say so.
+    Stale,
+    /// They are not known: for finding the way through a stack.
+    KnownOnly,
+}
+
+/// A thread at a moment, and the memory it sees.
+pub struct StateMachine<'s> {
+    state: &'s State<'s>,
+    space: &'s Space,
+    trust: Trust,
+    /// It has just returned from this call, or will: only rip and rsp are known then.
+    returned: Option<(u64, u64)>,
+}
+
+impl<'s> StateMachine<'s> {
+    /// Makes one that gives stale values too. `space` are the modules of that moment.
+    #[must_use]
+    pub fn new(state: &'s State<'s>, space: &'s Space) -> StateMachine<'s> {
+        StateMachine {
+            state,
+            space,
+            trust: Trust::Stale,
+            returned: None,
+        }
+    }
+
+    pub(crate) fn strict(state: &'s State<'s>, space: &'s Space) -> StateMachine<'s> {
+        StateMachine {
+            trust: Trust::KnownOnly,
+            ..StateMachine::new(state, space)
+        }
+    }
+
+    /// The thread as it is when a call returns that is open now: to `address`, with rsp `sp`.
+    pub(crate) fn returned(
+        state: &'s State<'s>,
+        space: &'s Space,
+        address: u64,
+        sp: u64,
+    ) -> StateMachine<'s> {
+        StateMachine {
+            returned: Some((address, sp)),
+            ..StateMachine::strict(state, space)
+        }
+    }
+
+    fn trusted<T: Clone>(&self, seen: &Seen<T>) -> Result<(T, Certainty), Unknown> {
+        match (self.trust, seen) {
+            (Trust::KnownOnly, Seen::Stale { as_of, .. }) => Err(Unknown(format!(
+                "it was last seen at event {as_of}, and may have changed since"
+            ))),
+            _ => seen.certain(),
+        }
+    }
+
+    /// The open call of the thread that has `address` in its slot.
+    fn slot(&self, address: u64) -> Option<(u64, CallHead)> {
+        let mut links = self.open_calls();
+        let link = links.find(|link| link.slot == address)?;
+        Some((link.returns_to?, link.call))
+    }
+
+    fn open_calls(&self) -> impl Iterator<Item = Link> {
+        (0..).map_while(|index| self.state.open_call(index).ok().flatten())
+    }
+
+    /// The call that the thread makes at this event, if it is one.
+    fn entered(&self) -> Option<CallHead> {
+        match self.state.event().ok()? {
+            Event::Enter(call) if call.tid == Some(self.state.tid) && self.returned.is_none() => {
+                Some(*call)
+            }
+            _ => None,
+        }
+    }
+
+    fn not_captured<T>() -> Result<T, Unknown> {
+        Err(Unknown(Reason::NotCaptured.to_string()))
+    }
+}
+
+impl Machine for StateMachine<'_> {
+    fn memory(&self, address: u64, bytes: &mut [u8]) -> Result<Certainty, Unknown> {
+        // A call that returned had its return address in its slot all the time.
+        if self.trust == Trust::KnownOnly
+            && bytes.len() == 8
+            && let Some((found, head)) = self.slot(address)
+            && head.returned()
+        {
+            bytes.copy_from_slice(&found.to_le_bytes());
+            return Ok(Certainty::Known);
+        }
+        let runs = self.state.memory(address, bytes.len() as u64);
+        let runs = runs.map_err(|error| Unknown(error.to_string()))?;
+        let mut certainty = Certainty::Known;
+        for run in runs {
+            let (found, known) = self.trusted(&run.bytes)?;
+            let at = (run.address - address) as usize;
+            bytes[at..at + found.len()].copy_from_slice(&found);
+            certainty = certainty.and(known);
+        }
+        Ok(certainty)
+    }
+
+    fn register(&self, register: Register) -> Result<(u64, Certainty), Unknown> {
+        match self.returned {
+            None => self.trusted(&self.state.register(register)),
+            Some((address, _)) if register == Register::RIP => Ok((address, Certainty::Known)),
+            Some((_, sp)) if register == Register::RSP => Ok((sp, Certainty::Known)),
+            Some(_) => Self::not_captured(),
+        }
+    }
+
+    fn vector(&self, register: Register) -> Result<([u8; 16], Certainty), Unknown> {
+        if self.returned.is_some() {
+            return Self::not_captured();
+        }
+        let (bytes, certainty) = self.trusted(&self.state.vector(register))?;
+        match bytes.try_into() {
+            Ok(bytes) => Ok((bytes, certainty)),
+            Err(_) => Err(Unknown::because("unknown: only its low half was captured")),
+        }
+    }
+
+    fn vector_low(&self, register: Register) -> Result<([u8; 8], Certainty), Unknown> {
+        if self.returned.is_some() {
+            return Self::not_captured();
+        }
+        let (bytes, certainty) = self.trusted(&self.state.vector(register))?;
+        let (low, _) = bytes.split_at(8);
+        Ok((low.try_into().expect("split at eight"), certainty))
+    }
+
+    fn frame_address(&self, lookup_pc: u64, sp: u64) -> Option<u64> {
+        let timeline = self.state.timeline;
+        if self.state.has_lost_events() {
+            // A call that was lost may have the frame, and not the one of that function which was recorded.
+            return None;
+        }
+        let entry = self.space.function_at(lookup_pc)?.entry;
+        for link in self.open_calls().filter(|link| link.slot >= sp) {
+            let here = timeline.entry_of(link.call.function, self.state.seq);
+            match here == Some(entry) {
+                true => return Some(link.slot.wrapping_add(8)),
+                // Its frame lies between: what is asked about is none of a recorded call.
+                false if link.call.returned() => return None,
+                false => {}
+            }
+        }
+        None
+    }
+
+    /// Calls that were inlined where a function begins are made after it was entered.
+    fn calls_to_come(&self) -> usize {
+        match self.entered() {
+            Some(_) => usize::MAX,
+            None => 0,
+        }
+    }
+
+    fn entry_parameter(&self, name: &str) -> Option<EntryPlace> {
+        let call = self.entered()?;
+        let function = self.state.timeline.function(call.function)?;
+        let param = function.params.iter().find(|param| param.name == name)?;
+        let register = |place: Place| place.register().map(Register);
+        let second = match param.second {
+            Some(second) => Some((second.from, register(second.place)?)),
+            None => None,
+        };
+        Some(EntryPlace {
+            first: register(param.place)?,
+            second,
+            is_indirect: param.is_indirect,
+        })
+    }
+}

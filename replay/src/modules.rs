@@ -1,0 +1,260 @@
+//! The modules of the recorded process at any moment, and the files that are needed to say more of them.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use debuginfo::{Mapped, Module, OpenOptions, Space, Svma};
+
+use crate::error::Result;
+use crate::event::Kind;
+use crate::marks::Marks;
+use crate::others::Others;
+
+const PAGE: u64 = 4096;
+/// Different lists of modules that are kept.
+const SPACES: usize = 16;
+
+/// A module as the recording defines it.
+#[derive(Clone, Debug)]
+pub(crate) struct Loaded {
+    pub number: u32,
+    pub path: PathBuf,
+    pub build_id: Option<String>,
+    pub addr: u64,
+    pub size: u64,
+    pub is_system: bool,
+    /// The recording's own copy of its file, or why it cannot be said whether there is one.
+    pub copy: Option<std::result::Result<PathBuf, String>>,
+    /// Where separate debug files are looked for.
+    pub debug_dirs: Vec<PathBuf>,
+}
+
+/// A module whose file cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Absent {
+    /// Its file's path when it was recorded.
+    pub path: PathBuf,
+    /// Where it was mapped.
+    pub range: Range<u64>,
+    /// Why not.
+    pub why: String,
+}
+
+struct Entry {
+    loaded: Loaded,
+    /// It was mapped by this event.
+    from: u64,
+    /// It was unmapped by that one.
+    until: Option<u64>,
+    file: OnceLock<std::result::Result<Arc<Module>, String>>,
+}
+
+/// All modules of a recording.
+pub struct Modules {
+    entries: Vec<Entry>,
+    /// Numbers of the events that changed the list.
+    changes: Vec<u64>,
+    spaces: Mutex<HashMap<usize, Arc<Space>>>,
+}
+
+impl Modules {
+    pub(crate) fn new(loads: Vec<Loaded>, marks: &Marks, others: &Others) -> Result<Self> {
+        let mut from = HashMap::new();
+        let mut until = HashMap::new();
+        for (kind, found) in [
+            (Kind::ModuleLoad, &mut from),
+            (Kind::ModuleUnload, &mut until),
+        ] {
+            for mark in marks.all(kind) {
+                let event = others.event(mark.seq)?;
+                if let Some(number) = event.and_then(|event| event.value) {
+                    found.entry(number).or_insert(mark.seq);
+                }
+            }
+        }
+        let entries = loads.into_iter().filter_map(|loaded| {
+            let number = i64::from(loaded.number);
+            Some(Entry {
+                from: *from.get(&number)?,
+                until: until.get(&number).copied(),
+                file: OnceLock::new(),
+                loaded,
+            })
+        });
+        let mut changes: Vec<u64> = [Kind::ModuleLoad, Kind::ModuleUnload]
+            .iter()
+            .flat_map(|kind| marks.all(*kind))
+            .map(|mark| mark.seq)
+            .collect();
+        changes.sort_unstable();
+        Ok(Self {
+            entries: entries.collect(),
+            changes,
+            spaces: Mutex::default(),
+        })
+    }
+
+    /// Returns what the recording says of all modules.
+    pub(crate) fn loaded(&self) -> impl Iterator<Item = &Loaded> {
+        self.entries.iter().map(|entry| &entry.loaded)
+    }
+
+    /// Returns all modules whose files cannot be used, whenever they were mapped.
+    #[must_use]
+    pub fn all_absent(&self) -> Vec<Absent> {
+        self.entries.iter().filter_map(Entry::absent).collect()
+    }
+
+    fn mapped_at(&self, seq: u64) -> impl Iterator<Item = &Entry> {
+        let is_mapped =
+            move |entry: &&Entry| entry.from <= seq && entry.until.is_none_or(|until| until > seq);
+        self.entries.iter().filter(is_mapped)
+    }
+
+    /// Returns the modules that were mapped just after event `seq` and whose files can be used.
+    #[must_use]
+    pub fn space(&self, seq: u64) -> Arc<Space> {
+        let epoch = self.changes.partition_point(|change| *change <= seq);
+        let mut spaces = self.spaces.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(space) = spaces.get(&epoch) {
+            return Arc::clone(space);
+        }
+        let mapped = self.mapped_at(seq).filter_map(Entry::mapped).collect();
+        let space = Arc::new(Space::new(mapped));
+        if spaces.len() >= SPACES {
+            spaces.clear();
+        }
+        spaces.insert(epoch, Arc::clone(&space));
+        space
+    }
+
+    /// Returns the modules that were mapped then and whose files cannot be used.
+    #[must_use]
+    pub fn absent(&self, seq: u64) -> Vec<Absent> {
+        self.mapped_at(seq).filter_map(Entry::absent).collect()
+    }
+
+    /// Says why the module at `address` cannot be used, if there is one that cannot.
+    #[must_use]
+    pub fn why_absent(&self, address: u64, seq: u64) -> Option<String> {
+        let mut here = self.mapped_at(seq);
+        let entry = here.find(|entry| entry.loaded.range().contains(&address))?;
+        entry.file().as_ref().err().cloned()
+    }
+
+    /// Says why the module `number` cannot be used, if it cannot.
+    #[must_use]
+    pub fn why_unusable(&self, number: u32) -> Option<String> {
+        let mut entries = self.entries.iter();
+        let entry = entries.find(|entry| entry.loaded.number == number)?;
+        entry.file().as_ref().err().cloned()
+    }
+
+    /// Says why the first of the modules that were mapped then and cannot be used is none: one of the program's own, if
+    /// there is one such.
+    #[must_use]
+    pub fn first_absent(&self, seq: u64) -> Option<String> {
+        let absent = |system: bool| {
+            let entries = self
+                .mapped_at(seq)
+                .filter(move |e| e.loaded.is_system == system);
+            entries
+                .filter_map(|entry| entry.file().as_ref().err())
+                .next()
+        };
+        absent(false).or_else(|| absent(true)).cloned()
+    }
+
+    /// Returns the address in the process of an address in the file of module `number`, if it was mapped then.
+    pub(crate) fn address(&self, number: u32, svma: u64, seq: u64) -> Option<u64> {
+        let mut mapped = self.mapped_at(seq);
+        let entry = mapped.find(|entry| entry.loaded.number == number)?;
+        Some(svma.wrapping_add(entry.mapped()?.bias))
+    }
+
+    /// Says whether a recorded module was mapped at `address`.
+    pub(crate) fn covers(&self, address: u64, seq: u64) -> bool {
+        self.mapped_at(seq)
+            .any(|entry| entry.loaded.range().contains(&address))
+    }
+}
+
+impl Loaded {
+    fn range(&self) -> Range<u64> {
+        self.addr..self.addr.saturating_add(self.size)
+    }
+
+    /// Opens the recording's own copy, or else the file, if it is the one that was recorded.
+    fn open(&self) -> std::result::Result<Arc<Module>, String> {
+        let of_copy = match &self.copy {
+            Some(copy) => match copy.clone().and_then(|copy| self.open_at(&copy)) {
+                Ok(module) => return Ok(module),
+                Err(why) => format!("; of its copy: {why}"),
+            },
+            None => String::new(),
+        };
+        self.open_at(&self.path).map_err(|why| why + &of_copy)
+    }
+
+    /// Opens a file in which the module should be.
+    pub(crate) fn open_at(&self, file: &Path) -> std::result::Result<Arc<Module>, String> {
+        let path = file.display();
+        let options = OpenOptions::new().debug_dirs(self.debug_dirs.iter().cloned());
+        let module = options
+            .open(file)
+            .map_err(|error| format!("the module {path} cannot be read: {error}"))?;
+        match (&self.build_id, module.build_id()) {
+            (Some(recorded), Some(found)) if recorded != found => Err(format!(
+                "the module {path} is another one now: its build id is {found}, not {recorded}"
+            )),
+            (Some(recorded), None) => Err(format!(
+                "the module {path} is another one now: it has no build id, not {recorded}"
+            )),
+            _ => Ok(Arc::new(module)),
+        }
+    }
+}
+
+impl Entry {
+    fn file(&self) -> &std::result::Result<Arc<Module>, String> {
+        self.file.get_or_init(|| self.loaded.open())
+    }
+
+    fn absent(&self) -> Option<Absent> {
+        let why = self.file().as_ref().err()?.clone();
+        Some(Absent {
+            path: self.loaded.path.clone(),
+            range: self.loaded.range(),
+            why,
+        })
+    }
+
+    fn mapped(&self) -> Option<Mapped> {
+        let module = self.file().as_ref().ok()?;
+        let segments = module.load_segments().iter();
+        let first = segments.map(|segment| segment.vaddr.0).min().unwrap_or(0);
+        Some(Mapped {
+            module: Arc::clone(module),
+            number: self.loaded.number,
+            // The first mapped page holds the first segment's first byte.
+            bias: self.loaded.addr.wrapping_sub(first & !(PAGE - 1)),
+            range: self.loaded.range(),
+            is_system: self.loaded.is_system,
+        })
+    }
+}
+
+/// Returns `len` bytes at `address` if they are mapped from a file in a way that nobody can write to.
+pub(crate) fn read_only(space: &Space, address: u64, len: u64) -> Option<&[u8]> {
+    let mapped = space.at(address)?;
+    let svma = mapped.svma(address);
+    let end = svma.0.checked_add(len)?;
+    let mut segments = mapped.module.load_segments().iter();
+    segments.find(|segment| {
+        let inside = segment.vaddr.0 <= svma.0 && end <= segment.vaddr.0 + segment.filesz;
+        inside && !segment.flags.write
+    })?;
+    mapped.module.code(Svma(svma.0), len)
+}

@@ -1,0 +1,137 @@
+//! Finds events that are no calls, by number or by thread, in the sealed files of events.
+
+use std::sync::Arc;
+
+use store::columns::{EventsFile, ReadEvent};
+use store::seal::SealedPart;
+
+use crate::cache::Cache;
+use crate::error::Result;
+use crate::event::Kind;
+use crate::pages::{Page, Pages};
+
+/// Pages whose heads are kept: 8,192 events of 24 bytes each.
+const PAGES: usize = 64;
+
+/// An event, in short.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Head {
+    pub seq: u64,
+    pub ts_ns: i64,
+    pub tid: Option<u32>,
+    pub kind: Kind,
+}
+
+/// All events that are no calls.
+pub(crate) struct Others {
+    files: Vec<EventsFile>,
+    pages: Pages,
+    heads: Cache<u32, Vec<Head>>,
+}
+
+impl Others {
+    /// Opens the files of events.
+    pub(crate) fn open(parts: &[SealedPart]) -> Result<Self> {
+        let (mut files, mut pages) = (Vec::new(), Pages::default());
+        for part in parts.iter().filter(|part| part.part.events > 0) {
+            let file = EventsFile::open(&part.events)?;
+            pages.add(file.pages());
+            files.push(file);
+        }
+        Ok(Self {
+            files,
+            pages,
+            heads: Cache::new(PAGES),
+        })
+    }
+
+    /// Returns how many pages there are.
+    pub(crate) fn pages(&self) -> usize {
+        self.pages.len()
+    }
+
+    /// Returns the events of a page, in short.
+    pub(crate) fn heads(&self, page: usize) -> Result<Arc<Vec<Head>>> {
+        self.heads.get(page as u32, || self.read_heads(page))
+    }
+
+    /// The same, without keeping it.
+    pub(crate) fn read_heads(&self, page: usize) -> Result<Vec<Head>> {
+        let Page { file, page, .. } = self.pages.get(page);
+        let mut heads = Vec::new();
+        self.files[file].heads(page, |head| {
+            heads.push(Head {
+                seq: head.seq,
+                ts_ns: head.ts_ns,
+                tid: head.tid,
+                kind: Kind::of_name(head.kind),
+            });
+        })?;
+        Ok(heads)
+    }
+
+    /// Returns the event `seq`, in short, if it is none of a call.
+    pub(crate) fn head(&self, seq: u64) -> Result<Option<Head>> {
+        let Some(at) = self.pages.holding(seq) else {
+            return Ok(None);
+        };
+        let heads = self.heads(at)?;
+        let found = heads.binary_search_by_key(&seq, |head| head.seq);
+        Ok(found.ok().map(|at| heads[at]))
+    }
+
+    /// Reads the event `seq`, if it is none of a call.
+    pub(crate) fn event(&self, seq: u64) -> Result<Option<ReadEvent>> {
+        if self.head(seq)?.is_none() {
+            return Ok(None);
+        }
+        match self.pages.holding(seq) {
+            Some(at) => Ok(self.files[self.pages.get(at).file].event(seq)?),
+            None => Ok(None),
+        }
+    }
+
+    /// Finds the last event in `floor..=seq` that `wanted` accepts.
+    pub(crate) fn last(
+        &self,
+        floor: u64,
+        seq: u64,
+        wanted: impl Fn(&Head) -> bool,
+    ) -> Result<Option<Head>> {
+        let end = self.pages.beginning_before(seq.saturating_add(1));
+        for at in (0..end).rev() {
+            if self.pages.get(at).last < floor {
+                return Ok(None);
+            }
+            let heads = self.heads(at)?;
+            let mut inside = heads.iter().rev();
+            let found = inside.find(|head| head.seq <= seq && head.seq >= floor && wanted(head));
+            if let Some(head) = found {
+                return Ok(Some(*head));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Finds the first event in `seq..=ceiling` that `wanted` accepts.
+    pub(crate) fn first(
+        &self,
+        seq: u64,
+        ceiling: u64,
+        wanted: impl Fn(&Head) -> bool,
+    ) -> Result<Option<Head>> {
+        let first = self.pages.reaching(seq);
+        for at in first..self.pages.len() {
+            if self.pages.get(at).first > ceiling {
+                return Ok(None);
+            }
+            let heads = self.heads(at)?;
+            let mut inside = heads.iter();
+            let found = inside.find(|head| head.seq >= seq && head.seq <= ceiling && wanted(head));
+            if let Some(head) = found {
+                return Ok(Some(*head));
+            }
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,165 @@
+//! Makes a recording portable: copies of its modules, their separate debug files and sources go into it, and are used from
+//! there when it is opened.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use debuginfo::{Module, SourceCopies};
+use store::Recording;
+use store::packed::{self, PackedModule, PackedSource, Packer};
+
+use crate::error::Result;
+use crate::modules::Loaded;
+use crate::timeline::Timeline;
+
+/// Where debug files lie that are found by build id, below the folder of the copies.
+const DEBUG_DIR: &str = "debug";
+/// Source files that are longer are not copied.
+const MAX_SOURCE_LEN: u64 = 4 << 20;
+/// Most source files of a recording.
+const MAX_SOURCES: usize = 20_000;
+/// Most bytes of all source files of a recording.
+const MAX_SOURCES_LEN: u64 = 512 << 20;
+
+/// What packing has done.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// Modules that have copies.
+    pub modules: usize,
+    /// Separate files with debug information that were found and copied this time.
+    pub debug_files: usize,
+    /// Source files that have copies.
+    pub sources: usize,
+    /// Bytes of all copies.
+    pub len_bytes: u64,
+    /// Modules without copies: their paths, and why.
+    pub missing: Vec<(PathBuf, String)>,
+}
+
+/// Copies what is needed to open the recording elsewhere into it. What was copied before stays.
+///
+/// # Errors
+/// The recording cannot be read, or nothing can be written to it. That a module's file is missing is no error.
+pub fn pack(timeline: &Timeline) -> Result<Outcome> {
+    let recording = timeline.recording();
+    let mut packer = Packer::begin(recording)?;
+    let mut outcome = Outcome::default();
+    let mut seen = BTreeSet::new();
+    for loaded in timeline.modules.loaded() {
+        let is_new = seen.insert((loaded.path.clone(), loaded.build_id.clone()));
+        // What the kernel maps has no file.
+        if !is_new || !loaded.path.is_absolute() || is_packed(&packer, loaded) {
+            continue;
+        }
+        let module = match loaded.open_at(&loaded.path) {
+            Ok(module) => module,
+            Err(why) => {
+                outcome.missing.push((loaded.path.clone(), why));
+                continue;
+            }
+        };
+        outcome.debug_files += copy_module(&mut packer, loaded, &module)?;
+        if !loaded.is_system {
+            copy_sources(&mut packer, &module)?;
+        }
+    }
+    let packed = packer.finish()?;
+    outcome.modules = packed.modules.len();
+    outcome.sources = packed.sources.len();
+    outcome.len_bytes = packed.files.iter().map(|file| file.len).sum();
+    Ok(outcome)
+}
+
+/// Tells the modules of a recording where their copies are. Returns the copies of source files.
+pub(crate) fn use_copies(recording: &Recording, loads: &mut [Loaded]) -> SourceCopies {
+    let dir = packed::dir_of(recording);
+    let packed = match packed::read(recording) {
+        Ok(packed) => packed,
+        // The files themselves may still be where they were.
+        Err(error) => {
+            let why = error.to_string();
+            loads
+                .iter_mut()
+                .for_each(|loaded| loaded.copy = Some(Err(why.clone())));
+            return SourceCopies::new();
+        }
+    };
+    for loaded in loads.iter_mut().filter(|_| !packed.modules.is_empty()) {
+        loaded.debug_dirs.insert(0, dir.join(DEBUG_DIR));
+        let mut modules = packed.modules.iter();
+        let module = modules.find(|module| is_of(module, loaded));
+        loaded.copy = module.map(|module| Ok(dir.join(&module.file)));
+    }
+    let sources = packed.sources.into_iter();
+    sources
+        .map(|source| (source.path, dir.join(source.file)))
+        .collect()
+}
+
+fn is_of(module: &PackedModule, loaded: &Loaded) -> bool {
+    Path::new(&module.path) == loaded.path && module.build_id == loaded.build_id
+}
+
+fn is_packed(packer: &Packer, loaded: &Loaded) -> bool {
+    let mut modules = packer.packed().modules.iter();
+    modules.any(|module| is_of(module, loaded))
+}
+
+/// Copies a module and its separate debug files. Returns how many of those there were.
+fn copy_module(packer: &mut Packer, loaded: &Loaded, module: &Module) -> Result<usize> {
+    let number = packer.packed().modules.len();
+    let name = file_name(&loaded.path);
+    let file = format!("{number:06}/{name}");
+    packer.copy(&loaded.path, &file)?;
+    let companions = module.companions();
+    for (path, build_id) in &companions {
+        let to = match build_id {
+            // Readers look for it by its build id, wherever it was.
+            Some(id) if id.len() > 2 => {
+                let (head, tail) = id.split_at(2);
+                format!("{DEBUG_DIR}/.build-id/{head}/{tail}.debug")
+            }
+            // Or else by its name, beside the module.
+            _ => format!("{number:06}/{}", file_name(path)),
+        };
+        packer.copy(path, &to)?;
+    }
+    packer.add_module(PackedModule {
+        path: loaded.path.to_string_lossy().into_owned(),
+        build_id: loaded.build_id.clone(),
+        file,
+    });
+    Ok(companions.len())
+}
+
+/// Copies the source files of a module that are here, as long as there is room for them.
+fn copy_sources(packer: &mut Packer, module: &Module) -> Result<()> {
+    let known = &packer.packed().sources;
+    let known: BTreeSet<String> = known.iter().map(|source| source.path.clone()).collect();
+    let mut copied: u64 = 0;
+    for path in module.source_files() {
+        let at = Path::new(&*path);
+        let Ok(found) = at.metadata() else { continue };
+        let number = packer.packed().sources.len();
+        let fits = found.is_file() && found.len() <= MAX_SOURCE_LEN && number < MAX_SOURCES;
+        if !at.is_absolute() || known.contains(&*path) || !fits {
+            continue;
+        }
+        copied += found.len();
+        if copied > MAX_SOURCES_LEN {
+            return Ok(());
+        }
+        let file = format!("sources/{number:06}");
+        packer.copy(at, &file)?;
+        packer.add_source(PackedSource {
+            path: path.to_string(),
+            file,
+        });
+    }
+    Ok(())
+}
+
+fn file_name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or(path.as_os_str());
+    name.to_string_lossy().into_owned()
+}

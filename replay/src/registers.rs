@@ -1,0 +1,337 @@
+//! Registers of a thread at a moment: for each the latest event that showed it, and whether that still holds.
+//!
+//! | event | shows |
+//! |---|---|
+//! | enter | rdi rsi rdx rcx r8 r9, xmm registers as captured (low halves), rsp, rip; all general ones with `--regs` |
+//! | leave by a return | rax, rdx, xmm0 and xmm1 as captured (low halves), rsp, rip; all general ones with `--regs` |
+//! | pause | all |
+//! | write to a register | that one |
+//!
+//! A leave that stands for an exception or longjmp shows nothing.
+
+use debuginfo::Register;
+use store::columns::{ReadCall, ReadState};
+use store::control::{Place, REGISTER_NAMES};
+
+use crate::calls::CallHead;
+use crate::error::Result;
+use crate::event::{Event, Kind};
+use crate::state::{Reason, Seen, State};
+use crate::timeline::Timeline;
+
+/// Registers by DWARF number: the general ones and rip, vectors, flags, segment bases.
+const COUNT: usize = 60;
+/// Leaves that are looked through for the last one that returned.
+const MAX_UNWOUND: usize = 4096;
+
+/// What a vector register holds, as far as it was captured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Vector {
+    pub bytes: [u8; 16],
+    /// How many of them are known: 8 or 16.
+    pub len: usize,
+}
+
+/// All registers of a thread.
+#[derive(Clone, Debug)]
+pub(crate) struct Registers {
+    general: [Seen<u64>; COUNT],
+    vectors: [Seen<Vector>; 16],
+}
+
+impl State<'_> {
+    /// Returns a general register, rip, the flags or a segment base.
+    #[must_use]
+    pub fn register(&self, register: Register) -> Seen<u64> {
+        match self.all_registers() {
+            Ok(all) => all.get(register),
+            Err(reason) => Seen::Unknown(reason),
+        }
+    }
+
+    /// Returns the first 8 or 16 bytes of a vector register, xmm0 to xmm15: as many as were captured.
+    #[must_use]
+    pub fn vector(&self, register: Register) -> Seen<Vec<u8>> {
+        let index = register.0.wrapping_sub(Register::XMM0.0);
+        match self.all_registers() {
+            Ok(all) => match all.vectors.get(usize::from(index)) {
+                Some(seen) => seen
+                    .clone()
+                    .map(|vector| vector.bytes[..vector.len].to_vec()),
+                None => Seen::Unknown(Reason::NotCaptured),
+            },
+            Err(reason) => Seen::Unknown(reason),
+        }
+    }
+}
+
+impl Registers {
+    fn get(&self, register: Register) -> Seen<u64> {
+        let found = self.general.get(usize::from(register.0)).cloned();
+        found.unwrap_or(Seen::Unknown(Reason::NotCaptured))
+    }
+
+    fn unknown(reason: &Reason) -> Self {
+        Self {
+            general: std::array::from_fn(|_| Seen::Unknown(reason.clone())),
+            vectors: std::array::from_fn(|_| Seen::Unknown(reason.clone())),
+        }
+    }
+
+    /// Finds them: applies what the latest events of each kind showed, in their order.
+    pub(crate) fn find(state: &State<'_>) -> Result<Self> {
+        if let Some(reason) = state.gone()? {
+            return Ok(Self::unknown(&reason));
+        }
+        let (timeline, seq, born) = (state.timeline, state.seq, state.born());
+        let mut sources = Vec::new();
+        let pause = timeline.marks.last_pause(state.tid, seq);
+        if let Some(pause) = pause.filter(|pause| *pause >= born) {
+            sources.push((pause, Source::Pause(pause)));
+            for write in timeline.marks.between(Kind::Write, pause + 1, seq) {
+                if write.tid == Some(state.tid) {
+                    sources.push((write.seq, Source::Write(write.seq)));
+                }
+            }
+        }
+        // What a held thread has in its registers was seen when it stopped: older calls show nothing newer.
+        let floor = pause.unwrap_or(born).max(born);
+        if let Some(call) = last_entered(timeline, state.tid, seq, floor)? {
+            sources.push((call.start, Source::Enter(call)));
+        }
+        if let Some(call) = last_returned(timeline, state.tid, seq, floor)? {
+            sources.push((call.end.unwrap_or(call.start), Source::Leave(call)));
+        }
+        sources.sort_by_key(|(at, _)| *at);
+        let held = match pause {
+            Some(pause) => state.is_held_since(pause)?,
+            None => false,
+        };
+        let mut all = Self::unknown(&Reason::NotCaptured);
+        for (at, source) in sources {
+            let is_known = at == seq || held && at >= floor;
+            all.apply(timeline, at, &source, is_known)?;
+        }
+        Ok(all)
+    }
+
+    fn apply(&mut self, timeline: &Timeline, at: u64, source: &Source, known: bool) -> Result<()> {
+        match source {
+            Source::Enter(head) => {
+                self.enter(timeline, head, &timeline.call(head)?, known);
+                self.captured(timeline, at, known)?;
+            }
+            Source::Leave(head) => {
+                self.leave(timeline, head, &timeline.call(head)?, known)?;
+                self.captured(timeline, at, known)?;
+            }
+            Source::Pause(seq) => {
+                let state = timeline.state_of_pause(*seq)?;
+                self.pause(&state, known);
+            }
+            Source::Write(seq) => {
+                if let Event::Other(event) = timeline.event(*seq)?
+                    && let (Some(name), Some(bytes)) = (&event.aux, &event.bytes)
+                {
+                    self.write(at, name, bytes, known);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn set(&mut self, register: Register, value: u64, at: u64, known: bool) {
+        self.general[usize::from(register.0)] = Seen::at(value, at, known);
+    }
+
+    fn set_low(&mut self, index: usize, value: u64, at: u64, known: bool) {
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&value.to_le_bytes());
+        self.vectors[index] = Seen::at(Vector { bytes, len: 8 }, at, known);
+    }
+
+    fn enter(&mut self, timeline: &Timeline, head: &CallHead, call: &ReadCall, known: bool) {
+        let at = head.start;
+        for (number, value) in Place::INT_REGISTERS.into_iter().zip(call.args) {
+            self.set(Register(number), value, at, known);
+        }
+        for (index, value) in call.xmm.iter().enumerate() {
+            if let Some(value) = value {
+                self.set_low(index, *value, at, known);
+            }
+        }
+        self.set(Register::RSP, call.sp, at, known);
+        match timeline.entry_of(head.function, at) {
+            Some(entry) => self.set(Register::RIP, entry, at, known),
+            None => self.general[16] = Seen::Unknown(Reason::NotCaptured),
+        }
+    }
+
+    fn leave(
+        &mut self,
+        timeline: &Timeline,
+        head: &CallHead,
+        call: &ReadCall,
+        known: bool,
+    ) -> Result<()> {
+        let at = head.end.unwrap_or(head.start);
+        let results = [(Register::RAX, call.rax), (Register::RDX, call.rdx)];
+        for (register, value) in results {
+            if let Some(value) = value {
+                self.set(register, value, at, known);
+            }
+        }
+        for (index, value) in call.ret_xmm.iter().enumerate() {
+            if let Some(value) = value {
+                self.set_low(index, *value, at, known);
+            }
+        }
+        self.set(Register::RSP, call.sp.wrapping_add(8), at, known);
+        match timeline.return_address(head)? {
+            Some(address) => self.set(Register::RIP, address, at, known),
+            None => self.general[16] = Seen::Unknown(Reason::NotCaptured),
+        }
+        Ok(())
+    }
+
+    /// Applies what was captured besides with the enter or leave at `at`.
+    fn captured(&mut self, timeline: &Timeline, at: u64, known: bool) -> Result<()> {
+        let capture = timeline.captured_at(at)?;
+        let registers = capture.and_then(|capture| capture.registers());
+        for (number, value) in registers.into_iter().flatten().enumerate() {
+            self.set(Register(number as u16), value, at, known);
+        }
+        Ok(())
+    }
+
+    fn pause(&mut self, state: &ReadState, known: bool) {
+        let at = state.seq;
+        let Some(registers) = &state.registers else {
+            self.set(Register::RIP, state.pc, at, known);
+            return;
+        };
+        for (name, value) in REGISTER_NAMES.into_iter().zip(registers.general) {
+            if let Some(register) = Register::by_name(name) {
+                self.set(register, value, at, known);
+            }
+        }
+        self.set(Register::RIP, state.pc, at, known);
+        for (vector, bytes) in self.vectors.iter_mut().zip(registers.vectors) {
+            *vector = Seen::at(Vector { bytes, len: 16 }, at, known);
+        }
+    }
+
+    /// A register was given a value; fewer bytes than it has change the low ones.
+    fn write(&mut self, at: u64, name: &str, bytes: &[u8], known: bool) {
+        let Some(register) = Register::by_name(name) else {
+            return;
+        };
+        let index = usize::from(register.0.wrapping_sub(Register::XMM0.0));
+        if let Some(vector) = self.vectors.get_mut(index) {
+            let mut new = vector.value().copied().unwrap_or(Vector {
+                bytes: [0; 16],
+                len: 0,
+            });
+            let len = bytes.len().min(16);
+            new.bytes[..len].copy_from_slice(&bytes[..len]);
+            new.len = new.len.max(len);
+            *vector = match new.len {
+                8 | 16 => Seen::at(new, at, known),
+                _ => Seen::Unknown(Reason::NotCaptured),
+            };
+            return;
+        }
+        let slot = &mut self.general[usize::from(register.0)];
+        let len = bytes.len().min(8);
+        let before = match (slot.value(), len) {
+            (_, 8) => 0,
+            (Some(value), _) => *value,
+            (None, _) => return,
+        };
+        let mut new = before.to_le_bytes();
+        new[..len].copy_from_slice(&bytes[..len]);
+        *slot = Seen::at(u64::from_le_bytes(new), at, known);
+    }
+}
+
+/// An event that showed registers.
+enum Source {
+    Enter(CallHead),
+    Leave(CallHead),
+    Pause(u64),
+    Write(u64),
+}
+
+/// The call of a thread that was entered last, at or before `seq` and not before `floor`.
+fn last_entered(timeline: &Timeline, tid: u32, seq: u64, floor: u64) -> Result<Option<CallHead>> {
+    let calls = &timeline.calls;
+    let open = calls
+        .innermost(tid, seq)?
+        .filter(|call| call.start >= floor);
+    let floor = open.map_or(floor, |call| call.start);
+    // Calls end from the inside out: the last to end was the last to be entered, or has it inside.
+    let Some(mut last) = calls.last_ended(tid, seq, floor)? else {
+        return Ok(open);
+    };
+    while let Some(end) = last.end
+        && let Some(inner) = calls.last_ended(tid, end - 1, last.start)?
+    {
+        last = inner;
+    }
+    let last = Some(last).filter(|call| call.start >= floor);
+    Ok(last.max_by_start(open))
+}
+
+/// The call of a thread that returned last, at or before `seq` and not before `floor`.
+fn last_returned(timeline: &Timeline, tid: u32, seq: u64, floor: u64) -> Result<Option<CallHead>> {
+    let mut until = seq;
+    for _ in 0..MAX_UNWOUND {
+        let Some(call) = timeline.calls.last_ended(tid, until, floor)? else {
+            return Ok(None);
+        };
+        match (call.unwound, call.end) {
+            (false, _) => return Ok(Some(call)),
+            (true, Some(end)) if end > 0 => until = end - 1,
+            _ => return Ok(None),
+        }
+    }
+    Ok(None)
+}
+
+trait Later {
+    fn max_by_start(self, other: Self) -> Self;
+}
+
+impl Later for Option<CallHead> {
+    fn max_by_start(self, other: Self) -> Self {
+        match (self, other) {
+            (Some(a), Some(b)) if a.start < b.start => Some(b),
+            (None, b) => b,
+            (a, _) => a,
+        }
+    }
+}
+
+impl Timeline {
+    /// Returns where a function's first instruction was in the process at event `seq`.
+    #[must_use]
+    pub fn entry_of(&self, function: u32, seq: u64) -> Option<u64> {
+        let function = self.function(function)?;
+        self.modules.address(function.module, function.svma, seq)
+    }
+
+    /// Returns where the caller of a call goes on. A tail call has the return address of the call that it replaced.
+    ///
+    /// # Errors
+    /// The files cannot be read.
+    pub fn return_address(&self, call: &CallHead) -> Result<Option<u64>> {
+        let mut call = *call;
+        while call.tail {
+            match self.calls.parent(&call)? {
+                Some(replaced) if replaced.slot == call.slot => call = replaced,
+                _ => return Ok(None),
+            }
+        }
+        Ok(Some(call.ret_addr))
+    }
+}

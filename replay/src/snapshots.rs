@@ -1,0 +1,129 @@
+//! Memory as snapshots show it, and since when the program stands still.
+//!
+//! A snapshot is taken while no thread runs, so what it shows is known at its event. Behind one that was taken because a thread
+//! is about to be paused it stays known as long as only events follow that the program has no part in: a thread that goes on
+//! makes an event. Behind others the program goes on at once, and no event tells.
+
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
+use store::Recording;
+use store::control::SnapshotReason;
+use store::memory::{Memory, PAGE_LEN, Seen as Page};
+
+use crate::error::{Error, Result};
+use crate::event::Kind;
+use crate::marks::Marks;
+use crate::others::Others;
+
+/// Events behind a snapshot that are looked at: stops of the threads, what a person does meanwhile.
+const MOST_EVENTS: u64 = 10_000;
+
+/// The snapshots of a recording.
+pub(crate) struct Snapshots {
+    memory: Mutex<Memory>,
+    /// In order.
+    taken: Vec<Taken>,
+}
+
+/// A snapshot that an event tells of.
+#[derive(Clone, Copy, Debug)]
+struct Taken {
+    seq: u64,
+    id: u32,
+    /// The program stayed still afterwards, until a thread was let go.
+    is_of_pause: bool,
+}
+
+/// A snapshot as it is seen from a later event.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Last {
+    pub seq: u64,
+    pub id: u32,
+    /// The program has stood still since.
+    pub is_still: bool,
+}
+
+impl Snapshots {
+    /// Opens the snapshots that events tell of.
+    pub(crate) fn open(recording: &Recording, marks: &Marks, others: &Others) -> Result<Self> {
+        let memory = Memory::open(recording)?;
+        let mut taken = Vec::new();
+        for mark in marks.all(Kind::Snapshot) {
+            let missing = Error::Missing { seq: mark.seq };
+            let Some(event) = others.event(mark.seq)? else {
+                return Err(missing);
+            };
+            let id = event.value.map(|id| id as u32).ok_or(missing)?;
+            if (id as usize) < memory.len() {
+                taken.push(Taken {
+                    seq: mark.seq,
+                    id,
+                    is_of_pause: event.aux.as_deref() == Some(SnapshotReason::Pause.name()),
+                });
+            }
+        }
+        Ok(Self {
+            memory: Mutex::new(memory),
+            taken,
+        })
+    }
+
+    /// Returns the last snapshot at or before event `now`.
+    pub(crate) fn last(&self, now: u64, others: &Others) -> Result<Option<Last>> {
+        let until = self.taken.partition_point(|taken| taken.seq <= now);
+        let Some(Taken { seq, id, .. }) = until.checked_sub(1).map(|at| self.taken[at]) else {
+            return Ok(None);
+        };
+        // One that was taken at its time, meanwhile, does not end the pause.
+        let pauses = self.taken[..until].iter().rev();
+        let pause = pauses
+            .filter(|taken| taken.is_of_pause)
+            .map(|taken| taken.seq)
+            .next();
+        let is_still = match pause {
+            _ if seq == now => true,
+            Some(pause) => is_still(pause, now, others)?,
+            None => false,
+        };
+        Ok(Some(Last { seq, id, is_still }))
+    }
+
+    /// Tells whether a snapshot covers the byte at `address`.
+    pub(crate) fn covers(&self, last: &Last, address: u64) -> bool {
+        let memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        let regions = memory.regions(last.id);
+        let behind = regions.partition_point(|region| region.addr <= address);
+        let region = behind.checked_sub(1).map(|at| &regions[at]);
+        region.is_some_and(|region| address - region.addr < region.len)
+    }
+
+    /// Returns what a snapshot shows of `range`: addresses and bytes, page by page.
+    pub(crate) fn pieces(&self, last: &Last, range: &Range<u64>) -> Result<Vec<(u64, Vec<u8>)>> {
+        let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pieces = Vec::new();
+        let first = range.start / PAGE_LEN * PAGE_LEN;
+        for page in (first..range.end).step_by(PAGE_LEN as usize) {
+            match memory.page(last.id, page)? {
+                Page::Bytes(bytes) => pieces.push((page, bytes)),
+                Page::Zeroes => pieces.push((page, vec![0; PAGE_LEN as usize])),
+                Page::Uncovered => {}
+            }
+        }
+        Ok(pieces)
+    }
+}
+
+/// Tells whether no event behind `pause` and up to `now` is one that the program has a part in.
+fn is_still(pause: u64, now: u64, others: &Others) -> Result<bool> {
+    if now - pause > MOST_EVENTS {
+        return Ok(false);
+    }
+    for seq in pause + 1..=now {
+        let head = others.head(seq)?;
+        if !head.is_some_and(|head| head.kind.leaves_program_still()) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}

@@ -1,0 +1,321 @@
+//! The state of a thread just after an event: each register and each byte with what is known of it.
+//!
+//! The rule that everything follows: a value is *known* at an event if that very event showed it, or if the thread has
+//! been held since the event that did. In all other cases something may have run in between, and it is *stale*. Memory
+//! that threads can write to is known at the event that showed it, and behind a snapshot as long as the program stands still
+//! (`snapshots.rs`); at others no event says that all threads, the kernel and other processes left it alone. Memory that is mapped from a file read-only is always known.
+
+use std::cell::{OnceCell, RefCell};
+use std::fmt;
+
+use debuginfo::{Certainty, Unknown};
+
+use crate::calls::CallHead;
+use crate::error::Result;
+use crate::event::{Event, Kind};
+use crate::registers::Registers;
+use crate::timeline::Timeline;
+
+/// Why a value is not known.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Reason {
+    /// No event up to here showed it.
+    NotCaptured,
+    /// The thread has ended.
+    ThreadEnded,
+    /// The process has ended, or is recorded no longer.
+    ProcessEnded,
+    /// It would be in a module whose file cannot be used: why.
+    NoModule(String),
+    /// The files of the recording cannot be read: why.
+    Unreadable(String),
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("unknown: ")?;
+        match self {
+            Reason::NotCaptured => f.write_str("not captured"),
+            Reason::ThreadEnded => f.write_str("the thread has ended"),
+            Reason::ProcessEnded => f.write_str("the process has ended"),
+            Reason::NoModule(why) | Reason::Unreadable(why) => f.write_str(why),
+        }
+    }
+}
+
+/// A value, and what is known of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Seen<T> {
+    /// It is the value at this moment.
+    Known {
+        /// The value.
+        value: T,
+        /// The event that showed it.
+        seq: u64,
+    },
+    /// It was seen then, and may have changed since.
+    Stale {
+        /// The value.
+        value: T,
+        /// The event that showed it.
+        as_of: u64,
+    },
+    /// Nothing is known.
+    Unknown(Reason),
+}
+
+impl<T> Seen<T> {
+    /// Makes a value that event `shown` showed, seen from `now`.
+    pub(crate) fn at(value: T, shown: u64, is_known: bool) -> Self {
+        match is_known {
+            true => Seen::Known { value, seq: shown },
+            false => Seen::Stale {
+                value,
+                as_of: shown,
+            },
+        }
+    }
+
+    /// Returns the value, stale or not.
+    pub fn value(&self) -> Option<&T> {
+        match self {
+            Seen::Known { value, .. } | Seen::Stale { value, .. } => Some(value),
+            Seen::Unknown(_) => None,
+        }
+    }
+
+    /// Returns the event that showed the value.
+    pub fn shown_at(&self) -> Option<u64> {
+        match self {
+            Seen::Known { seq, .. } => Some(*seq),
+            Seen::Stale { as_of, .. } => Some(*as_of),
+            Seen::Unknown(_) => None,
+        }
+    }
+
+    /// Says whether it is the value at this moment.
+    pub fn is_known(&self) -> bool {
+        matches!(self, Seen::Known { .. })
+    }
+
+    /// Applies `change` to the value.
+    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Seen<U> {
+        match self {
+            Seen::Known { value, seq } => Seen::Known {
+                value: change(value),
+                seq,
+            },
+            Seen::Stale { value, as_of } => Seen::Stale {
+                value: change(value),
+                as_of,
+            },
+            Seen::Unknown(reason) => Seen::Unknown(reason),
+        }
+    }
+}
+
+impl<T: Clone> Seen<T> {
+    /// Says the same in `debuginfo`'s words.
+    pub(crate) fn certain(&self) -> Result<(T, Certainty), Unknown> {
+        match self {
+            Seen::Known { value, .. } => Ok((value.clone(), Certainty::Known)),
+            Seen::Stale { value, as_of } => Ok((value.clone(), Certainty::Stale { as_of: *as_of })),
+            Seen::Unknown(reason) => Err(Unknown(reason.to_string())),
+        }
+    }
+}
+
+/// A thread just after an event, and the memory it sees. Values are found when they are asked for.
+pub struct State<'t> {
+    pub(crate) timeline: &'t Timeline,
+    pub(crate) seq: u64,
+    pub(crate) tid: u32,
+    registers: OnceCell<Result<Registers, String>>,
+    event: OnceCell<Event>,
+    open: RefCell<Open>,
+}
+
+/// The calls that are open, from the innermost outwards as far as somebody has asked.
+#[derive(Default)]
+struct Open {
+    links: Vec<Link>,
+    /// All there are.
+    is_whole: bool,
+}
+
+/// A call that is open.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Link {
+    pub call: CallHead,
+    /// Its slot: where the return address is.
+    pub slot: u64,
+    /// That address, where it is known.
+    pub returns_to: Option<u64>,
+}
+
+impl fmt::Debug for State<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "State of thread {} at {}", self.tid, self.seq)
+    }
+}
+
+impl<'t> State<'t> {
+    /// Makes the state of thread `tid` just after event `seq`.
+    ///
+    /// # Errors
+    /// [`crate::Error::NoEvent`].
+    pub fn new(timeline: &'t Timeline, seq: u64, tid: u32) -> Result<State<'t>> {
+        timeline.check(seq)?;
+        Ok(State {
+            timeline,
+            seq,
+            tid,
+            registers: OnceCell::new(),
+            event: OnceCell::new(),
+            open: RefCell::default(),
+        })
+    }
+
+    /// Returns the event's number.
+    #[must_use]
+    pub fn seq(&self) -> u64 {
+        self.seq
+    }
+
+    /// Returns the thread.
+    #[must_use]
+    pub fn tid(&self) -> u32 {
+        self.tid
+    }
+
+    /// Returns the recording.
+    #[must_use]
+    pub fn timeline(&self) -> &'t Timeline {
+        self.timeline
+    }
+
+    /// Returns the event.
+    ///
+    /// # Errors
+    /// The files cannot be read.
+    pub fn event(&self) -> Result<&Event> {
+        if let Some(event) = self.event.get() {
+            return Ok(event);
+        }
+        let event = self.timeline.event(self.seq)?;
+        Ok(self.event.get_or_init(|| event))
+    }
+
+    /// Returns open call number `index` of the thread, from 0, the innermost; `None` if there are fewer.
+    pub(crate) fn open_call(&self, index: usize) -> Result<Option<Link>> {
+        let mut open = self.open.borrow_mut();
+        while open.links.len() <= index && !open.is_whole {
+            let next = match open.links.last() {
+                None => self.timeline.innermost(self.tid, self.seq)?,
+                Some(link) => self.timeline.parent(&link.call)?,
+            };
+            match next {
+                None => open.is_whole = true,
+                Some(call) => {
+                    let returns_to = self.timeline.return_address(&call)?;
+                    open.links.push(Link {
+                        call,
+                        slot: call.slot,
+                        returns_to,
+                    });
+                }
+            }
+        }
+        Ok(open.links.get(index).copied())
+    }
+
+    /// Returns the registers.
+    pub(crate) fn all_registers(&self) -> Result<&Registers, Reason> {
+        let found = self
+            .registers
+            .get_or_init(|| Registers::find(self).map_err(|error| error.to_string()));
+        found
+            .as_ref()
+            .map_err(|why| Reason::Unreadable(why.clone()))
+    }
+
+    /// Says why the thread has no registers any more, if it has none.
+    pub(crate) fn gone(&self) -> Result<Option<Reason>> {
+        let marks = &self.timeline.marks;
+        if let Some(end) = marks.between(Kind::End, 0, self.seq).last() {
+            // After `exec` or a fault in the order of things, events of the thread show that it goes on.
+            let later = self
+                .timeline
+                .last_of_thread(self.tid, self.seq, end.seq + 1)?;
+            if later.is_none() {
+                return Ok(Some(Reason::ProcessEnded));
+            }
+        }
+        let Some(exit) = marks.last_of(Kind::ThreadExit, self.tid, self.seq) else {
+            return Ok(None);
+        };
+        // Destructors may still run, and another thread may get the number.
+        let later = self.timeline.last_of_thread(self.tid, self.seq, exit + 1)?;
+        Ok(later.is_none().then_some(Reason::ThreadEnded))
+    }
+
+    /// Returns the first event that can tell something of this thread: what came before was another of the same number.
+    pub(crate) fn born(&self) -> u64 {
+        let marks = &self.timeline.marks;
+        let Some(start) = marks.last_of(Kind::ThreadStart, self.tid, self.seq) else {
+            return 0;
+        };
+        let exit = start
+            .checked_sub(1)
+            .and_then(|before| marks.last_of(Kind::ThreadExit, self.tid, before));
+        exit.map_or(0, |exit| exit + 1)
+    }
+
+    /// Says whether events of this thread may be missing up to here.
+    pub(crate) fn has_lost_events(&self) -> bool {
+        let gaps = self.timeline.marks.between(Kind::Gap, 0, self.seq);
+        gaps.iter()
+            .any(|mark| mark.tid.is_none_or(|tid| tid == self.tid))
+    }
+
+    /// Says whether the thread has been held since it stopped at event `pause`.
+    pub(crate) fn is_held_since(&self, pause: u64) -> Result<bool> {
+        let marks = &self.timeline.marks;
+        let until = self.seq;
+        if pause == until {
+            return Ok(true);
+        }
+        let of_this = |mark: &crate::marks::Mark| mark.tid == Some(self.tid);
+        let goes_on = marks
+            .between(Kind::Resume, pause + 1, until)
+            .iter()
+            .any(of_this);
+        let ends = !marks.between(Kind::End, pause + 1, until).is_empty();
+        // A loss that no thread is named for may have been this one's.
+        let lost = marks
+            .between(Kind::Gap, pause + 1, until)
+            .iter()
+            .any(|mark| mark.tid.is_none() || of_this(mark));
+        if goes_on || ends || lost {
+            return Ok(false);
+        }
+        // A function that was called in the held thread makes events without a resume.
+        if self
+            .timeline
+            .calls
+            .last_ended(self.tid, until, pause + 1)?
+            .is_some()
+        {
+            return Ok(false);
+        }
+        if let Some(open) = self.timeline.calls.innermost(self.tid, until)?
+            && open.start > pause
+        {
+            return Ok(false);
+        }
+        let other = self.timeline.others.last(pause + 1, until, |head| {
+            head.tid == Some(self.tid) && !head.kind.leaves_stopped()
+        })?;
+        Ok(other.is_none())
+    }
+}

@@ -1,0 +1,444 @@
+//! An opened recording: its events by number and by thread.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use debuginfo::SourceCopies;
+use store::Recording;
+use store::columns::{ReadCall, ReadEvent, ReadState, StatesFile};
+use store::control::{Control, FunctionDef};
+use store::definitions;
+use store::format::FileKind;
+use store::seal::{SealOptions, Sealed, seal_tail};
+use tempfile::TempDir;
+
+use crate::cache::Cache;
+use crate::calls::{CallHead, Calls};
+use crate::captures::Captures;
+use crate::error::{Error, Result};
+use crate::event::{Event, Kind};
+use crate::marks::Marks;
+use crate::memory::Stack;
+use crate::modules::{Loaded, Modules};
+use crate::others::Others;
+use crate::pack;
+use crate::snapshots::Snapshots;
+
+/// Saved stacks that are kept, of at most 64 KiB each.
+const STACKS: usize = 16;
+/// States of stopped threads that are kept, without their stacks.
+const STATES: usize = 64;
+
+/// A recording as it was when it was opened.
+pub struct Timeline {
+    pub(crate) calls: Calls,
+    pub(crate) others: Others,
+    pub(crate) marks: Marks,
+    pub(crate) modules: Modules,
+    pub(crate) snapshots: Snapshots,
+    pub(crate) captures: Captures,
+    /// Where saved stacks lie: seq of the pause, address, length; in the order of seq.
+    pub(crate) saved_stacks: Vec<Stack>,
+    /// Watched places as pauses showed them: seq, address, bytes; in the order of seq.
+    pub(crate) watched: Vec<(u64, u64, Vec<u8>)>,
+    /// The same for bytes that were written from outside.
+    written: OnceLock<Vec<(u64, u64, Vec<u8>)>>,
+    pub(crate) stack_cache: Cache<u64, Vec<u8>>,
+    states: Vec<(u64, StatesFile)>,
+    state_cache: Cache<u64, ReadState>,
+    functions: Vec<Option<FunctionDef>>,
+    sources: Arc<SourceCopies>,
+    recording: Recording,
+    events: u64,
+    last_ts_ns: i64,
+    /// Holds what was sealed for this reader alone.
+    _tail: TempDir,
+}
+
+/// What is known of a thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ThreadInfo {
+    /// Its number.
+    pub tid: u32,
+    /// Its first event.
+    pub first: u64,
+    /// When it began to end, if it did.
+    pub exit: Option<u64>,
+    /// Its name, where known.
+    pub name: Option<String>,
+}
+
+impl Timeline {
+    /// Opens the recording that `path` names. What it has not sealed itself is sealed into a folder below `temp_dir`.
+    ///
+    /// # Errors
+    /// The recording cannot be read, the folder cannot be written, or there are no events.
+    pub fn open(path: &Path, temp_dir: &Path) -> Result<Self> {
+        let recording = Recording::open(path)?;
+        let tail = tempfile::Builder::new()
+            .prefix("hindsight-replay-")
+            .tempdir_in(temp_dir)
+            .map_err(|source| Error::System {
+                action: "make a folder for what is not sealed yet",
+                source,
+            })?;
+        let sealed = seal_tail(&recording, tail.path(), SealOptions::default(), |_| {})?;
+        if sealed.events == 0 {
+            return Err(Error::Empty);
+        }
+        let calls = Calls::open(&sealed.parts)?;
+        let others = Others::open(&sealed.parts)?;
+        let marks = Marks::read(&others)?;
+        let (functions, mut loads) = definitions_of(&recording, &sealed)?;
+        let sources = Arc::new(pack::use_copies(&recording, &mut loads));
+        let modules = Modules::new(loads, &marks, &others)?;
+        let (states, saved_stacks, watched) = states_of(&sealed)?;
+        let snapshots = Snapshots::open(&recording, &marks, &others)?;
+        Ok(Self {
+            calls,
+            others,
+            marks,
+            modules,
+            snapshots,
+            captures: Captures::open(&sealed.parts)?,
+            saved_stacks,
+            watched,
+            written: OnceLock::new(),
+            stack_cache: Cache::new(STACKS),
+            states,
+            state_cache: Cache::new(STATES),
+            functions,
+            sources,
+            recording,
+            events: sealed.events,
+            last_ts_ns: sealed.last_ts_ns,
+            _tail: tail,
+        })
+    }
+
+    /// Returns the recording.
+    #[must_use]
+    pub fn recording(&self) -> &Recording {
+        &self.recording
+    }
+
+    /// Returns the recording's copies of source files.
+    #[must_use]
+    pub fn sources(&self) -> &Arc<SourceCopies> {
+        &self.sources
+    }
+
+    /// Returns the number of events; the last one has one less as its number.
+    #[must_use]
+    pub fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// Returns the last event's number.
+    #[must_use]
+    pub fn last(&self) -> u64 {
+        self.events - 1
+    }
+
+    /// Returns when the last event was, in ns since the recording began.
+    #[must_use]
+    pub fn last_ts_ns(&self) -> i64 {
+        self.last_ts_ns
+    }
+
+    /// Returns a function's definition.
+    #[must_use]
+    pub fn function(&self, id: u32) -> Option<&FunctionDef> {
+        self.functions.get(id as usize)?.as_ref()
+    }
+
+    /// Returns all functions, in the order of their ids.
+    pub fn functions(&self) -> impl Iterator<Item = &FunctionDef> {
+        self.functions.iter().flatten()
+    }
+
+    /// Returns the modules.
+    #[must_use]
+    pub fn modules(&self) -> &Modules {
+        &self.modules
+    }
+
+    /// Returns an event.
+    ///
+    /// # Errors
+    /// [`Error::NoEvent`], or the files cannot be read.
+    pub fn event(&self, seq: u64) -> Result<Event> {
+        self.check(seq)?;
+        if let Some(call) = self.calls.left_at(seq)? {
+            return Ok(Event::Leave(call));
+        }
+        if let Some(event) = self.others.event(seq)? {
+            return Ok(Event::Other(Box::new(event)));
+        }
+        match self.calls.entered_at(seq)? {
+            Some(call) => Ok(Event::Enter(call)),
+            None => Err(Error::Missing { seq }),
+        }
+    }
+
+    /// Returns the last stop of a thread.
+    #[must_use]
+    pub fn last_stop(&self, tid: u32) -> Option<u64> {
+        self.marks.last_pause(tid, self.last())
+    }
+
+    pub(crate) fn check(&self, seq: u64) -> Result<()> {
+        match seq < self.events {
+            true => Ok(()),
+            false => Err(Error::NoEvent {
+                seq,
+                last: self.last(),
+            }),
+        }
+    }
+
+    /// Returns when an event was, in ns since the recording began.
+    ///
+    /// # Errors
+    /// As for [`Self::event`].
+    pub fn ts_ns(&self, seq: u64) -> Result<i64> {
+        match self.event(seq)? {
+            Event::Enter(call) => Ok(self.calls.call(&call)?.ts_ns),
+            Event::Leave(call) => {
+                let call = self.calls.call(&call)?;
+                Ok(call.ts_ns + call.dur_ns)
+            }
+            Event::Other(event) => Ok(event.ts_ns),
+        }
+    }
+
+    /// Returns everything that was captured of a call.
+    ///
+    /// # Errors
+    /// The files cannot be read.
+    pub fn call(&self, head: &CallHead) -> Result<ReadCall> {
+        self.calls.call(head)
+    }
+
+    /// Returns the call around another one.
+    ///
+    /// # Errors
+    /// The files cannot be read.
+    pub fn parent(&self, head: &CallHead) -> Result<Option<CallHead>> {
+        self.calls.parent(head)
+    }
+
+    /// Returns the call that began with event `seq`.
+    ///
+    /// # Errors
+    /// The files cannot be read.
+    pub fn entered_at(&self, seq: u64) -> Result<Option<CallHead>> {
+        self.calls.entered_at(seq)
+    }
+
+    /// Returns an event that is no call.
+    ///
+    /// # Errors
+    /// The files cannot be read.
+    pub fn other(&self, seq: u64) -> Result<Option<ReadEvent>> {
+        self.others.event(seq)
+    }
+
+    /// Returns the bytes that were written to memory from outside.
+    pub(crate) fn written(&self) -> Result<&[ShownBytes]> {
+        if let Some(written) = self.written.get() {
+            return Ok(written);
+        }
+        let mut found = Vec::new();
+        for mark in self.marks.all(Kind::Write) {
+            let event = self.others.event(mark.seq)?;
+            if let Some(event) = event
+                && let (Some(address), Some(bytes)) = (event.addr, event.bytes)
+            {
+                found.push((mark.seq, address, bytes));
+            }
+        }
+        Ok(self.written.get_or_init(|| found))
+    }
+
+    /// Returns what a pause saw.
+    ///
+    /// # Errors
+    /// The files cannot be read.
+    pub(crate) fn state_of_pause(&self, seq: u64) -> Result<std::sync::Arc<ReadState>> {
+        self.state_cache.get(seq, || {
+            let at = self.states.partition_point(|(first, _)| *first <= seq);
+            let file = at.checked_sub(1).map(|at| &self.states[at].1);
+            let state = file.map(|file| file.state(seq)).transpose()?;
+            state.flatten().ok_or(Error::Missing { seq })
+        })
+    }
+
+    /// Returns the innermost recorded call of a thread that was open just after event `seq`.
+    ///
+    /// # Errors
+    /// The files cannot be read.
+    pub fn innermost(&self, tid: u32, seq: u64) -> Result<Option<CallHead>> {
+        let open = self.calls.innermost(tid, seq)?;
+        let floor = open.map_or(0, |open| open.start);
+        // Of calls on several stacks, the one that ends next need not be the one that runs.
+        let Some(left) = self.calls.last_ended(tid, seq, floor)? else {
+            return Ok(open);
+        };
+        if left.parent == open.map(|open| open.start) {
+            return Ok(open);
+        }
+        match self.calls.parent(&left)? {
+            Some(parent) if parent.is_open_at(seq) => Ok(Some(parent)),
+            _ => Ok(open),
+        }
+    }
+
+    /// Returns the last event of a thread at or before `seq` and not before `floor`.
+    ///
+    /// # Errors
+    /// The files cannot be read.
+    pub fn last_of_thread(&self, tid: u32, seq: u64, floor: u64) -> Result<Option<u64>> {
+        let ended = self.calls.last_ended(tid, seq, floor)?;
+        let mut best = ended.and_then(|call| call.end);
+        let floor = best.unwrap_or(floor);
+        if let Some(open) = self.calls.innermost(tid, seq)?
+            && open.start >= floor
+        {
+            best = Some(open.start);
+        }
+        let floor = best.unwrap_or(floor);
+        let other = self
+            .others
+            .last(floor, seq, |head| head.tid == Some(tid))?
+            .map(|head| head.seq);
+        Ok(best.max(other))
+    }
+
+    /// Returns the first event of a thread at or after `seq`.
+    ///
+    /// # Errors
+    /// The files cannot be read.
+    pub fn first_of_thread(&self, tid: u32, seq: u64) -> Result<Option<u64>> {
+        let other = self
+            .others
+            .first(seq, u64::MAX, |head| head.tid == Some(tid))?
+            .map(|head| head.seq);
+        let ceiling = other.unwrap_or(u64::MAX);
+        let ended = self.calls.first_ended(tid, seq, ceiling)?;
+        let mut best = ended.and_then(|call| call.end).or(other);
+        // The first call to end may have been entered after `seq`, and so may calls around it.
+        let mut inside = match ended {
+            Some(call) => Some(call),
+            None => self.calls.first_unfinished(tid, seq)?,
+        };
+        if ended.is_none() && other.is_some() {
+            // A call that is entered before the other event ends after it.
+            inside = self.innermost_from(tid, ceiling, seq)?.or(inside);
+        }
+        while let Some(call) = inside {
+            if call.start < seq {
+                break;
+            }
+            if best.is_none_or(|best| call.start < best) {
+                best = Some(call.start);
+            }
+            inside = self.calls.parent(&call)?;
+        }
+        Ok(best)
+    }
+
+    fn innermost_from(&self, tid: u32, at: u64, seq: u64) -> Result<Option<CallHead>> {
+        let open = self.calls.innermost(tid, at)?;
+        Ok(open.filter(|call| call.start >= seq))
+    }
+
+    /// Returns the threads of the recording, in the order of their first events.
+    ///
+    /// # Errors
+    /// The files cannot be read.
+    pub fn threads(&self) -> Result<Vec<ThreadInfo>> {
+        let mut threads: Vec<ThreadInfo> = Vec::new();
+        for kind in [Kind::ThreadStart, Kind::Pause] {
+            for mark in self.marks.all(kind) {
+                let Some(tid) = mark.tid else { continue };
+                match threads.iter_mut().find(|thread| thread.tid == tid) {
+                    Some(thread) => thread.first = thread.first.min(mark.seq),
+                    None => threads.push(ThreadInfo {
+                        tid,
+                        first: mark.seq,
+                        exit: self.marks.last_of(Kind::ThreadExit, tid, u64::MAX),
+                        name: self.thread_name(tid)?,
+                    }),
+                }
+            }
+        }
+        threads.sort_by_key(|thread| thread.first);
+        Ok(threads)
+    }
+
+    fn thread_name(&self, tid: u32) -> Result<Option<String>> {
+        let start = self.marks.last_of(Kind::ThreadStart, tid, u64::MAX);
+        let event = start.map(|seq| self.others.event(seq)).transpose()?;
+        Ok(event.flatten().and_then(|event| event.text))
+    }
+}
+
+fn definitions_of(
+    recording: &Recording,
+    sealed: &Sealed,
+) -> Result<(Vec<Option<FunctionDef>>, Vec<Loaded>)> {
+    let (mut functions, mut loads) = (Vec::new(), Vec::new());
+    let header = recording.file_header(FileKind::Definitions);
+    for file in &sealed.definitions {
+        definitions::read_file(&file.path, header, file.len, |control| match control {
+            Control::Function(function) => {
+                let at = function.id as usize;
+                if at < store::control::MAX_FUNCTIONS as usize {
+                    if at >= functions.len() {
+                        functions.resize(at + 1, None);
+                    }
+                    functions[at] = Some(function);
+                }
+            }
+            Control::ModuleLoad {
+                module,
+                path,
+                build_id,
+                addr,
+                size,
+                system,
+                ..
+            } => loads.push(Loaded {
+                number: module,
+                path: path.into(),
+                build_id,
+                addr,
+                size,
+                is_system: system,
+                copy: None,
+                debug_dirs: vec![PathBuf::from("/usr/lib/debug")],
+            }),
+            _ => {}
+        })?;
+    }
+    Ok((functions, loads))
+}
+
+/// Bytes at an address, and the event that showed them.
+type ShownBytes = (u64, u64, Vec<u8>);
+
+fn states_of(sealed: &Sealed) -> Result<(Vec<(u64, StatesFile)>, Vec<Stack>, Vec<ShownBytes>)> {
+    let (mut files, mut stacks, mut watched) = (Vec::new(), Vec::new(), Vec::new());
+    for part in sealed.parts.iter().filter(|part| part.part.states > 0) {
+        let file = StatesFile::open(&part.states)?;
+        file.each_shown(|shown| {
+            let seq = shown.seq;
+            stacks.extend(shown.stack.map(|(addr, len)| Stack { seq, addr, len }));
+            let place = shown.watched;
+            watched.extend(place.map(|(addr, bytes)| (seq, addr, bytes.to_vec())));
+        })?;
+        files.push((part.part.first_seq, file));
+    }
+    Ok((files, stacks, watched))
+}
