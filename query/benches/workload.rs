@@ -132,11 +132,7 @@ fn define(log: &mut store::log::LogWriter) -> Result<()> {
             linkage: format!("f{id}"),
             file: Some(format!("src/file{}.c", id / 12)),
             line: Some(id + 1),
-            params: vec![Param {
-                name: "n".into(),
-                kind: int.clone(),
-                place: Place::Int(0),
-            }],
+            params: vec![Param::in_one_place("n", int.clone(), Place::Int(0))],
             ret: int.clone(),
             params_known: true,
         }))?;

@@ -1,4 +1,4 @@
-//! Holds what a recording defines once: functions, modules and the probes that could not be armed.
+//! Holds what a recording defines once: functions, modules, the probes that could not be armed, and live probes.
 //!
 //! Everything that SQL shows of a function besides its id comes from here.
 
@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int64Array, StringViewArray};
-use store::control::{Control, FunctionDef};
+use store::control::{Control, FunctionDef, LiveProbe};
 
 /// A mapped ELF file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,12 +51,22 @@ pub struct Skipped {
     pub reason: String,
 }
 
+/// A probe of live control, as it was last.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Probe {
+    /// Its latest definition.
+    pub definition: LiveProbe,
+    /// Whether it was taken away after that.
+    pub removed: bool,
+}
+
 /// All definitions of one recording.
 #[derive(Debug, Default)]
 pub struct Definitions {
     functions: Vec<Option<FunctionDef>>,
     modules: BTreeMap<u32, Module>,
     skipped: Vec<Skipped>,
+    probes: BTreeMap<u32, Probe>,
 }
 
 impl Definitions {
@@ -99,6 +109,21 @@ impl Definitions {
                     system,
                 };
                 self.modules.insert(id, module);
+            }
+            Control::Probe(definition) => {
+                let removed = false;
+                self.probes.insert(
+                    definition.id,
+                    Probe {
+                        definition,
+                        removed,
+                    },
+                );
+            }
+            Control::ProbeRemoved { id, .. } => {
+                if let Some(probe) = self.probes.get_mut(&id) {
+                    probe.removed = true;
+                }
             }
             _ => {}
         }
@@ -143,6 +168,11 @@ impl Definitions {
     /// Returns the probes that could not be armed, as they were found.
     pub fn skipped(&self) -> &[Skipped] {
         &self.skipped
+    }
+
+    /// Returns the probes of live control in order of their numbers.
+    pub fn probes(&self) -> impl Iterator<Item = &Probe> {
+        self.probes.values()
     }
 
     /// Returns one value per function id: `text` of its definition, null where there is none.

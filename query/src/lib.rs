@@ -17,6 +17,7 @@ mod parts;
 mod question;
 mod rules;
 mod session;
+mod state;
 mod tables;
 
 use std::path::Path;

@@ -68,6 +68,7 @@ impl Snapshot {
         };
         let calls = files(|part| (&part.calls, part.part.calls))?;
         let events = files(|part| (&part.events, part.part.events))?;
+        let states = files(|part| (&part.states, part.part.states))?;
         let extent = Extent {
             state: recording.state(),
             events: sealed.events,
@@ -75,7 +76,7 @@ impl Snapshot {
             torn_bytes: sealed.torn_bytes,
         };
         Ok(Self {
-            sources: Sources::new(&calls, &events, definitions, recording.clock()),
+            sources: Sources::new(&calls, &events, &states, definitions, &recording),
             extent,
             tail,
         })

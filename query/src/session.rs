@@ -22,6 +22,7 @@ use crate::error::{Error, Result};
 use crate::open::{Extent, Snapshot};
 use crate::options::Options;
 use crate::question::{self, Names, diagnose};
+use crate::state::States;
 use crate::tables::TABLES;
 
 /// Batches that wait between the computation and the reader of an answer.
@@ -52,6 +53,7 @@ impl Session {
     pub fn open_with(path: &Path, options: Options) -> Result<Self> {
         let snapshot = Snapshot::open(path, &options.temp_dir)?;
         let context = context(&snapshot.sources, &options).map_err(execution)?;
+        States::new(path, &options.temp_dir).register(&context);
         let engine = Engine::start(options.cores, snapshot.tail)?;
         Ok(Self {
             names: Arc::new(names(&context.state())),

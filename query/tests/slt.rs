@@ -1,5 +1,5 @@
 //! Goal: every table, computed column and rewritten filter answers what the recording holds.
-//! Method: files `slt/*.slt` of questions, each followed by `----` and the expected rows, on one small recording.
+//! Method: files `slt/*.slt` of questions, each followed by `----` and the expected rows, on a small recording.
 //! `UPDATE_EXPECT=1` rewrites the expected rows.
 
 mod common;
@@ -8,13 +8,18 @@ use std::fmt::Write;
 use std::path::Path;
 
 use common::{Asked, shop};
+use store::synth::{Synth, debugged};
 
 fn check(file: &str) {
+    check_on(file, shop());
+}
+
+fn check_on(file: &str, synth: Synth) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/slt")
         .join(file);
     let text = std::fs::read_to_string(&path).unwrap();
-    let asked = Asked::new(|path| shop().record(path));
+    let asked = Asked::new(|path| synth.record(path));
     let mut found = String::new();
     let mut questions = 0;
     for block in text.split("\n\n").map(str::trim).filter(|b| !b.is_empty()) {
@@ -51,6 +56,11 @@ fn events() {
 #[test]
 fn other_tables() {
     check("tables.slt");
+}
+
+#[test]
+fn live_control() {
+    check_on("live.slt", debugged());
 }
 
 #[test]

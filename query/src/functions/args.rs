@@ -248,11 +248,7 @@ mod tests {
     }
 
     fn param(name: &str, kind: ValueKind, place: Place) -> Param {
-        Param {
-            name: name.into(),
-            kind,
-            place,
-        }
+        Param::in_one_place(name, kind, place)
     }
 
     fn function(params: Vec<Param>, params_known: bool) -> FunctionDef {

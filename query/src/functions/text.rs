@@ -54,6 +54,11 @@ pub fn public_functions() -> Vec<ScalarUDF> {
     .to_vec()
 }
 
+/// Returns the function that shows bytes in hexadecimal.
+pub fn hex_text() -> ScalarUDF {
+    make(Action::Hex)
+}
+
 /// Returns the function that shows bytes as text.
 pub fn utf8_text() -> ScalarUDF {
     make(Action::Utf8Text)

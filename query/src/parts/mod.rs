@@ -7,5 +7,5 @@ mod schema;
 mod table;
 
 pub use file::PartFile;
-pub use schema::{calls_schema, events_schema};
+pub use schema::{calls_schema, events_schema, states_schema};
 pub use table::PartsTable;

@@ -33,5 +33,23 @@ pub fn events_schema() -> SchemaRef {
         optional("size", DataType::Int64),
         optional("value", DataType::Int64),
         optional("aux", DataType::Utf8View),
+        optional("probe", DataType::Int32),
+        optional("detail", DataType::Utf8View),
+        optional("old", DataType::BinaryView),
     ]))
+}
+
+/// Returns the columns of a file of states.
+pub fn states_schema() -> SchemaRef {
+    let field = |field: &Field| {
+        let kind = match field.data_type() {
+            DataType::Utf8 => DataType::Utf8View,
+            DataType::Binary => DataType::BinaryView,
+            other => other.clone(),
+        };
+        Field::new(field.name(), kind, field.is_nullable())
+    };
+    let stored = store::columns::states_schema();
+    let fields: Vec<_> = stored.fields().iter().map(|f| field(f)).collect();
+    Arc::new(Schema::new(fields))
 }

@@ -41,20 +41,33 @@ pub const DOC: TableDoc = TableDoc {
         ),
         (
             "text",
-            "output, names, paths and messages as text; other bytes than UTF-8 as U+FFFD",
+            "output, names, paths, messages, and what live control did, as text; other bytes than UTF-8 as U+FFFD",
         ),
-        ("bytes", "stdout, stderr: the bytes written"),
-        ("addr", "module_load: where it is mapped"),
+        (
+            "bytes",
+            "stdout, stderr, write: the bytes written; logpoint: the words of its record",
+        ),
+        (
+            "addr",
+            "module_load: where it is mapped; pause: pc; write, exception: its address",
+        ),
         (
             "size",
-            "module_load: its size; stdout, stderr: number of bytes",
+            "module_load: its size; stdout, stderr, write: number of bytes; snapshot: bytes that had changed",
         ),
         (
             "value",
-            "process_start, fork: pid; process_exit: code; gap: events lost; module_load: module number",
+            "process_start, fork: pid; process_exit: code; gap: events lost; module_load: module number; exception: signal; snapshot: its number",
         ),
-        ("aux", "process_exit: signal; module_load: build id"),
+        (
+            "aux",
+            "process_exit: signal; module_load: build id; pause: reason; probe: state; exception: type; snapshot: why",
+        ),
         ("function_id", "enter, leave: number of the function"),
+        (
+            "probe",
+            "pause, logpoint, condition_error, probe: id of the live probe",
+        ),
     ],
 };
 
@@ -80,7 +93,7 @@ fn branch(column: impl Fn(&str) -> Option<Expr>) -> Vec<Expr> {
 
 fn null(column: &str) -> Expr {
     let kind = match column {
-        "tid" | "depth" | "function_id" => DataType::Int32,
+        "tid" | "depth" | "function_id" | "probe" => DataType::Int32,
         "kind" | "function" | "file" | "module" | "args" | "text" | "aux" => DataType::Utf8View,
         "bytes" => DataType::BinaryView,
         "ret_f" => DataType::Float64,
@@ -126,7 +139,9 @@ fn other_column(sources: &Sources, name: &str) -> Option<Expr> {
             Some(coalesce(vec![col("text"), output]))
         }
         "kind" => Some(cast(col("kind"), DataType::Utf8View)),
-        "seq" | "ts_ns" | "tid" | "bytes" | "addr" | "size" | "value" | "aux" => Some(col(name)),
+        "seq" | "ts_ns" | "tid" | "bytes" | "addr" | "size" | "value" | "aux" | "probe" => {
+            Some(col(name))
+        }
         _ => None,
     }
 }

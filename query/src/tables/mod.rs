@@ -3,14 +3,19 @@
 mod calls;
 mod doc;
 mod events;
+mod exceptions;
 mod functions;
 mod gaps;
+mod logpoints;
 mod modules;
+mod notes;
 mod on_demand;
 mod output;
+mod pauses;
 mod probes;
 mod sources;
 mod threads;
+mod writes;
 
 use std::sync::Arc;
 
@@ -34,6 +39,11 @@ pub const TABLES: &[TableDoc] = &[
     output::DOC,
     gaps::DOC,
     probes::DOC,
+    pauses::DOC,
+    logpoints::DOC,
+    writes::DOC,
+    exceptions::DOC,
+    notes::DOC,
 ];
 
 /// A table as DataFusion takes it.
@@ -55,7 +65,15 @@ pub fn providers(sources: &Sources) -> Result<Vec<(&'static str, Provider)>> {
         ),
         (output::DOC.name, view(output::plan(sources)?)),
         (gaps::DOC.name, view(gaps::plan(sources)?)),
-        (probes::DOC.name, in_memory(probes::rows(sources)?)?),
+        (
+            probes::DOC.name,
+            Arc::new(OnDemand::new(probes::plans(sources)?)),
+        ),
+        (pauses::DOC.name, view(pauses::plan(sources)?)),
+        (logpoints::DOC.name, view(logpoints::plan(sources)?)),
+        (writes::DOC.name, view(writes::plan(sources)?)),
+        (exceptions::DOC.name, view(exceptions::plan(sources)?)),
+        (notes::DOC.name, notes::table(sources)?),
     ])
 }
 

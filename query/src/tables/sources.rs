@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use datafusion::datasource::provider_as_source;
 use datafusion::logical_expr::{Expr, ScalarUDF, TableSource, col};
+use store::Recording;
 use store::clock::Clock;
 use store::control::FunctionDef;
 
 use crate::definitions::Definitions;
 use crate::functions::{Lookup, args, ret, text};
-use crate::parts::{PartFile, PartsTable, calls_schema, events_schema};
+use crate::parts::{PartFile, PartsTable, calls_schema, events_schema, states_schema};
 
 /// What tables are made of.
 pub struct Sources {
@@ -17,12 +18,18 @@ pub struct Sources {
     pub calls: Arc<dyn TableSource>,
     /// The sealed other events.
     pub events: Arc<dyn TableSource>,
-    /// Functions, modules and skipped probes.
+    /// The sealed states of stopped threads.
+    pub states: Arc<dyn TableSource>,
+    /// Functions, modules and probes.
     pub definitions: Arc<Definitions>,
+    /// The recording.
+    pub recording: Recording,
     /// From ticks to nanoseconds.
     pub clock: Clock,
     /// Bytes as text.
     pub utf8_text: ScalarUDF,
+    /// Bytes in hexadecimal.
+    pub hex: ScalarUDF,
     function: ScalarUDF,
     file: ScalarUDF,
     line: ScalarUDF,
@@ -37,8 +44,9 @@ impl Sources {
     pub fn new(
         calls: &[Arc<PartFile>],
         events: &[Arc<PartFile>],
+        states: &[Arc<PartFile>],
         definitions: Definitions,
-        clock: Clock,
+        recording: &Recording,
     ) -> Self {
         let definitions = Arc::new(definitions);
         let module = |f: &FunctionDef| definitions.module(f.module);
@@ -47,11 +55,15 @@ impl Sources {
         let (ret, ret_f) = ret::functions(&definitions);
         let calls = PartsTable::new(calls_schema(), calls, Some("end_seq"));
         let events = PartsTable::new(events_schema(), events, Some("seq"));
+        let states = PartsTable::new(states_schema(), states, Some("seq"));
         Self {
             calls: provider_as_source(Arc::new(calls)),
             events: provider_as_source(Arc::new(events)),
-            clock,
+            states: provider_as_source(Arc::new(states)),
+            clock: recording.clock(),
+            recording: recording.clone(),
             utf8_text: text::utf8_text(),
+            hex: text::hex_text(),
             function: Lookup::function("function_name", definitions.texts(|f| Some(&f.name))),
             file: Lookup::function("function_file", definitions.texts(|f| f.file.as_deref())),
             line: Lookup::function("function_line", lines),

@@ -22,11 +22,7 @@ pub const SINGLE: ValueKind = ValueKind::Float { bytes: 4 };
 pub const SLOT: u64 = 0x7f00_0000_8000;
 
 pub fn param(name: &str, kind: ValueKind, place: Place) -> Param {
-    Param {
-        name: name.into(),
-        kind,
-        place,
-    }
+    Param::in_one_place(name, kind, place)
 }
 
 pub fn function(

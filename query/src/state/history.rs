@@ -1,0 +1,229 @@
+//! The table function `history('expression')`: every change of a value, computed while its rows are read.
+//!
+//! Rows come in the order of events. The search pauses often, so that whoever reads may stop it at any time.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use arrow::array::{Int64Builder, RecordBatch, StringBuilder};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::catalog::streaming::StreamingTable;
+use datafusion::catalog::{TableFunctionArgs, TableFunctionImpl, TableProvider};
+use datafusion::common::{DataFusionError, Result, ScalarValue, plan_err};
+use datafusion::execution::TaskContext;
+use datafusion::logical_expr::Expr;
+use datafusion::physical_plan::SendableRecordBatchStream;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::streaming::PartitionStream;
+use datafusion::prelude::SessionContext;
+use futures::stream;
+use replay::Timeline;
+use replay::history::{Change, Changes, Progress, Tracked};
+
+use super::{States, failed};
+
+/// Rows of a batch.
+const ROWS: usize = 1024;
+/// How long is searched without a pause.
+const SLICE: Duration = Duration::from_millis(20);
+/// Moments that are looked at between two looks at the clock.
+const MOMENTS: usize = 32;
+
+#[derive(Debug)]
+struct Of {
+    states: States,
+}
+
+/// Makes it known.
+pub fn register(states: &States, context: &SessionContext) {
+    let states = states.clone();
+    context.register_udtf("history", Arc::new(Of { states }));
+}
+
+impl TableFunctionImpl for Of {
+    fn call_with_args(&self, args: TableFunctionArgs) -> Result<Arc<dyn TableProvider>> {
+        let texts: Option<Vec<&str>> = args.exprs().iter().map(text).collect();
+        let (expression, function) = match texts.as_deref() {
+            Some([expression]) => (*expression, None),
+            Some([expression, function]) => (*expression, Some(*function)),
+            _ => {
+                return plan_err!(
+                    "history takes an expression, and the function whose variables it is about: \
+                     history('total') or history('count', 'line')"
+                );
+            }
+        };
+        let asked = Asked {
+            expression: expression.to_owned(),
+            function: function.map(str::to_owned),
+            schema: schema(),
+            states: self.states.clone(),
+        };
+        // Mistakes are told before there are rows.
+        asked.tracked(self.states.timeline()?)?;
+        Ok(Arc::new(StreamingTable::try_new(
+            Arc::clone(&asked.schema),
+            vec![Arc::new(asked)],
+        )?))
+    }
+}
+
+fn text(argument: &Expr) -> Option<&str> {
+    match argument {
+        Expr::Literal(
+            ScalarValue::Utf8(Some(text))
+            | ScalarValue::Utf8View(Some(text))
+            | ScalarValue::LargeUtf8(Some(text)),
+            _,
+        ) => Some(text),
+        _ => None,
+    }
+}
+
+fn schema() -> SchemaRef {
+    let number = |name: &str, is_null| Field::new(name, DataType::Int64, is_null);
+    let text = |name: &str, is_null| Field::new(name, DataType::Utf8, is_null);
+    Arc::new(Schema::new(vec![
+        number("seq", false),
+        number("ts_ns", false),
+        number("tid", false),
+        text("function", true),
+        text("file", true),
+        number("line", true),
+        text("old", true),
+        text("new", false),
+    ]))
+}
+
+/// What was asked for.
+#[derive(Clone, Debug)]
+struct Asked {
+    expression: String,
+    function: Option<String>,
+    schema: SchemaRef,
+    states: States,
+}
+
+impl Asked {
+    fn tracked(&self, timeline: &Timeline) -> Result<Tracked> {
+        match &self.function {
+            Some(function) => Tracked::within(timeline, &self.expression, function).map_err(failed),
+            None => Tracked::everywhere(timeline, &self.expression).map_err(|error| {
+                let hint = "; a variable of a function is asked for with the function: \
+                            history('count', 'line')";
+                match error {
+                    replay::Error::Expression {
+                        message,
+                        position: None,
+                    } => {
+                        let message = message.split("; ").next().unwrap_or_default();
+                        DataFusionError::Plan(format!("{message}{hint}"))
+                    }
+                    error => DataFusionError::Plan(error.to_string()),
+                }
+            }),
+        }
+    }
+}
+
+/// A search that goes on.
+struct Search {
+    asked: Asked,
+    tracked: Tracked,
+    changes: Changes,
+    is_done: bool,
+}
+
+impl PartitionStream for Asked {
+    fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    fn execute(&self, _: Arc<TaskContext>) -> SendableRecordBatchStream {
+        let asked = self.clone();
+        let batches = stream::try_unfold(None, move |search: Option<Search>| {
+            let asked = asked.clone();
+            async move {
+                tokio::task::yield_now().await;
+                let mut search = match search {
+                    Some(search) => search,
+                    None => Search::begin(asked)?,
+                };
+                if search.is_done {
+                    return Ok(None);
+                }
+                let batch = search.batch()?;
+                Ok::<_, DataFusionError>(Some((batch, Some(search))))
+            }
+        });
+        Box::pin(RecordBatchStreamAdapter::new(
+            Arc::clone(&self.schema),
+            batches,
+        ))
+    }
+}
+
+impl Search {
+    fn begin(asked: Asked) -> Result<Self> {
+        let states = asked.states.clone();
+        let timeline = states.timeline()?;
+        Ok(Self {
+            tracked: asked.tracked(timeline)?,
+            changes: Changes::of(timeline),
+            is_done: false,
+            asked,
+        })
+    }
+
+    /// The changes that are found until it is time for a pause, which may be none.
+    fn batch(&mut self) -> Result<RecordBatch> {
+        let states = self.asked.states.clone();
+        let timeline = states.timeline()?;
+        let began = Instant::now();
+        let mut found: Vec<Change> = Vec::new();
+        while found.len() < ROWS && began.elapsed() < SLICE {
+            let progress = self.changes.next(timeline, &mut self.tracked, MOMENTS);
+            match progress.map_err(failed)? {
+                Progress::Change(change) => found.push(change),
+                Progress::More => {}
+                Progress::End => {
+                    self.is_done = true;
+                    break;
+                }
+            }
+        }
+        rows(timeline, &self.asked.schema, found)
+    }
+}
+
+fn rows(timeline: &Timeline, schema: &SchemaRef, changes: Vec<Change>) -> Result<RecordBatch> {
+    let mut numbers: [Int64Builder; 4] = std::array::from_fn(|_| Int64Builder::new());
+    let mut texts: [StringBuilder; 4] = std::array::from_fn(|_| StringBuilder::new());
+    for change in changes {
+        let stand = timeline.stand(change.seq, change.tid).map_err(failed)?;
+        let ts_ns = timeline.ts_ns(change.seq).map_err(failed)?;
+        numbers[0].append_value(change.seq as i64);
+        numbers[1].append_value(ts_ns);
+        numbers[2].append_value(i64::from(change.tid));
+        numbers[3].append_option(stand.line.map(i64::from));
+        texts[0].append_option(stand.function);
+        texts[1].append_option(stand.file);
+        texts[2].append_option(change.old);
+        texts[3].append_value(change.new);
+    }
+    let [mut seq, mut ts_ns, mut tid, mut line] = numbers;
+    let [mut function, mut file, mut old, mut new] = texts;
+    Ok(RecordBatch::try_new(
+        Arc::clone(schema),
+        vec![
+            Arc::new(seq.finish()),
+            Arc::new(ts_ns.finish()),
+            Arc::new(tid.finish()),
+            Arc::new(function.finish()),
+            Arc::new(file.finish()),
+            Arc::new(line.finish()),
+            Arc::new(old.finish()),
+            Arc::new(new.finish()),
+        ],
+    )?)
+}

@@ -1,0 +1,86 @@
+//! The state of the program in SQL: `reg`, `mem`, `value`, `frame_value`, and the tables `backtrace(seq)`,
+//! `locals(seq)` and `history(expression)`.
+//!
+//! The recording is opened a second time, for its states, when the first of these functions is called: other questions do
+//! not pay for it. What is not known at an event is null, and so is what was seen earlier and may have changed since.
+
+mod history;
+mod moment;
+mod scalar;
+mod table;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use datafusion::common::{DataFusionError, Result};
+use datafusion::prelude::SessionContext;
+use replay::Timeline;
+
+/// A recording whose states can be asked, once somebody does.
+#[derive(Clone, Debug)]
+pub struct States {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    path: PathBuf,
+    temp_dir: PathBuf,
+    timeline: OnceLock<std::result::Result<Timeline, String>>,
+}
+
+impl std::fmt::Debug for Inner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "the states of {}", self.path.display())
+    }
+}
+
+impl States {
+    /// Names the recording.
+    pub fn new(path: &Path, temp_dir: &Path) -> Self {
+        Self {
+            inner: Arc::new(Inner {
+                path: path.to_owned(),
+                temp_dir: temp_dir.to_owned(),
+                timeline: OnceLock::new(),
+            }),
+        }
+    }
+
+    /// Makes the functions known.
+    pub fn register(&self, context: &SessionContext) {
+        for function in scalar::functions(self) {
+            context.register_udf(function);
+        }
+        table::register(self, context);
+        history::register(self, context);
+    }
+
+    fn timeline(&self) -> Result<&Timeline> {
+        let inner = &self.inner;
+        let opened = inner.timeline.get_or_init(|| {
+            Timeline::open(&inner.path, &inner.temp_dir).map_err(|error| error.to_string())
+        });
+        opened
+            .as_ref()
+            .map_err(|why| DataFusionError::Execution(why.clone()))
+    }
+}
+
+/// Two are the same if they are of the same recording: DataFusion asks when it compares plans.
+impl PartialEq for States {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+    }
+}
+
+impl Eq for States {}
+
+impl std::hash::Hash for States {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.inner.path.hash(state);
+    }
+}
+
+fn failed(error: replay::Error) -> DataFusionError {
+    DataFusionError::Execution(error.to_string())
+}

@@ -1,0 +1,101 @@
+//! Expressions and registers at recorded moments.
+
+use debuginfo::Register;
+use debuginfo::expr::{self, Context, Expr};
+use debuginfo::value::{Look, RenderOptions, render_known};
+use expr::ExprKind;
+use replay::{Event, Moment, Parameters, Seen, State, StateMachine, Timeline};
+
+/// Returns the value of an expression at the entry of a function, if it is a parameter that can be read without more.
+/// The outer option: whether this is so.
+///
+/// # Errors
+/// The files cannot be read.
+pub fn at_entry(
+    parameters: &mut Parameters,
+    timeline: &Timeline,
+    seq: u64,
+    expression: &Expr,
+) -> replay::Result<Option<Option<String>>> {
+    let ExprKind::Name(name) = &expression.kind else {
+        return Ok(None);
+    };
+    match timeline.event(seq)? {
+        Event::Enter(call) => parameters.at_entry(timeline, &call, name),
+        _ => Ok(None),
+    }
+}
+
+/// Returns the value of an expression as text, in a frame of the thread that event `seq` is about; `None` if it is not known.
+///
+/// # Errors
+/// The files cannot be read.
+pub fn value(
+    timeline: &Timeline,
+    seq: u64,
+    frame: usize,
+    expression: &Expr,
+) -> replay::Result<Option<String>> {
+    let tid = timeline.thread_at(seq)?;
+    let moment = Moment::at(timeline, seq, tid, frame + 1)?;
+    let frames = &moment.trace.backtrace.frames;
+    // Globals are known without a frame; in a frame that is not known, nothing is.
+    let is_known = frames.get(frame).is_some_and(|f| f.pc_is_known);
+    if frame > 0 && !is_known {
+        return Ok(None);
+    }
+    let machine = StateMachine::new(&moment.state, &moment.space);
+    let context = Context {
+        space: &moment.space,
+        machine: &machine,
+        frames: if is_known { frames } else { &[] },
+        index: if is_known { frame } else { 0 },
+        calls: None,
+    };
+    let Ok(value) = expr::evaluate(expression, &context) else {
+        return Ok(None);
+    };
+    let look = Look {
+        space: &moment.space,
+        machine: &machine,
+    };
+    Ok(render_known(&value, &RenderOptions::default(), &look))
+}
+
+/// Returns a general register of the thread that event `seq` is about, if it is known.
+///
+/// # Errors
+/// The files cannot be read.
+pub fn register(timeline: &Timeline, seq: u64, name: &str) -> replay::Result<Option<u64>> {
+    let Some(register) = Register::by_name(name) else {
+        return Ok(None);
+    };
+    let tid = timeline.thread_at(seq)?;
+    let state = State::new(timeline, seq, tid)?;
+    Ok(match state.register(register) {
+        Seen::Known { value, .. } => Some(value),
+        Seen::Stale { .. } | Seen::Unknown(_) => None,
+    })
+}
+
+/// Returns bytes of memory as of event `seq`, if all of them are known.
+///
+/// # Errors
+/// The files cannot be read.
+pub fn memory(
+    timeline: &Timeline,
+    seq: u64,
+    address: u64,
+    len: u64,
+) -> replay::Result<Option<Vec<u8>>> {
+    let tid = timeline.thread_at(seq)?;
+    let state = State::new(timeline, seq, tid)?;
+    let mut bytes = Vec::new();
+    for run in state.memory(address, len)? {
+        match run.bytes {
+            Seen::Known { value, .. } => bytes.extend(value),
+            Seen::Stale { .. } | Seen::Unknown(_) => return Ok(None),
+        }
+    }
+    Ok(Some(bytes))
+}

@@ -1,0 +1,237 @@
+//! The scalar functions `reg`, `mem`, `value` and `frame_value`. A batch is evaluated in the order of its events, whatever
+//! the order of its rows, so that what was read for one serves the next.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayRef, AsArray, BinaryBuilder, Int64Array, PrimitiveArray, StringArray,
+    StringViewArray,
+};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Int64Type};
+use datafusion::common::{Result, plan_err};
+use datafusion::logical_expr::{
+    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
+use debuginfo::Register;
+use debuginfo::expr::{self, Expr};
+use replay::{Parameters, Timeline};
+
+use super::{States, failed, moment};
+
+/// Most bytes that `mem` returns for a row.
+const MAX_LEN: i64 = 1 << 20;
+
+/// What a function does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Action {
+    /// `reg(seq, name)`.
+    Register,
+    /// `mem(seq, address, length)`.
+    Memory,
+    /// `value(seq, expression)`.
+    Value,
+    /// `frame_value(seq, frame, expression)`.
+    FrameValue,
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Of {
+    action: Action,
+    states: States,
+    signature: Signature,
+}
+
+/// Returns the functions.
+pub fn functions(states: &States) -> Vec<ScalarUDF> {
+    let text = || DataType::Utf8;
+    let int = || DataType::Int64;
+    let functions = [
+        (Action::Register, vec![int(), text()]),
+        (Action::Memory, vec![int(), int(), int()]),
+        (Action::Value, vec![int(), text()]),
+        (Action::FrameValue, vec![int(), int(), text()]),
+    ];
+    let make = |(action, types)| {
+        ScalarUDF::new_from_impl(Of {
+            action,
+            states: states.clone(),
+            signature: Signature::exact(types, Volatility::Stable),
+        })
+    };
+    functions.into_iter().map(make).collect()
+}
+
+impl ScalarUDFImpl for Of {
+    fn name(&self) -> &str {
+        match self.action {
+            Action::Register => "reg",
+            Action::Memory => "mem",
+            Action::Value => "value",
+            Action::FrameValue => "frame_value",
+        }
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(match self.action {
+            Action::Register => DataType::Int64,
+            Action::Memory => DataType::Binary,
+            Action::Value | Action::FrameValue => DataType::Utf8View,
+        })
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let count = args.number_rows;
+        let arrays = args.args.iter().map(|arg| arg.to_array(count));
+        let arrays = arrays.collect::<Result<Vec<_>>>()?;
+        let batch = Batch::new(self.states.timeline()?, &arrays)?;
+        let values = match self.action {
+            Action::Register => batch.registers(),
+            Action::Memory => batch.memory(),
+            Action::Value => batch.values(None),
+            Action::FrameValue => batch.values(Some(&batch.number(1)?)),
+        };
+        Ok(ColumnarValue::Array(values?))
+    }
+}
+
+/// The arguments of a function for many rows; the first of them is an event.
+struct Batch<'a> {
+    timeline: &'a Timeline,
+    arrays: &'a [ArrayRef],
+    /// The event of each row, if there is such an event.
+    seqs: Vec<Option<u64>>,
+    /// The rows in the order of their events.
+    order: Vec<usize>,
+}
+
+impl<'a> Batch<'a> {
+    fn new(timeline: &'a Timeline, arrays: &'a [ArrayRef]) -> Result<Batch<'a>> {
+        let seqs = cast(&arrays[0], &DataType::Int64)?;
+        let seqs = seqs.as_primitive::<Int64Type>().iter();
+        let seqs = seqs.map(|seq| u64::try_from(seq?).ok());
+        let seqs: Vec<Option<u64>> = seqs
+            .map(|seq| seq.filter(|seq| *seq < timeline.events()))
+            .collect();
+        let mut order: Vec<usize> = (0..seqs.len()).collect();
+        order.sort_unstable_by_key(|row| seqs[*row]);
+        Ok(Batch {
+            timeline,
+            arrays,
+            seqs,
+            order,
+        })
+    }
+
+    fn number(&self, at: usize) -> Result<PrimitiveArray<Int64Type>> {
+        Ok(cast(&self.arrays[at], &DataType::Int64)?
+            .as_primitive()
+            .clone())
+    }
+
+    fn text(&self, at: usize) -> Result<StringArray> {
+        Ok(cast(&self.arrays[at], &DataType::Utf8)?.as_string().clone())
+    }
+
+    /// Asks for the rows in the order of their events and returns the answers in the rows' own.
+    fn ask<T: Clone>(
+        &self,
+        mut ask: impl FnMut(usize, u64) -> Result<Option<T>>,
+    ) -> Result<Vec<Option<T>>> {
+        let mut found = vec![None; self.order.len()];
+        for row in &self.order {
+            if let Some(seq) = self.seqs[*row] {
+                found[*row] = ask(*row, seq)?;
+            }
+        }
+        Ok(found)
+    }
+
+    fn registers(&self) -> Result<ArrayRef> {
+        let names = self.text(1)?;
+        let found = self.ask(|row, seq| match name(&names, row)? {
+            Some(name) => moment::register(self.timeline, seq, name).map_err(failed),
+            None => Ok(None),
+        })?;
+        let values = found.into_iter().map(|value| value.map(|v| v as i64));
+        Ok(Arc::new(values.collect::<Int64Array>()))
+    }
+
+    fn memory(&self) -> Result<ArrayRef> {
+        let (addresses, lens) = (self.number(1)?, self.number(2)?);
+        let found = self.ask(|row, seq| {
+            if addresses.is_null(row) || lens.is_null(row) {
+                return Ok(None);
+            }
+            let len = lens.value(row);
+            if !(0..=MAX_LEN).contains(&len) {
+                return plan_err!("mem returns 0 to {MAX_LEN} bytes, not {len}");
+            }
+            let address = addresses.value(row) as u64;
+            moment::memory(self.timeline, seq, address, len as u64).map_err(failed)
+        })?;
+        let mut values = BinaryBuilder::new();
+        for value in found {
+            values.append_option(value);
+        }
+        Ok(Arc::new(values.finish()))
+    }
+
+    /// Evaluates the last argument, in the innermost frame or in the frame that each row names.
+    fn values(&self, frames: Option<&PrimitiveArray<Int64Type>>) -> Result<ArrayRef> {
+        let texts = self.text(self.arrays.len() - 1)?;
+        let mut parsed: HashMap<&str, Expr> = HashMap::new();
+        let mut parameters = Parameters::default();
+        let found = self.ask(|row, seq| {
+            let frame = match frames {
+                None => Some(0),
+                Some(frames) if frames.is_valid(row) => usize::try_from(frames.value(row)).ok(),
+                Some(_) => None,
+            };
+            let (Some(frame), true) = (frame, texts.is_valid(row)) else {
+                return Ok(None);
+            };
+            let text = texts.value(row);
+            if !parsed.contains_key(text) {
+                parsed.insert(text, parse(text)?);
+            }
+            let expression = &parsed[text];
+            let at_entry = match frame {
+                0 => moment::at_entry(&mut parameters, self.timeline, seq, expression)
+                    .map_err(failed)?,
+                _ => None,
+            };
+            match at_entry {
+                Some(value) => Ok(value),
+                None => moment::value(self.timeline, seq, frame, expression).map_err(failed),
+            }
+        })?;
+        Ok(Arc::new(found.into_iter().collect::<StringViewArray>()))
+    }
+}
+
+/// Returns the register's name in a row.
+fn name(names: &StringArray, row: usize) -> Result<Option<&str>> {
+    if names.is_null(row) {
+        return Ok(None);
+    }
+    let name = names.value(row);
+    match Register::by_name(name) {
+        Some(register) if !(17..=32).contains(&register.0) => Ok(Some(name)),
+        _ => plan_err!(
+            "reg knows no register {name}: it has rax to r15, rip, rflags, fs_base and gs_base"
+        ),
+    }
+}
+
+fn parse(text: &str) -> Result<Expr> {
+    match expr::parse(text) {
+        Ok(parsed) => Ok(parsed),
+        Err(error) => plan_err!("the expression \"{text}\": {}", error.message),
+    }
+}

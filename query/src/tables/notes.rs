@@ -1,0 +1,110 @@
+//! The table `notes`: what people wrote at events, while the program ran or later. Those of later are no events.
+//!
+//! They are read when they are asked for: a damaged file of notes spoils no other question.
+
+use std::sync::Arc;
+
+use arrow::array::{Int64Array, RecordBatch, StringViewArray};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use async_trait::async_trait;
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::common::{DataFusionError, Result};
+use datafusion::datasource::{MemTable, TableType, ViewTable, provider_as_source};
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, col, lit};
+use datafusion::physical_plan::ExecutionPlan;
+use store::{Recording, notes};
+
+use super::doc::TableDoc;
+use super::sources::Sources;
+
+/// Describes the table.
+pub const DOC: TableDoc = TableDoc {
+    name: "notes",
+    doc: "one row per note: recorded ones, and those added since",
+    columns: &[
+        ("seq", "the event that it stands at"),
+        ("text", "what it says"),
+        (
+            "added_unix_ns",
+            "when it was added to the recording, ns since 1970; null if it was recorded",
+        ),
+    ],
+};
+
+/// Returns the table.
+pub fn table(sources: &Sources) -> Result<Arc<dyn TableProvider>> {
+    let recorded = LogicalPlanBuilder::scan("events", Arc::clone(&sources.events), None)?
+        .filter(col("kind").eq(lit("note")))?
+        .project(vec![
+            col("seq"),
+            col("text"),
+            lit(datafusion::common::ScalarValue::Int64(None)).alias("added_unix_ns"),
+        ])?
+        .build()?;
+    let added = Added {
+        recording: sources.recording.clone(),
+        schema: schema(&recorded),
+    };
+    let added = provider_as_source(Arc::new(added));
+    let added = LogicalPlanBuilder::scan("added", added, None)?.build()?;
+    let both = LogicalPlanBuilder::from(recorded).union(added)?.build()?;
+    Ok(Arc::new(ViewTable::new(both, None)))
+}
+
+/// The columns of the recorded notes, any of which may be null.
+fn schema(recorded: &LogicalPlan) -> SchemaRef {
+    let nullable = |field: &Arc<Field>| field.as_ref().clone().with_nullable(true);
+    let fields: Vec<Field> = recorded.schema().fields().iter().map(nullable).collect();
+    Arc::new(Schema::new(fields))
+}
+
+/// The notes that were added.
+#[derive(Debug)]
+struct Added {
+    recording: Recording,
+    schema: SchemaRef,
+}
+
+impl Added {
+    fn rows(&self) -> Result<RecordBatch> {
+        let notes = notes::read(&self.recording);
+        let notes = notes.map_err(|error| DataFusionError::Execution(error.to_string()))?;
+        let seqs = Int64Array::from_iter_values(notes.iter().map(|note| note.seq as i64));
+        let texts: StringViewArray = notes.iter().map(|note| Some(&*note.text)).collect();
+        let times = notes.iter().map(|note| note.added_unix_ns);
+        let columns: [arrow::array::ArrayRef; 3] = [
+            Arc::new(seqs),
+            Arc::new(texts),
+            Arc::new(Int64Array::from_iter_values(times)),
+        ];
+        let fields = self.schema.fields().iter();
+        let columns = columns.iter().zip(fields).map(|(column, field)| {
+            let wanted: &DataType = field.data_type();
+            arrow::compute::cast(column, wanted)
+        });
+        let columns = columns.collect::<std::result::Result<Vec<_>, _>>()?;
+        Ok(RecordBatch::try_new(Arc::clone(&self.schema), columns)?)
+    }
+}
+
+#[async_trait]
+impl TableProvider for Added {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    async fn scan(
+        &self,
+        state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let table = MemTable::try_new(self.schema(), vec![vec![self.rows()?]])?;
+        table.scan(state, projection, filters, limit).await
+    }
+}
