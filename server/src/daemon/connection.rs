@@ -1,0 +1,147 @@
+//! One client: its requests are answered one after the other. A client that goes away while a verb waits ends the waiting,
+//! nothing else: the session goes on.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::serve::Daemon;
+use crate::protocol::{
+    Code, Failure, Greeting, MAX_LINE_BYTES, Notice, Request, Response, VERSION,
+};
+use crate::verbs::{self, Call};
+
+/// A client that reads nothing for so long is gone.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Tells a client that it is not served.
+pub fn refuse(mut stream: &UnixStream, failure: Failure) {
+    // It may be gone already.
+    let _ = write_line(&mut stream, &Response::of(0, Err(failure)));
+}
+
+/// Serves a client until it goes.
+///
+/// # Errors
+/// It can be neither read from nor written to.
+pub fn converse(stream: &UnixStream, daemon: &Arc<Daemon>) -> io::Result<()> {
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let writer = Arc::new(Mutex::new(stream.try_clone()?));
+    say(
+        &writer,
+        &Greeting {
+            hindsight: VERSION,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            pid: std::process::id(),
+        },
+    )?;
+    let gone = Arc::new(AtomicBool::new(false));
+    let (lines, requests) = sync_channel(1);
+    let reader = stream.try_clone()?;
+    std::thread::spawn({
+        let gone = Arc::clone(&gone);
+        move || {
+            read_lines(reader, &lines);
+            gone.store(true, Ordering::Release);
+        }
+    });
+    let served = answer_all(&requests, &writer, &gone, daemon);
+    // Lets the reading thread go, which may hold a line that nobody asks for any more.
+    drop(requests);
+    let _ = stream.shutdown(std::net::Shutdown::Both);
+    served
+}
+
+fn read_lines(from: UnixStream, lines: &SyncSender<Vec<u8>>) {
+    let mut from = BufReader::new(from);
+    loop {
+        let mut line = Vec::new();
+        let read = from
+            .by_ref()
+            .take(MAX_LINE_BYTES)
+            .read_until(b'\n', &mut line);
+        // A line without its end was cut short, by the client's death or by our bound.
+        if read.is_err() || !line.ends_with(b"\n") || lines.send(line).is_err() {
+            return;
+        }
+    }
+}
+
+fn answer_all(
+    requests: &Receiver<Vec<u8>>,
+    writer: &Arc<Mutex<UnixStream>>,
+    gone: &Arc<AtomicBool>,
+    daemon: &Arc<Daemon>,
+) -> io::Result<()> {
+    for line in requests {
+        let request: Request = match serde_json::from_slice(&line) {
+            Ok(request) => request,
+            Err(error) => {
+                let failure = Failure::bad_request(format!("this is no request: {error}"));
+                say(writer, &Response::of(id_of(&line), Err(failure)))?;
+                continue;
+            }
+        };
+        let id = request.id;
+        let notify: Arc<dyn Fn(Notice) + Send + Sync> = Arc::new({
+            let writer = Arc::clone(writer);
+            move |notice| {
+                // Whoever is gone needs no notices.
+                let _ = say(&writer, &Response::notice(id, notice));
+            }
+        });
+        let call = Call {
+            sessions: &daemon.sessions,
+            config: &daemon.config,
+            session: request.session,
+            notify,
+            gone: Arc::clone(gone),
+        };
+        say(writer, &Response::of(id, guarded(&call, request)))?;
+    }
+    Ok(())
+}
+
+/// Answers; a panic of ours becomes an error, since other sessions depend on this process.
+fn guarded(call: &Call<'_>, request: Request) -> Result<serde_json::Value, Failure> {
+    let command = request.command.clone();
+    let answer = catch_unwind(AssertUnwindSafe(|| {
+        verbs::serve(call, &request.command, request.args)
+    }));
+    answer.unwrap_or_else(|panic| {
+        let what = panic
+            .downcast_ref::<String>()
+            .map(String::as_str)
+            .or_else(|| panic.downcast_ref::<&str>().copied())
+            .unwrap_or("no word said");
+        tracing::error!(command, what, "a verb panicked");
+        let message = format!("{command} came upon a mistake in Hindsight: {what}");
+        Err(Failure::new(Code::Failed, message).hint("the session goes on; please report this"))
+    })
+}
+
+/// Finds the id in what is no request, so that the answer reaches whoever asked.
+fn id_of(line: &[u8]) -> u64 {
+    serde_json::from_slice::<serde_json::Value>(line)
+        .ok()
+        .and_then(|value| value.get("id")?.as_u64())
+        .unwrap_or(0)
+}
+
+fn say(writer: &Mutex<UnixStream>, what: &impl Serialize) -> io::Result<()> {
+    let mut stream = writer.lock().unwrap_or_else(PoisonError::into_inner);
+    write_line(&mut *stream, what)
+}
+
+/// Writes one document and the end of its line, in one go.
+pub fn write_line(to: &mut impl Write, what: &impl Serialize) -> io::Result<()> {
+    let mut line = serde_json::to_vec(what)?;
+    line.push(b'\n');
+    to.write_all(&line)
+}

@@ -1,0 +1,58 @@
+//! What functions may have been meant by a name that none has.
+
+use std::collections::BTreeSet;
+
+use debuginfo::Space;
+
+/// Names that are less alike have nothing to do with each other (1: the same, 0: nothing in common).
+const LIKENESS: f64 = 0.85;
+const MOST: usize = 3;
+
+/// Returns the functions of the program and its own libraries with the most similar names, best first.
+#[must_use]
+pub fn nearest_functions(space: &Space, name: &str) -> Vec<String> {
+    let own = space.modules().iter().filter(|mapped| !mapped.is_system);
+    let described = own.clone().flat_map(|mapped| {
+        let functions = mapped.module.functions().list.iter();
+        functions.map(|function| function.name.clone())
+    });
+    // What has no debug information has symbols.
+    let bare = own.filter(|mapped| !mapped.module.has_dwarf());
+    let named = bare.flat_map(|mapped| mapped.module.symbols().into_iter().map(|s| s.name));
+    nearest(name, described.chain(named))
+}
+
+fn nearest(name: &str, known: impl Iterator<Item = String>) -> Vec<String> {
+    let known: BTreeSet<String> = known.collect();
+    let mut near: Vec<(f64, String)> = known
+        .into_iter()
+        .map(|other| (likeness(name, &other), other))
+        .filter(|(likeness, _)| *likeness > LIKENESS)
+        .collect();
+    near.sort_by(|a, b| b.0.total_cmp(&a.0));
+    near.into_iter().take(MOST).map(|(_, name)| name).collect()
+}
+
+/// How alike a name is to a function's, with its scopes or without, whatever the case of its letters.
+fn likeness(name: &str, function: &str) -> f64 {
+    let (name, function) = (name.to_lowercase(), function.to_lowercase());
+    let last = function.rsplit("::").next().unwrap_or_default();
+    let whole = strsim::jaro_winkler(&name, &function);
+    whole.max(strsim::jaro_winkler(&name, last))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slip_finds_the_function_with_and_without_its_scope() {
+        let known = || ["total", "audio::Filter::apply", "main", "sqlite3_open"].map(str::to_owned);
+        let near = |name| nearest(name, known().into_iter());
+        assert_eq!(near("totl"), ["total"]);
+        assert_eq!(near("aply"), ["audio::Filter::apply"]);
+        assert_eq!(near("audio::filter::apply"), ["audio::Filter::apply"]);
+        assert_eq!(near("sqlite3_opne"), ["sqlite3_open"]);
+        assert!(near("xyzzy").is_empty());
+    }
+}

@@ -1,0 +1,75 @@
+//! Answers about one stopped moment: frames, lines, code, memory, registers, variables and values.
+//!
+//! It knows no process: all it takes is the modules, a [`Machine`] and frames, so that a recorded moment can be asked in the
+//! same way as a live one.
+
+mod code;
+mod conditions;
+mod functions;
+mod memory;
+mod registers;
+mod returned;
+mod signals;
+mod source;
+mod stack;
+mod values;
+
+use debuginfo::{Frame, FrameMachine, Machine, Space};
+
+pub use code::{CodeReport, InstructionReport, disassemble, disassemble_around};
+pub use conditions::{check_condition, check_template};
+pub use functions::nearest_functions;
+pub use memory::{MemoryReport, hex_bytes, memory};
+pub use registers::{RegisterValue, registers};
+pub use returned::ReturnedReport;
+pub use signals::{signal_by_name, signal_name};
+pub(crate) use source::of_line_error;
+pub use source::{SourceReport, function_source, line_source, source_line};
+pub use stack::{FrameReport, StackReport, function_name, stack};
+pub use values::{
+    Change, MemoryPlace, Shown, ValueFormat, ValueReport, VariableReport, as_assignment, assign,
+    bytes_text, evaluate, evaluate_address, evaluate_place, variables,
+};
+
+use crate::protocol::{Code, Failure};
+
+/// A moment, and the frame of it that is looked at.
+#[derive(Clone, Copy)]
+pub struct View<'a> {
+    /// The modules.
+    pub space: &'a Space,
+    /// Registers of the innermost frame, and memory.
+    pub machine: &'a dyn Machine,
+    /// The frames, the innermost first; none of a program that runs.
+    pub frames: &'a [Frame],
+    /// Which of them is looked at.
+    pub frame: usize,
+}
+
+impl<'a> View<'a> {
+    /// Returns the frame that is looked at.
+    ///
+    /// # Errors
+    /// [`Code::NotStopped`]: there are none.
+    pub fn frame(&self) -> Result<&'a Frame, Failure> {
+        self.frames.get(self.frame).ok_or_else(|| {
+            Failure::new(Code::NotStopped, "the program is running: it has no frame")
+                .hint("stop it with: hindsight pause")
+        })
+    }
+
+    /// Returns the registers as the frame sees them, and memory.
+    ///
+    /// # Errors
+    /// [`Code::NotStopped`]: there is no frame.
+    pub fn frame_machine(&self) -> Result<FrameMachine<'a>, Failure> {
+        self.frame()?;
+        Ok(FrameMachine::of(self.machine, self.frames, self.frame))
+    }
+
+    /// Returns the same moment, with another frame looked at.
+    #[must_use]
+    pub fn at_frame(self, frame: usize) -> View<'a> {
+        View { frame, ..self }
+    }
+}

@@ -1,0 +1,136 @@
+//! Registers by name, as a frame sees them.
+
+use debuginfo::{Certainty, Machine, Register};
+use serde::{Deserialize, Serialize};
+
+use super::memory::hex_bytes;
+use crate::protocol::{Code, Failure};
+
+/// A register and what it holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RegisterValue {
+    /// Its name.
+    pub name: String,
+    /// In hexadecimal; for vectors their 16 bytes as they lie in memory, `??` for each that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
+    /// The event that showed it, if it may have changed since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stale_since: Option<u64>,
+    /// Why it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unknown: Option<String>,
+}
+
+/// What is shown if no names are given: the order of gdb.
+const GENERAL: [&str; 20] = [
+    "rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rbp", "rsp", "r8", "r9", "r10", "r11", "r12", "r13",
+    "r14", "r15", "rip", "rflags", "fs_base", "gs_base",
+];
+
+/// Returns the registers called `names`; the general ones if there are none, and with `vectors` the vectors too.
+///
+/// # Errors
+/// A name is none of a register.
+pub fn registers(
+    machine: &dyn Machine,
+    names: &[String],
+    vectors: bool,
+) -> Result<Vec<RegisterValue>, Failure> {
+    if !names.is_empty() {
+        return names.iter().map(|name| named(machine, name)).collect();
+    }
+    let mut all: Vec<String> = GENERAL.iter().map(|name| (*name).to_owned()).collect();
+    if vectors {
+        all.extend((0..16).map(|number| format!("xmm{number}")));
+    }
+    all.iter().map(|name| named(machine, name)).collect()
+}
+
+fn named(machine: &dyn Machine, name: &str) -> Result<RegisterValue, Failure> {
+    let Some(register) = Register::by_name(&name.to_lowercase()) else {
+        let message = format!("there is no register {name}");
+        return Err(Failure::new(Code::BadRequest, message)
+            .hint("registers are rax to r15, rip, rflags, fs_base, gs_base, xmm0 to xmm15"));
+    };
+    let read = match is_vector(register) {
+        true => machine
+            .vector(register)
+            .map(|(bytes, certainty)| (hex_bytes(&bytes), certainty))
+            // Of the bytes that were not captured nothing is said.
+            .or_else(|unknown| {
+                let low = machine.vector_low(register).map_err(|_| unknown)?;
+                Ok((hex_bytes(&low.0) + &"?".repeat(16), low.1))
+            }),
+        false => machine
+            .register(register)
+            .map(|(value, certainty)| (format!("{value:#x}"), certainty)),
+    };
+    let name = register.name().unwrap_or_else(|| name.to_owned());
+    Ok(match read {
+        Ok((value, certainty)) => RegisterValue {
+            name,
+            value: Some(value),
+            stale_since: match certainty {
+                Certainty::Known => None,
+                Certainty::Stale { as_of } => Some(as_of),
+            },
+            unknown: None,
+        },
+        Err(unknown) => RegisterValue {
+            name,
+            value: None,
+            stale_since: None,
+            unknown: Some(unknown.to_string()),
+        },
+    })
+}
+
+fn is_vector(register: Register) -> bool {
+    (Register::XMM0.0..Register::XMM0.0 + 16).contains(&register.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use debuginfo::Unknown;
+
+    struct OnlyRax;
+
+    impl Machine for OnlyRax {
+        fn memory(&self, _: u64, _: &mut [u8]) -> Result<Certainty, Unknown> {
+            Err(Unknown::because("a test has none"))
+        }
+        fn register(&self, register: Register) -> Result<(u64, Certainty), Unknown> {
+            match register {
+                Register::RAX => Ok((0x2a, Certainty::Stale { as_of: 7 })),
+                _ => Err(Unknown::because("not captured")),
+            }
+        }
+        fn vector(&self, _: Register) -> Result<([u8; 16], Certainty), Unknown> {
+            Ok(([0xab; 16], Certainty::Known))
+        }
+    }
+
+    #[test]
+    fn what_is_not_known_is_no_zero() {
+        let all = registers(&OnlyRax, &[], false).unwrap();
+        assert_eq!(all.len(), GENERAL.len());
+        assert_eq!(all[0].value.as_deref(), Some("0x2a"));
+        assert_eq!(all[0].stale_since, Some(7));
+        assert_eq!(all[1].value, None);
+        assert_eq!(all[1].unknown.as_deref(), Some("not captured"));
+    }
+
+    #[test]
+    fn registers_are_found_by_every_name() {
+        let names = ["$RAX", "xmm3", "pc"].map(str::to_owned);
+        let some = registers(&OnlyRax, &names, false).unwrap();
+        let found: Vec<&str> = some.iter().map(|r| r.name.as_str()).collect();
+        assert_eq!(found, ["rax", "xmm3", "rip"]);
+        assert_eq!(some[1].value, Some("ab".repeat(16)));
+        let wrong = registers(&OnlyRax, &["rxx".to_owned()], false).unwrap_err();
+        assert_eq!(wrong.code, Code::BadRequest);
+        assert_eq!(registers(&OnlyRax, &[], true).unwrap().len(), 36);
+    }
+}

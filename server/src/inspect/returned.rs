@@ -1,0 +1,58 @@
+//! What a function has returned, as it goes over the wire.
+
+use debuginfo::scope::returned;
+use debuginfo::value::Look;
+use debuginfo::{Machine, Space};
+use serde::{Deserialize, Serialize};
+
+use super::values::{Shown, ValueFormat, shown};
+
+/// What a function has returned.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReturnedReport {
+    /// The function.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub function: Option<String>,
+    /// The type of the value, if it is known.
+    #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
+    pub type_name: Option<String>,
+    /// The value.
+    #[serde(flatten)]
+    pub shown: Shown,
+}
+
+impl ReturnedReport {
+    /// Reads what the function whose first instruction is at `entry` has returned to where the thread stands; `None` if it
+    /// returns nothing.
+    #[must_use]
+    pub fn read(
+        space: &Space,
+        machine: &dyn Machine,
+        function: Option<String>,
+        entry: u64,
+    ) -> Option<ReturnedReport> {
+        let look = Look { space, machine };
+        let (type_name, shown) = match returned(space, machine, entry) {
+            Ok(None) => return None,
+            Ok(Some(value)) => (
+                Some(value.ty.name()),
+                shown(&value, ValueFormat::Natural, &look),
+            ),
+            Err(unknown) => {
+                let unknown = Some(unknown.to_string());
+                (
+                    None,
+                    Shown {
+                        unknown,
+                        ..Shown::default()
+                    },
+                )
+            }
+        };
+        Some(ReturnedReport {
+            function,
+            type_name,
+            shown,
+        })
+    }
+}

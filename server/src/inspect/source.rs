@@ -1,0 +1,218 @@
+//! Lines of source files around a place.
+
+use std::path::Path;
+
+use debuginfo::{LineError, SourceText, Space};
+use serde::{Deserialize, Serialize};
+
+use crate::protocol::{Code, Failure};
+
+/// Lines of a source file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceReport {
+    /// The file that was read.
+    pub file: String,
+    /// The number of the first line, from 1.
+    pub first: u32,
+    /// The lines.
+    pub lines: Vec<String>,
+    /// The line that was asked about.
+    pub line: u32,
+    /// The lines among these that have code: where breakpoints can go.
+    pub with_code: Vec<u32>,
+    /// How many lines the file has.
+    pub total: u32,
+}
+
+/// Returns the text of one line, if the file can be read.
+#[must_use]
+pub fn source_line(file: &str, line: u32) -> Option<String> {
+    let text = SourceText::around(file, None, line, 0).ok()?;
+    text.lines.into_iter().next()
+}
+
+/// Returns the lines around `file`:`line`. The file may be the end of a path that a module was made of.
+///
+/// # Errors
+/// No module was made of such a file, or it cannot be read.
+pub fn line_source(
+    space: &Space,
+    file: &str,
+    line: u32,
+    context: u32,
+    cwd: Option<&Path>,
+) -> Result<SourceReport, Failure> {
+    let whole = whole_path(space, file);
+    let name = whole.as_deref().unwrap_or(file);
+    let text = SourceText::around(name, cwd, line, context).map_err(|error| {
+        match (&whole, space.valid_lines(file)) {
+            // Nobody made anything of it and it cannot be read: the name is wrong.
+            (None, Err(unknown)) => of_line_error(&unknown),
+            _ => {
+                let text = error.to_string();
+                let (message, hint) = text.split_once("; ").unwrap_or((text.as_str(), ""));
+                let failure = Failure::new(Code::InvalidFile, message);
+                match hint {
+                    "" => failure,
+                    hint => failure.hint(hint),
+                }
+            }
+        }
+    })?;
+    let last = text.first.saturating_add(text.lines.len() as u32);
+    let with_code = space.valid_lines(name).unwrap_or_default();
+    Ok(SourceReport {
+        file: text.path.to_string_lossy().into_owned(),
+        with_code: with_code
+            .into_iter()
+            .filter(|line| (text.first..last).contains(line))
+            .collect(),
+        first: text.first,
+        lines: text.lines,
+        line,
+        total: text.total,
+    })
+}
+
+/// Returns the lines of the function around `address`, as far as its code states them, with `context` lines around.
+///
+/// # Errors
+/// Nothing is known of lines there, or the file cannot be read.
+pub fn function_source(space: &Space, address: u64, context: u32) -> Result<SourceReport, Failure> {
+    let here = space.line_at(address);
+    let function = space.function_at(address);
+    let (Some(here), Some(function)) = (here, function) else {
+        return Err(Failure::new(
+            Code::InvalidLine,
+            format!("no lines are known at {address:#x}"),
+        )
+        .hint("compile the program with -g, or look at the code: hindsight disassemble"));
+    };
+    let declared = match &function.file {
+        Some(file) if *file == here.file => function.line,
+        _ => None,
+    };
+    let ends = function
+        .ranges
+        .iter()
+        .filter_map(|range| space.line_at(range.end.wrapping_sub(1)))
+        .filter(|place| place.file == here.file)
+        .map(|place| place.line);
+    let last = ends.chain([here.line]).max().unwrap_or(here.line);
+    let first = declared.unwrap_or(here.line).min(here.line);
+    let reach = (last - here.line).max(here.line - first);
+    let mut report = line_source(space, &here.file, here.line, reach + context, None)?;
+    report.crop(first.saturating_sub(context), last.saturating_add(context));
+    Ok(report)
+}
+
+impl SourceReport {
+    /// Leaves out the lines before `first` and after `last`.
+    fn crop(&mut self, first: u32, last: u32) {
+        let skip = first.saturating_sub(self.first) as usize;
+        self.lines.drain(..skip.min(self.lines.len()));
+        self.first = self.first.max(first);
+        let keep = (last + 1).saturating_sub(self.first) as usize;
+        self.lines.truncate(keep);
+        self.with_code.retain(|line| (first..=last).contains(line));
+    }
+}
+
+/// Finds the one whole path that ends in `file`.
+fn whole_path(space: &Space, file: &str) -> Option<String> {
+    let all = space.source_files();
+    let ends_so =
+        |path: &&str| Path::new(path).ends_with(file.trim_start_matches("./")) || *path == file;
+    all.iter()
+        .map(AsRef::as_ref)
+        .find(ends_so)
+        .map(str::to_owned)
+}
+
+/// Makes the failure of a line that has no place in the code.
+pub(crate) fn of_line_error(error: &LineError) -> Failure {
+    let text = error.to_string();
+    match error {
+        LineError::NoCode { valid, .. } => Failure {
+            valid_lines: valid.clone(),
+            ..Failure::new(Code::InvalidLine, text)
+        },
+        LineError::NoColumn { available, .. } => Failure {
+            valid_columns: available.clone(),
+            ..Failure::new(Code::InvalidColumn, text)
+        },
+        LineError::UnknownFile { nearest, .. } => Failure {
+            nearest: nearest.iter().map(|file| file.to_string()).collect(),
+            ..Failure::new(Code::InvalidFile, text)
+        },
+        _ => {
+            let (message, hint) = text.split_once("; ").unwrap_or((text.as_str(), ""));
+            let failure = Failure::new(Code::InvalidFile, message);
+            match hint {
+                "" => failure,
+                hint => failure.hint(hint),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn line_errors_keep_what_would_be_right() {
+        let no_code = of_line_error(&LineError::NoCode {
+            file: "a.c".to_owned(),
+            line: 143,
+            valid: vec![140, 145],
+        });
+        assert_eq!(no_code.code, Code::InvalidLine);
+        assert_eq!(no_code.message, "No code at a.c:143. Valid lines: 140, 145");
+        assert_eq!(no_code.valid_lines, [140, 145]);
+        let no_column = of_line_error(&LineError::NoColumn {
+            file: "a.c".to_owned(),
+            line: 1,
+            column: 9,
+            available: vec![3, 5],
+        });
+        assert_eq!(no_column.code, Code::InvalidColumn);
+        assert_eq!(no_column.valid_columns, [3, 5]);
+        let no_file = of_line_error(&LineError::UnknownFile {
+            file: "b.c".to_owned(),
+            nearest: vec!["a.c".into()],
+        });
+        assert_eq!(no_file.code, Code::InvalidFile);
+        assert_eq!(no_file.nearest, ["a.c"]);
+    }
+
+    #[test]
+    fn lines_of_a_file_that_no_module_names_can_be_shown() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.txt");
+        std::fs::write(&file, "one\ntwo\nthree\n").unwrap();
+        let name = file.to_str().unwrap();
+        let report = line_source(&Space::default(), name, 2, 5, None).unwrap();
+        assert_eq!(report.lines, ["one", "two", "three"]);
+        assert_eq!((report.first, report.line, report.total), (1, 2, 3));
+        assert_eq!(source_line(name, 3).as_deref(), Some("three"));
+        assert_eq!(source_line(name, 4), None);
+        let gone = line_source(&Space::default(), "/nowhere/b.c", 2, 5, None).unwrap_err();
+        assert_eq!(gone.code, Code::InvalidFile);
+    }
+
+    #[test]
+    fn cropping_leaves_the_lines_between() {
+        let mut report = SourceReport {
+            file: "a.c".to_owned(),
+            first: 10,
+            lines: (10..20).map(|n| n.to_string()).collect(),
+            line: 14,
+            with_code: vec![10, 14, 19],
+            total: 30,
+        };
+        report.crop(12, 15);
+        assert_eq!(report.lines, ["12", "13", "14", "15"]);
+        assert_eq!((report.first, report.with_code), (12, vec![14]));
+    }
+}

@@ -1,0 +1,124 @@
+//! Frames, as they go over the wire.
+
+use debuginfo::{Backtrace, Frame, Space};
+use serde::{Deserialize, Serialize};
+
+use super::values::VariableReport;
+
+/// A frame.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FrameReport {
+    /// Its number, from 0, the innermost.
+    pub index: usize,
+    /// The next instruction, in hexadecimal.
+    pub address: String,
+    /// Its function.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub function: Option<String>,
+    /// How far behind the function's entry `address` is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offset: Option<u64>,
+    /// Its source file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The line, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    /// The column, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub column: Option<u32>,
+    /// The module's file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub module: Option<String>,
+    /// An inlined call.
+    pub inlined: bool,
+    /// It has jumped to the function of the frame inside it: nothing returns to it.
+    pub is_tail_call: bool,
+    /// The kernel's, to call a signal handler.
+    pub is_signal: bool,
+    /// Only the function is known, not where in it: the address is that of its first instruction.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub somewhere: bool,
+    /// Frames may be missing between this one and the one before.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub after_gap: bool,
+    /// This one is looked at.
+    pub selected: bool,
+    /// The arguments, if asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub args: Option<Vec<VariableReport>>,
+    /// All variables in scope, if asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub locals: Option<Vec<VariableReport>>,
+}
+
+/// Frames of a thread.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StackReport {
+    /// The innermost first.
+    pub frames: Vec<FrameReport>,
+    /// There are more.
+    pub more: bool,
+    /// Why it ends before the outermost frame.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<String>,
+}
+
+/// Describes the first `limit` frames.
+#[must_use]
+pub fn stack(space: &Space, backtrace: &Backtrace, selected: usize, limit: usize) -> StackReport {
+    let more = backtrace.frames.len() > limit;
+    let shown = backtrace.frames.iter().take(limit).enumerate();
+    StackReport {
+        frames: shown
+            .map(|(index, frame)| FrameReport::of(space, frame, index, index == selected))
+            .collect(),
+        more,
+        end: match more {
+            true => None,
+            false => backtrace.end.as_ref().map(ToString::to_string),
+        },
+    }
+}
+
+impl FrameReport {
+    /// Describes a frame.
+    #[must_use]
+    pub fn of(space: &Space, frame: &Frame, index: usize, selected: bool) -> FrameReport {
+        let source = frame.source.as_ref();
+        FrameReport {
+            index,
+            address: format!("{:#x}", frame.pc),
+            function: frame.function.clone(),
+            offset: match frame.inlined {
+                true => None,
+                false if !frame.pc_is_known => None,
+                false => frame
+                    .function_entry
+                    .and_then(|entry| frame.pc.checked_sub(entry)),
+            },
+            file: source.map(|source| source.file.to_string()),
+            line: source.map(|source| source.line),
+            column: source.map(|source| source.column).filter(|c| *c > 0),
+            module: space.at(frame.lookup_pc).map(|mapped| {
+                let path = mapped.module.path();
+                path.to_string_lossy().into_owned()
+            }),
+            inlined: frame.inlined,
+            is_tail_call: frame.is_tail_call,
+            is_signal: frame.is_signal,
+            somewhere: !frame.pc_is_known,
+            after_gap: false,
+            selected,
+            args: None,
+            locals: None,
+        }
+    }
+}
+
+/// Returns the name of the function that holds `address`: what the debug information says, or a symbol's.
+#[must_use]
+pub fn function_name(space: &Space, address: u64) -> Option<String> {
+    let described = space.function_at(address).map(|function| function.name);
+    described.or_else(|| Some(space.symbol_at(address)?.0))
+}

@@ -1,0 +1,233 @@
+//! Where a probe is to be, as people write it: `function`, `file:line`, `file:line:column`, `*0xADDRESS`, `0xADDRESS`,
+//! or a bare line of the file that is looked at.
+
+use serde::{Deserialize, Serialize};
+
+use crate::protocol::{Code, Failure};
+
+/// Where, on the wire: one of these forms.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Target {
+    /// As people write it.
+    Text(String),
+    /// A function or a glob of such.
+    Function(FunctionTarget),
+    /// A line.
+    Line(LineTarget),
+    /// An address.
+    Address(AddressTarget),
+}
+
+/// A function or a glob of such.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FunctionTarget {
+    /// Its name, with scopes: `audio::process`, `Filter::*`.
+    pub function: String,
+}
+
+/// A line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LineTarget {
+    /// The file, or the end of its path.
+    pub file: String,
+    /// From 1.
+    pub line: u32,
+    /// From 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub column: Option<u32>,
+}
+
+/// An address.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AddressTarget {
+    /// In hexadecimal.
+    pub address: String,
+}
+
+/// Where, understood.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Spot {
+    /// Functions that match.
+    Function(String),
+    /// A line.
+    Line(LineTarget),
+    /// A line of the file that is looked at.
+    LineHere(u32),
+    /// An address.
+    Address(u64),
+}
+
+impl Target {
+    /// Understands it.
+    ///
+    /// # Errors
+    /// [`Code::BadRequest`].
+    pub fn spot(&self) -> Result<Spot, Failure> {
+        match self {
+            Target::Text(text) => parse(text),
+            Target::Function(target) if target.function.trim().is_empty() => Err(empty()),
+            Target::Function(target) => Ok(Spot::Function(target.function.trim().to_owned())),
+            Target::Line(target) => checked(target.clone()).map(Spot::Line),
+            Target::Address(target) => address(&target.address).map(Spot::Address),
+        }
+    }
+}
+
+/// Reads a location as people write it.
+///
+/// # Errors
+/// [`Code::BadRequest`].
+pub fn parse(text: &str) -> Result<Spot, Failure> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Err(empty());
+    }
+    if let Some(rest) = text.strip_prefix('*') {
+        return address(rest.trim()).map(Spot::Address);
+    }
+    if text.starts_with("0x") || text.starts_with("0X") {
+        return address(text).map(Spot::Address);
+    }
+    if is_number(text) {
+        return number(text).map(Spot::LineHere);
+    }
+    let Some((rest, last)) = text.rsplit_once(':').filter(|(_, last)| is_number(last)) else {
+        return Ok(Spot::Function(text.to_owned()));
+    };
+    let target = match rest.rsplit_once(':') {
+        Some((file, line)) if is_number(line) => LineTarget {
+            file: file.to_owned(),
+            line: number(line)?,
+            column: Some(number(last)?),
+        },
+        _ => LineTarget {
+            file: rest.to_owned(),
+            line: number(last)?,
+            column: None,
+        },
+    };
+    checked(target).map(Spot::Line)
+}
+
+/// Reads an address: hexadecimal with `0x`, or decimal.
+///
+/// # Errors
+/// [`Code::InvalidAddress`].
+pub fn address(text: &str) -> Result<u64, Failure> {
+    let text = text.trim();
+    let digits = text.strip_prefix("0x").or(text.strip_prefix("0X"));
+    let read = match digits {
+        // Signs are none of an address's digits, though the standard library reads them.
+        Some(digits) if !digits.starts_with(['+', '-']) => u64::from_str_radix(digits, 16).ok(),
+        None if is_number(text) => text.parse().ok(),
+        _ => None,
+    };
+    read.ok_or_else(|| {
+        Failure::new(Code::InvalidAddress, format!("\"{text}\" is no address"))
+            .hint("write it as 0x401136")
+    })
+}
+
+fn checked(target: LineTarget) -> Result<LineTarget, Failure> {
+    if target.file.trim().is_empty() {
+        return Err(Failure::bad_request("the name of the file is empty").hint(FORMS));
+    }
+    if target.line == 0 {
+        return Err(Failure::new(Code::InvalidLine, "lines are counted from 1"));
+    }
+    if target.column == Some(0) {
+        return Err(Failure::new(
+            Code::InvalidColumn,
+            "columns are counted from 1",
+        ));
+    }
+    Ok(target)
+}
+
+const FORMS: &str = "write function, file:line, file:line:column or 0xADDRESS";
+
+fn empty() -> Failure {
+    Failure::bad_request("the location is empty").hint(FORMS)
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn number(digits: &str) -> Result<u32, Failure> {
+    digits.parse().map_err(|_| {
+        Failure::new(
+            Code::InvalidLine,
+            format!("{digits} is greater than any line"),
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn line(file: &str, line: u32, column: Option<u32>) -> Spot {
+        Spot::Line(LineTarget {
+            file: file.to_owned(),
+            line,
+            column,
+        })
+    }
+
+    #[test]
+    fn every_form_is_understood() {
+        let function = |name: &str| Spot::Function(name.to_owned());
+        assert_eq!(parse("main").unwrap(), function("main"));
+        assert_eq!(parse(" ns::Klass::* ").unwrap(), function("ns::Klass::*"));
+        assert_eq!(parse("a.c:12").unwrap(), line("a.c", 12, None));
+        assert_eq!(parse("/x/a.c:12:3").unwrap(), line("/x/a.c", 12, Some(3)));
+        assert_eq!(parse("a:b.c:12").unwrap(), line("a:b.c", 12, None));
+        assert_eq!(parse("*0x40").unwrap(), Spot::Address(0x40));
+        assert_eq!(parse("0X40").unwrap(), Spot::Address(0x40));
+        assert_eq!(parse("*64").unwrap(), Spot::Address(64));
+        assert_eq!(parse("42").unwrap(), Spot::LineHere(42));
+        assert_eq!(parse("operator()").unwrap(), function("operator()"));
+    }
+
+    #[test]
+    fn what_is_no_place_is_refused() {
+        let code = |text: &str| parse(text).unwrap_err().code;
+        assert_eq!(code(""), Code::BadRequest);
+        assert_eq!(code("  "), Code::BadRequest);
+        assert_eq!(code(":12"), Code::BadRequest);
+        assert_eq!(code("a.c:0"), Code::InvalidLine);
+        assert_eq!(code("a.c:1:0"), Code::InvalidColumn);
+        assert_eq!(code("a.c:99999999999"), Code::InvalidLine);
+        assert_eq!(code("*main"), Code::InvalidAddress);
+        assert_eq!(code("0x"), Code::InvalidAddress);
+        assert_eq!(code("0x+1"), Code::InvalidAddress);
+        assert_eq!(code("0x11112222333344445"), Code::InvalidAddress);
+    }
+
+    #[test]
+    fn on_the_wire_it_is_text_or_an_object() {
+        let spot = |value| {
+            serde_json::from_value::<Target>(value)
+                .unwrap()
+                .spot()
+                .unwrap()
+        };
+        assert_eq!(spot(json!("a.c:12")), line("a.c", 12, None));
+        assert_eq!(
+            spot(json!({"file": "a.c", "line": 3})),
+            line("a.c", 3, None)
+        );
+        assert_eq!(spot(json!({"address": "0x10"})), Spot::Address(16));
+        // A function may be called like a line.
+        let function = json!({"function": "a.c:12"});
+        assert_eq!(spot(function), Spot::Function("a.c:12".to_owned()));
+        let both = json!({"function": "f", "file": "a.c", "line": 3});
+        assert!(serde_json::from_value::<Target>(both).is_err());
+    }
+}

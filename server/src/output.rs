@@ -1,0 +1,224 @@
+//! What a program under control has printed and nobody has fetched: a bounded buffer, the oldest goes first.
+//!
+//! Pieces are numbered from 0 without holes, so that a reader that follows knows what it missed.
+
+use std::collections::VecDeque;
+use std::io::Read;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::config::OutputLimits;
+
+/// Which stream it came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stream {
+    /// Standard output.
+    Stdout,
+    /// Standard error.
+    Stderr,
+}
+
+/// Bytes that were read together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// Its number.
+    pub number: u64,
+    /// Which stream.
+    pub stream: Stream,
+    /// What was printed.
+    pub bytes: Vec<u8>,
+}
+
+/// What a reader gets.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Fetched {
+    /// In the order in which they were printed.
+    pub pieces: Vec<Piece>,
+    /// The number of the next piece.
+    pub next: u64,
+    /// How many pieces between what was asked for and the first one had to go.
+    pub dropped: u64,
+    /// Both streams have ended: nothing will come any more.
+    pub ended: bool,
+}
+
+/// The buffer. Fed by threads of its own, read from any.
+#[derive(Debug)]
+pub struct Output {
+    limits: OutputLimits,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    pieces: VecDeque<Piece>,
+    bytes: usize,
+    next: u64,
+    /// The first piece that nobody has fetched or cleared.
+    unseen: u64,
+    open_streams: usize,
+}
+
+/// Reads of a pipe are as long as a pipe usually is.
+const CHUNK_BYTES: usize = 64 << 10;
+
+impl Output {
+    /// Makes an empty buffer.
+    #[must_use]
+    pub fn new(limits: OutputLimits) -> Arc<Output> {
+        Arc::new(Output {
+            limits,
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        })
+    }
+
+    /// Reads `from` to its end, in a thread of its own.
+    pub fn feed(self: &Arc<Self>, stream: Stream, mut from: impl Read + Send + 'static) {
+        self.state().open_streams += 1;
+        let output = Arc::clone(self);
+        std::thread::spawn(move || {
+            let mut chunk = vec![0; CHUNK_BYTES];
+            loop {
+                match from.read(&mut chunk) {
+                    Ok(0) => break,
+                    Ok(len) => output.push(stream, &chunk[..len]),
+                    Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                    Err(error) => {
+                        tracing::warn!(%error, "the program's output cannot be read");
+                        break;
+                    }
+                }
+            }
+            output.state().open_streams -= 1;
+            output.changed.notify_all();
+        });
+    }
+
+    /// Appends what was printed.
+    pub fn push(&self, stream: Stream, bytes: &[u8]) {
+        let mut state = self.state();
+        let number = state.next;
+        state.next += 1;
+        state.bytes += bytes.len();
+        state.pieces.push_back(Piece {
+            number,
+            stream,
+            bytes: bytes.to_vec(),
+        });
+        let max_bytes = self.limits.max_bytes();
+        while state.pieces.len() > self.limits.max_events || state.bytes > max_bytes {
+            let Some(gone) = state.pieces.pop_front() else {
+                break;
+            };
+            state.bytes -= gone.bytes.len();
+        }
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    /// Returns what nobody has fetched, and forgets it.
+    #[must_use]
+    pub fn take(&self) -> Fetched {
+        let mut state = self.state();
+        let from = state.unseen;
+        let fetched = state.fetched(from);
+        state.clear();
+        fetched
+    }
+
+    /// Forgets what nobody has fetched; returns how many pieces that were.
+    pub fn clear(&self) -> u64 {
+        let mut state = self.state();
+        let count = state.next - state.unseen;
+        state.clear();
+        count
+    }
+
+    /// Returns what is kept from piece `from` on, forgets nothing, and waits for something if there is nothing yet.
+    #[must_use]
+    pub fn follow(&self, from: u64, patience: Duration) -> Fetched {
+        let waits = |state: &mut State| state.next <= from && state.open_streams > 0;
+        let (state, _) = self
+            .changed
+            .wait_timeout_while(self.state(), patience, waits)
+            .unwrap_or_else(PoisonError::into_inner);
+        state.fetched(from)
+    }
+
+    /// Returns the last `lines` lines of what is kept, and forgets nothing.
+    #[must_use]
+    pub fn tail(&self, lines: usize) -> Fetched {
+        let state = self.state();
+        let mut fetched = state.fetched(state.pieces.front().map_or(state.next, |p| p.number));
+        fetched.dropped = 0;
+        keep_last_lines(&mut fetched.pieces, lines);
+        fetched
+    }
+
+    /// Returns the number of the next piece.
+    #[must_use]
+    pub fn next(&self) -> u64 {
+        self.state().next
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Every change leaves the state whole, whoever panics.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn fetched(&self, from: u64) -> Fetched {
+        let pieces: Vec<Piece> = self
+            .pieces
+            .iter()
+            .filter(|piece| piece.number >= from)
+            .cloned()
+            .collect();
+        let first = pieces.first().map_or(self.next, |piece| piece.number);
+        Fetched {
+            pieces,
+            next: self.next,
+            dropped: first.saturating_sub(from),
+            ended: self.open_streams == 0,
+        }
+    }
+
+    fn clear(&mut self) {
+        self.pieces.clear();
+        self.bytes = 0;
+        self.unseen = self.next;
+    }
+}
+
+/// Cuts away all but the last `lines` lines; an unfinished last line counts as one.
+fn keep_last_lines(pieces: &mut Vec<Piece>, lines: usize) {
+    let mut left = lines;
+    let mut is_last_byte = true;
+    for index in (0..pieces.len()).rev() {
+        for at in (0..pieces[index].bytes.len()).rev() {
+            let is_end = pieces[index].bytes[at] == b'\n' && !is_last_byte;
+            is_last_byte = false;
+            if is_end {
+                left = left.saturating_sub(1);
+            }
+            if left == 0 {
+                pieces[index].bytes.drain(..=at);
+                pieces.drain(..index);
+                pieces.retain(|piece| !piece.bytes.is_empty());
+                return;
+            }
+        }
+    }
+    if lines == 0 {
+        pieces.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests;

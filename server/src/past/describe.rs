@@ -1,0 +1,91 @@
+//! Recorded moments in words: what an event was, where a thread stood.
+
+use replay::Event;
+
+use super::{Looked, of_replay};
+use crate::inspect::source_line;
+use crate::protocol::Failure;
+use crate::session::{PlaceReport, ReasonReport, StopReport};
+
+/// Bytes of output that are shown of an event.
+const MAX_OUTPUT: usize = 60;
+
+impl Looked<'_> {
+    /// Describes the moment as a stop.
+    pub fn stop(&self) -> Result<StopReport, Failure> {
+        let state = &self.moment.state;
+        let timeline = state.timeline();
+        let event = state.event().map_err(|error| of_replay(&error))?;
+        let place = self.place();
+        let threads = timeline.threads().map_err(|error| of_replay(&error))?;
+        let thread = threads.into_iter().find(|t| t.tid == state.tid());
+        Ok(StopReport {
+            number: state.seq(),
+            thread: state.tid() as i32,
+            thread_name: thread.and_then(|thread| thread.name),
+            reason: ReasonReport::Event {
+                seq: state.seq(),
+                what: self.what(event),
+                changed: Vec::new(),
+            },
+            source_line: match (&place.file, place.line) {
+                (Some(file), Some(line)) => source_line(file, line),
+                _ => None,
+            },
+            place,
+        })
+    }
+
+    /// Says where the thread stands, as far as that is known.
+    pub fn place(&self) -> PlaceReport {
+        let frames = &self.moment.trace.backtrace.frames;
+        let Some(frame) = frames.first() else {
+            return PlaceReport {
+                address: "not known where".to_owned(),
+                ..PlaceReport::default()
+            };
+        };
+        if frame.pc_is_known {
+            return PlaceReport::of(&self.moment.space, frame.pc);
+        }
+        PlaceReport {
+            address: "not known".to_owned(),
+            function: frame
+                .function
+                .as_ref()
+                .map(|name| format!("somewhere in {name}")),
+            ..PlaceReport::default()
+        }
+    }
+
+    fn what(&self, event: &Event) -> String {
+        let timeline = self.moment.state.timeline();
+        let of_other = match event.tid() {
+            Some(tid) if tid != self.position.tid => format!(" (of thread {tid})"),
+            _ => String::new(),
+        };
+        let what = match event {
+            Event::Enter(call) => format!("entry of {}", timeline.name(call)),
+            Event::Leave(call) if call.unwound => {
+                format!(
+                    "{} was left by an exception or longjmp",
+                    timeline.name(call)
+                )
+            }
+            Event::Leave(call) => format!("return from {}", timeline.name(call)),
+            Event::Other(event) => match event.kind.as_str() {
+                kind @ ("stdout" | "stderr") => {
+                    let bytes = event.bytes.as_deref().unwrap_or_default();
+                    let shown = &bytes[..bytes.len().min(MAX_OUTPUT)];
+                    let more = if shown.len() < bytes.len() { "..." } else { "" };
+                    format!("{kind} {:?}{more}", String::from_utf8_lossy(shown))
+                }
+                kind => match &event.text {
+                    Some(text) => format!("{kind}: {text}"),
+                    None => kind.to_owned(),
+                },
+            },
+        };
+        what + &of_other
+    }
+}

@@ -1,0 +1,159 @@
+//! Values over time: all changes of one, and the last one before a moment.
+
+use replay::Tracked;
+use replay::history::{self, Changes, Progress};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::verbs::json;
+use super::{Past, of_replay};
+use crate::protocol::Failure;
+
+/// Moments that are looked at between two looks for Ctrl-C.
+const MOMENTS: usize = 64;
+
+/// An expression.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HistoryArgs {
+    /// What to look for, as `print` takes it.
+    pub expression: String,
+}
+
+/// A value that was seen, and was not the one seen before.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Change {
+    /// The event that shows it.
+    pub seq: u64,
+    /// The thread.
+    pub thread: u32,
+    /// The value that was seen before, if one was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub old: Option<String>,
+    /// The value.
+    pub value: String,
+    /// Where the thread stood.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub function: Option<String>,
+    /// The file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+}
+
+/// All changes that the recording shows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HistoryReply {
+    /// The expression.
+    pub expression: String,
+    /// In order.
+    pub changes: Vec<Change>,
+    /// At how many events the value is known.
+    pub known_at: usize,
+}
+
+/// The last change before a moment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LastWriteReply {
+    /// The expression.
+    pub expression: String,
+    /// The first event at which the value before was seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<Change>,
+    /// The first event at which the present value was seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<Change>,
+}
+
+/// Serves a verb of this page; `None` if it is none.
+pub(super) fn serve(past: &Past, command: &str, args: Value) -> Option<Result<Value, Failure>> {
+    Some(match command {
+        "history" => json(args, |args: HistoryArgs| past.history(&args.expression)),
+        "last_write" => json(args, |args: HistoryArgs| past.last_write(&args.expression)),
+        _ => return None,
+    })
+}
+
+impl Past {
+    /// Follows an expression as it is meant where the frame that is looked at is.
+    pub(super) fn tracked(&self, expression: &str) -> Result<Tracked, Failure> {
+        let here = self.position();
+        Tracked::at(&self.timeline, expression, here.seq, here.tid, here.frame)
+            .map_err(|error| of_replay(&error))
+    }
+
+    /// Hands all changes to `take`, until it returns false. Returns at how many events the value was known.
+    fn each_change(
+        &self,
+        expression: &str,
+        mut take: impl FnMut(history::Change) -> bool,
+    ) -> Result<usize, Failure> {
+        let mut tracked = self.tracked(expression)?;
+        let mut changes = Changes::of(&self.timeline);
+        loop {
+            if self.is_interrupted() {
+                return Err(of_replay(&replay::Error::Interrupted));
+            }
+            let progress = changes.next(&self.timeline, &mut tracked, MOMENTS);
+            let goes_on = match progress.map_err(|error| of_replay(&error))? {
+                Progress::Change(change) => take(change),
+                Progress::More => true,
+                Progress::End => false,
+            };
+            if !goes_on {
+                return Ok(changes.known_at());
+            }
+        }
+    }
+
+    fn described(&self, change: history::Change) -> Result<Change, Failure> {
+        let stand = self.timeline.stand(change.seq, change.tid);
+        let stand = stand.map_err(|error| of_replay(&error))?;
+        Ok(Change {
+            seq: change.seq,
+            thread: change.tid,
+            old: change.old,
+            value: change.new,
+            function: stand.function,
+            file: stand.file,
+            line: stand.line,
+        })
+    }
+
+    fn history(&self, expression: &str) -> Result<HistoryReply, Failure> {
+        let mut changes = Vec::new();
+        let known_at = self.each_change(expression, |change| {
+            changes.push(change);
+            true
+        })?;
+        let changes = changes.into_iter().map(|change| self.described(change));
+        Ok(HistoryReply {
+            expression: expression.to_owned(),
+            changes: changes.collect::<Result<_, _>>()?,
+            known_at,
+        })
+    }
+
+    fn last_write(&self, expression: &str) -> Result<LastWriteReply, Failure> {
+        let here = self.position();
+        let (mut before, mut after) = (None, None);
+        self.each_change(expression, |change| {
+            let is_past = change.seq <= here.seq;
+            if is_past && change.own.is_none_or(|own| own == here.tid) {
+                before = after.replace(change);
+            }
+            is_past
+        })?;
+        let described = |change: Option<history::Change>| {
+            let change = change.map(|change| self.described(change));
+            change.transpose()
+        };
+        Ok(LastWriteReply {
+            expression: expression.to_owned(),
+            before: described(before)?,
+            after: described(after)?,
+        })
+    }
+}

@@ -1,0 +1,329 @@
+//! The verbs that move through time, and those that look along it.
+
+use replay::CallHead;
+use replay::moves::{Direction, Note};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::verbs::json;
+use super::{Past, Position, of_replay};
+use crate::protocol::{Code, Failure};
+use crate::session::{MotionReport, StateWord};
+use crate::verbs::{NoteArgs, Nothing, StepArgs, TimeoutArgs};
+
+/// Frames that a move looks for: the innermost, and those inlined into it.
+const FRAMES: usize = 1;
+/// Calls that `calls` shows on each level.
+const CALLS: usize = 20;
+/// Lines of output that are shown.
+const LINES: usize = 1000;
+
+/// Where to go.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GotoArgs {
+    /// An event's number, `first`, `last`, `50%`, `1.5s`, `@note` or `output:17`.
+    pub to: String,
+}
+
+/// How often.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct CountArgs {
+    /// Left out: once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub count: Option<u32>,
+}
+
+/// How much of the tree of calls.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct CallsArgs {
+    /// How many calls inside the one that is looked at; left out: 20.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<usize>,
+}
+
+/// A call in the tree.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallLine {
+    /// Its enter event.
+    pub start_seq: u64,
+    /// Its leave event.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end_seq: Option<u64>,
+    /// Its function.
+    pub function: String,
+    /// How many recorded calls are around it.
+    pub depth: u32,
+    /// How long it took, in ns; -1 if it has not ended.
+    pub dur_ns: i64,
+    /// It did not return.
+    pub unwound: bool,
+    /// The thread is in it.
+    pub around: bool,
+}
+
+/// The calls around a moment, the outermost first, and those inside the innermost of them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallsReply {
+    /// The thread.
+    pub thread: u32,
+    /// The event.
+    pub seq: u64,
+    /// The calls.
+    pub calls: Vec<CallLine>,
+    /// There are more inside.
+    pub more: bool,
+}
+
+/// A note.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NoteLine {
+    /// Its event.
+    pub seq: u64,
+    /// What it says.
+    pub text: String,
+    /// It was added after the program had ended.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub added: bool,
+}
+
+/// All notes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotesReply {
+    /// In order.
+    pub notes: Vec<NoteLine>,
+}
+
+/// Which lines.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct OutputLinesArgs {
+    /// Only the last so many lines up to here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tail: Option<usize>,
+}
+
+/// A line that the program wrote.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutputLine {
+    /// Its number, from 1: `goto output:NUMBER`.
+    pub line: u64,
+    /// The event that wrote its first byte.
+    pub seq: u64,
+    /// `stdout` or `stderr`.
+    pub stream: String,
+    /// What it says.
+    pub text: String,
+}
+
+/// What the program had written up to a moment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutputLines {
+    /// In order.
+    pub lines: Vec<OutputLine>,
+    /// There are more before the first of them.
+    pub more: bool,
+}
+
+/// Serves a verb of this page; `None` if it is none.
+pub(super) fn serve(past: &Past, command: &str, args: Value) -> Option<Result<Value, Failure>> {
+    use Direction::{Back, Forward};
+    Some(match command {
+        "goto" => json(args, |args: GotoArgs| {
+            past.go_to_target(&args.to)?;
+            past.motion()
+        }),
+        "step" => json(args, |args: StepArgs| past.step(lines(&args)?, Forward)),
+        "step_back" => json(args, |args: CountArgs| past.step(args.count, Back)),
+        "next" => json(args, |args: StepArgs| past.next(lines(&args)?, Forward)),
+        "next_back" => json(args, |args: CountArgs| past.next(args.count, Back)),
+        "finish" => json(args, |_: TimeoutArgs| past.finish(Forward)),
+        "reverse_finish" => json(args, |_: Nothing| past.finish(Back)),
+        "calls" => json(args, |args: CallsArgs| {
+            past.calls(args.limit.unwrap_or(CALLS))
+        }),
+        // Those of a live session are events: the program as it is now gets them.
+        "note" if past.session.is_none() => json(args, |args: NoteArgs| past.add_note(&args.text)),
+        "notes" => json(args, |_: Nothing| past.notes()),
+        "output" => json(args, |args: OutputLinesArgs| past.output(args.tail)),
+        _ => return None,
+    })
+}
+
+/// A recording has no instructions between its events.
+fn lines(args: &StepArgs) -> Result<Option<u32>, Failure> {
+    match (args.instruction, args.count) {
+        (true, _) => Err(
+            Failure::new(Code::NotAllowed, "single instructions were not recorded")
+                .hint("step goes from event to event"),
+        ),
+        (false, Some(0)) => Err(Failure::bad_request("zero steps lead nowhere")),
+        (false, count) => Ok(count),
+    }
+}
+
+impl Past {
+    /// Describes the moment that is looked at as the end of a move.
+    pub(super) fn motion(&self) -> Result<MotionReport, Failure> {
+        let stop = self.look(FRAMES, |looked| looked.stop())?;
+        Ok(MotionReport {
+            session: self.session.unwrap_or(0),
+            status: StateWord::Stopped,
+            stop: Some(stop),
+            exit: None,
+            thread_ended: None,
+            already: false,
+            returned: None,
+            timed_out: false,
+            recording: self.path(),
+        })
+    }
+
+    fn step(&self, count: Option<u32>, direction: Direction) -> Result<MotionReport, Failure> {
+        let count = u64::from(count.unwrap_or(1));
+        let seq = self.timeline.step(self.position().seq, count, direction);
+        self.go_to(seq.map_err(|e| of_replay(&e))?)?;
+        self.motion()
+    }
+
+    fn next(&self, count: Option<u32>, direction: Direction) -> Result<MotionReport, Failure> {
+        let start = self.position();
+        let mut seq = start.seq;
+        for done in 0..count.unwrap_or(1) {
+            let next = match direction {
+                Direction::Forward => self.timeline.next(start.tid, seq),
+                Direction::Back => self.timeline.next_back(start.tid, seq),
+            };
+            match next {
+                Ok(next) => seq = next,
+                // Fewer than were asked for are better than none.
+                Err(_) if done > 0 => break,
+                Err(error) => return Err(of_replay(&error)),
+            }
+        }
+        self.go_to(seq)?;
+        self.motion()
+    }
+
+    fn finish(&self, direction: Direction) -> Result<MotionReport, Failure> {
+        let Position { seq, tid, .. } = self.position();
+        let found = match direction {
+            Direction::Forward => self.timeline.finish(tid, seq),
+            Direction::Back => self.timeline.reverse_finish(tid, seq),
+        };
+        self.go_to(found.map_err(|e| of_replay(&e))?)?;
+        self.motion()
+    }
+
+    fn calls(&self, limit: usize) -> Result<CallsReply, Failure> {
+        let Position { seq, tid, .. } = self.position();
+        let timeline = &self.timeline;
+        let find = || -> replay::Result<CallsReply> {
+            let around = timeline.calls_around(tid, seq, usize::MAX)?;
+            let inner = around.first();
+            let from = inner.map_or(0, |call| call.start + 1);
+            let mut inside = timeline.calls_inside(tid, inner, from, limit + 1)?;
+            let more = inside.len() > limit;
+            inside.truncate(limit);
+            let outer = around.iter().rev().map(|call| self.line(call, true));
+            let inner = inside.iter().map(|call| self.line(call, false));
+            Ok(CallsReply {
+                thread: tid,
+                seq,
+                calls: outer.chain(inner).collect::<replay::Result<_>>()?,
+                more,
+            })
+        };
+        find().map_err(|error| of_replay(&error))
+    }
+
+    fn line(&self, call: &CallHead, around: bool) -> replay::Result<CallLine> {
+        Ok(CallLine {
+            start_seq: call.start,
+            end_seq: call.end,
+            function: self.timeline.name(call),
+            depth: call.depth,
+            dur_ns: self.timeline.call(call)?.dur_ns,
+            unwound: call.unwound,
+            around,
+        })
+    }
+
+    /// Keeps a note at the event that is looked at.
+    fn add_note(&self, text: &str) -> Result<NoteLine, Failure> {
+        let seq = self.position().seq;
+        let text = text.trim();
+        let added = self.timeline.add_note(seq, text);
+        added.map_err(|error| of_replay(&error))?;
+        Ok(NoteLine {
+            seq,
+            text: text.to_owned(),
+            added: true,
+        })
+    }
+
+    fn notes(&self) -> Result<NotesReply, Failure> {
+        let notes = self.timeline.notes().map_err(|e| of_replay(&e))?;
+        let line = |note: Note| NoteLine {
+            seq: note.seq,
+            text: note.text,
+            added: note.added,
+        };
+        Ok(NotesReply {
+            notes: notes.into_iter().map(line).collect(),
+        })
+    }
+
+    fn output(&self, tail: Option<usize>) -> Result<OutputLines, Failure> {
+        let here = self.position().seq;
+        let limit = tail.unwrap_or(LINES);
+        let mut lines: Vec<OutputLine> = Vec::new();
+        let mut number = 0;
+        let mut from = 0;
+        let mut is_open = false;
+        let mut dropped = false;
+        loop {
+            let events = self.timeline.output(from, 256);
+            let events = events.map_err(|error| of_replay(&error))?;
+            let Some(last) = events.last() else { break };
+            from = last.seq + 1;
+            for event in events.into_iter().take_while(|event| event.seq <= here) {
+                for part in event
+                    .bytes
+                    .unwrap_or_default()
+                    .split_inclusive(|b| *b == b'\n')
+                {
+                    let text = String::from_utf8_lossy(part.strip_suffix(b"\n").unwrap_or(part));
+                    match lines.last_mut().filter(|_| is_open) {
+                        Some(line) => line.text += &text,
+                        None => {
+                            number += 1;
+                            lines.push(OutputLine {
+                                line: number,
+                                seq: event.seq,
+                                stream: event.kind.clone(),
+                                text: text.into_owned(),
+                            });
+                        }
+                    }
+                    is_open = part.last() != Some(&b'\n');
+                }
+                if lines.len() > limit.saturating_mul(2) + 2 {
+                    lines.drain(..lines.len() - limit);
+                    dropped = true;
+                }
+            }
+            if from > here {
+                break;
+            }
+        }
+        let more = lines.len().saturating_sub(limit);
+        lines.drain(..more);
+        Ok(OutputLines {
+            lines,
+            more: dropped || more > 0,
+        })
+    }
+}

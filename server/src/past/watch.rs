@@ -1,0 +1,193 @@
+//! Watches: runs through time stop where the value of an expression has changed.
+
+use std::collections::BTreeSet;
+
+use replay::Tracked;
+use replay::history::Scope;
+use replay::moves::{Direction, Stops};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::verbs::json;
+use super::{HistoryArgs, Past, of_replay};
+use crate::protocol::{Code, Failure};
+use crate::session::{MotionReport, ReasonReport, WatchChange};
+use crate::verbs::{ContinueArgs, Nothing};
+
+/// An expression at whose changes runs through time stop.
+pub(super) struct Watch {
+    pub id: u32,
+    tracked: Tracked,
+}
+
+/// A watch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WatchLine {
+    /// Its number: breakpoints and watches are numbered together.
+    pub id: u32,
+    /// What is watched.
+    pub expression: String,
+    /// The function whose variables it is about; left out: it is about everybody's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub function: Option<String>,
+}
+
+/// All watches.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WatchesReply {
+    /// In the order of their numbers.
+    pub watches: Vec<WatchLine>,
+}
+
+/// Which.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct WatchRemoveArgs {
+    /// Its number; left out: all watches.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<u32>,
+}
+
+/// Serves a verb of this page; `None` if it is none.
+pub(super) fn serve(past: &Past, command: &str, args: Value) -> Option<Result<Value, Failure>> {
+    use Direction::{Back, Forward};
+    Some(match command {
+        "continue" => json(args, |_: ContinueArgs| past.run(Forward)),
+        "reverse_continue" => json(args, |_: Nothing| past.run(Back)),
+        "watch" => json(args, |args: HistoryArgs| past.add_watch(&args.expression)),
+        "watches" => json(args, |_: Nothing| Ok(past.all_watches())),
+        "watch_remove" => json(args, |args: WatchRemoveArgs| past.remove_watch(args.id)),
+        _ => return None,
+    })
+}
+
+impl Watch {
+    fn line(&self) -> WatchLine {
+        WatchLine {
+            id: self.id,
+            expression: self.tracked.text().to_owned(),
+            function: match self.tracked.scope() {
+                Scope::Everywhere => None,
+                Scope::Within(functions) => Some(functions.name.clone()),
+            },
+        }
+    }
+}
+
+impl Past {
+    /// Sets a watch on what `expression` means in the frame that is looked at.
+    fn add_watch(&self, expression: &str) -> Result<WatchLine, Failure> {
+        let tracked = self.tracked(expression)?;
+        let id = self.next_id();
+        let watch = Watch { id, tracked };
+        let line = watch.line();
+        self.watches().push(watch);
+        Ok(line)
+    }
+
+    fn all_watches(&self) -> WatchesReply {
+        WatchesReply {
+            watches: self.watches().iter().map(Watch::line).collect(),
+        }
+    }
+
+    /// Takes a watch away, or all of them. Returns those that were.
+    fn remove_watch(&self, id: Option<u32>) -> Result<WatchesReply, Failure> {
+        let mut watches = self.watches();
+        let is_meant = |watch: &mut Watch| id.is_none_or(|id| id == watch.id);
+        let removed: Vec<WatchLine> = watches.extract_if(.., is_meant).map(|w| w.line()).collect();
+        match (id, removed.is_empty()) {
+            (Some(id), true) => Err(Failure::new(
+                Code::BreakpointNotFound,
+                format!("there is no watch {id}"),
+            )
+            .hint("list them with: watch")),
+            _ => Ok(WatchesReply { watches: removed }),
+        }
+    }
+
+    fn run(&self, direction: Direction) -> Result<MotionReport, Failure> {
+        let functions: BTreeSet<u32> = self
+            .breaks()
+            .iter()
+            .flat_map(|b| b.functions.clone())
+            .collect();
+        let stops = Stops {
+            functions,
+            passes_pauses: !self.watches().is_empty(),
+            ..Stops::default()
+        };
+        self.run_to(&stops, direction)
+    }
+
+    /// Goes to the nearest event in a direction at which `stops` wants to stop, or a watched value has changed.
+    ///
+    /// # Errors
+    /// [`Code::NoEvent`]: there is none.
+    pub fn run_to(&self, stops: &Stops, direction: Direction) -> Result<MotionReport, Failure> {
+        let from = self.position().seq;
+        let found = self.timeline.run(from, stops, direction);
+        let found = found.map_err(|error| of_replay(&error))?;
+        let (seq, changes) = self.nearest_change(from, found, direction)?;
+        let Some(seq) = seq else {
+            return Err(self.no_stop(from, direction));
+        };
+        self.go_to(seq)?;
+        let mut report = self.motion()?;
+        if let Some(stop) = &mut report.stop
+            && let ReasonReport::Event { changed, .. } = &mut stop.reason
+        {
+            *changed = changes;
+        }
+        Ok(report)
+    }
+
+    /// The nearest event at which a watched value has changed, or `found` if that is nearer; and what has changed there.
+    fn nearest_change(
+        &self,
+        from: u64,
+        found: Option<u64>,
+        direction: Direction,
+    ) -> Result<(Option<u64>, Vec<WatchChange>), Failure> {
+        let stop = || self.is_interrupted();
+        let (mut nearest, mut changed) = (found, Vec::new());
+        for watch in self.watches().iter_mut() {
+            let change =
+                watch
+                    .tracked
+                    .nearest_change(&self.timeline, from, nearest, direction, &stop);
+            let Some(change) = change.map_err(|error| of_replay(&error))? else {
+                continue;
+            };
+            if nearest != Some(change.seq) {
+                changed.clear();
+                nearest = Some(change.seq);
+            }
+            changed.push(WatchChange {
+                watch: watch.id,
+                expression: watch.tracked.text().to_owned(),
+                old: change.old.unwrap_or_default(),
+                new: change.new,
+            });
+        }
+        Ok((nearest, changed))
+    }
+
+    fn no_stop(&self, from: u64, direction: Direction) -> Failure {
+        let (side, end) = match direction {
+            Direction::Forward => ("behind", "goto last"),
+            Direction::Back => ("before", "goto first"),
+        };
+        let (message, step) = match self.watches().is_empty() {
+            true => (
+                format!("nothing {side} event {from} stops here"),
+                "set a breakpoint: break FUNCTION",
+            ),
+            false => (
+                format!("the recording shows no change of what is watched {side} event {from}"),
+                "look at what it shows: history EXPRESSION",
+            ),
+        };
+        Failure::new(Code::NoEvent, message).hint(format!("{step}; or: {end}"))
+    }
+}

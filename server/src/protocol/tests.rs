@@ -1,0 +1,66 @@
+//! Goal: the words on the wire stay as they are documented. Method: texts, compared byte by byte.
+
+use expect_test::expect;
+use serde_json::json;
+
+use super::*;
+
+fn line(value: &impl Serialize) -> String {
+    serde_json::to_string(value).unwrap()
+}
+
+#[test]
+fn a_request_needs_only_its_id_and_command() {
+    let request: Request = serde_json::from_str(r#"{"id":1,"command":"status"}"#).unwrap();
+    assert_eq!(request.args, Value::Null);
+    assert_eq!(request.session, None);
+    expect![[r#"{"id":1,"command":"status"}"#]].assert_eq(&line(&request));
+}
+
+#[test]
+fn a_misspelt_field_of_a_request_is_refused() {
+    let wrong = r#"{"id":1,"command":"status","arg":{}}"#;
+    let error = serde_json::from_str::<Request>(wrong).unwrap_err();
+    assert!(error.to_string().contains("unknown field `arg`"), "{error}");
+}
+
+#[test]
+fn a_success_has_no_error_and_a_failure_no_result() {
+    expect![[r#"{"id":7,"success":true,"result":{"a":1}}"#]]
+        .assert_eq(&line(&Response::of(7, Ok(json!({"a": 1})))));
+    let mut failure = Failure::new(Code::InvalidLine, "no code at a.c:3").hint("use line 4");
+    failure.valid_lines = vec![1, 4];
+    expect![[r#"{"id":7,"success":false,"error":{"code":"INVALID_LINE","message":"no code at a.c:3","hint":"use line 4","valid_lines":[1,4]}}"#]]
+        .assert_eq(&line(&Response::of(7, Err(failure))));
+}
+
+#[test]
+fn a_notice_is_no_answer() {
+    let notice = Notice {
+        kind: NoticeKind::Progress,
+        text: "reading".to_owned(),
+    };
+    let text = line(&Response::notice(7, notice));
+    expect![[r#"{"id":7,"notice":{"kind":"progress","text":"reading"}}"#]].assert_eq(&text);
+    let read: Response = serde_json::from_str(&text).unwrap();
+    assert_eq!(read.success, None);
+}
+
+#[test]
+fn codes_are_the_documented_words() {
+    let words = [
+        (Code::NotRunning, "NOT_RUNNING"),
+        (Code::NoSession, "NO_SESSION"),
+        (Code::InvalidFile, "INVALID_FILE"),
+        (Code::InvalidColumn, "INVALID_COLUMN"),
+        (Code::InvalidCondition, "INVALID_CONDITION"),
+        (Code::BreakpointNotFound, "BREAKPOINT_NOT_FOUND"),
+        (Code::EvalFailed, "EVAL_FAILED"),
+        (Code::ModuleNotLoaded, "MODULE_NOT_LOADED"),
+        (Code::Timeout, "TIMEOUT"),
+        (Code::BadRequest, "BAD_REQUEST"),
+    ];
+    for (code, word) in words {
+        assert_eq!(line(&code), format!("\"{word}\""));
+    }
+}

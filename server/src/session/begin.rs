@@ -1,0 +1,382 @@
+//! How a session begins: what is started or attached to, where its recording goes, who hears of it meanwhile.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use recorder::live::{Live, LiveOptions, Stdio};
+use recorder::{OnFull, RecordOptions, SnapshotTimes, Target};
+use serde::{Deserialize, Serialize};
+use store::recording::with_suffix;
+
+use super::{Selection, Session, Sessions, of_recorder};
+use crate::os_text::OsText;
+use crate::output::{Output, Stream};
+use crate::protocol::{Code, Failure, Notice, NoticeKind};
+use crate::verbs::Call;
+
+/// What is recorded, and into which folder.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Recording {
+    /// The folder; left out: the program's name in the client's folder, with a number if that is taken.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<OsText>,
+    /// Patterns of functions to trace; none: all of the program's own.
+    pub include: Vec<String>,
+    /// Patterns of functions not to trace.
+    pub exclude: Vec<String>,
+    /// Keep the raw log.
+    pub keep_log: bool,
+}
+
+/// A program to start.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Launch {
+    /// The program and its arguments.
+    pub argv: Vec<OsText>,
+    /// The client's folder, which becomes the program's.
+    pub cwd: OsText,
+    /// The client's environment, which becomes the program's.
+    pub env: Vec<(OsText, OsText)>,
+    /// What is recorded.
+    #[serde(default)]
+    pub recording: Recording,
+}
+
+/// A process to attach to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Attach {
+    /// Its number.
+    pub pid: i32,
+    /// The client's folder, for the recording.
+    pub cwd: OsText,
+    /// What is recorded.
+    #[serde(default)]
+    pub recording: Recording,
+}
+
+/// How a session came to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// It was started.
+    Started(Launch),
+    /// It ran already.
+    Attached(Attach),
+}
+
+impl Session {
+    /// Begins a session; the program stands at its entry point if `stop_on_entry` (an attached one goes on). With `number`
+    /// it takes the place of the session that has it.
+    ///
+    /// # Errors
+    /// The program cannot be started or attached to, or the recording not be made.
+    pub fn begin(
+        call: &Call<'_>,
+        origin: Origin,
+        stop_on_entry: bool,
+        number: Option<u32>,
+    ) -> Result<Arc<Session>, Failure> {
+        let observer = Arc::new(Announcer {
+            notify: Mutex::new(Some(Arc::clone(&call.notify))),
+            warnings: Arc::default(),
+        });
+        let sessions = call.sessions;
+        let live = open(sessions, &origin, stop_on_entry, &observer);
+        // What comes later is nobody's answer.
+        observer.forget_client();
+        let live = live?;
+        let output = Output::new(sessions.output_limits);
+        if let Some((stdout, stderr)) = live.take_output() {
+            output.feed(Stream::Stdout, stdout);
+            output.feed(Stream::Stderr, stderr);
+        }
+        Ok(sessions.insert(Session {
+            id: number.unwrap_or_else(|| sessions.next_id()),
+            program: origin.program(),
+            origin,
+            live,
+            output,
+            selection: Mutex::new(Selection::default()),
+            warnings: Arc::clone(&observer.warnings),
+            watched_types: Mutex::default(),
+        }))
+    }
+}
+
+/// Opens the recording under the first name that is free, unless the person chose one.
+fn open(
+    sessions: &Arc<Sessions>,
+    origin: &Origin,
+    stop_on_entry: bool,
+    observer: &Arc<Announcer>,
+) -> Result<Live, Failure> {
+    let named = origin.recording().output.is_some();
+    let mut number = 1;
+    loop {
+        let path = match named {
+            true => origin.chosen_path(),
+            false => origin.free_path(&mut number),
+        };
+        let options = origin.options(path, stop_on_entry, sessions.guardian.clone())?;
+        let observer = Arc::clone(observer) as Arc<dyn recorder::Observer + Send + Sync>;
+        match Live::start(options, observer) {
+            // Somebody took the name between the look and the making.
+            Err(recorder::Error::Store(store::Error::Exists { .. })) if !named => number += 1,
+            Err(error) => return Err(of_recorder(&error)),
+            Ok(live) => {
+                // For comparing the two ways, and should the program's own way ever be in doubt.
+                if std::env::var_os("HINDSIGHT_TRACER_JUDGES").is_some() {
+                    live.compile_probes(false).map_err(|e| of_recorder(&e))?;
+                }
+                return Ok(live);
+            }
+        }
+    }
+}
+
+impl Origin {
+    /// Returns the program as a person would write it.
+    fn program(&self) -> String {
+        match self {
+            Origin::Started(launch) => {
+                let words = launch.argv.first().map(OsString::from);
+                words.unwrap_or_default().to_string_lossy().into_owned()
+            }
+            Origin::Attached(attach) => std::fs::read_link(format!("/proc/{}/exe", attach.pid))
+                .map_or_else(
+                    |_| format!("process {}", attach.pid),
+                    |path| path.to_string_lossy().into_owned(),
+                ),
+        }
+    }
+
+    fn recording(&self) -> &Recording {
+        match self {
+            Origin::Started(launch) => &launch.recording,
+            Origin::Attached(attach) => &attach.recording,
+        }
+    }
+
+    fn cwd(&self) -> PathBuf {
+        let cwd = match self {
+            Origin::Started(launch) => &launch.cwd,
+            Origin::Attached(attach) => &attach.cwd,
+        };
+        OsString::from(cwd).into()
+    }
+
+    fn chosen_path(&self) -> PathBuf {
+        let chosen = self.recording().output.as_ref().map(OsString::from);
+        self.cwd().join(chosen.unwrap_or_default())
+    }
+
+    /// Returns the path of the first free name from number `number` on.
+    fn free_path(&self, number: &mut u32) -> PathBuf {
+        let program = PathBuf::from(self.program());
+        let stem = program.file_name().map_or_else(
+            || "program".to_owned(),
+            |n| n.to_string_lossy().into_owned(),
+        );
+        loop {
+            let name = match *number {
+                1 => stem.clone(),
+                number => format!("{stem}-{number}"),
+            };
+            let path = with_suffix(&self.cwd().join(name));
+            if !path.exists() {
+                return path;
+            }
+            *number += 1;
+        }
+    }
+
+    fn options(
+        &self,
+        output: PathBuf,
+        stop_on_entry: bool,
+        guardian: Option<Vec<OsString>>,
+    ) -> Result<LiveOptions, Failure> {
+        let (target, on_full, stdio) = match self {
+            Origin::Started(launch) => (
+                Target::Spawn {
+                    argv: launch.found_argv()?,
+                },
+                OnFull::Block,
+                Stdio::Piped {
+                    cwd: self.cwd(),
+                    env: launch.env(),
+                },
+            ),
+            Origin::Attached(attach) => (
+                Target::Attach {
+                    pid: attach.pid,
+                    duration: None,
+                },
+                OnFull::Drop,
+                Stdio::Inherit,
+            ),
+        };
+        let recording = self.recording();
+        Ok(LiveOptions {
+            record: RecordOptions {
+                output: Some(output),
+                include: recording.include.clone(),
+                exclude: recording.exclude.clone(),
+                on_full,
+                snapshots: SnapshotTimes::default(),
+                keep_log: recording.keep_log,
+                captures: recorder::Captures::default(),
+                guardian,
+                target,
+            },
+            stop_on_entry,
+            stdio,
+        })
+    }
+}
+
+impl Launch {
+    fn env(&self) -> Vec<(OsString, OsString)> {
+        let pair = |(name, value): &(OsText, OsText)| (name.into(), value.into());
+        self.env.iter().map(pair).collect()
+    }
+
+    /// Returns the arguments with the program's whole path: the daemon has another folder and another PATH than the client.
+    fn found_argv(&self) -> Result<Vec<OsString>, Failure> {
+        let mut argv: Vec<OsString> = self.argv.iter().map(OsString::from).collect();
+        let Some(program) = argv.first_mut() else {
+            return Err(Failure::bad_request("argv is empty: name a program"));
+        };
+        let cwd = PathBuf::from(OsString::from(&self.cwd));
+        let path = self.env().into_iter().find(|(name, _)| name == "PATH");
+        *program = find_program(program, &cwd, path.map(|(_, value)| value))?;
+        Ok(argv)
+    }
+}
+
+fn find_program(program: &OsStr, cwd: &Path, path: Option<OsString>) -> Result<OsString, Failure> {
+    let not_found = |next: &str| {
+        let name = program.to_string_lossy();
+        Failure::new(Code::NotStarted, format!("there is no program {name}")).hint(next)
+    };
+    if program.as_bytes().contains(&b'/') {
+        let whole = cwd.join(program);
+        return match whole.is_file() {
+            true => Ok(whole.into()),
+            false => Err(not_found("check the path")),
+        };
+    }
+    let path = path.unwrap_or_else(|| "/bin:/usr/bin".into());
+    let found = std::env::split_paths(&path)
+        .map(|folder| cwd.join(folder).join(program))
+        .find(|file| is_executable(file));
+    found
+        .map(PathBuf::into_os_string)
+        .ok_or_else(|| match cwd.join(program).is_file() {
+            true => not_found(&format!(
+                "it is not in PATH; for the one in this folder write ./{}",
+                program.to_string_lossy()
+            )),
+            false => not_found("it is not in PATH"),
+        })
+}
+
+fn is_executable(file: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    let meta = file.metadata();
+    meta.is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+}
+
+/// Passes on what the recorder says: to the client that waits, and into the session.
+struct Announcer {
+    notify: Mutex<Option<Arc<dyn Fn(Notice) + Send + Sync>>>,
+    warnings: Arc<Mutex<Vec<String>>>,
+}
+
+impl Announcer {
+    fn forget_client(&self) {
+        *self.notify.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    fn tell(&self, kind: NoticeKind, text: &str) {
+        let client = self.notify.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(notify) = &*client {
+            notify(Notice {
+                kind,
+                text: text.to_owned(),
+            });
+        }
+    }
+}
+
+impl recorder::Observer for Announcer {
+    fn setup(&self, message: &str) {
+        self.tell(NoticeKind::Progress, message);
+    }
+
+    fn warning(&self, message: &str) {
+        tracing::warn!(message);
+        self.warnings
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(message.to_owned());
+        self.tell(NoticeKind::Warning, message);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn launch(program: &str, cwd: &Path) -> Launch {
+        Launch {
+            argv: vec![OsText::Text(program.to_owned())],
+            cwd: cwd.as_os_str().into(),
+            env: vec![(
+                OsText::Text("PATH".into()),
+                OsText::Text("/bin:/usr/bin".into()),
+            )],
+            recording: Recording::default(),
+        }
+    }
+
+    #[test]
+    fn programs_are_found_from_the_clients_folder_and_path() {
+        let root = Path::new("/");
+        let argv = launch("bin/sh", root).found_argv().unwrap();
+        assert_eq!(argv, ["/bin/sh"]);
+        let argv = launch("sh", Path::new("/tmp")).found_argv().unwrap();
+        assert_eq!(argv, ["/bin/sh"]);
+    }
+
+    #[test]
+    fn a_program_that_is_not_there_is_told_with_what_to_do() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("app"), "").unwrap();
+        let refused = launch("app", folder.path()).found_argv().unwrap_err();
+        assert_eq!(refused.code, Code::NotStarted);
+        assert!(refused.hint.unwrap().contains("./app"));
+        let refused = launch("./none", folder.path()).found_argv().unwrap_err();
+        assert_eq!(refused.message, "there is no program ./none");
+        let nothing = Launch {
+            argv: vec![],
+            ..launch("x", folder.path())
+        };
+        assert_eq!(nothing.found_argv().unwrap_err().code, Code::BadRequest);
+    }
+
+    #[test]
+    fn a_recordings_name_is_the_first_free_one_in_the_clients_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let origin = Origin::Started(launch("./app", folder.path()));
+        let free = || origin.free_path(&mut 1);
+        assert_eq!(free(), folder.path().join("app.hindsight"));
+        std::fs::create_dir(folder.path().join("app.hindsight")).unwrap();
+        std::fs::create_dir(folder.path().join("app-2.hindsight")).unwrap();
+        assert_eq!(free(), folder.path().join("app-3.hindsight"));
+    }
+}

@@ -1,0 +1,172 @@
+//! Calls of the program's functions from expressions, by the rules of the System V ABI for what fits registers.
+
+use std::time::Duration;
+
+use debuginfo::expr::Calls;
+use debuginfo::layout::{Type, TypeKind};
+use debuginfo::value::Value;
+use recorder::live::{Call, Live, Returned, Tid};
+
+/// Calls functions in a stopped thread.
+pub struct ProgramCalls<'a> {
+    /// The program.
+    pub live: &'a Live,
+    /// The thread.
+    pub tid: Tid,
+    /// How long a function may take.
+    pub timeout: Duration,
+}
+
+impl Calls for ProgramCalls<'_> {
+    fn call(&self, name: &str, function: &Value, arguments: &[Value]) -> Result<Value, String> {
+        let ty = function_type(function)
+            .ok_or_else(|| format!("{name} is no function, nor a pointer to one"))?;
+        let address = match function.kind() {
+            TypeKind::Function => function.address(),
+            _ => function.as_address().ok(),
+        };
+        let address = address.ok_or_else(|| format!("the address of {name} is not known"))?;
+        let (integers, floats) = registers(name, &ty.parameters(), arguments)?;
+        let returns = ty.target();
+        check_return(name, returns.as_ref())?;
+        let call = Call {
+            function: address,
+            integers,
+            floats,
+            timeout: self.timeout,
+        };
+        let returned = self.live.call(self.tid, call);
+        let returned = returned.map_err(|error| format!("{name} was not called: {error}"))?;
+        value(returns, &returned)
+    }
+}
+
+fn function_type(function: &Value) -> Option<Type> {
+    let ty = function.ty.strip();
+    match ty.kind() {
+        TypeKind::Function => Some(ty),
+        TypeKind::Pointer => ty
+            .target()
+            .map(|target| target.strip())
+            .filter(|target| target.kind() == TypeKind::Function),
+        _ => None,
+    }
+}
+
+/// Distributes arguments over rdi and following, and xmm0 and following.
+fn registers(
+    name: &str,
+    parameters: &[Type],
+    arguments: &[Value],
+) -> Result<(Vec<u64>, Vec<u64>), String> {
+    if arguments.len() < parameters.len() {
+        return Err(debuginfo::expr::miscounted(
+            name,
+            parameters.len(),
+            arguments.len(),
+        ));
+    }
+    let (mut integers, mut floats) = (Vec::new(), Vec::new());
+    for (index, argument) in arguments.iter().enumerate() {
+        let place = index + 1;
+        let wanted = parameters
+            .get(index)
+            .map_or(argument.ty.strip(), Type::strip);
+        let unusable =
+            |error: &dyn std::fmt::Display| format!("argument {place} of {name}: {error}");
+        match wanted.kind() {
+            TypeKind::Float => {
+                let number = argument.as_float().map_err(|error| unusable(&error))?;
+                floats.push(match wanted.size() {
+                    Some(8) => number.to_bits(),
+                    Some(4) => u64::from((number as f32).to_bits()),
+                    _ => return Err(unusable(&"a long double cannot be passed")),
+                });
+            }
+            // An array is passed as where it begins.
+            TypeKind::Array => match argument.address() {
+                Some(address) => integers.push(address),
+                None => return Err(unusable(&"it does not lie in memory")),
+            },
+            _ if argument.kind() == TypeKind::Array => match argument.address() {
+                Some(address) => integers.push(address),
+                None => return Err(unusable(&"it does not lie in memory")),
+            },
+            TypeKind::Reference | TypeKind::RvalueReference => match argument.address() {
+                Some(address) => integers.push(address),
+                None => return Err(unusable(&"it does not lie in memory")),
+            },
+            kind if is_word(kind) => {
+                let number = argument.as_integer().map_err(|error| unusable(&error))?;
+                if wanted.size().is_some_and(|size| size > 8) {
+                    return Err(unusable(&"it does not fit a register"));
+                }
+                integers.push(number as u64);
+            }
+            _ => {
+                return Err(unusable(&format_args!(
+                    "a value of type {} cannot be passed; pass its address",
+                    wanted.name()
+                )));
+            }
+        }
+    }
+    if integers.len() > 6 || floats.len() > 8 {
+        return Err(format!(
+            "{name} would get arguments on the stack; at most 6 numbers and 8 floating-point numbers are passed"
+        ));
+    }
+    Ok((integers, floats))
+}
+
+fn is_word(kind: TypeKind) -> bool {
+    matches!(
+        kind,
+        TypeKind::Integer { .. }
+            | TypeKind::Bool
+            | TypeKind::Char { .. }
+            | TypeKind::Pointer
+            | TypeKind::Enum
+    )
+}
+
+/// Refuses what is returned in memory: the function would write where nothing is.
+fn check_return(name: &str, ty: Option<&Type>) -> Result<(), String> {
+    let Some(ty) = ty else {
+        return Ok(());
+    };
+    let stripped = ty.strip();
+    let fits = match stripped.kind() {
+        TypeKind::Void => true,
+        TypeKind::Float => stripped.size().is_some_and(|size| size <= 8),
+        TypeKind::Reference | TypeKind::RvalueReference => true,
+        kind => is_word(kind) && stripped.size().is_some_and(|size| size <= 16),
+    };
+    match fits {
+        true => Ok(()),
+        false => Err(format!(
+            "{name} returns {}, which is not fetched from registers; call a function that returns a number or a pointer",
+            ty.name()
+        )),
+    }
+}
+
+/// Makes the value of what registers hold after the call.
+fn value(ty: Option<Type>, returned: &Returned) -> Result<Value, String> {
+    let Some(ty) = ty else {
+        let void = debuginfo::layout::builtin("void").expect("a type of C");
+        return Ok(Value::constant(void, Vec::new()));
+    };
+    let stripped = ty.strip();
+    let mut bytes = match stripped.kind() {
+        TypeKind::Float => returned.xmm0.to_le_bytes().to_vec(),
+        _ => [returned.rax.to_le_bytes(), returned.rdx.to_le_bytes()].concat(),
+    };
+    let size = match stripped.kind() {
+        TypeKind::Void => 0,
+        TypeKind::Reference | TypeKind::RvalueReference => 8,
+        _ => stripped.size().unwrap_or(8),
+    };
+    bytes.truncate(usize::try_from(size).unwrap_or(bytes.len()));
+    Ok(Value::constant(ty, bytes))
+}

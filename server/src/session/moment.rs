@@ -1,0 +1,187 @@
+//! A stopped thread with its frames, as `inspect` wants it; and a running program, of which only memory is known.
+
+use std::sync::Arc;
+
+use debuginfo::{Backtrace, Certainty, Machine, Register, Space, Unknown};
+use recorder::live::{Live, LiveMachine, Stop, ThreadState, ThreadView, Tid};
+
+use super::{Session, of_recorder};
+use crate::inspect::View;
+use crate::protocol::{Code, Failure};
+
+/// No backtrace is longer: endless recursion must not make endless answers.
+const MAX_FRAMES: usize = 10_000;
+
+/// A stopped thread and the frame of it that the person looks at.
+pub struct Moment {
+    /// The modules.
+    pub space: Arc<Space>,
+    /// Registers and memory.
+    pub machine: LiveMachine,
+    /// The stop.
+    pub stop: Stop,
+    /// Its frames.
+    pub backtrace: Backtrace,
+    /// The chosen one.
+    pub frame: usize,
+}
+
+impl Moment {
+    /// Returns what `inspect` asks.
+    #[must_use]
+    pub fn view(&self) -> View<'_> {
+        View {
+            space: &self.space,
+            machine: &self.machine,
+            frames: &self.backtrace.frames,
+            frame: self.frame,
+        }
+    }
+}
+
+/// A program that runs: its memory can be read, its registers change all the time.
+pub struct RunningMachine<'a>(pub &'a Live);
+
+impl Machine for RunningMachine<'_> {
+    fn memory(&self, address: u64, bytes: &mut [u8]) -> Result<Certainty, Unknown> {
+        match self.0.read(address, bytes) {
+            Ok(()) => Ok(Certainty::Known),
+            Err(error) => Err(Unknown(error.to_string())),
+        }
+    }
+
+    fn register(&self, _: Register) -> Result<(u64, Certainty), Unknown> {
+        Err(Unknown::because("the program runs"))
+    }
+
+    fn vector(&self, _: Register) -> Result<([u8; 16], Certainty), Unknown> {
+        Err(Unknown::because("the program runs"))
+    }
+}
+
+impl Session {
+    /// Returns the stop of the thread that is looked at: the chosen one if it is stopped, else the one that stopped last.
+    ///
+    /// # Errors
+    /// [`Code::NotRunning`], [`Code::NotStopped`].
+    pub fn stopped(&self) -> Result<Stop, Failure> {
+        self.must_run()?;
+        let threads = self.live.threads();
+        let chosen = self.selection().tid;
+        stop_of(&threads, chosen).ok_or_else(not_stopped)
+    }
+
+    /// Returns the stop of thread `tid`.
+    ///
+    /// # Errors
+    /// [`Code::NotRunning`], [`Code::NoThread`], [`Code::NotStopped`].
+    pub fn stopped_thread(&self, tid: Tid) -> Result<Stop, Failure> {
+        self.must_run()?;
+        let threads = self.live.threads();
+        match threads.iter().find(|thread| thread.tid == tid) {
+            None => Err(no_thread(tid, &threads)),
+            Some(ThreadView {
+                state: ThreadState::Stopped(stop),
+                ..
+            }) => Ok(stop.clone()),
+            Some(_) => Err(
+                Failure::new(Code::NotStopped, format!("thread {tid} is running"))
+                    .hint("stop all threads: hindsight pause"),
+            ),
+        }
+    }
+
+    /// Returns the moment that is looked at.
+    ///
+    /// # Errors
+    /// [`Code::NotRunning`], [`Code::NotStopped`].
+    pub fn moment(&self) -> Result<Moment, Failure> {
+        self.moment_of(self.stopped()?, MAX_FRAMES)
+    }
+
+    /// Returns the moment of a stop, with at most `limit` frames beyond the chosen one.
+    ///
+    /// # Errors
+    /// The thread has gone on.
+    pub fn moment_of(&self, stop: Stop, limit: usize) -> Result<Moment, Failure> {
+        let machine = self.live.machine(stop.tid).map_err(|e| of_recorder(&e))?;
+        let space = self.live.space();
+        let selection = self.selection();
+        let chosen = match selection.tid == Some(stop.tid) && selection.stop == stop.number {
+            true => selection.frame,
+            false => 0,
+        };
+        let backtrace = debuginfo::backtrace(&space, &machine, limit.saturating_add(chosen));
+        let frame = chosen.min(backtrace.frames.len().saturating_sub(1));
+        Ok(Moment {
+            space,
+            machine,
+            stop,
+            backtrace,
+            frame,
+        })
+    }
+}
+
+fn stop_of(threads: &[ThreadView], chosen: Option<Tid>) -> Option<Stop> {
+    let stops = threads.iter().filter_map(|thread| match &thread.state {
+        ThreadState::Stopped(stop) => Some(stop),
+        ThreadState::Running => None,
+    });
+    stops
+        .max_by_key(|stop| (Some(stop.tid) == chosen, stop.number))
+        .cloned()
+}
+
+fn not_stopped() -> Failure {
+    Failure::new(Code::NotStopped, "the program is running")
+        .hint("stop it with: hindsight pause; or wait for a stop with: hindsight await")
+}
+
+/// Says which threads there are instead.
+pub(crate) fn no_thread(tid: Tid, threads: &[ThreadView]) -> Failure {
+    let numbers: Vec<String> = threads.iter().map(|t| t.tid.to_string()).collect();
+    Failure::new(Code::NoThread, format!("there is no thread {tid}"))
+        .hint(format!("threads: {}", numbers.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use recorder::live::Reason;
+
+    fn thread(tid: Tid, stop: Option<u64>) -> ThreadView {
+        ThreadView {
+            tid,
+            name: "worker".to_owned(),
+            state: match stop {
+                None => ThreadState::Running,
+                Some(number) => ThreadState::Stopped(Stop {
+                    number,
+                    tid,
+                    reason: Reason::Step,
+                    pc: 0x1000,
+                    calls_to_come: 0,
+                }),
+            },
+        }
+    }
+
+    #[test]
+    fn the_chosen_thread_is_looked_at_or_else_the_newest_stop() {
+        let threads = [thread(10, Some(7)), thread(11, None), thread(12, Some(9))];
+        let looked_at = |chosen| stop_of(&threads, chosen).map(|stop| stop.tid);
+        assert_eq!(looked_at(None), Some(12));
+        assert_eq!(looked_at(Some(10)), Some(10));
+        assert_eq!(looked_at(Some(11)), Some(12), "it runs");
+        assert_eq!(looked_at(Some(99)), Some(12), "it is gone");
+        assert_eq!(stop_of(&[thread(11, None)], None), None);
+    }
+
+    #[test]
+    fn an_unknown_thread_names_the_others() {
+        let failure = no_thread(5, &[thread(10, None), thread(11, None)]);
+        assert_eq!(failure.code, Code::NoThread);
+        assert_eq!(failure.hint.as_deref(), Some("threads: 10, 11"));
+    }
+}

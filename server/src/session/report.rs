@@ -1,0 +1,447 @@
+//! What a program does, in words that go over the wire.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use debuginfo::Space;
+use recorder::Exit;
+use recorder::live::{Location, Reason, Status, Stop, ThreadState, Tid};
+use serde::{Deserialize, Serialize};
+
+use super::{RunningMachine, Session};
+use crate::inspect;
+
+/// Writes an address.
+#[must_use]
+pub fn hex(address: u64) -> String {
+    format!("{address:#x}")
+}
+
+/// What a program does, in one word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StateWord {
+    /// No thread is stopped.
+    Running,
+    /// At least one is.
+    Stopped,
+    /// It has ended or was left.
+    Ended,
+}
+
+/// A place in the program.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlaceReport {
+    /// The address of the next instruction, in hexadecimal.
+    pub address: String,
+    /// The function it lies in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub function: Option<String>,
+    /// Its source file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// Its line, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    /// Its column, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub column: Option<u32>,
+    /// Why a thread cannot be stopped here, if it cannot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+    /// Code in the program judges the condition, counts or logs here; `false`: the tracer does, each time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compiled: Option<bool>,
+    /// Why the tracer does, or what it does although there is such code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_compiled: Option<String>,
+}
+
+/// A line of the program's source.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LineReport {
+    /// The function it lies in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub function: Option<String>,
+    /// Its file.
+    pub file: String,
+    /// Its number, from 1.
+    pub line: u32,
+    /// Its text, if the file could be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+}
+
+/// Why a thread stopped.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "reason", rename_all = "snake_case")]
+pub enum ReasonReport {
+    /// At its entry point.
+    Entry,
+    /// At a breakpoint.
+    Breakpoint {
+        /// Its number.
+        probe: u32,
+        /// How often it has been hit, this time included.
+        hits: u64,
+    },
+    /// A watched place was read or written.
+    Watch {
+        /// Its number.
+        probe: u32,
+        /// What is watched, as it was written.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        expression: Option<String>,
+        /// The value before; bytes in hexadecimal, as they lie in memory, if its type is not known.
+        old: String,
+        /// The value now.
+        new: String,
+        /// The line that did it: the thread has gone on since.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<LineReport>,
+    },
+    /// A step, finish or until is done.
+    Step,
+    /// Somebody asked for it.
+    User,
+    /// A signal is about to be delivered.
+    Signal {
+        /// Its number.
+        signal: i32,
+        /// The address that a fault is about, in hexadecimal.
+        fault_address: Option<String>,
+        /// The program will end of it.
+        fatal: bool,
+        /// The probe that asked for it.
+        probe: Option<u32>,
+    },
+    /// A C++ exception or a Rust panic.
+    Throw {
+        /// The probe that asked for it.
+        probe: u32,
+        /// The thrown type, or `panic`.
+        what: String,
+        /// Its text.
+        message: Option<String>,
+        /// Nobody will catch it.
+        unhandled: bool,
+    },
+    /// Another thread's stop stopped this one too.
+    AllThreads,
+    /// Nothing: this is a moment of a recording.
+    Event {
+        /// The event's number.
+        seq: u64,
+        /// What happened, in words.
+        what: String,
+        /// Watched values that have changed by this event.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        changed: Vec<WatchChange>,
+    },
+}
+
+/// A change of a value that is watched in a recording.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WatchChange {
+    /// The watch's number.
+    pub watch: u32,
+    /// What is watched.
+    pub expression: String,
+    /// The value that was known last before.
+    pub old: String,
+    /// The value now.
+    pub new: String,
+}
+
+/// A stop of a thread.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StopReport {
+    /// Its number in the session, from 1.
+    pub number: u64,
+    /// The thread.
+    pub thread: Tid,
+    /// The thread's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread_name: Option<String>,
+    /// Why.
+    #[serde(flatten)]
+    pub reason: ReasonReport,
+    /// Where.
+    #[serde(flatten)]
+    pub place: PlaceReport,
+    /// The text of the line, if the file could be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source_line: Option<String>,
+}
+
+/// How a program ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExitReport {
+    /// Its exit code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<i32>,
+    /// The signal that killed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal: Option<i32>,
+    /// It was left running.
+    pub detached: bool,
+    /// For people.
+    pub text: String,
+}
+
+/// What a session is and does.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionReport {
+    /// Its number.
+    pub session: u32,
+    /// The program, as it was given.
+    pub program: String,
+    /// Its process id.
+    pub pid: i32,
+    /// The recording's folder.
+    pub recording: PathBuf,
+    /// What it does.
+    pub status: StateWord,
+    /// The newest stop, if it is stopped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop: Option<StopReport>,
+    /// How many threads are stopped.
+    pub stopped_threads: usize,
+    /// How it ended, if it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit: Option<ExitReport>,
+    /// How many calls were recorded, once the recording is closed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calls: Option<u64>,
+    /// What the recorder warned of.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+}
+
+/// How running a program ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MotionReport {
+    /// The session.
+    pub session: u32,
+    /// What it does now.
+    pub status: StateWord,
+    /// The stop that was waited for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop: Option<StopReport>,
+    /// How the program ended, if it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit: Option<ExitReport>,
+    /// The thread that was moved, if it has ended before it got anywhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread_ended: Option<Tid>,
+    /// All threads were stopped before: this is the newest of their stops.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub already: bool,
+    /// What the function returned that `finish` has left; nothing where it returns nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub returned: Option<inspect::ReturnedReport>,
+    /// The wait was too long; the program goes on.
+    pub timed_out: bool,
+    /// The recording's folder.
+    pub recording: PathBuf,
+}
+
+/// Returns how a program ended, to be read behind its name.
+pub(super) fn exit_words(exit: Exit) -> String {
+    match exit {
+        Exit::Code(code) => format!("has ended with exit code {code}"),
+        Exit::Signal(signal) => format!("was killed by {}", inspect::signal_name(signal)),
+        Exit::Detached => "was left running".to_owned(),
+    }
+}
+
+impl From<Exit> for ExitReport {
+    fn from(exit: Exit) -> ExitReport {
+        ExitReport {
+            code: match exit {
+                Exit::Code(code) => Some(code),
+                Exit::Signal(_) | Exit::Detached => None,
+            },
+            signal: match exit {
+                Exit::Signal(signal) => Some(signal),
+                Exit::Code(_) | Exit::Detached => None,
+            },
+            detached: exit == Exit::Detached,
+            text: exit_words(exit),
+        }
+    }
+}
+
+impl From<&Reason> for ReasonReport {
+    fn from(reason: &Reason) -> ReasonReport {
+        match reason.clone() {
+            Reason::Entry => ReasonReport::Entry,
+            Reason::Breakpoint { probe, hits } => ReasonReport::Breakpoint { probe, hits },
+            Reason::Watch { probe, old, new } => ReasonReport::Watch {
+                probe,
+                expression: None,
+                old: inspect::hex_bytes(&old),
+                new: inspect::hex_bytes(&new),
+                by: None,
+            },
+            Reason::Step => ReasonReport::Step,
+            Reason::User => ReasonReport::User,
+            Reason::Signal {
+                signal,
+                fault_address,
+                fatal,
+                probe,
+            } => ReasonReport::Signal {
+                signal,
+                fault_address: fault_address.map(hex),
+                fatal,
+                probe,
+            },
+            Reason::Throw {
+                probe,
+                what,
+                message,
+                unhandled,
+            } => ReasonReport::Throw {
+                probe,
+                what,
+                message,
+                unhandled,
+            },
+            Reason::AllThreads => ReasonReport::AllThreads,
+        }
+    }
+}
+
+impl LineReport {
+    /// Describes the line of an instruction, any byte of which is at `address`.
+    fn of(space: &Space, address: u64) -> Option<LineReport> {
+        let source = space.line_at(address)?;
+        Some(LineReport {
+            function: inspect::function_name(space, address),
+            text: inspect::source_line(&source.file, source.line),
+            file: source.file.to_string(),
+            line: source.line,
+        })
+    }
+}
+
+impl PlaceReport {
+    /// Describes an address.
+    #[must_use]
+    pub fn of(space: &Space, address: u64) -> PlaceReport {
+        let source = space.line_at(address);
+        PlaceReport {
+            address: hex(address),
+            function: inspect::function_name(space, address),
+            line: source.as_ref().map(|source| source.line),
+            column: source
+                .as_ref()
+                .map(|source| source.column)
+                .filter(|column| *column > 0),
+            file: source.map(|source| source.file.to_string()),
+            problem: None,
+            compiled: None,
+            not_compiled: None,
+        }
+    }
+
+    /// Describes where a thread is stopped: before an inlined call that is not made yet, at the line of the call.
+    #[must_use]
+    pub fn of_stop(space: &Space, stop: &Stop) -> PlaceReport {
+        let place = PlaceReport::of(space, stop.pc);
+        let calls = space.calls_at(stop.pc);
+        let next = calls.len().checked_sub(stop.calls_to_come);
+        let (Some(next), true) = (next, stop.calls_to_come > 0) else {
+            return place;
+        };
+        let call = calls.get(next).and_then(|call| call.call.as_ref());
+        PlaceReport {
+            line: call.map(|source| source.line),
+            column: call.map(|source| source.column).filter(|at| *at > 0),
+            file: call.map(|source| source.file.to_string()),
+            ..place
+        }
+    }
+
+    /// Returns the text of its line, if the file can be read.
+    #[must_use]
+    pub fn source_text(&self) -> Option<String> {
+        inspect::source_line(self.file.as_deref()?, self.line?)
+    }
+}
+
+impl Session {
+    /// Describes a stop.
+    #[must_use]
+    pub fn report_stop(&self, stop: &Stop) -> StopReport {
+        let place = PlaceReport::of_stop(&self.live.space(), stop);
+        let threads = self.live.threads();
+        StopReport {
+            number: stop.number,
+            thread: stop.tid,
+            thread_name: threads
+                .into_iter()
+                .find(|thread| thread.tid == stop.tid)
+                .map(|thread| thread.name),
+            reason: self.report_reason(stop),
+            source_line: place.source_text(),
+            place,
+        }
+    }
+
+    /// Says why a thread stopped, watched values as `print` writes them.
+    #[must_use]
+    pub fn report_reason(&self, stop: &Stop) -> ReasonReport {
+        let Reason::Watch { probe, old, new } = &stop.reason else {
+            return (&stop.reason).into();
+        };
+        let space = self.live.space();
+        let machine = RunningMachine(&self.live);
+        let ty = self.types().get(probe).cloned();
+        let text = |bytes: &[u8]| match &ty {
+            Some(ty) => inspect::bytes_text(&space, &machine, ty, bytes),
+            None => inspect::hex_bytes(bytes),
+        };
+        let probes = self.live.probes();
+        let watched = probes.into_iter().find(|view| view.id == *probe);
+        ReasonReport::Watch {
+            probe: *probe,
+            expression: watched.and_then(|view| match view.spec.location {
+                Location::Memory { expression, .. } => Some(expression),
+                _ => None,
+            }),
+            old: text(old),
+            new: text(new),
+            by: LineReport::of(&space, stop.pc.wrapping_sub(1)),
+        }
+    }
+
+    /// Describes the session.
+    #[must_use]
+    pub fn report(&self) -> SessionReport {
+        let (status, stop, exit) = match self.live.status() {
+            Status::Running => (StateWord::Running, None, None),
+            Status::Stopped(stop) => (StateWord::Stopped, Some(stop), None),
+            Status::Ended(exit) => (StateWord::Ended, None, Some(exit)),
+        };
+        let stopped = |state: &ThreadState| matches!(state, ThreadState::Stopped(_));
+        let threads = match status {
+            StateWord::Ended => Vec::new(),
+            StateWord::Running | StateWord::Stopped => self.live.threads(),
+        };
+        let outcome = exit.and_then(|_| self.live.outcome(Instant::now()));
+        SessionReport {
+            session: self.id,
+            program: self.program.clone(),
+            pid: self.live.pid(),
+            recording: self.live.recording().to_owned(),
+            status,
+            stop: stop.map(|stop| self.report_stop(&stop)),
+            stopped_threads: threads.iter().filter(|t| stopped(&t.state)).count(),
+            exit: exit.map(ExitReport::from),
+            calls: outcome.map(|outcome| outcome.calls),
+            warnings: self.warnings(),
+        }
+    }
+}

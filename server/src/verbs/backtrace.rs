@@ -1,0 +1,113 @@
+//! `backtrace`: the frames of the thread that is looked at, of another or of all.
+
+use recorder::live::{Stop, ThreadState, Tid};
+use serde::{Deserialize, Serialize};
+
+use super::{Call, Verb};
+use crate::inspect::{self, StackReport, ValueFormat, View};
+use crate::protocol::Failure;
+use crate::session::Session;
+
+/// The verb.
+pub struct Backtrace;
+
+/// Its arguments.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct BacktraceArgs {
+    /// How many frames; left out: 100.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<usize>,
+    /// All variables of each frame, not only its arguments.
+    pub locals: bool,
+    /// Of this thread.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thread: Option<Tid>,
+    /// Of all stopped threads.
+    pub all: bool,
+}
+
+/// Its reply.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BacktraceReply {
+    /// One for each thread.
+    pub threads: Vec<ThreadStack>,
+}
+
+/// Frames of one thread.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ThreadStack {
+    /// Its number.
+    pub thread: Tid,
+    /// Its frames.
+    #[serde(flatten)]
+    pub stack: StackReport,
+}
+
+const LIMIT: usize = 100;
+
+impl Verb for Backtrace {
+    const NAME: &'static str = "backtrace";
+    type Args = BacktraceArgs;
+    type Reply = BacktraceReply;
+
+    fn run(call: &Call<'_>, args: BacktraceArgs) -> Result<BacktraceReply, Failure> {
+        let session = call.session()?;
+        let stops = match (args.all, args.thread) {
+            (true, _) => all_stops(&session)?,
+            (false, Some(tid)) => vec![session.stopped_thread(tid)?],
+            (false, None) => vec![session.stopped()?],
+        };
+        let stacks = stops
+            .into_iter()
+            .map(|stop| of_thread(&session, stop, &args));
+        Ok(BacktraceReply {
+            threads: stacks.collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+fn all_stops(session: &Session) -> Result<Vec<Stop>, Failure> {
+    // The refusal of a program that runs or has ended.
+    session.stopped()?;
+    let stop = |state| match state {
+        ThreadState::Stopped(stop) => Some(stop),
+        ThreadState::Running => None,
+    };
+    let threads = session.live.threads().into_iter();
+    Ok(threads.filter_map(|thread| stop(thread.state)).collect())
+}
+
+fn of_thread(session: &Session, stop: Stop, args: &BacktraceArgs) -> Result<ThreadStack, Failure> {
+    // One more, to know whether there are more.
+    let moment = session.moment_of(stop, args.frames().saturating_add(1))?;
+    Ok(ThreadStack {
+        thread: moment.stop.tid,
+        stack: described(&moment.view(), &moment.backtrace, args),
+    })
+}
+
+impl BacktraceArgs {
+    /// Returns how many frames are asked for.
+    pub(crate) fn frames(&self) -> usize {
+        self.limit.unwrap_or(LIMIT).max(1)
+    }
+}
+
+/// Describes the frames of a view with their variables.
+pub(crate) fn described(
+    view: &View<'_>,
+    backtrace: &debuginfo::Backtrace,
+    args: &BacktraceArgs,
+) -> StackReport {
+    let mut stack = inspect::stack(view.space, backtrace, view.frame, args.frames());
+    for frame in &mut stack.frames {
+        let view = view.at_frame(frame.index);
+        // A frame without debug information has no variables that are known.
+        let variables = inspect::variables(&view, ValueFormat::Natural).unwrap_or_default();
+        let (args_only, locals) = variables.into_iter().partition(|v| v.is_parameter);
+        frame.args = Some(args_only);
+        frame.locals = args.locals.then_some(locals);
+    }
+    stack
+}

@@ -1,0 +1,45 @@
+//! `continue`: lets all stopped threads go on, or only the one that is looked at, until something stops.
+
+use recorder::live::Motion;
+use serde::{Deserialize, Serialize};
+
+use super::{Call, Verb, motion};
+use crate::protocol::Failure;
+use crate::session::MotionReport;
+
+/// The verb.
+pub struct Continue;
+
+/// Its arguments.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ContinueArgs {
+    /// Only the thread that is looked at; the others stay stopped.
+    pub thread_only: bool,
+    /// Return at once instead of waiting for a stop.
+    pub no_wait: bool,
+    /// How long to wait, in seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout_secs: Option<f64>,
+}
+
+impl Verb for Continue {
+    const NAME: &'static str = "continue";
+    type Args = ContinueArgs;
+    type Reply = MotionReport;
+
+    fn run(call: &Call<'_>, args: ContinueArgs) -> Result<MotionReport, Failure> {
+        let session = call.session()?;
+        let timeout = match args.no_wait {
+            true => std::time::Duration::ZERO,
+            false => motion::patience(call, args.timeout_secs)?,
+        };
+        let stop = session.stopped()?;
+        let others = !args.thread_only;
+        let report = motion::go(call, &session, &stop, Motion::Continue, others, timeout)?;
+        Ok(MotionReport {
+            timed_out: report.timed_out && !args.no_wait,
+            ..report
+        })
+    }
+}

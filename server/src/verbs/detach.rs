@@ -1,0 +1,23 @@
+//! `detach`: takes everything back, leaves the program running and closes the recording.
+
+use super::{Call, EndReply, Nothing, Verb};
+use crate::protocol::Failure;
+use crate::session::of_recorder;
+
+/// The verb.
+pub struct Detach;
+
+impl Verb for Detach {
+    const NAME: &'static str = "detach";
+    type Args = Nothing;
+    type Reply = EndReply;
+
+    fn run(call: &Call<'_>, _: Nothing) -> Result<EndReply, Failure> {
+        let session = call.session()?;
+        session.must_run()?;
+        let outcome = session.live.detach().map_err(|error| of_recorder(&error))?;
+        call.sessions.remove(session.id);
+        call.sessions.end_if_none_are_left();
+        Ok(EndReply::of(session.id, outcome))
+    }
+}

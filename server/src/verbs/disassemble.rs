@@ -1,0 +1,71 @@
+//! `disassemble`: the code of the function that is looked at, or some instructions from an address on.
+
+use debuginfo::Space;
+use serde::{Deserialize, Serialize};
+
+use super::{Call, Verb, memory, print::viewed};
+use crate::inspect::{self, CodeReport, View};
+use crate::protocol::Failure;
+
+/// The verb.
+pub struct Disassemble;
+
+/// Its arguments.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct DisassembleArgs {
+    /// A function, an address, or an expression whose value is one; left out: where the frame stands.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at: Option<String>,
+    /// How many instructions; left out: the whole function.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub count: Option<usize>,
+    /// The source lines between them.
+    pub source: bool,
+}
+
+impl Verb for Disassemble {
+    const NAME: &'static str = "disassemble";
+    type Args = DisassembleArgs;
+    type Reply = CodeReport;
+
+    fn run(call: &Call<'_>, args: DisassembleArgs) -> Result<CodeReport, Failure> {
+        let session = call.session()?;
+        session.must_run()?;
+        viewed(&session, |view| code(view, &args))
+    }
+}
+
+/// Returns the code that is asked for.
+pub(crate) fn code(view: &View<'_>, args: &DisassembleArgs) -> Result<CodeReport, Failure> {
+    let current = view.frames.get(view.frame).map(|frame| frame.pc);
+    let address = match &args.at {
+        None => view.frame()?.lookup_pc,
+        Some(text) => match function(view.space, text) {
+            Some(entry) => entry,
+            None => memory::address(view, text)?,
+        },
+    };
+    match (args.count, &args.at) {
+        (None, _) => {
+            inspect::disassemble_around(view.space, view.machine, address, current, args.source)
+        }
+        (Some(count), at) => {
+            // The frame's next instruction, not the call that has not returned.
+            let from = match at {
+                None => view.frame()?.pc,
+                Some(_) => address,
+            };
+            inspect::disassemble(view.space, view.machine, from, count, current, args.source)
+        }
+    }
+}
+
+fn function(space: &Space, name: &str) -> Option<u64> {
+    let is_name = name.starts_with(|c: char| c.is_alphabetic() || c == '_' || c == '<');
+    let places = match is_name {
+        true => space.functions_matching(name),
+        false => Vec::new(),
+    };
+    places.first().map(|place| place.entry)
+}

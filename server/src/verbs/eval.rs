@@ -1,0 +1,50 @@
+//! `eval`: an expression with its side effects: `x = 3` assigns, `f(1)` calls; anything else is printed.
+
+use debuginfo::expr::Calls;
+use serde::{Deserialize, Serialize};
+
+use super::print::viewed;
+use super::{Call, Verb, set};
+use crate::inspect::{self, ValueFormat, ValueReport};
+use crate::protocol::Failure;
+use crate::session::ProgramCalls;
+
+/// The verb.
+pub struct Eval;
+
+/// Its arguments.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EvalArgs {
+    /// The expression.
+    pub expression: String,
+    /// How its value is written.
+    #[serde(default)]
+    pub format: ValueFormat,
+}
+
+impl Verb for Eval {
+    const NAME: &'static str = "eval";
+    type Args = EvalArgs;
+    type Reply = ValueReport;
+
+    fn run(call: &Call<'_>, args: EvalArgs) -> Result<ValueReport, Failure> {
+        let session = call.session()?;
+        let calls = session.stopped().ok().map(|stop| ProgramCalls {
+            live: &session.live,
+            tid: stop.tid,
+            timeout: call.config.request_timeout(),
+        });
+        let calls = calls.as_ref().map(|calls| calls as &dyn Calls);
+        let target = match inspect::as_assignment(&args.expression) {
+            None => args.expression,
+            Some((target, value)) => {
+                set::assign(&session, &target, &value)?;
+                target
+            }
+        };
+        viewed(&session, |view| {
+            inspect::evaluate(view, &target, args.format, calls)
+        })
+    }
+}

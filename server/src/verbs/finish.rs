@@ -1,0 +1,85 @@
+//! `finish`: runs until the function of the frame that is looked at has returned to its caller, and says what it returned.
+//! Of an inlined call, until it is done; it leaves no value where one could be looked for.
+
+use debuginfo::Frame;
+use recorder::live::{Motion, Reason, Status, Stop};
+
+use super::{Call, TimeoutArgs, Verb, motion};
+use crate::inspect::ReturnedReport;
+use crate::protocol::Failure;
+use crate::session::{MotionReport, Session};
+
+/// The verb.
+pub struct Finish;
+
+impl Verb for Finish {
+    const NAME: &'static str = "finish";
+    type Args = TimeoutArgs;
+    type Reply = MotionReport;
+
+    fn run(call: &Call<'_>, args: TimeoutArgs) -> Result<MotionReport, Failure> {
+        let session = call.session()?;
+        let timeout = motion::patience(call, args.timeout_secs)?;
+        let stop = session.stopped()?;
+        // More than its own frame and the one that it returns to: jumps may have left others between them.
+        let moment = session.moment_of(stop.clone(), 64)?;
+        let frame = moment.frame;
+        let awaited = Awaited::of(&moment.backtrace.frames, frame);
+        let report = motion::go(
+            call,
+            &session,
+            &stop,
+            Motion::Finish { frame },
+            false,
+            timeout,
+        )?;
+        let returned = match session.live.status() {
+            Status::Stopped(at) if !report.timed_out && at.tid == stop.tid => {
+                awaited.and_then(|awaited| awaited.returned(&session, &at))
+            }
+            _ => None,
+        };
+        Ok(MotionReport { returned, ..report })
+    }
+}
+
+/// A call that is to return.
+struct Awaited {
+    function: Option<String>,
+    entry: u64,
+    /// Where it returns to.
+    back: u64,
+    /// The stack pointer then.
+    stack: u64,
+}
+
+impl Awaited {
+    /// The call of a frame; `None` for an inlined one.
+    fn of(frames: &[Frame], index: usize) -> Option<Awaited> {
+        let frame = frames.get(index)?;
+        if frame.inlined || frame.is_tail_call {
+            return None;
+        }
+        let mut callers = frames[index + 1..].iter();
+        let caller = callers.find(|caller| !caller.is_tail_call)?;
+        Some(Awaited {
+            function: frame.function.clone(),
+            entry: frame.function_entry?,
+            back: caller.pc,
+            stack: frame.cfa?,
+        })
+    }
+
+    /// What it has returned, if that is what the thread stopped for.
+    fn returned(&self, session: &Session, stop: &Stop) -> Option<ReturnedReport> {
+        if stop.reason != Reason::Step || stop.pc != self.back {
+            return None;
+        }
+        let machine = session.live.machine(stop.tid).ok()?;
+        if machine.registers.general.rsp != self.stack {
+            return None;
+        }
+        let space = session.live.space();
+        ReturnedReport::read(&space, &machine, self.function.clone(), self.entry)
+    }
+}

@@ -1,0 +1,123 @@
+//! `output`: what the program printed. Returns and forgets it; the tail and following forget nothing.
+
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use super::{Call, Verb};
+use crate::os_text::OsText;
+use crate::output::{Fetched, Stream};
+use crate::protocol::{Code, Failure};
+use crate::session::Origin;
+
+/// The verb.
+pub struct Output;
+
+/// Its arguments: nothing, or one of these.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct OutputArgs {
+    /// Only the last so many lines.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tail: Option<usize>,
+    /// Wait for something from this piece on; ask again with `next` of the reply.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub follow: Option<u64>,
+    /// With `follow`: do not wait for it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub at_once: bool,
+    /// Forget everything.
+    pub clear: bool,
+}
+
+/// Its reply.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutputReply {
+    /// What was printed, in order.
+    pub pieces: Vec<OutputPiece>,
+    /// The number of the next piece, for `follow`.
+    pub next: u64,
+    /// How many pieces are missing before the first: the buffer was full.
+    pub dropped: u64,
+    /// How many pieces were cleared.
+    pub cleared: u64,
+    /// Nothing will come any more.
+    pub ended: bool,
+}
+
+/// What was printed at once.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutputPiece {
+    /// Where to.
+    pub stream: Stream,
+    /// Text where it is UTF-8, else bytes.
+    pub text: OsText,
+}
+
+/// A follower is answered after so long even if there is nothing, and asks again.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// How long a client that went away may go unnoticed.
+const SLICE: Duration = Duration::from_millis(250);
+
+impl Verb for Output {
+    const NAME: &'static str = "output";
+    type Args = OutputArgs;
+    type Reply = OutputReply;
+
+    fn run(call: &Call<'_>, args: OutputArgs) -> Result<OutputReply, Failure> {
+        let session = call.session()?;
+        if let Origin::Attached(_) = session.origin {
+            return Err(Failure::new(
+                Code::Failed,
+                "the program was attached to: its output goes where it went before",
+            )
+            .hint("the recording has it too: select * from output"));
+        }
+        let output = &session.output;
+        let mut cleared = 0;
+        let fetched = match (args.tail, args.follow) {
+            (Some(_), Some(_)) => {
+                return Err(Failure::bad_request("tail and follow exclude each other"));
+            }
+            (Some(lines), None) => output.tail(lines),
+            (None, Some(from)) if args.at_once => output.follow(from, Duration::ZERO),
+            (None, Some(from)) => follow(call, output, from),
+            (None, None) if args.clear => {
+                cleared = output.clear();
+                output.follow(u64::MAX, Duration::ZERO)
+            }
+            (None, None) => output.take(),
+        };
+        if args.clear && args.tail.is_some() {
+            cleared = output.clear();
+        }
+        Ok(OutputReply {
+            next: fetched.next,
+            dropped: fetched.dropped,
+            ended: fetched.ended,
+            cleared,
+            pieces: fetched.pieces.into_iter().map(piece).collect(),
+        })
+    }
+}
+
+fn follow(call: &Call<'_>, output: &crate::output::Output, from: u64) -> Fetched {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let fetched = output.follow(from, SLICE);
+        let done = !fetched.pieces.is_empty() || fetched.ended;
+        if done || call.is_gone() || Instant::now() >= until {
+            return fetched;
+        }
+    }
+}
+
+fn piece(piece: crate::output::Piece) -> OutputPiece {
+    OutputPiece {
+        stream: piece.stream,
+        text: match String::from_utf8(piece.bytes) {
+            Ok(text) => OsText::Text(text),
+            Err(error) => OsText::Bytes(error.into_bytes()),
+        },
+    }
+}

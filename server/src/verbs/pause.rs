@@ -1,0 +1,31 @@
+//! `pause`: stops all threads.
+
+use std::time::Duration;
+
+use super::{Call, Nothing, Verb, motion};
+use crate::protocol::Failure;
+use crate::session::{MotionReport, of_recorder};
+
+/// The verb.
+pub struct Pause;
+
+/// Stopping threads is a matter of milliseconds, unless the kernel holds one of them.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+impl Verb for Pause {
+    const NAME: &'static str = "pause";
+    type Args = Nothing;
+    type Reply = MotionReport;
+
+    fn run(call: &Call<'_>, _: Nothing) -> Result<MotionReport, Failure> {
+        let session = call.session()?;
+        session.must_run()?;
+        let before = session.live.newest_stop();
+        let number = session.live.pause().map_err(|error| of_recorder(&error))?;
+        let report = motion::wait(call, &session, number.saturating_sub(1), PATIENCE)?;
+        Ok(MotionReport {
+            already: number <= before,
+            ..report
+        })
+    }
+}

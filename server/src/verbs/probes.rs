@@ -1,0 +1,448 @@
+//! What `break`, `logpoint`, `watch` and `catch` have in common: their probes are listed, removed and switched alike.
+
+use debuginfo::LineError;
+use recorder::live::{Access, Action, Judged, Location, ProbeId, ProbeSpec, ProbeState, ProbeView};
+use serde::{Deserialize, Serialize};
+
+use super::Call;
+use crate::inspect::{self, signal_name};
+use crate::location::{LineTarget, Spot, Target};
+use crate::protocol::{Code, Failure};
+use crate::session::{PlaceReport, Session, hex, of_recorder};
+
+/// What a verb about probes is asked for; `A` is what adding one takes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "action", rename_all = "snake_case")]
+pub enum ProbeArgs<A> {
+    /// Adds one.
+    Add(A),
+    /// Lists all of this kind.
+    List,
+    /// Removes some.
+    Remove(Chosen),
+    /// Switches some on.
+    Enable(Chosen),
+    /// Switches some off.
+    Disable(Chosen),
+}
+
+/// Which probes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Chosen {
+    /// By number.
+    pub ids: Vec<ProbeId>,
+    /// All of this kind.
+    pub all: bool,
+}
+
+/// Kinds of probes, by the verbs that make them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ProbeKind {
+    /// `break`.
+    Breakpoint,
+    /// `logpoint`.
+    Logpoint,
+    /// `watch`.
+    Watchpoint,
+    /// `catch`.
+    Catchpoint,
+}
+
+/// A probe.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ProbeReport {
+    /// Its number.
+    pub id: ProbeId,
+    /// Its kind.
+    pub kind: ProbeKind,
+    /// Where, as people write it.
+    pub location: String,
+    /// It is in place.
+    pub verified: bool,
+    /// It is switched on.
+    pub enabled: bool,
+    /// [`Code::ModuleNotLoaded`] while no loaded module has such a place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<Code>,
+    /// Its places.
+    pub places: Vec<PlaceReport>,
+    /// Only if this is true.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub condition: Option<String>,
+    /// Only on the Nth hit; 0: on every one.
+    pub hit_count: u64,
+    /// The text of a logpoint.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub template: Option<String>,
+    /// It stops all threads.
+    pub all_threads: bool,
+    /// It stops once and is removed.
+    pub once: bool,
+    /// How often it was hit with its condition true.
+    pub hits: u64,
+    /// It existed before; its condition was replaced.
+    pub existed: bool,
+    /// Something to know.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
+/// The probes that were added, listed, changed or removed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ProbesReply {
+    /// By number.
+    pub probes: Vec<ProbeReport>,
+}
+
+/// Does what is asked; `add` makes the specifications of new probes.
+pub(super) fn run<A>(
+    call: &Call<'_>,
+    args: ProbeArgs<A>,
+    kind: ProbeKind,
+    add: impl FnOnce(&Session, A) -> Result<Vec<ProbeSpec>, Failure>,
+) -> Result<ProbesReply, Failure> {
+    let session = call.session()?;
+    let views = match args {
+        ProbeArgs::List => of_kind(&session, kind),
+        ProbeArgs::Add(args) => {
+            session.must_run()?;
+            insert_all(&session, add(&session, args)?)?
+        }
+        ProbeArgs::Remove(chosen) => {
+            each(&session, kind, &chosen, |id| session.live.remove_probe(id))?
+        }
+        ProbeArgs::Enable(chosen) => each(&session, kind, &chosen, |id| {
+            session.live.enable_probe(id, true)
+        })?,
+        ProbeArgs::Disable(chosen) => each(&session, kind, &chosen, |id| {
+            session.live.enable_probe(id, false)
+        })?,
+    };
+    Ok(ProbesReply {
+        probes: views.iter().map(ProbeReport::of).collect(),
+    })
+}
+
+/// Adds all probes or none.
+fn insert_all(session: &Session, specs: Vec<ProbeSpec>) -> Result<Vec<ProbeView>, Failure> {
+    let mut added: Vec<ProbeView> = Vec::with_capacity(specs.len());
+    for spec in specs {
+        match insert(session, spec) {
+            Ok(view) => added.push(view),
+            Err(failure) => {
+                for view in added.iter().filter(|view| !view.existed) {
+                    // One that is gone already need not be removed.
+                    let _ = session.live.remove_probe(view.id);
+                }
+                return Err(failure);
+            }
+        }
+    }
+    Ok(added)
+}
+
+/// Adds a probe whose condition and template were read.
+fn insert(session: &Session, spec: ProbeSpec) -> Result<ProbeView, Failure> {
+    if let Some(condition) = &spec.condition {
+        inspect::check_condition(condition)?;
+    }
+    if let Action::Log { template } = &spec.action {
+        inspect::check_template(template)?;
+    }
+    session
+        .live
+        .add_probe(spec)
+        .map_err(|error| of_recorder(&error))
+}
+
+fn of_kind(session: &Session, kind: ProbeKind) -> Vec<ProbeView> {
+    let mut views = session.live.probes();
+    views.retain(|view| ProbeKind::of(&view.spec) == kind);
+    views
+}
+
+fn each(
+    session: &Session,
+    kind: ProbeKind,
+    chosen: &Chosen,
+    change: impl Fn(ProbeId) -> recorder::Result<ProbeView>,
+) -> Result<Vec<ProbeView>, Failure> {
+    let known = of_kind(session, kind);
+    let ids = match chosen.all {
+        true => known.iter().map(|view| view.id).collect(),
+        false => chosen.ids.clone(),
+    };
+    if ids.is_empty() && !chosen.all {
+        return Err(Failure::bad_request("name the numbers, or all"));
+    }
+    // All or nothing: a mistyped number changes nothing.
+    if let Some(id) = ids
+        .iter()
+        .find(|id| known.iter().all(|view| view.id != **id))
+    {
+        return Err(no_such(*id, kind, &known));
+    }
+    ids.into_iter()
+        .map(|id| change(id).map_err(|error| of_recorder(&error)))
+        .collect()
+}
+
+fn no_such(id: ProbeId, kind: ProbeKind, known: &[ProbeView]) -> Failure {
+    let word = kind.word();
+    let numbers: Vec<String> = known.iter().map(|view| view.id.to_string()).collect();
+    Failure::new(Code::BreakpointNotFound, format!("there is no {word} {id}")).hint(
+        match numbers.as_slice() {
+            [] => format!("there are no {word}s"),
+            numbers => format!("{word}s: {}", numbers.join(", ")),
+        },
+    )
+}
+
+/// Finds where a probe is to be; with `pending`, in a module that is loaded later if no loaded one has such a place.
+///
+/// # Errors
+/// Codes [`Code::InvalidFile`], [`Code::InvalidLine`], [`Code::InvalidColumn`], [`Code::InvalidFunction`],
+/// [`Code::InvalidAddress`].
+pub(super) fn located(
+    session: &Session,
+    target: &Target,
+    pending: bool,
+) -> Result<Location, Failure> {
+    let space = session.live.space();
+    match target.spot()? {
+        Spot::Function(name) => {
+            let known = pending || !space.function_places(&name).is_empty();
+            match known {
+                true => Ok(Location::Function(name)),
+                false => Err(no_function(&space, &name)),
+            }
+        }
+        Spot::Line(line) => line_location(&space, line, pending),
+        Spot::LineHere(line) => {
+            let file = current_file(session)?;
+            let here = LineTarget {
+                file,
+                line,
+                column: None,
+            };
+            line_location(&space, here, false)
+        }
+        Spot::Address(address) => match space.at(address) {
+            Some(_) => Ok(Location::Address(address)),
+            None => Err(Failure::new(
+                Code::InvalidAddress,
+                format!("no module has code at {address:#x}"),
+            )
+            .hint("see where functions are: hindsight disassemble")),
+        },
+    }
+}
+
+fn no_function(space: &debuginfo::Space, name: &str) -> Failure {
+    let nearest = inspect::nearest_functions(space, name);
+    let mut own = space.modules().iter().filter(|mapped| !mapped.is_system);
+    let is_bare = !own.any(|mapped| mapped.module.has_dwarf());
+    let hint = match nearest.as_slice() {
+        [] if is_bare => {
+            "the program has no debug information: compile it with -g, or install its debug files"
+                .to_owned()
+        }
+        [] => {
+            "check the name (* stands for any text), or wait for its module: --pending".to_owned()
+        }
+        near => format!("did you mean {}?", near.join(" or ")),
+    };
+    let message = format!("no loaded module has a function {name}");
+    Failure {
+        nearest,
+        ..Failure::new(Code::InvalidFunction, message).hint(hint)
+    }
+}
+
+fn line_location(
+    space: &debuginfo::Space,
+    target: LineTarget,
+    pending: bool,
+) -> Result<Location, Failure> {
+    let LineTarget { file, line, column } = target;
+    match space.resolve_line(&file, line, column) {
+        Ok(_) => {}
+        Err(LineError::UnknownFile { .. } | LineError::NoLineTables) if pending => {}
+        Err(error) => {
+            let failure = inspect::of_line_error(&error);
+            return Err(match (failure.code, &failure.hint) {
+                (Code::InvalidFile, None) => failure.hint("wait for its module: --pending"),
+                _ => failure,
+            });
+        }
+    }
+    Ok(Location::Line { file, line, column })
+}
+
+/// The file that a bare line number means: that of the frame that is looked at.
+pub(super) fn current_file(session: &Session) -> Result<String, Failure> {
+    let moment = session.moment()?;
+    let view = moment.view();
+    let source = view.frame()?.source.as_ref();
+    source.map(|source| source.file.to_string()).ok_or_else(|| {
+        Failure::new(
+            Code::InvalidFile,
+            "the frame that is looked at has no source file",
+        )
+        .hint("write the file too: file:line")
+    })
+}
+
+impl ProbeKind {
+    pub(super) fn of(spec: &ProbeSpec) -> ProbeKind {
+        match (&spec.location, &spec.action) {
+            (_, Action::Log { .. }) => ProbeKind::Logpoint,
+            (Location::Memory { .. }, _) => ProbeKind::Watchpoint,
+            (Location::Throw { .. } | Location::Panic | Location::Signal(_), _) => {
+                ProbeKind::Catchpoint
+            }
+            _ => ProbeKind::Breakpoint,
+        }
+    }
+
+    /// Returns the kind as people call it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            ProbeKind::Breakpoint => "breakpoint",
+            ProbeKind::Logpoint => "logpoint",
+            ProbeKind::Watchpoint => "watchpoint",
+            ProbeKind::Catchpoint => "catchpoint",
+        }
+    }
+}
+
+impl ProbeReport {
+    fn of(view: &ProbeView) -> ProbeReport {
+        let spec = &view.spec;
+        let (all_threads, once, template) = match &spec.action {
+            Action::Break { all_threads, once } => (*all_threads, *once, None),
+            Action::Log { template } => (false, false, Some(template.clone())),
+        };
+        ProbeReport {
+            id: view.id,
+            kind: ProbeKind::of(spec),
+            location: written(&spec.location),
+            verified: view.state == ProbeState::Bound,
+            enabled: view.state != ProbeState::Disabled,
+            code: (view.state == ProbeState::Pending).then_some(Code::ModuleNotLoaded),
+            places: view.places.iter().map(place).collect(),
+            condition: spec.condition.clone(),
+            hit_count: spec.hit_count,
+            template,
+            all_threads,
+            once,
+            hits: view.hits,
+            existed: view.existed,
+            message: view.message.clone(),
+        }
+    }
+}
+
+fn place(place: &recorder::live::Place) -> PlaceReport {
+    let (compiled, not_compiled) = match &place.judged {
+        None => (None, None),
+        Some(Judged::InProgram) => (Some(true), None),
+        Some(Judged::Partly(what)) => (Some(true), Some(what.clone())),
+        Some(Judged::ByTracer(why)) => (Some(false), Some(why.clone())),
+    };
+    PlaceReport {
+        address: hex(place.address),
+        function: place.function.clone(),
+        file: place.file.clone(),
+        line: place.line,
+        column: place.column.filter(|column| *column > 0),
+        problem: place.problem.clone(),
+        compiled,
+        not_compiled,
+    }
+}
+
+/// Writes a location as people do.
+fn written(location: &Location) -> String {
+    match location {
+        Location::Memory { access, len, .. } => {
+            let access = match access {
+                Access::Write => "write",
+                Access::Read => "read",
+                Access::Both => "access",
+            };
+            format!("{location} ({access}, {len} bytes)")
+        }
+        Location::Signal(Some(signal)) => signal_name(*signal),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_is_asked_is_told_by_its_action() {
+        type Any = ProbeArgs<Chosen>;
+        let read = |value| serde_json::from_value::<Any>(value);
+        assert_eq!(read(json!({"action": "list"})).unwrap(), Any::List);
+        let removed = read(json!({"action": "remove", "ids": [3]})).unwrap();
+        let three = Chosen {
+            ids: vec![3],
+            all: false,
+        };
+        assert_eq!(removed, Any::Remove(three));
+        assert!(read(json!({"action": "remove", "id": 3})).is_err());
+        assert!(read(json!({})).is_err());
+    }
+
+    #[test]
+    fn locations_are_written_as_they_are_read() {
+        let line = |column| Location::Line {
+            file: "a.c".to_owned(),
+            line: 3,
+            column,
+        };
+        assert_eq!(written(&line(None)), "a.c:3");
+        assert_eq!(written(&line(Some(7))), "a.c:3:7");
+        assert_eq!(written(&Location::Address(0x40)), "*0x40");
+        assert_eq!(written(&Location::Signal(Some(11))), "SIGSEGV");
+        let throw = Location::Throw {
+            pattern: Some("std::*".to_owned()),
+            unhandled_only: true,
+        };
+        assert_eq!(written(&throw), "throw std::* (unhandled)");
+    }
+
+    #[test]
+    fn a_probe_that_logs_is_a_logpoint_wherever_it_is() {
+        let spec = |location, action| ProbeSpec {
+            location,
+            action,
+            condition: None,
+            hit_count: 0,
+        };
+        let stop = Action::Break {
+            all_threads: false,
+            once: false,
+        };
+        let log = Action::Log {
+            template: "x".to_owned(),
+        };
+        let main = || Location::Function("main".to_owned());
+        assert_eq!(
+            ProbeKind::of(&spec(main(), stop.clone())),
+            ProbeKind::Breakpoint
+        );
+        assert_eq!(ProbeKind::of(&spec(main(), log)), ProbeKind::Logpoint);
+        assert_eq!(
+            ProbeKind::of(&spec(Location::Panic, stop)),
+            ProbeKind::Catchpoint
+        );
+    }
+}

@@ -1,0 +1,79 @@
+//! `registers`: what the frame that is looked at finds in them.
+
+use debuginfo::Machine;
+use serde::{Deserialize, Serialize};
+
+use super::{Call, Verb};
+use crate::inspect::{self, RegisterValue, View};
+use crate::protocol::Failure;
+
+/// The verb.
+pub struct Registers;
+
+/// Its arguments.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RegistersArgs {
+    /// Which; none: the general ones.
+    pub names: Vec<String>,
+    /// The vectors too.
+    pub vectors: bool,
+}
+
+/// Its reply.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RegistersReply {
+    /// The frame, from 0.
+    pub frame: usize,
+    /// The registers.
+    pub registers: Vec<RegisterReport>,
+}
+
+/// A register.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RegisterReport {
+    /// Its name and value.
+    #[serde(flatten)]
+    pub value: RegisterValue,
+    /// The function or symbol that the value points into.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub symbol: Option<String>,
+}
+
+impl Verb for Registers {
+    const NAME: &'static str = "registers";
+    type Args = RegistersArgs;
+    type Reply = RegistersReply;
+
+    fn run(call: &Call<'_>, args: RegistersArgs) -> Result<RegistersReply, Failure> {
+        let session = call.session()?;
+        let moment = session.moment()?;
+        let view = moment.view();
+        described(&view, &view.frame_machine()?, &args)
+    }
+}
+
+/// Describes registers; `machine` has those of the frame that is looked at.
+pub(crate) fn described(
+    view: &View<'_>,
+    machine: &dyn Machine,
+    args: &RegistersArgs,
+) -> Result<RegistersReply, Failure> {
+    let values = inspect::registers(machine, &args.names, args.vectors)?;
+    let symbol = |value: &RegisterValue| {
+        let digits = value.value.as_deref()?.strip_prefix("0x")?;
+        let address = u64::from_str_radix(digits, 16).ok()?;
+        let (name, start) = view.space.symbol_at(address)?;
+        Some(format!("{name}+{}", address.wrapping_sub(start)))
+    };
+    Ok(RegistersReply {
+        frame: view.frame,
+        registers: values
+            .into_iter()
+            .map(|value| RegisterReport {
+                symbol: symbol(&value),
+                value,
+            })
+            .collect(),
+    })
+}

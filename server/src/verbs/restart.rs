@@ -1,0 +1,105 @@
+//! `restart`: ends the program if it still runs and starts it again: same arguments, folder and environment, a recording of
+//! its own, the probes of before, and the number of before.
+
+use std::time::Duration;
+
+use debuginfo::Space;
+use recorder::live::{Location, Motion, ProbeState, ProbeView, Status};
+
+use super::{Call, Nothing, ProbeKind, Verb, motion, watch};
+use crate::protocol::{Code, Failure, Notice, NoticeKind};
+use crate::session::{Origin, Session, SessionReport, of_recorder};
+
+/// The verb.
+pub struct Restart;
+
+/// How long the kernel may take to bring a new program to its entry point.
+const ENTRY_PATIENCE: Duration = Duration::from_secs(60);
+
+impl Verb for Restart {
+    const NAME: &'static str = "restart";
+    type Args = Nothing;
+    type Reply = SessionReport;
+
+    fn run(call: &Call<'_>, _: Nothing) -> Result<SessionReport, Failure> {
+        let old = call.session()?;
+        let Origin::Started(mut launch) = old.origin.clone() else {
+            let message = "the program was attached to: how it was started is not known";
+            return Err(Failure::bad_request(message).hint("start it: hindsight start PROGRAM"));
+        };
+        // The name that was chosen is taken by the recording of before.
+        launch.recording.output = None;
+        let probes = old.live.probes();
+        if !old.has_ended() {
+            old.live.kill().map_err(|error| of_recorder(&error))?;
+        }
+        let has_probes = !probes.is_empty();
+        let session = Session::begin(call, Origin::Started(launch), has_probes, Some(old.id))?;
+        if !has_probes {
+            return Ok(session.report());
+        }
+        if !matches!(session.live.status(), Status::Stopped(_)) {
+            motion::wait(call, &session, 0, ENTRY_PATIENCE)?;
+        }
+        for probe in probes {
+            if let Err(failure) = set_again(&old, &session, &probe) {
+                let what = ProbeKind::of(&probe.spec).word();
+                let location = &probe.spec.location;
+                (call.notify)(Notice {
+                    kind: NoticeKind::Warning,
+                    text: format!(
+                        "{what} {} ({location}) was not set again: {failure}",
+                        probe.id
+                    ),
+                });
+            }
+        }
+        let stop = session.stopped()?;
+        let timeout = motion::patience(call, None)?;
+        motion::go(call, &session, &stop, Motion::Continue, true, timeout)?;
+        Ok(session.report())
+    }
+}
+
+/// Sets a probe of the last run in this one.
+fn set_again(old: &Session, session: &Session, probe: &ProbeView) -> Result<(), Failure> {
+    let mut spec = probe.spec.clone();
+    let mut ty = None;
+    spec.location = match spec.location {
+        Location::Address(address) => {
+            Location::Address(moved(&old.live.space(), &session.live.space(), address)?)
+        }
+        Location::Memory {
+            access, expression, ..
+        } => {
+            let (location, watched) = watch::locate(session, expression, access)?;
+            ty = Some(watched);
+            location
+        }
+        other => other,
+    };
+    let failed = |error| of_recorder(&error);
+    let view = session.live.add_probe(spec).map_err(failed)?;
+    if let Some(ty) = ty {
+        session.remember_type(view.id, ty);
+    }
+    if probe.state == ProbeState::Disabled {
+        session.live.enable_probe(view.id, false).map_err(failed)?;
+    }
+    Ok(())
+}
+
+/// Returns where the code that was at `address` in the last run is in this one.
+fn moved(old: &Space, new: &Space, address: u64) -> Result<u64, Failure> {
+    let module = old.at(address).and_then(|before| {
+        let path = before.module.path();
+        let again = new.modules().iter().find(|now| now.module.path() == path)?;
+        Some(again.address(before.svma(address)))
+    });
+    module.ok_or_else(|| {
+        Failure::new(
+            Code::InvalidAddress,
+            "its module is not loaded at the program's entry",
+        )
+    })
+}

@@ -1,0 +1,173 @@
+//! `set`: writes a value: `set p->len 3`. A local needs a stopped thread, a global does not.
+
+use debuginfo::value::{Write, WriteTarget};
+use debuginfo::{Machine, Register};
+use recorder::live::{Stop, Tid};
+use serde::{Deserialize, Serialize};
+
+use super::{Call, Verb};
+use crate::inspect::{self, View};
+use crate::protocol::{Code, Failure};
+use crate::session::{RunningMachine, Session, hex, of_recorder_text};
+
+/// The verb.
+pub struct Set;
+
+/// Its arguments.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SetArgs {
+    /// What gets the value: an expression that has a place.
+    pub target: String,
+    /// The value: an expression.
+    pub value: String,
+}
+
+/// Its reply.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SetReply {
+    /// What was written.
+    pub results: Vec<Written>,
+}
+
+/// One place that was written to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Written {
+    /// What the person wrote.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variable: Option<String>,
+    /// The address or the register.
+    pub address: String,
+    /// The value before, as text; bytes in hexadecimal where no type is known.
+    pub previous_value: String,
+    /// The value now, read again.
+    pub new_value: String,
+}
+
+impl Verb for Set {
+    const NAME: &'static str = "set";
+    type Args = SetArgs;
+    type Reply = SetReply;
+
+    fn run(call: &Call<'_>, args: SetArgs) -> Result<SetReply, Failure> {
+        let session = call.session()?;
+        Ok(SetReply {
+            results: vec![assign(&session, &args.target, &args.value)?],
+        })
+    }
+}
+
+/// Writes a value and reads it again.
+pub(super) fn assign(session: &Session, target: &str, value: &str) -> Result<Written, Failure> {
+    let with_view = |view: &View<'_>, stop: Option<&Stop>| {
+        let change = inspect::assign(view, target, value)?;
+        let places: Vec<String> = change
+            .writes
+            .iter()
+            .map(|write| apply(session, stop.map(|stop| stop.tid), target, write))
+            .collect::<Result<_, _>>()?;
+        Ok((places.join(", "), change.previous))
+    };
+    let (address, previous_value) = match session.moment() {
+        Ok(moment) => with_view(&moment.view(), Some(&moment.stop))?,
+        Err(failure) if failure.code == Code::NotStopped => {
+            let space = session.live.space();
+            let machine = RunningMachine(&session.live);
+            let view = View {
+                space: &space,
+                machine: &machine,
+                frames: &[],
+                frame: 0,
+            };
+            with_view(&view, None).map_err(of_running)?
+        }
+        Err(failure) => return Err(failure),
+    };
+    // The machine of a moment may have kept what it read: a new one is asked.
+    let now = super::print::viewed(session, |view| {
+        inspect::evaluate(view, target, inspect::ValueFormat::Natural, None)
+    });
+    Ok(Written {
+        variable: Some(target.to_owned()),
+        address,
+        previous_value,
+        new_value: match now {
+            Ok(report) => report.shown.text(),
+            Err(failure) => format!("<{failure}>"),
+        },
+    })
+}
+
+/// Writes one part; returns where it went.
+fn apply(
+    session: &Session,
+    tid: Option<Tid>,
+    target: &str,
+    write: &Write,
+) -> Result<String, Failure> {
+    let failed = |error: recorder::Error| of_recorder_text(Code::WriteFailed, &error);
+    match write.target {
+        WriteTarget::Memory(address) => {
+            let written = session.live.write(target, address, &write.bytes);
+            written.map(|_| hex(address)).map_err(failed)
+        }
+        WriteTarget::Register(register) => {
+            let tid = tid.ok_or_else(not_paused)?;
+            let bytes = whole_register(session, tid, register, &write.bytes)?;
+            let written = session.live.write_register(tid, target, register, &bytes);
+            written.map(|_| name(register)).map_err(failed)
+        }
+    }
+}
+
+/// Returns a whole register with `low` as its low bytes: the others keep their value.
+fn whole_register(
+    session: &Session,
+    tid: Tid,
+    register: Register,
+    low: &[u8],
+) -> Result<Vec<u8>, Failure> {
+    let failed = |error: recorder::Error| of_recorder_text(Code::WriteFailed, &error);
+    let machine = session.live.machine(tid).map_err(failed)?;
+    let is_vector = (Register::XMM0.0..Register::XMM0.0 + 16).contains(&register.0);
+    let read = match is_vector {
+        true => machine.vector(register).map(|(bytes, _)| bytes.to_vec()),
+        false => machine
+            .register(register)
+            .map(|(value, _)| value.to_le_bytes().to_vec()),
+    };
+    let unreadable = |error: debuginfo::Unknown| {
+        let message = format!("{} cannot be written: {error}", name(register));
+        Failure::new(Code::WriteFailed, message)
+    };
+    let mut whole = read.map_err(unreadable)?;
+    match whole.get_mut(..low.len()) {
+        Some(part) => part.copy_from_slice(low),
+        None => {
+            let message = format!("the value is larger than {}", name(register));
+            return Err(Failure::new(Code::WriteFailed, message));
+        }
+    }
+    Ok(whole)
+}
+
+/// What is no global of a running program may be a local of one that is stopped.
+fn of_running(failure: Failure) -> Failure {
+    match failure.message.starts_with("no variable ") {
+        true => not_paused(),
+        false => failure,
+    }
+}
+
+fn not_paused() -> Failure {
+    Failure::new(
+        Code::NotStopped,
+        "Local variable writes require a paused breakpoint.",
+    )
+    .hint("no global has this name; stop the program: hindsight pause, or set a breakpoint")
+}
+
+fn name(register: Register) -> String {
+    let name = register.name();
+    name.unwrap_or_else(|| format!("register {}", register.0))
+}

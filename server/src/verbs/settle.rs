@@ -1,0 +1,34 @@
+//! `settle`: waits until readers of the recording see everything that happened up to now, for who wants to look at the past
+//! of a stopped program.
+
+use std::time::Duration;
+
+use super::{Call, Nothing, Verb};
+use crate::protocol::{Code, Failure};
+
+/// The verb.
+pub struct Settle;
+
+/// It takes milliseconds, but for a disk that is busy.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+impl Verb for Settle {
+    const NAME: &'static str = "settle";
+    type Args = Nothing;
+    type Reply = Nothing;
+
+    fn run(call: &Call<'_>, _: Nothing) -> Result<Nothing, Failure> {
+        let session = call.session()?;
+        match session.live.settle(PATIENCE) {
+            true => Ok(Nothing {}),
+            false => Err(Failure::new(
+                Code::Timeout,
+                format!(
+                    "the recording is not written as far as the program is, after {} s",
+                    PATIENCE.as_secs()
+                ),
+            )
+            .hint("the disk may be busy: ask again")),
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! `source`: lines of a source file, with those marked that have code. Alias `list`.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Call, Verb, print::viewed, probes};
+use crate::inspect::{self, SourceReport, View};
+use crate::location::{LineTarget, Spot, Target};
+use crate::protocol::{Code, Failure};
+
+/// The verb.
+pub struct Source;
+
+/// Its arguments.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SourceArgs {
+    /// A line or a function; left out: where the frame that is looked at stands.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at: Option<Target>,
+    /// How many lines before and after; left out: 5.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context: Option<u32>,
+    /// The whole function.
+    pub function: bool,
+}
+
+const CONTEXT: u32 = 5;
+
+impl Verb for Source {
+    const NAME: &'static str = "source";
+    type Args = SourceArgs;
+    type Reply = SourceReport;
+
+    fn run(call: &Call<'_>, args: SourceArgs) -> Result<SourceReport, Failure> {
+        let session = call.session()?;
+        let current = || probes::current_file(&session);
+        viewed(&session, |view| described(view, &args, &current))
+    }
+}
+
+/// Describes the lines that are asked for; `current` is the file that is looked at.
+pub(crate) fn described(
+    view: &View<'_>,
+    args: &SourceArgs,
+    current: &dyn Fn() -> Result<String, Failure>,
+) -> Result<SourceReport, Failure> {
+    let space = view.space;
+    let context = args.context.unwrap_or(CONTEXT);
+    if args.function && args.at.is_none() {
+        let address = view.frame()?.lookup_pc;
+        return inspect::function_source(space, address, args.context.unwrap_or(0));
+    }
+    let target = match &args.at {
+        None => here(view)?,
+        Some(target) => match target.spot()? {
+            Spot::Line(line) => line,
+            Spot::LineHere(line) => LineTarget {
+                file: current()?,
+                line,
+                column: None,
+            },
+            Spot::Function(name) if args.function => {
+                let place = first_function(space, &name)?;
+                let context = args.context.unwrap_or(0);
+                return inspect::function_source(space, place.after_prologue, context);
+            }
+            Spot::Function(name) => {
+                let place = first_function(space, &name)?;
+                line_of(space, place.after_prologue)?
+            }
+            Spot::Address(address) => line_of(space, address)?,
+        },
+    };
+    inspect::line_source(space, &target.file, target.line, context, None)
+}
+
+fn first_function(
+    space: &debuginfo::Space,
+    name: &str,
+) -> Result<debuginfo::FunctionPlace, Failure> {
+    let found = space.functions_matching(name).into_iter().next();
+    found.ok_or_else(|| {
+        let message = format!("no loaded module has a function {name}");
+        Failure::new(Code::InvalidFunction, message).hint("write function, file:line or 0xADDRESS")
+    })
+}
+
+fn line_of(space: &debuginfo::Space, address: u64) -> Result<LineTarget, Failure> {
+    let place = space.line_at(address).ok_or_else(|| {
+        let message = format!("no line is known at {address:#x}");
+        Failure::new(Code::InvalidAddress, message).hint("look at its code: hindsight disassemble")
+    })?;
+    Ok(LineTarget {
+        file: place.file.to_string(),
+        line: place.line,
+        column: None,
+    })
+}
+
+fn here(view: &View<'_>) -> Result<LineTarget, Failure> {
+    let frame = view.frame()?;
+    match &frame.source {
+        Some(place) => Ok(LineTarget {
+            file: place.file.to_string(),
+            line: place.line,
+            column: None,
+        }),
+        None => line_of(view.space, frame.lookup_pc),
+    }
+}

@@ -1,0 +1,115 @@
+//! `start`: starts a program under control. Without breakpoints and a stop at its entry it just runs; with breakpoints the
+//! first stop is waited for.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use recorder::live::{Action, Motion, ProbeSpec, Status};
+use serde::{Deserialize, Serialize};
+
+use super::{Call, Verb, motion, probes};
+use crate::location::Target;
+use crate::protocol::{Code, Failure};
+use crate::session::{
+    Launch, MotionReport, Origin, Session, SessionReport, StateWord, of_recorder,
+};
+
+/// The verb.
+pub struct Start;
+
+/// Its arguments.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StartArgs {
+    /// What is started.
+    pub launch: Launch,
+    /// Breakpoints to set before the program's own code runs.
+    #[serde(default)]
+    pub breaks: Vec<Target>,
+    /// Stop at the entry point.
+    #[serde(default)]
+    pub stop_on_entry: bool,
+    /// Breakpoints may wait for a module that is not loaded yet.
+    #[serde(default)]
+    pub pending: bool,
+    /// How long to wait for the first stop, in seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_secs: Option<f64>,
+}
+
+/// How long the kernel may take to bring a new program to its entry point.
+const ENTRY_PATIENCE: Duration = Duration::from_secs(60);
+
+impl Verb for Start {
+    const NAME: &'static str = "start";
+    type Args = StartArgs;
+    type Reply = SessionReport;
+
+    fn run(call: &Call<'_>, args: StartArgs) -> Result<SessionReport, Failure> {
+        let timeout = motion::patience(call, args.timeout_secs)?;
+        for target in &args.breaks {
+            // Before anything is started: a mistake in writing is one whatever the program is.
+            target.spot()?;
+        }
+        let at_entry = args.stop_on_entry || !args.breaks.is_empty();
+        let session = Session::begin(call, Origin::Started(args.launch.clone()), at_entry, None)?;
+        if !at_entry {
+            return Ok(session.report());
+        }
+        let prepared = prepare(call, &session, &args, timeout);
+        if prepared.is_err() {
+            abandon(call, &session);
+        }
+        prepared.map(|()| session.report())
+    }
+}
+
+/// Sets the breakpoints while the program stands at its entry point, and lets it go on to the first of them.
+fn prepare(
+    call: &Call<'_>,
+    session: &Arc<Session>,
+    args: &StartArgs,
+    timeout: Duration,
+) -> Result<(), Failure> {
+    let entry: MotionReport = match session.live.status() {
+        Status::Stopped(stop) => motion::report(session, StateWord::Stopped, Some(&stop)),
+        _ => motion::wait(call, session, 0, ENTRY_PATIENCE)?,
+    };
+    if entry.status != StateWord::Stopped {
+        let what = match &entry.exit {
+            Some(exit) => format!("it {}", exit.text),
+            None => "it did not reach its entry point".to_owned(),
+        };
+        let message = format!("{} could not be started: {what}", session.program);
+        return Err(Failure::new(Code::NotStarted, message));
+    }
+    for target in &args.breaks {
+        let location = probes::located(session, target, args.pending)?;
+        let spec = ProbeSpec {
+            location,
+            action: Action::Break {
+                all_threads: false,
+                once: false,
+            },
+            condition: None,
+            hit_count: 0,
+        };
+        session
+            .live
+            .add_probe(spec)
+            .map_err(|error| of_recorder(&error))?;
+    }
+    if !args.stop_on_entry {
+        let stop = session.stopped()?;
+        motion::go(call, session, &stop, Motion::Continue, true, timeout)?;
+    }
+    Ok(())
+}
+
+/// A program that was started for nothing does not stay.
+fn abandon(call: &Call<'_>, session: &Session) {
+    if let Err(error) = session.live.kill() {
+        tracing::warn!(%error, "a program that was started for nothing is still there");
+    }
+    call.sessions.remove(session.id);
+}

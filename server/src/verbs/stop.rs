@@ -1,0 +1,65 @@
+//! `stop`: kills the program and closes its recording. The last session takes the daemon with it; one whose program has
+//! ended counts until it is stopped too.
+
+use std::path::PathBuf;
+
+use recorder::Outcome;
+use serde::{Deserialize, Serialize};
+
+use super::{Call, Nothing, Verb};
+use crate::protocol::Failure;
+use crate::session::{ExitReport, of_recorder};
+
+/// The verb.
+pub struct Stop;
+
+/// How a session ended, for `stop` and `detach`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EndReply {
+    /// The session.
+    pub session: u32,
+    /// How the program ended.
+    pub exit: ExitReport,
+    /// The recording's folder.
+    pub recording: PathBuf,
+    /// How many events it has.
+    pub events: u64,
+    /// How many calls.
+    pub calls: u64,
+    /// How many records were lost.
+    pub lost: u64,
+    /// Its length, in bytes.
+    pub bytes_on_disk: u64,
+    /// Why it is not whole, if it is not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub incomplete: Option<String>,
+}
+
+impl EndReply {
+    pub(super) fn of(session: u32, outcome: Outcome) -> EndReply {
+        EndReply {
+            session,
+            exit: outcome.exit.into(),
+            recording: outcome.recording,
+            events: outcome.events,
+            calls: outcome.calls,
+            lost: outcome.gaps_lost,
+            bytes_on_disk: outcome.bytes_on_disk,
+            incomplete: outcome.incomplete,
+        }
+    }
+}
+
+impl Verb for Stop {
+    const NAME: &'static str = "stop";
+    type Args = Nothing;
+    type Reply = EndReply;
+
+    fn run(call: &Call<'_>, _: Nothing) -> Result<EndReply, Failure> {
+        let session = call.session()?;
+        let outcome = session.live.kill().map_err(|error| of_recorder(&error))?;
+        call.sessions.remove(session.id);
+        call.sessions.end_if_none_are_left();
+        Ok(EndReply::of(session.id, outcome))
+    }
+}

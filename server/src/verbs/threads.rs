@@ -1,0 +1,77 @@
+//! `threads`: all threads, what they do and where the stopped ones stand.
+
+use recorder::live::{ThreadState, ThreadView, Tid};
+use serde::{Deserialize, Serialize};
+
+use super::{Call, Nothing, Verb};
+use crate::protocol::Failure;
+use crate::session::{PlaceReport, ReasonReport, Session, StateWord};
+
+/// The verb.
+pub struct Threads;
+
+/// Its reply.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadsReply {
+    /// By number.
+    pub threads: Vec<ThreadReport>,
+}
+
+/// A thread.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadReport {
+    /// Its number.
+    pub thread: Tid,
+    /// Its name.
+    pub name: String,
+    /// What it does.
+    pub state: StateWord,
+    /// Why it stopped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<ReasonReport>,
+    /// Where it stands; nobody knows of one that runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<PlaceReport>,
+    /// It is looked at.
+    pub selected: bool,
+}
+
+impl Verb for Threads {
+    const NAME: &'static str = "threads";
+    type Args = Nothing;
+    type Reply = ThreadsReply;
+
+    fn run(call: &Call<'_>, _: Nothing) -> Result<ThreadsReply, Failure> {
+        let session = call.session()?;
+        session.must_run()?;
+        let selected = looked_at(&session);
+        let threads = session.live.threads();
+        Ok(ThreadsReply {
+            threads: threads
+                .into_iter()
+                .map(|thread| report(&session, thread, selected))
+                .collect(),
+        })
+    }
+}
+
+/// Returns the thread that is looked at, if one is stopped.
+pub(super) fn looked_at(session: &Session) -> Option<Tid> {
+    session.stopped().ok().map(|stop| stop.tid)
+}
+
+/// Describes a thread.
+pub(super) fn report(session: &Session, thread: ThreadView, selected: Option<Tid>) -> ThreadReport {
+    let (state, stop) = match thread.state {
+        ThreadState::Running => (StateWord::Running, None),
+        ThreadState::Stopped(stop) => (StateWord::Stopped, Some(stop)),
+    };
+    ThreadReport {
+        thread: thread.tid,
+        name: thread.name,
+        state,
+        reason: stop.as_ref().map(|stop| session.report_reason(stop)),
+        place: stop.map(|stop| PlaceReport::of(&session.live.space(), stop.pc)),
+        selected: selected == Some(thread.tid),
+    }
+}

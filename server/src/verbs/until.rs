@@ -1,0 +1,37 @@
+//! `until`: runs until a place is reached in this frame or one further out, or this frame returns.
+
+use recorder::live::Motion;
+use serde::{Deserialize, Serialize};
+
+use super::{Call, Verb, motion, probes};
+use crate::location::Target;
+use crate::protocol::Failure;
+use crate::session::MotionReport;
+
+/// The verb.
+pub struct Until;
+
+/// Its arguments.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UntilArgs {
+    /// Where.
+    pub at: Target,
+    /// How long to wait, in seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_secs: Option<f64>,
+}
+
+impl Verb for Until {
+    const NAME: &'static str = "until";
+    type Args = UntilArgs;
+    type Reply = MotionReport;
+
+    fn run(call: &Call<'_>, args: UntilArgs) -> Result<MotionReport, Failure> {
+        let session = call.session()?;
+        let timeout = motion::patience(call, args.timeout_secs)?;
+        let stop = session.stopped()?;
+        let place = probes::located(&session, &args.at, false)?;
+        motion::go(call, &session, &stop, Motion::Until(place), false, timeout)
+    }
+}

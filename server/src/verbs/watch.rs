@@ -1,0 +1,126 @@
+//! `watch`: adds, lists, removes and switches watchpoints: what stops a thread is that it writes or reads a value.
+
+use debuginfo::Type;
+use recorder::live::{Access, Action, Location, ProbeSpec};
+use serde::{Deserialize, Serialize};
+
+use super::print::viewed;
+use super::{Call, ProbeArgs, ProbeKind, ProbesReply, Verb, probes};
+use crate::inspect;
+use crate::protocol::{Code, Failure};
+use crate::session::Session;
+
+/// The verb.
+pub struct Watch;
+
+/// A watchpoint to add.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WatchAdd {
+    /// The value to watch: it must lie in memory and be of 1, 2, 4 or 8 bytes.
+    pub expression: String,
+    /// What counts.
+    #[serde(default)]
+    pub access: WatchAccess,
+    /// Only if this is true.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub condition: Option<String>,
+    /// Only on the Nth hit; 0: on every one.
+    #[serde(default)]
+    pub hit_count: u64,
+    /// Stop all threads.
+    #[serde(default)]
+    pub all_threads: bool,
+}
+
+/// Which accesses count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WatchAccess {
+    /// Writes.
+    #[default]
+    Write,
+    /// Reads.
+    Read,
+    /// Both.
+    Both,
+}
+
+impl Verb for Watch {
+    const NAME: &'static str = "watch";
+    type Args = ProbeArgs<WatchAdd>;
+    type Reply = ProbesReply;
+
+    fn run(call: &Call<'_>, args: Self::Args) -> Result<ProbesReply, Failure> {
+        let mut ty = None;
+        let reply = probes::run(call, args, ProbeKind::Watchpoint, |session, add| {
+            let access = match add.access {
+                WatchAccess::Write => Access::Write,
+                WatchAccess::Read => Access::Read,
+                WatchAccess::Both => Access::Both,
+            };
+            let (location, watched) = locate(session, add.expression, access)?;
+            ty = Some(watched);
+            Ok(vec![ProbeSpec {
+                location,
+                action: Action::Break {
+                    all_threads: add.all_threads,
+                    once: false,
+                },
+                condition: add.condition,
+                hit_count: add.hit_count,
+            }])
+        })?;
+        if let (Some(ty), [probe]) = (ty, reply.probes.as_slice()) {
+            call.session()?.remember_type(probe.id, ty);
+        }
+        Ok(reply)
+    }
+}
+
+/// Finds the memory of an expression, and of what type it is: in the frame that is looked at, or of the globals while the
+/// program runs.
+pub(super) fn locate(
+    session: &Session,
+    expression: String,
+    access: Access,
+) -> Result<(Location, Type), Failure> {
+    let place = viewed(session, |view| inspect::evaluate_place(view, &expression))?;
+    let (address, len) = checked(&expression, place.address, place.len)?;
+    let location = Location::Memory {
+        address,
+        len,
+        access,
+        expression,
+    };
+    Ok((location, place.ty))
+}
+
+fn checked(expression: &str, address: u64, len: u64) -> Result<(u64, u8), Failure> {
+    let refused = |why: String| Failure::new(Code::BadRequest, format!("{expression} {why}"));
+    match len {
+        1 | 2 | 4 | 8 if address.is_multiple_of(len) => Ok((address, len as u8)),
+        1 | 2 | 4 | 8 => Err(refused(format!(
+            "lies at {address:#x}, across what the processor can watch"
+        ))
+        .hint("watch a part of it")),
+        _ => Err(refused(format!(
+            "has {len} bytes; the processor watches 1, 2, 4 or 8"
+        ))
+        .hint("watch a member or an element of it")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_the_processor_can_watch_is_watched() {
+        assert_eq!(checked("x", 0x1000, 8).unwrap(), (0x1000, 8));
+        assert_eq!(checked("x", 0x1001, 1).unwrap(), (0x1001, 1));
+        for (address, len) in [(0x1004, 8), (0x1001, 2), (0x1000, 3), (0x1000, 0), (0, 16)] {
+            assert!(checked("x", address, len).is_err(), "{address:#x} {len}");
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! `where`: the thread that is looked at, the lines around its place and its variables: all that one wants to see first.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Call, Verb};
+use crate::inspect::{self, FrameReport, SourceReport, ValueFormat, VariableReport, View};
+use crate::protocol::Failure;
+use crate::session::StopReport;
+
+/// The verb.
+pub struct Where;
+
+/// Its arguments.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct WhereArgs {
+    /// How many lines before and after; left out: 5.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context: Option<u32>,
+}
+
+/// Its reply.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WhereReply {
+    /// Why and where the thread stopped.
+    pub stop: StopReport,
+    /// The frame that is looked at.
+    pub frame: FrameReport,
+    /// The lines around its place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<SourceReport>,
+    /// Why there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub no_source: Option<String>,
+    /// Its variables, the innermost scope first.
+    pub locals: Vec<VariableReport>,
+    /// Why there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub no_locals: Option<String>,
+}
+
+const CONTEXT: u32 = 5;
+
+impl Verb for Where {
+    const NAME: &'static str = "where";
+    type Args = WhereArgs;
+    type Reply = WhereReply;
+
+    fn run(call: &Call<'_>, args: WhereArgs) -> Result<WhereReply, Failure> {
+        let session = call.session()?;
+        let moment = session.moment()?;
+        described(&moment.view(), session.report_stop(&moment.stop), &args)
+    }
+}
+
+/// Describes a view and why the thread stands there.
+pub(crate) fn described(
+    view: &View<'_>,
+    stop: StopReport,
+    args: &WhereArgs,
+) -> Result<WhereReply, Failure> {
+    let frame = view.frame()?;
+    let context = args.context.unwrap_or(CONTEXT);
+    let (source, no_source) = match &frame.source {
+        None => (
+            None,
+            Some("no line is known here; look at the code: hindsight disassemble".to_owned()),
+        ),
+        Some(place) => {
+            match inspect::line_source(view.space, &place.file, place.line, context, None) {
+                Ok(source) => (Some(source), None),
+                Err(failure) => (None, Some(failure.message)),
+            }
+        }
+    };
+    let (locals, no_locals) = match inspect::variables(view, ValueFormat::Natural) {
+        Ok(locals) => (locals, None),
+        Err(failure) => (Vec::new(), Some(failure.message)),
+    };
+    Ok(WhereReply {
+        stop,
+        frame: FrameReport::of(view.space, frame, view.frame, true),
+        source,
+        no_source,
+        locals,
+        no_locals,
+    })
+}

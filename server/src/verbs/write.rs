@@ -1,0 +1,146 @@
+//! `write`: writes several variables or places in memory at once, for programs that debug; people use `set`.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::set::{Written, assign};
+use super::{Call, SetReply, Verb};
+use crate::inspect::hex_bytes;
+use crate::location::address;
+use crate::protocol::{Code, Failure};
+use crate::session::{Session, hex, of_recorder_text};
+
+/// The verb.
+pub struct Write;
+
+/// Its arguments.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WriteArgs {
+    /// What is written, in this order. The first that fails ends it.
+    pub targets: Vec<WriteTarget>,
+}
+
+/// One thing to write: a variable, or an address with a type or bytes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct WriteTarget {
+    /// An expression that has a place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub variable: Option<String>,
+    /// An address.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
+    /// With `address`: the type there, such as `f64`, `i32`, `unsigned long` or `char *`.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    pub type_name: Option<String>,
+    /// A number, a truth value or an expression.
+    #[serde(skip_serializing_if = "Value::is_null")]
+    pub value: Value,
+    /// With `address`, instead of `value`: bytes in hexadecimal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<String>,
+}
+
+impl Verb for Write {
+    const NAME: &'static str = "write";
+    type Args = WriteArgs;
+    type Reply = SetReply;
+
+    fn run(call: &Call<'_>, args: WriteArgs) -> Result<SetReply, Failure> {
+        let session = call.session()?;
+        session.must_run()?;
+        let results = args.targets.iter().map(|target| write(&session, target));
+        Ok(SetReply {
+            results: results.collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+fn write(session: &Session, target: &WriteTarget) -> Result<Written, Failure> {
+    match target {
+        WriteTarget {
+            variable: Some(variable),
+            address: None,
+            type_name: None,
+            bytes: None,
+            value,
+        } => assign(session, variable, &value_text(value)?),
+        WriteTarget {
+            variable: None,
+            address: Some(at),
+            type_name: Some(type_name),
+            bytes: None,
+            value,
+        } => {
+            let place = format!("*({type_name} *){:#x}", address(at)?);
+            assign(session, &place, &value_text(value)?)
+        }
+        WriteTarget {
+            variable: None,
+            address: Some(at),
+            type_name: None,
+            bytes: Some(bytes),
+            value: Value::Null,
+        } => write_bytes(session, address(at)?, &parse_bytes(bytes)?),
+        _ => Err(Failure::bad_request("a target is none").hint(
+            "write {variable, value}, {address, type, value} or {address, bytes}, nothing else",
+        )),
+    }
+}
+
+fn write_bytes(session: &Session, address: u64, bytes: &[u8]) -> Result<Written, Failure> {
+    let old = session
+        .live
+        .write(&hex(address), address, bytes)
+        .map_err(|error| of_recorder_text(Code::WriteFailed, &error))?;
+    Ok(Written {
+        variable: None,
+        address: hex(address),
+        previous_value: hex_bytes(&old),
+        new_value: hex_bytes(bytes),
+    })
+}
+
+fn value_text(value: &Value) -> Result<String, Failure> {
+    match value {
+        Value::Number(number) => Ok(number.to_string()),
+        Value::Bool(truth) => Ok(truth.to_string()),
+        Value::String(text) => Ok(text.clone()),
+        _ => Err(Failure::bad_request(
+            "the value is neither a number nor a truth value nor a text",
+        )),
+    }
+}
+
+/// Reads bytes: two hexadecimal digits each, with spaces between them or not.
+pub(super) fn parse_bytes(text: &str) -> Result<Vec<u8>, Failure> {
+    let wrong = || {
+        Failure::bad_request(format!("\"{text}\" is not made of bytes"))
+            .hint("write two hexadecimal digits for each: 2a00ff")
+    };
+    let digits: String = text.split_whitespace().collect();
+    let digits = digits.strip_prefix("0x").unwrap_or(&digits);
+    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_hexdigit()) || digits.len() % 2 != 0
+    {
+        return Err(wrong());
+    }
+    (0..digits.len())
+        .step_by(2)
+        .map(|at| u8::from_str_radix(&digits[at..at + 2], 16).map_err(|_| wrong()))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_pairs_of_digits() {
+        assert_eq!(parse_bytes("2a00FF").unwrap(), [0x2a, 0, 0xff]);
+        assert_eq!(parse_bytes("0x2a 00").unwrap(), [0x2a, 0]);
+        for text in ["", "2", "2g", "0x", "caf\u{e9}", "+1"] {
+            assert!(parse_bytes(text).is_err(), "{text}");
+        }
+    }
+}
