@@ -2,7 +2,7 @@
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use crate::commands::{check, guard, info, record, setup, sql};
+use crate::commands::{check, daemon, guard, info, live, pack, record, repl, setup, sql};
 use crate::error::Error;
 use crate::exit;
 use crate::render::Terminal;
@@ -16,6 +16,8 @@ Examples:
   hindsight sql app             a prompt: SQL, Tab completes, \\d lists the tables
   hindsight sql app \"select * from calls order by dur_ns desc limit 10\"
   hindsight sql app \"select * from calls\" -o calls.parquet
+  hindsight repl app            go through it: goto, step back, print, backtrace
+  hindsight start --break parse ./app   control it live: next, step, where, print
   hindsight check app           verify every checksum and rule
 ";
 
@@ -39,11 +41,17 @@ pub struct Cli {
 enum Command {
     Record(record::Args),
     Sql(sql::Args),
+    Repl(Box<repl::Args>),
     Info(info::Args),
     Check(check::Args),
+    Pack(pack::Args),
     Setup(setup::Args),
     #[command(hide = true)]
     Guard(guard::Args),
+    #[command(hide = true)]
+    Daemon(daemon::Args),
+    #[command(flatten)]
+    Live(live::Live),
 }
 
 /// Help is never wider than this, and on a terminal not wider than that.
@@ -69,10 +77,14 @@ impl Cli {
         match self.command {
             Command::Record(args) => record::run(args, terminal),
             Command::Sql(args) => sql::run(args, terminal),
+            Command::Repl(args) => repl::run(*args, terminal),
             Command::Info(args) => info::run(&args, terminal),
             Command::Check(args) => check::run(&args, terminal),
+            Command::Pack(args) => pack::run(&args, terminal),
             Command::Setup(args) => setup::run(&args, terminal),
             Command::Guard(args) => guard::run(&args),
+            Command::Daemon(args) => daemon::run(&args),
+            Command::Live(verb) => verb.run(terminal),
         }
     }
 }
@@ -84,5 +96,56 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn verbs_are_read_as_people_write_them() {
+        for line in [
+            "start ./app -- --port 80",
+            "start --break main --break a.c:3 --stop-on-entry -o rec -f p* -x q* ./app -- -v",
+            "attach 4711 --json",
+            "b a.c:3 --condition i>3 --hit-count 5",
+            "breakpoint add --function ns::*",
+            "break remove --all",
+            "logpoint a.c:3 n={n}",
+            "watch counter --access",
+            "catch throw std::runtime_error",
+            "c --thread --timeout 3",
+            "n 3",
+            "s -i",
+            "out",
+            "until a.c:9 --session 2",
+            "await --timeout 0.5",
+            "context --context 10",
+            "bt --locals --limit 5",
+            "frame 2",
+            "up",
+            "p *ptr --format hex --type",
+            "print -- -1",
+            "set x -3",
+            "memory read &x --count 32",
+            "registers rax rsp",
+            "l a.c:3 --context 20",
+            "disassemble --count 20 --source",
+            "output --tail 50",
+        ] {
+            let words = std::iter::once("hindsight").chain(line.split(' '));
+            if let Err(error) = Cli::try_parse_from(words) {
+                panic!("{line}: {error}");
+            }
+        }
+        let cli = Cli::try_parse_from(["hindsight", "p", "*ptr", "--format", "hex"]).unwrap();
+        let read = format!("{cli:?}");
+        assert!(read.contains("expression: [\"*ptr\"]"), "{read}");
+        assert!(read.contains("format: Hex"), "{read}");
+        for line in [
+            "continue now",
+            "output --tail 5 --follow",
+            "watch x --read --access",
+            "print",
+        ] {
+            let words = std::iter::once("hindsight").chain(line.split(' '));
+            assert!(Cli::try_parse_from(words).is_err(), "{line}");
+        }
     }
 }

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use server::protocol::Code;
+
 use crate::exit;
 
 /// Why a command failed. Read after `error: `; [`Error::help`] is read after `help: `.
@@ -26,6 +28,9 @@ pub enum Error {
     Query { source: query::Error },
     #[error("interrupted")]
     Interrupted,
+    /// A stop was waited for, and the user did not want to wait any longer.
+    #[error("left the waiting; the program goes on")]
+    Left,
     /// Nobody reads what is written any more: not worth a word.
     #[error("nobody reads the output any more")]
     ReaderGone,
@@ -33,6 +38,8 @@ pub enum Error {
     Setup { source: agent::Error },
     #[error("{}", record_message(source))]
     Record { source: recorder::Error },
+    #[error("{}", live_message(source))]
+    Live { source: server::Error },
     #[error("cannot {action}: {source}")]
     Io {
         /// What was tried: a verb and its object.
@@ -78,6 +85,11 @@ impl Error {
                 source: recorder::Error::Start { program, source },
             } => start_help(program, source),
             Error::Record { source } => split(source).1,
+            Error::Live {
+                source: server::Error::Failed(failure),
+            } => failure.hint.clone(),
+            Error::Live { source } => split(source).1,
+            Error::Left => Some("wait again with: await; stop it with: pause".to_owned()),
             Error::Io { .. } | Error::Interrupted | Error::ReaderGone => None,
         }
     }
@@ -101,20 +113,60 @@ impl Error {
             Error::Query {
                 source: query::Error::Sql(_) | query::Error::ReadOnly { .. },
             } => exit::USAGE,
-            Error::Interrupted => exit::from_signal(libc::SIGINT),
+            Error::Interrupted | Error::Left => exit::from_signal(libc::SIGINT),
             Error::ReaderGone => exit::DONE,
             Error::Record { source } if source.is_about_the_target() => exit::NOT_STARTED,
             Error::Record {
                 source:
                     recorder::Error::Pattern { .. }
+                    | recorder::Error::Watch { .. }
                     | recorder::Error::Store(store::Error::Exists { .. }),
             } => exit::USAGE,
+            Error::Live {
+                source: server::Error::Failed(failure),
+            } => live_exit_code(failure.code),
+            Error::Live {
+                source: server::Error::Config { .. },
+            } => exit::USAGE,
             Error::Store { .. }
+            | Error::Live { .. }
             | Error::Query { .. }
             | Error::Setup { .. }
             | Error::Record { .. }
             | Error::Io { .. } => exit::FAILED,
         }
+    }
+}
+
+impl From<server::Error> for Error {
+    fn from(source: server::Error) -> Error {
+        Error::Live { source }
+    }
+}
+
+/// Nothing was done because the request was wrong, or something was tried and failed.
+fn live_exit_code(code: Code) -> u8 {
+    match code {
+        Code::NotStarted => exit::NOT_STARTED,
+        Code::BadRequest
+        | Code::InvalidLine
+        | Code::InvalidFile
+        | Code::InvalidColumn
+        | Code::InvalidFunction
+        | Code::InvalidAddress
+        | Code::InvalidCondition
+        | Code::BreakpointNotFound
+        | Code::NoFrame
+        | Code::NoEvent
+        | Code::NoThread => exit::USAGE,
+        _ => exit::FAILED,
+    }
+}
+
+fn live_message(error: &server::Error) -> String {
+    match error {
+        server::Error::Failed(failure) => failure.message.clone(),
+        other => split(other).0,
     }
 }
 

@@ -8,7 +8,7 @@ pub const FAILED: u8 = 1;
 pub const USAGE: u8 = 2;
 /// The recording is incomplete: it was not closed cleanly (`check`).
 pub const INCOMPLETE: u8 = 3;
-/// The program to record could not be started or attached (`record`).
+/// The program to record could not be started or attached (`record`, `start`, `attach`).
 pub const NOT_STARTED: u8 = 4;
 
 /// Returns the status a shell shows for a program ended by `signal`: 128 + its number.
@@ -23,7 +23,7 @@ Exit codes:
   1  the answer is \"damaged\", or the command failed
   2  wrong usage: command line, SQL or recording name
   3  check: the recording is incomplete (it was not closed cleanly)
-  4  record: the program could not be started or attached
+  4  record, start, attach: the program could not be started or attached
 `record` otherwise exits with the recorded program's own status (128 + signal).";
 
 #[cfg(test)]

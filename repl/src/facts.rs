@@ -156,6 +156,7 @@ impl Facts {
                 "on_full": self.on_full(),
                 "filters": manifest.settings.filters,
                 "keep_log": manifest.settings.keep_log,
+                "captures": manifest.settings.captures,
             },
             "host": { "kernel": manifest.host.kernel, "cpu": manifest.host.cpu },
             "tsc_hz": manifest.clock.tsc_hz,

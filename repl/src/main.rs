@@ -16,6 +16,7 @@ mod render;
 mod report;
 mod statement;
 mod suggest;
+mod travel;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;

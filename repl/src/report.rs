@@ -18,7 +18,7 @@ pub fn message(error: &Error, colour: Colour) -> String {
     }
     // Writing to a String cannot fail.
     let lines = without_numbers(&error.to_string());
-    if matches!(error, Error::Interrupted) {
+    if matches!(error, Error::Interrupted | Error::Left) {
         // The terminal has shown ^C where the cursor was.
         text.push('\n');
     }

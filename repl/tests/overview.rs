@@ -17,23 +17,23 @@ fn info_tells_of_a_closed_recording() {
         &Folder::with_shop(),
         &["info", "shop"],
         expect![[r#"
-        recording  shop.hindsight (closed cleanly)
-        program    ./shop
-        folder     /home/ada/shop
-        started    2026-11-21T07:03:53Z
-        lasted     2.9 ms
-        ended      with exit code 3
-        on         Linux 6.18.44-fc-v669, AMD EPYC
-        made by    hindsight 0.1.0, Frida 17.25.2, format 1
-        settings   all functions; block when full
+            recording  shop.hindsight (closed cleanly)
+            program    ./shop
+            folder     /home/ada/shop
+            started    2026-11-21T07:03:53Z
+            lasted     2.9 ms
+            ended      with exit code 3
+            on         Linux 6.18.44-fc-v669, AMD EPYC
+            made by    hindsight 0.1.0, Frida 17.25.2, format 1
+            settings   all functions; block when full
 
-        rows       68 calls, 153 events, 7 functions, 6 modules, 2 threads, 6 output, 0 gaps, 7 probes
-        lost       nothing
-        on disk    13.4 kB (columns 13.0 kB), 197.3 B/call
+            rows       68 calls, 153 events, 7 functions, 6 modules, 2 threads, 6 output, 0 gaps, 7 probes, 0 notes
+            lost       nothing
+            on disk    13.4 kB (columns 13.0 kB), 197.3 B/call
 
-        modules    /home/ada/shop/shop: 7 functions, build id fe4c0bbbdd8272646f466234c1b6ca9ac32b6b77
-                   and 5 more; see the table modules
-    "#]],
+            modules    /home/ada/shop/shop: 7 functions, build id fe4c0bbbdd8272646f466234c1b6ca9ac32b6b77
+                       and 5 more; see the table modules
+        "#]],
     );
 }
 
@@ -115,14 +115,20 @@ fn info_tells_the_same_as_json() {
               "rows": {
                 "calls": 68,
                 "events": 153,
+                "exceptions": 0,
                 "functions": 7,
                 "gaps": 0,
+                "logpoints": 0,
                 "modules": 6,
+                "notes": 0,
                 "output": 6,
+                "pauses": 0,
                 "probes": 7,
-                "threads": 2
+                "threads": 2,
+                "writes": 0
               },
               "settings": {
+                "captures": [],
                 "filters": [],
                 "keep_log": false,
                 "on_full": "block"
@@ -150,12 +156,12 @@ fn info_tells_of_losses_and_of_an_incomplete_recording() {
             started    2023-11-14T22:13:20Z
             lasted     5.0 ms
             ended      with exit code 3
-            made by    hindsight 0.0.0, format 1
+            made by    hindsight 0.0.0, format 2
             settings   all functions; block when full
 
-            rows       8 calls, 26 events, 3 functions, 2 modules, 2 threads, 2 output, 1 gaps, 4 probes
+            rows       8 calls, 26 events, 3 functions, 2 modules, 2 threads, 2 output, 1 gaps, 4 probes, 0 notes
             lost       17 events in 1 gap
-            on disk    2.2 kB (log 1.9 kB), 274.0 B/call
+            on disk    1.7 kB (log 1.4 kB), 217.0 B/call
 
             modules    /home/me/app: 3 functions, build id 5d1f0c3a
                        and 1 more; see the table modules
@@ -183,21 +189,21 @@ fn info_tells_of_a_recording_without_calls() {
         &folder,
         &["info", "bare"],
         expect![[r#"
-        recording  bare.hindsight (incomplete: its recorder did not close it)
-        program    synth
-        folder     /
-        started    2023-11-14T22:13:20Z
-        lasted     0 ns
-        ended      out of sight of the recorder
-        made by    hindsight 0.0.0, format 1
-        settings   all functions; block when full
+            recording  bare.hindsight (incomplete: its recorder did not close it)
+            program    synth
+            folder     /
+            started    2023-11-14T22:13:20Z
+            lasted     0 ns
+            ended      out of sight of the recorder
+            made by    hindsight 0.0.0, format 2
+            settings   all functions; block when full
 
-        rows       0 calls, 1 events, 0 functions, 1 modules, 0 threads, 0 output, 0 gaps, 0 probes
-        lost       nothing
-        on disk    440 B (log 128 B)
+            rows       0 calls, 1 events, 0 functions, 1 modules, 0 threads, 0 output, 0 gaps, 0 probes, 0 notes
+            lost       nothing
+            on disk    456 B (log 128 B)
 
-        modules    1; see the table modules
-    "#]],
+            modules    1; see the table modules
+        "#]],
     );
 }
 
@@ -255,53 +261,53 @@ fn an_incomplete_recording_exits_with_3() {
         &folder,
         &["check", "app"],
         expect![[r#"
-        app.hindsight: incomplete: the recorder did not close it; what is there is whole
-          read     2 files, 2.2 kB
-          log      1 segment, 11 frames, 21 records, 2 threads, 17 lost
-          note: the recorder did not close the recording
-        --- exit code 3
-    "#]],
+            app.hindsight: incomplete: the recorder did not close it; what is there is whole
+              read     2 files, 1.7 kB
+              log      1 segment, 11 frames, 21 records, 2 threads, 17 lost
+              note: the recorder did not close the recording
+            --- exit code 3
+        "#]],
     );
     check(
         &folder,
         &["check", "app", "--json"],
         expect![[r#"
-        {
-          "bytes": 2192,
-          "columns": {
-            "calls": 0,
-            "events": 0,
-            "functions": 0,
-            "other_events": 0,
-            "parts": 0,
-            "unfinished_calls": 0
-          },
-          "files": 2,
-          "findings": [
             {
-              "offset": null,
-              "path": "app.hindsight",
-              "severity": "note",
-              "what": "the recorder did not close the recording"
+              "bytes": 1736,
+              "columns": {
+                "calls": 0,
+                "events": 0,
+                "functions": 0,
+                "other_events": 0,
+                "parts": 0,
+                "unfinished_calls": 0
+              },
+              "files": 2,
+              "findings": [
+                {
+                  "offset": null,
+                  "path": "app.hindsight",
+                  "severity": "note",
+                  "what": "the recorder did not close the recording"
+                }
+              ],
+              "log": {
+                "blocks": 3,
+                "controls": 8,
+                "frames": 11,
+                "lost": 17,
+                "records": 21,
+                "segments": 1,
+                "threads": 2,
+                "torn_bytes": 0,
+                "unreadable_bytes": 0,
+                "watermarks": 0
+              },
+              "recording": "app.hindsight",
+              "verdict": "incomplete"
             }
-          ],
-          "log": {
-            "blocks": 3,
-            "controls": 8,
-            "frames": 11,
-            "lost": 17,
-            "records": 21,
-            "segments": 1,
-            "threads": 2,
-            "torn_bytes": 0,
-            "unreadable_bytes": 0,
-            "watermarks": 0
-          },
-          "recording": "app.hindsight",
-          "verdict": "incomplete"
-        }
-        --- exit code 3
-    "#]],
+            --- exit code 3
+        "#]],
     );
 }
 
@@ -365,23 +371,23 @@ fn damage_in_the_columns_is_found_and_named() {
         &folder,
         &["info", "shop"],
         expect![[r#"
-        recording  shop.hindsight (closed cleanly)
-        program    ./shop
-        folder     /home/ada/shop
-        started    2026-11-21T07:03:53Z
-        lasted     2.9 ms
-        ended      with exit code 3
-        on         Linux 6.18.44-fc-v669, AMD EPYC
-        made by    hindsight 0.1.0, Frida 17.25.2, format 1
-        settings   all functions; block when full
+            recording  shop.hindsight (closed cleanly)
+            program    ./shop
+            folder     /home/ada/shop
+            started    2026-11-21T07:03:53Z
+            lasted     2.9 ms
+            ended      with exit code 3
+            on         Linux 6.18.44-fc-v669, AMD EPYC
+            made by    hindsight 0.1.0, Frida 17.25.2, format 1
+            settings   all functions; block when full
 
-        rows       68 calls, 153 events, 7 functions, 6 modules, 2 threads, 6 output, 0 gaps, 7 probes
-        lost       nothing
-        on disk    13.4 kB (columns 13.0 kB), 197.3 B/call
+            rows       68 calls, 153 events, 7 functions, 6 modules, 2 threads, 6 output, 0 gaps, 7 probes, 0 notes
+            lost       nothing
+            on disk    13.4 kB (columns 13.0 kB), 197.3 B/call
 
-        modules    /home/ada/shop/shop: 7 functions, build id fe4c0bbbdd8272646f466234c1b6ca9ac32b6b77
-                   and 5 more; see the table modules
-    "#]],
+            modules    /home/ada/shop/shop: 7 functions, build id fe4c0bbbdd8272646f466234c1b6ca9ac32b6b77
+                       and 5 more; see the table modules
+        "#]],
     );
     check(
         &folder,
@@ -492,156 +498,218 @@ fn each_command_explains_itself() {
         &folder,
         &["--help"],
         expect![[r#"
-        Records a program while it runs, then answers SQL over everything it did
+            Records a program while it runs, then answers SQL over everything it did
 
-        Usage: hindsight <COMMAND>
+            Usage: hindsight <COMMAND>
 
-        Commands:
-          record  Record a program while it runs
-          sql     Ask a recording in SQL
-          info    Show what a recording holds
-          check   Verify every checksum and rule of a recording
-          setup   Install what recording needs, once
-          help    Print this message or the help of the given subcommand(s)
+            Commands:
+              record       Record a program while it runs
+              sql          Ask a recording in SQL
+              repl         Go through a recording or a live program, forwards and backwards
+              info         Show what a recording holds
+              check        Verify every checksum and rule of a recording
+              pack         Copy a recording's modules, debug files and sources into it
+              setup        Install what recording needs, once
+              start        Start a program under control
+              attach       Take a running process under control
+              detach       Leave the program running and close its recording
+              stop         Kill the program and close its recording; the last session ends the daemon
+              restart      Start the program again: same arguments, same breakpoints, a new recording
+              status       Show the live sessions
+              note         Append a note to the recording
+              break        Set, list, remove, enable or disable breakpoints [aliases: breakpoint, b]
+              logpoint     Log a message wherever the program passes a place
+              watch        Stop when a value is written or read
+              catch        Stop at C++ throws, Rust panics and signals
+              continue     Let the program go on until something stops it [alias: c]
+              next         Go to the next line, over calls [alias: n]
+              step         Go to the next line, into calls [alias: s]
+              finish       Run until the current function has returned [alias: out]
+              until        Run until a place is reached in this frame or one further out
+              pause        Stop all threads
+              await        Wait for the next stop; one that is there already is shown at once
+              where        Show where the program stands: source and variables [alias: context]
+              backtrace    Show the calls that led here [alias: bt]
+              frame        Look at another frame, or show the current one
+              up           Look at the caller
+              down         Look at what was called
+              threads      Show all threads
+              thread       Look at another thread, or show the current one
+              source       Show source lines; those with code are marked | [aliases: list, l]
+              disassemble  Show machine code
+              locals       Show the variables of the current frame
+              args         Show the arguments of the current function
+              print        Show the value of an expression [alias: p]
+              eval         Evaluate an expression with its side effects: x = 3, f(1)
+              set          Write a value: set p->len 3
+              memory       Show or write memory: memory read &x --count 32, memory write 0x7ffe1234 2a00
+              registers    Show the registers of the current frame
+              output       Show what the program printed since the last time, and forget it
+              help         Print this message or the help of the given subcommand(s)
 
-        Options:
-          -h, --help     Print help
-          -V, --version  Print version
+            Options:
+              -h, --help     Print help
+              -V, --version  Print version
 
-        Examples:
-          hindsight record ./app        run it and write app.hindsight
-          hindsight info app            what was recorded
-          hindsight sql app             a prompt: SQL, Tab completes, \d lists the tables
-          hindsight sql app "select * from calls order by dur_ns desc limit 10"
-          hindsight sql app "select * from calls" -o calls.parquet
-          hindsight check app           verify every checksum and rule
+            Examples:
+              hindsight record ./app        run it and write app.hindsight
+              hindsight info app            what was recorded
+              hindsight sql app             a prompt: SQL, Tab completes, \d lists the tables
+              hindsight sql app "select * from calls order by dur_ns desc limit 10"
+              hindsight sql app "select * from calls" -o calls.parquet
+              hindsight repl app            go through it: goto, step back, print, backtrace
+              hindsight start --break parse ./app   control it live: next, step, where, print
+              hindsight check app           verify every checksum and rule
 
-        Exit codes:
-          0  done
-          1  the answer is "damaged", or the command failed
-          2  wrong usage: command line, SQL or recording name
-          3  check: the recording is incomplete (it was not closed cleanly)
-          4  record: the program could not be started or attached
-        `record` otherwise exits with the recorded program's own status (128 + signal).
-    "#]],
+            Exit codes:
+              0  done
+              1  the answer is "damaged", or the command failed
+              2  wrong usage: command line, SQL or recording name
+              3  check: the recording is incomplete (it was not closed cleanly)
+              4  record, start, attach: the program could not be started or attached
+            `record` otherwise exits with the recorded program's own status (128 + signal).
+        "#]],
     );
     check(
         &folder,
         &["record", "--help"],
         expect![[r#"
-        Record a program while it runs
+            Record a program while it runs
 
-        Runs a program, or attaches to one, and records every call of its functions: arguments, return
-        values and times, from all threads, into the folder NAME.hindsight. The program is not recompiled
-        and needs no debug information, though with it arguments have names and types.
+            Runs a program, or attaches to one, and records every call of its functions: arguments, return
+            values and times, from all threads, into the folder NAME.hindsight. The program is not recompiled
+            and needs no debug information, though with it arguments have names and types.
 
-        Usage: hindsight record [OPTIONS] [PROGRAM]...
+            Usage: hindsight record [OPTIONS] [PROGRAM]...
 
-        Arguments:
-          [PROGRAM]...
-                  The program and its arguments
+            Arguments:
+              [PROGRAM]...
+                      The program and its arguments
 
-        Options:
-          -o, --output <NAME>
-                  Where to write [default: the program's name with .hindsight, in this folder]
+            Options:
+              -o, --output <NAME>
+                      Where to write [default: the program's name with .hindsight, in this folder]
 
-          -f, --function <PATTERN>
-                  Record only functions that match: a name (* and ?), file:GLOB or module:GLOB; may be
-                  repeated
+              -f, --function <PATTERN>
+                      Record only functions that match: a name (* and ?), file:GLOB or module:GLOB; may be
+                      repeated
 
-          -x, --exclude <PATTERN>
-                  Do not record functions that match; may be repeated, wins over --function
+              -x, --exclude <PATTERN>
+                      Do not record functions that match; may be repeated, wins over --function
 
-              --on-full <POLICY>
-                  What a thread does when the recorder cannot keep up [default: block; drop with --attach]
+                  --on-full <POLICY>
+                      What a thread does when the recorder cannot keep up [default: block; drop with --attach]
 
-                  Possible values:
-                  - block: The thread waits: nothing is lost
-                  - drop:  The thread goes on: what is lost is counted in a gap
+                      Possible values:
+                      - block: The thread waits: nothing is lost
+                      - drop:  The thread goes on: what is lost is counted in a gap
 
-              --keep-log
-                  Keep the raw log after it was turned into columns
+                  --snapshot <WHEN>
+                      When the program's memory is copied: start, every=TIME (as every=100ms; changed pages
+                      only) or never [default: start]
 
-              --attach <PID>
-                  Attach to this running process instead of starting one
+                  --regs
+                      Keep all general registers at each enter and leave
 
-              --for <SECONDS>
-                  With --attach: stop after this many seconds (or 500ms, 2m) and let the process go on
+                  --stack <BYTES>
+                      Keep so many bytes of the stack at each enter and leave, 8 to 16384
 
-              --json
-                  Print the summary as JSON (on stderr: stdout is the program's)
+                  --strings
+                      Keep the text behind arguments that are text: char*, &str, String, std::string; of each up
+                      to 256 bytes
 
-          -h, --help
-                  Print help (see a summary with '-h')
+                  --watch <EXPRESSION>
+                      Keep the value of an expression: over global variables at each enter and leave, over a
+                      parameter (`q->len`, or `push::q->len`) where its functions are entered; may be repeated
 
-        Examples:
-          hindsight record ./app --port 8080            what follows the program is its own
-          hindsight record -o run1 -f 'parse*' ./app    only functions that match
-          hindsight record -x 'std::*' -x '*alloc*' ./app
-          hindsight record --attach 4711 --for 10       look at a running program
-          hindsight sql app "select * from calls"       then ask
+                  --keep-log
+                      Keep the raw log after it was turned into columns
 
-        Exits with the program's own status (128 + signal), or with 4 if it could not be started.
-    "#]],
+                  --portable
+                      When the program has ended, copy its modules, debug files and sources into the recording,
+                      as hindsight pack does
+
+                  --attach <PID>
+                      Attach to this running process instead of starting one
+
+                  --for <SECONDS>
+                      With --attach: stop after this many seconds (or 500ms, 2m) and let the process go on
+
+                  --json
+                      Print the summary as JSON (on stderr: stdout is the program's)
+
+              -h, --help
+                      Print help (see a summary with '-h')
+
+            Examples:
+              hindsight record ./app --port 8080            what follows the program is its own
+              hindsight record -o run1 -f 'parse*' ./app    only functions that match
+              hindsight record -x 'std::*' -x '*alloc*' ./app
+              hindsight record --attach 4711 --for 10       look at a running program
+              hindsight sql app "select * from calls"       then ask
+
+            Exits with the program's own status (128 + signal), or with 4 if it could not be started.
+        "#]],
     );
     check(
         &folder,
         &["sql", "--help"],
         expect![[r#"
-        Ask a recording in SQL
+            Ask a recording in SQL
 
-        Prints the answer to QUERY, which may be several statements with semicolons between them. Without
-        QUERY it opens a prompt, or runs the statements on stdin when that is not a terminal. A recording
-        may be asked while it is written.
+            Prints the answer to QUERY, which may be several statements with semicolons between them. Without
+            QUERY it opens a prompt, or runs the statements on stdin when that is not a terminal. A recording
+            may be asked while it is written.
 
-        Usage: hindsight sql [OPTIONS] <RECORDING> [QUERY]
+            Usage: hindsight sql [OPTIONS] <RECORDING> [QUERY]
 
-        Arguments:
-          <RECORDING>
-                  The recording, with or without .hindsight
+            Arguments:
+              <RECORDING>
+                      The recording, with or without .hindsight
 
-          [QUERY]
-                  The question, or a command of the prompt like \\d; - reads from stdin
+              [QUERY]
+                      The question, or a command of the prompt like \\d; - reads from stdin
 
-        Options:
-          -f, --format <FORMAT>
-                  The form of the answer [default: by the name of the output file, else table]
+            Options:
+              -f, --format <FORMAT>
+                      The form of the answer [default: by the name of the output file, else table]
 
-                  Possible values:
-                  - table:   Aligned columns, to be read by a person
-                  - csv:     Comma-separated values (RFC 4180) with a heading
-                  - json:    One JSON array of objects
-                  - jsonl:   One JSON object per line
-                  - parquet: A Parquet file
+                      Possible values:
+                      - table:   Aligned columns, to be read by a person
+                      - csv:     Comma-separated values (RFC 4180) with a heading
+                      - json:    One JSON array of objects
+                      - jsonl:   One JSON object per line
+                      - parquet: A Parquet file
 
-              --json
-                  The same as --format json
+                  --json
+                      The same as --format json
 
-          -o, --output <FILE>
-                  Write the answer to this new file
+              -o, --output <FILE>
+                      Write the answer to this new file
 
-              --rows <N>
-                  Show at most this many rows of a table, 0 for all [default: 1000 on a terminal, else all]
+                  --rows <N>
+                      Show at most this many rows of a table, 0 for all [default: 1000 on a terminal, else all]
 
-              --timing
-                  Say how long each answer took
+                  --timing
+                      Say how long each answer took
 
-          -h, --help
-                  Print help (see a summary with '-h')
+              -h, --help
+                      Print help (see a summary with '-h')
 
-        Examples:
-          hindsight sql app                             a prompt; Tab completes
-          hindsight sql app '\d'                        the tables
-          hindsight sql app "select * from calls order by dur_ns desc limit 10"
-          hindsight sql app "select function, count(*) from calls group by function"
-          hindsight sql app "select * from calls" -o calls.parquet
-          hindsight sql app -f jsonl "select * from gaps" | jq .lost
-          hindsight sql app < questions.sql             statements from stdin
+            Examples:
+              hindsight sql app                             a prompt; Tab completes
+              hindsight sql app '\d'                        the tables
+              hindsight sql app "select * from calls order by dur_ns desc limit 10"
+              hindsight sql app "select function, count(*) from calls group by function"
+              hindsight sql app "select * from calls" -o calls.parquet
+              hindsight sql app -f jsonl "select * from gaps" | jq .lost
+              hindsight sql app < questions.sql             statements from stdin
 
-        Tables: calls, events, functions, modules, threads, output, gaps, probes.
-        Times are nanoseconds since the recording began (ts_ns, dur_ns); seq numbers
-        every event of the recording in one order.
-    "#]],
+            Tables: calls, events, functions, modules, threads, output, gaps, probes,
+            pauses, logpoints, writes, exceptions, notes.
+            Times are nanoseconds since the recording began (ts_ns, dur_ns); seq numbers
+            every event of the recording in one order.
+        "#]],
     );
     check(
         &folder,

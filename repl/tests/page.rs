@@ -1,4 +1,5 @@
-//! `docs/sql.md` shows what `hindsight` prints: each example of the page is run on the frozen recording and compared.
+//! `docs/sql.md` shows what `hindsight` prints: each example of the page is run on the frozen recording, or on a
+//! made-up debugging session, and compared.
 
 mod common;
 
@@ -34,6 +35,7 @@ fn every_example_prints_what_the_page_shows() {
 /// Returns all that the shell shows of a command.
 fn run(command: &str) -> String {
     let folder = Folder::with_shop();
+    folder.add_debugged();
     let mut shell = Command::new("sh");
     let bin = common::binary().parent().unwrap();
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());

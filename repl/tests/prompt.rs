@@ -114,47 +114,57 @@ fn the_prompt_answers_and_goes_on_after_errors() {
     check_lines(
         &lines,
         expect![[r#"
-        shop.hindsight: 153 events in 2.9 ms; \d lists the tables, "help" says more
-        hindsight> select 1 as a;
-         a
-        ---
-         1
-        (1 row)
-        hindsight> select nope;
-        error: there is no column "nope"
-          1 | select nope
-            |        ^^^^
-        hindsight> \dt
-         table     | holds
-        -----------+------------------------------------------------------------
-         calls     | one row per call of a traced function, in order of its end
-         events    | one row per observed fact, numbered by seq
-         functions | one row per traced function
-         modules   | one row per ELF file that was mapped
-         threads   | one row per thread id
-         output    | one row per write to standard output or standard error
-         gaps      | one row per place where events were lost
-         probes    | one row per function that was asked for
-        hindsight> helo
-        error: there is no command helo
-        help: did you mean help?
-        hindsight> .tables
-         table     | holds
-        -----------+------------------------------------------------------------
-         calls     | one row per call of a traced function, in order of its end
-         events    | one row per observed fact, numbered by seq
-         functions | one row per traced function
-         modules   | one row per ELF file that was mapped
-         threads   | one row per thread id
-         output    | one row per write to standard output or standard error
-         gaps      | one row per place where events were lost
-         probes    | one row per function that was asked for
-        hindsight> \rows 2
-        tables show at most 2 rows
-        hindsight> \x
-        rows are shown one column per line
-        hindsight> quit
-    "#]],
+            shop.hindsight: 153 events in 2.9 ms; \d lists the tables, "help" says more
+            hindsight> select 1 as a;
+             a
+            ---
+             1
+            (1 row)
+            hindsight> select nope;
+            error: there is no column "nope"
+              1 | select nope
+                |        ^^^^
+            hindsight> \dt
+             table      | holds
+            ------------+-------------------------------------------------------------
+             calls      | one row per call of a traced function, in order of its end
+             events     | one row per observed fact, numbered by seq
+             functions  | one row per traced function
+             modules    | one row per ELF file that was mapped
+             threads    | one row per thread id
+             output     | one row per write to standard output or standard error
+             gaps       | one row per place where events were lost
+             probes     | one row per function that was asked for, and per live probe
+             pauses     | one row per stop of a thread
+             logpoints  | one row per message of a logpoint
+             writes     | one row per change that somebody made to the program
+             exceptions | one row per exception, panic or signal that was caught live
+             notes      | one row per note: recorded ones, and those added since
+            hindsight> helo
+            error: there is no command helo
+            help: did you mean help?
+            hindsight> .tables
+             table      | holds
+            ------------+-------------------------------------------------------------
+             calls      | one row per call of a traced function, in order of its end
+             events     | one row per observed fact, numbered by seq
+             functions  | one row per traced function
+             modules    | one row per ELF file that was mapped
+             threads    | one row per thread id
+             output     | one row per write to standard output or standard error
+             gaps       | one row per place where events were lost
+             probes     | one row per function that was asked for, and per live probe
+             pauses     | one row per stop of a thread
+             logpoints  | one row per message of a logpoint
+             writes     | one row per change that somebody made to the program
+             exceptions | one row per exception, panic or signal that was caught live
+             notes      | one row per note: recorded ones, and those added since
+            hindsight> \rows 2
+            tables show at most 2 rows
+            hindsight> \x
+            rows are shown one column per line
+            hindsight> quit
+        "#]],
     );
 }
 

@@ -465,14 +465,16 @@ fn the_command_line_itself_may_be_wrong() {
         &folder,
         &["ask", "shop"],
         expect![[r#"
-        --- stderr
-        error: unrecognized subcommand 'ask'
+            --- stderr
+            error: unrecognized subcommand 'ask'
 
-        Usage: hindsight <COMMAND>
+              tip: a similar subcommand exists: 'pack'
 
-        For more information, try '--help'.
-        --- exit code 2
-    "#]],
+            Usage: hindsight <COMMAND>
+
+            For more information, try '--help'.
+            --- exit code 2
+        "#]],
     );
 }
 

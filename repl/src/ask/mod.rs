@@ -7,4 +7,5 @@ mod interrupt;
 mod show;
 
 pub use asker::Asker;
+pub use interrupt::Interrupts;
 pub use show::{Records, View, note_extent, parquet_needs_a_file, show};

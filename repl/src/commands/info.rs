@@ -22,6 +22,9 @@ Examples:
 /// Modules without recorded functions are only counted; of the others as many are named.
 const MODULES_SHOWN: usize = 20;
 
+/// Tables that only live control fills; where it did not, they are not counted.
+const LIVE_TABLES: [&str; 4] = ["pauses", "logpoints", "writes", "exceptions"];
+
 /// Show what a recording holds
 ///
 /// The program, when and where it ran and how it ended, how much was recorded and lost, size on disk and settings.
@@ -92,6 +95,7 @@ impl Page<'_> {
         let rows: Vec<String> = facts
             .tables
             .iter()
+            .filter(|(table, rows)| *rows > 0 || !LIVE_TABLES.contains(table))
             .map(|(table, rows)| format!("{} {table}", grouped(*rows)))
             .collect();
         self.line("rows", &rows.join(", "))?;
@@ -205,7 +209,11 @@ fn settings(facts: &Facts) -> String {
         filters => filters.join(" "),
     };
     let log = if settings.keep_log { ", log kept" } else { "" };
-    format!("{filters}; {} when full{log}", facts.on_full())
+    let captures = match settings.captures.as_slice() {
+        [] => String::new(),
+        captures => format!("; with {}", captures.join(", ")),
+    };
+    format!("{filters}; {} when full{log}{captures}", facts.on_full())
 }
 
 fn lost(facts: &Facts) -> String {

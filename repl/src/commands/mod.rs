@@ -1,9 +1,13 @@
 //! One file per command: its arguments, its help text and what it does.
 
 pub mod check;
+pub mod daemon;
 pub mod guard;
 pub mod info;
+pub mod live;
+pub mod pack;
 pub mod record;
+pub mod repl;
 pub mod setup;
 pub mod sql;
 mod target;

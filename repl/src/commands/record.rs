@@ -5,12 +5,12 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use recorder::{Exit, OnFull, Outcome, RecordOptions, Target};
+use recorder::{Captures, Exit, OnFull, Outcome, RecordOptions, SnapshotTimes, Target};
 use serde_json::json;
 use store::recording::with_suffix;
 
 use crate::ask::Asker;
-use crate::commands::{guard, target};
+use crate::commands::{guard, pack, target};
 use crate::error::Error;
 use crate::exit;
 use crate::progress::Progress;
@@ -46,9 +46,28 @@ pub struct Args {
     /// What a thread does when the recorder cannot keep up [default: block; drop with --attach]
     #[arg(long, value_name = "POLICY")]
     on_full: Option<FullPolicy>,
+    /// When the program's memory is copied: start, every=TIME (as every=100ms; changed pages only) or never [default: start]
+    #[arg(long, value_name = "WHEN", default_value = "start", hide_default_value = true, value_parser = parse_snapshot)]
+    snapshot: SnapshotTimes,
+    /// Keep all general registers at each enter and leave
+    #[arg(long)]
+    regs: bool,
+    /// Keep so many bytes of the stack at each enter and leave, 8 to 16384
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(8..=16384))]
+    stack: Option<u32>,
+    /// Keep the text behind arguments that are text: char*, &str, String, std::string; of each up to 256 bytes
+    #[arg(long)]
+    strings: bool,
+    /// Keep the value of an expression: over global variables at each enter and leave, over a parameter (`q->len`, or
+    /// `push::q->len`) where its functions are entered; may be repeated
+    #[arg(long, value_name = "EXPRESSION")]
+    watch: Vec<String>,
     /// Keep the raw log after it was turned into columns
     #[arg(long)]
     keep_log: bool,
+    /// When the program has ended, copy its modules, debug files and sources into the recording, as hindsight pack does
+    #[arg(long)]
+    portable: bool,
     /// Attach to this running process instead of starting one
     #[arg(long = "attach", value_name = "PID", conflicts_with = "command", value_parser = parse_pid)]
     pid: Option<i32>,
@@ -82,7 +101,7 @@ enum FullPolicy {
 /// When nothing could be recorded.
 pub fn run(args: Args, terminal: &Terminal) -> Result<u8, Error> {
     let progress = Progress::new(terminal);
-    let json = args.json;
+    let (json, portable) = (args.json, args.portable);
     refuse(&args)?;
     let outcome =
         recorder::record(options(args), &progress).map_err(|source| Error::Record { source });
@@ -97,6 +116,9 @@ pub fn run(args: Args, terminal: &Terminal) -> Result<u8, Error> {
             "the program became another one, {program}, which is not recorded; record that one"
         ));
     }
+    if portable {
+        make_portable(&outcome, &progress);
+    }
     if json {
         eprintln!("{}", summary_json(&outcome, became));
     } else {
@@ -107,6 +129,18 @@ pub fn run(args: Args, terminal: &Terminal) -> Result<u8, Error> {
         Exit::Signal(signal) => exit::from_signal(signal),
         Exit::Detached => exit::DONE,
     })
+}
+
+/// Packs the recording. What cannot be packed is told: the recording itself is whole.
+fn make_portable(outcome: &Outcome, progress: &Progress) {
+    match pack::pack(&outcome.recording) {
+        Ok(packed) => {
+            for (_, why) in packed.missing {
+                progress.warning(&format!("not packed: {why}"));
+            }
+        }
+        Err(error) => progress.warning(&format!("the recording is not portable: {error}")),
+    }
 }
 
 /// Refuses what needs no recorder to be refused, before anything is fetched or started.
@@ -139,7 +173,14 @@ fn options(args: Args) -> RecordOptions {
             None if attach => OnFull::Drop,
             None => OnFull::Block,
         },
+        snapshots: args.snapshot,
         keep_log: args.keep_log,
+        captures: Captures {
+            registers: args.regs,
+            stack_len: args.stack.unwrap_or(0),
+            texts: args.strings,
+            watches: args.watch,
+        },
         guardian: std::env::current_exe()
             .ok()
             .map(|exe| vec![exe.into(), guard::NAME.into()]),
@@ -231,6 +272,15 @@ fn parse_pid(text: &str) -> Result<i32, String> {
 }
 
 /// Reads `500ms`, `10s`, `2m`, `1h`, or bare seconds.
+fn parse_snapshot(text: &str) -> Result<SnapshotTimes, String> {
+    match (text, text.strip_prefix("every=")) {
+        ("start", _) => Ok(SnapshotTimes::AtPauses),
+        ("never", _) => Ok(SnapshotTimes::Never),
+        (_, Some(interval)) => parse_duration(interval).map(SnapshotTimes::Every),
+        _ => Err("write start, never, or every=TIME as in every=100ms".to_owned()),
+    }
+}
+
 fn parse_duration(text: &str) -> Result<Duration, String> {
     let digits = text
         .find(|c: char| !c.is_ascii_digit() && c != '.')
@@ -271,6 +321,16 @@ mod tests {
             skipped: 0,
             exit: Exit::Code(0),
             incomplete: None,
+        }
+    }
+
+    #[test]
+    fn times_of_snapshots() {
+        let every = SnapshotTimes::Every(Duration::from_millis(100));
+        assert_eq!(parse_snapshot("every=100ms"), Ok(every));
+        assert_eq!(parse_snapshot("start"), Ok(SnapshotTimes::AtPauses));
+        for bad in ["", "every", "every=", "every=0s", "100ms", "Never"] {
+            assert!(parse_snapshot(bad).is_err(), "{bad}");
         }
     }
 

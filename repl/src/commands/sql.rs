@@ -24,7 +24,8 @@ Examples:
   hindsight sql app -f jsonl \"select * from gaps\" | jq .lost
   hindsight sql app < questions.sql             statements from stdin
 
-Tables: calls, events, functions, modules, threads, output, gaps, probes.
+Tables: calls, events, functions, modules, threads, output, gaps, probes,
+pauses, logpoints, writes, exceptions, notes.
 Times are nanoseconds since the recording began (ts_ns, dur_ns); seq numbers
 every event of the recording in one order.";
 

@@ -4,9 +4,7 @@
 //! the question. So each line gets an editor of its own; history and words are handed from one to the next.
 
 use std::borrow::Cow;
-use std::fs::{DirBuilder, OpenOptions};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::rc::Rc;
 
 use rustyline::completion::{Completer, Pair};
@@ -19,12 +17,15 @@ use rustyline::{CompletionType, Config, Context, Editor, Helper};
 
 use super::command;
 use super::complete::Words;
+use super::history;
 use crate::error::Error;
 use crate::format::Format;
 use crate::render::{Colour, Paint, escaped};
 use crate::statement;
 
 const PROMPT: &str = "hindsight> ";
+/// The file of the history.
+const FILE: &str = "history";
 /// As many lines are kept.
 const HISTORY_LINES: usize = 5_000;
 /// Shown where a line was begun in the middle of a statement.
@@ -65,7 +66,7 @@ impl Prompt {
             .auto_add_history(false)
             .build();
         let mut history = FileHistory::with_config(&config);
-        let file = history_file().filter(|path| prepare(path));
+        let file = history::file(FILE).filter(|path| history::prepare(path));
         if let Some(path) = &file
             && let Err(error) = history.load(path)
         {
@@ -124,34 +125,6 @@ impl Prompt {
 
 fn terminal_error(error: ReadlineError) -> Error {
     Error::io("use the terminal", std::io::Error::other(error))
-}
-
-/// Where the history lies: `~/.local/share/hindsight/history`, or under `XDG_DATA_HOME`.
-fn history_file() -> Option<PathBuf> {
-    let folders = directories::ProjectDirs::from("", "", "hindsight")?;
-    Some(folders.data_dir().join("history"))
-}
-
-/// Makes the file, readable by its owner only; says whether it can be used.
-fn prepare(path: &Path) -> bool {
-    let folder = path
-        .parent()
-        .expect("history_file joins a folder and a name");
-    let made = DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(folder)
-        .and_then(|()| {
-            OpenOptions::new()
-                .create(true)
-                .append(true)
-                .mode(0o600)
-                .open(path)
-        });
-    if let Err(error) = &made {
-        tracing::debug!(%error, path = %path.display(), "no history");
-    }
-    made.is_ok()
 }
 
 /// What rustyline asks while a line is typed.

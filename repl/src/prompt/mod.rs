@@ -4,6 +4,7 @@ mod before;
 mod command;
 mod complete;
 mod editor;
+pub mod history;
 mod shell;
 
 use std::io::{self, BufRead};

@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 
 use store::control::{Control, FunctionDef, Param, Place, ValueKind};
 use store::seal::{Ending, SealOptions, Sealer};
-use store::synth::Synth;
+use store::synth::{Synth, debugged};
 use store::wire::{EnterFields, EnterForm, GapReason, Leave};
 
 /// Where the stack of the first synthetic thread lies.
@@ -39,6 +39,20 @@ impl Folder {
             .record_interrupted(&folder.path("app.hindsight"))
             .unwrap();
         folder
+    }
+
+    /// Makes a folder with `debugged.hindsight`, a made-up debugging session, closed and sealed.
+    pub fn with_debugged() -> Folder {
+        let folder = Folder::empty();
+        folder.add_debugged();
+        folder
+    }
+
+    /// Adds `debugged.hindsight`.
+    pub fn add_debugged(&self) {
+        let recording = debugged().record(&self.path("debugged.hindsight")).unwrap();
+        let sealer = Sealer::own(&recording, SealOptions::default()).unwrap();
+        sealer.finish(Ending::Close, |_| {}).unwrap();
     }
 
     /// Makes a folder with a copy of the frozen recording `shop.hindsight`.
@@ -103,6 +117,7 @@ impl Folder {
         command
             .env("HOME", self.dir.path())
             .env_remove("XDG_DATA_HOME")
+            .env_remove("XDG_CONFIG_HOME")
             .env_remove("XDG_CACHE_HOME");
     }
 
@@ -225,11 +240,7 @@ pub fn app() -> Synth {
 }
 
 fn define(synth: &mut Synth) {
-    let param = |name: &str, kind: ValueKind, place| Param {
-        name: name.into(),
-        kind,
-        place,
-    };
+    let param = Param::in_one_place;
     synth.define(function(
         0,
         "main",

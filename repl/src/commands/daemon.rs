@@ -1,0 +1,28 @@
+//! `hindsight daemon`: run by `start` and `attach`, not by people. Holds live sessions and serves the other commands.
+
+use server::config::Config;
+use server::paths::Paths;
+
+use crate::commands::guard;
+use crate::error::Error;
+use crate::exit;
+
+/// Its name on the command line.
+pub const NAME: &str = "daemon";
+
+/// Hold live sessions for the other commands (run by `start` itself)
+#[derive(Debug, clap::Args)]
+pub struct Args {}
+
+/// Runs until nobody needs it any more.
+///
+/// # Errors
+/// When it cannot serve.
+pub fn run(_: &Args) -> Result<u8, Error> {
+    let config = Config::load()?;
+    let guardian = std::env::current_exe()
+        .ok()
+        .map(|exe| vec![exe.into(), guard::NAME.into()]);
+    server::daemon::serve(&Paths::of_environment(), config, guardian)?;
+    Ok(exit::DONE)
+}

@@ -1,0 +1,139 @@
+//! Ctrl-C at a prompt while the daemon is asked: the first one stops the program that a stop is waited for, the second one
+//! leaves the waiting. The prompt stays in any case. A search through a recording, in this process, ends by itself.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use server::client::{Client, Cutter, Wait};
+use server::paths::Paths;
+use server::protocol::Code;
+use server::verbs::{self, Nothing};
+
+use super::attended;
+use crate::ask::Interrupts;
+use crate::error::Error;
+use crate::exit;
+
+/// Stopping threads is a matter of milliseconds, unless the kernel holds one of them.
+const PAUSE_PATIENCE: Duration = Duration::from_secs(30);
+
+/// What Ctrl-C does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnInterrupt {
+    /// Stops the program of that session, so that the wait ends; the second time it leaves the waiting.
+    Pause(Option<u32>),
+    /// Leaves the waiting.
+    Leave,
+}
+
+/// Makes a call that Ctrl-C may end.
+///
+/// # Errors
+/// Those of the call; [`Error::Left`] and [`Error::Interrupted`] if Ctrl-C ended it.
+pub fn call<T>(
+    client: &mut Client,
+    paths: &Paths,
+    on_interrupt: OnInterrupt,
+    work: impl FnOnce(&mut Client) -> Result<T, server::Error>,
+) -> Result<T, Error> {
+    let watch = Watch {
+        interrupts: Interrupts::catch()?,
+        cutter: client.cutter()?,
+        on_interrupt,
+        paths,
+    };
+    let (done, ended) = tokio::sync::oneshot::channel();
+    let (came, left) = (AtomicBool::new(false), AtomicBool::new(false));
+    let answered = std::thread::scope(|scope| {
+        scope.spawn(|| watch.until(ended, &came, &left));
+        let answered = work(client);
+        // Whoever watches may have left.
+        let _ = done.send(());
+        answered
+    });
+    if came.into_inner() {
+        attended::interrupted();
+    }
+    match (answered, left.into_inner(), on_interrupt) {
+        (Err(_), true, OnInterrupt::Pause(_)) => Err(Error::Left),
+        (Err(_), true, OnInterrupt::Leave) => Err(Error::Interrupted),
+        (answered, _, _) => Ok(answered?),
+    }
+}
+
+/// Watches for Ctrl-C while a call is made.
+struct Watch<'a> {
+    interrupts: Interrupts,
+    cutter: Cutter,
+    on_interrupt: OnInterrupt,
+    paths: &'a Paths,
+}
+
+impl Watch<'_> {
+    fn until(
+        mut self,
+        mut ended: tokio::sync::oneshot::Receiver<()>,
+        came: &AtomicBool,
+        left: &AtomicBool,
+    ) {
+        if self.interrupts.wait(&mut ended).is_ok() {
+            return;
+        }
+        came.store(true, Ordering::Release);
+        if let OnInterrupt::Pause(session) = self.on_interrupt {
+            eprintln!("\nhindsight: stopping the program; Ctrl-C again leaves the waiting");
+            pause(self.paths.clone(), session);
+            if self.interrupts.wait(&mut ended).is_ok() {
+                return;
+            }
+        }
+        left.store(true, Ordering::Release);
+        self.cutter.cut();
+    }
+}
+
+/// Does what looks at the past: the first Ctrl-C sets `interrupt`, which ends searches, the second one leaves the prompt.
+///
+/// # Errors
+/// Ctrl-C cannot be caught.
+pub fn watched<T>(interrupt: Arc<AtomicBool>, work: impl FnOnce() -> T) -> Result<T, Error> {
+    interrupt.store(false, Ordering::Relaxed);
+    let mut interrupts = Interrupts::catch()?;
+    let (done, mut ended) = tokio::sync::oneshot::channel::<()>();
+    Ok(std::thread::scope(|scope| {
+        scope.spawn(move || {
+            if interrupts.wait(&mut ended).is_ok() {
+                return;
+            }
+            interrupt.store(true, Ordering::Relaxed);
+            eprintln!("\nhindsight: ending the search; Ctrl-C again leaves the prompt");
+            if interrupts.wait(&mut ended).is_err() {
+                std::process::exit(exit::from_signal(libc::SIGINT).into());
+            }
+        });
+        let result = work();
+        // Whoever watches may be about to leave.
+        let _ = done.send(());
+        result
+    }))
+}
+
+/// Stops the program, in a thread of its own: the next Ctrl-C must not wait for that.
+fn pause(paths: Paths, session: Option<u32>) {
+    std::thread::spawn(move || {
+        let wait = Wait {
+            patience: Some(PAUSE_PATIENCE),
+            notify: &mut |_| {},
+        };
+        let paused = Client::connect(&paths)
+            .and_then(|mut client| client.call::<verbs::Pause>(&Nothing {}, session, wait));
+        match paused {
+            Ok(_) => {}
+            // It ends just now, which is told by who waits for it.
+            Err(server::Error::Failed(failure))
+                if matches!(failure.code, Code::NotRunning | Code::NoSession) => {}
+            Err(error) => eprintln!("hindsight: the program does not stop: {error}"),
+        }
+    });
+}

@@ -1,0 +1,191 @@
+//! `continue`, `next`, `step`, `finish`, `until`, `pause` and `await`: each returns when something stops, or says that
+//! nothing did in the time given.
+
+use server::location::Target;
+use server::session::MotionReport;
+use server::verbs::{
+    self, AwaitArgs, ContinueArgs, Nothing, StepArgs, TimeoutArgs, UntilArgs, Verb,
+};
+
+use super::ask::{Common, Patience, ask};
+use super::show;
+use crate::error::Error;
+use crate::render::Terminal;
+
+/// What all of them take.
+#[derive(Debug, clap::Args)]
+struct Waiting {
+    #[command(flatten)]
+    common: Common,
+    /// How long to wait for a stop [default: await_default_secs of the configuration, 300]
+    #[arg(long, value_name = "SECONDS")]
+    timeout: Option<f64>,
+}
+
+impl Waiting {
+    fn run<V: Verb<Reply = MotionReport>>(
+        &self,
+        terminal: &Terminal,
+        args: &V::Args,
+    ) -> Result<u8, Error> {
+        ask::<V>(
+            &self.common,
+            terminal,
+            args,
+            Patience::Stop(self.timeout),
+            |reply| show::motion(reply, terminal.stdout_colour),
+        )
+    }
+}
+
+/// Let the program go on until something stops it
+#[derive(Debug, clap::Args)]
+pub struct Continue {
+    #[command(flatten)]
+    waiting: Waiting,
+    /// Only the current thread; the others stay stopped
+    #[arg(long)]
+    thread: bool,
+    /// Return at once
+    #[arg(long)]
+    no_wait: bool,
+}
+
+impl Continue {
+    pub fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
+        let args = ContinueArgs {
+            thread_only: self.thread,
+            no_wait: self.no_wait,
+            timeout_secs: self.waiting.timeout,
+        };
+        self.waiting.run::<verbs::Continue>(terminal, &args)
+    }
+}
+
+/// What steps take.
+#[derive(Debug, clap::Args)]
+struct Steps {
+    #[command(flatten)]
+    waiting: Waiting,
+    /// How many steps
+    #[arg(value_name = "COUNT")]
+    count: Option<u32>,
+    /// Machine instructions instead of lines
+    #[arg(short, long)]
+    instruction: bool,
+}
+
+impl Steps {
+    fn args(&self) -> StepArgs {
+        StepArgs {
+            count: self.count,
+            instruction: self.instruction,
+            timeout_secs: self.waiting.timeout,
+        }
+    }
+}
+
+/// Go to the next line, over calls
+#[derive(Debug, clap::Args)]
+pub struct Next {
+    #[command(flatten)]
+    steps: Steps,
+}
+
+impl Next {
+    pub fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
+        self.steps
+            .waiting
+            .run::<verbs::Next>(terminal, &self.steps.args())
+    }
+}
+
+/// Go to the next line, into calls
+#[derive(Debug, clap::Args)]
+pub struct Step {
+    #[command(flatten)]
+    steps: Steps,
+}
+
+impl Step {
+    pub fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
+        self.steps
+            .waiting
+            .run::<verbs::Step>(terminal, &self.steps.args())
+    }
+}
+
+/// Run until the current function has returned
+#[derive(Debug, clap::Args)]
+pub struct Finish {
+    #[command(flatten)]
+    waiting: Waiting,
+}
+
+impl Finish {
+    pub fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
+        let args = TimeoutArgs {
+            timeout_secs: self.waiting.timeout,
+        };
+        self.waiting.run::<verbs::Finish>(terminal, &args)
+    }
+}
+
+/// Run until a place is reached in this frame or one further out
+#[derive(Debug, clap::Args)]
+pub struct Until {
+    #[command(flatten)]
+    waiting: Waiting,
+    /// function, file:line or 0xADDRESS
+    #[arg(value_name = "LOCATION")]
+    at: String,
+}
+
+impl Until {
+    pub fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
+        let args = UntilArgs {
+            at: Target::Text(self.at.clone()),
+            timeout_secs: self.waiting.timeout,
+        };
+        self.waiting.run::<verbs::Until>(terminal, &args)
+    }
+}
+
+/// Stop all threads
+#[derive(Debug, clap::Args)]
+pub struct Pause {
+    #[command(flatten)]
+    common: Common,
+}
+
+impl Pause {
+    pub fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
+        ask::<verbs::Pause>(
+            &self.common,
+            terminal,
+            &Nothing {},
+            Patience::Answer,
+            |reply| show::motion(reply, terminal.stdout_colour),
+        )
+    }
+}
+
+/// Wait for the next stop; one that is there already is shown at once
+#[derive(Debug, clap::Args)]
+pub struct Await {
+    #[command(flatten)]
+    waiting: Waiting,
+    /// Only a stop with a greater number counts
+    #[arg(long, value_name = "STOP")]
+    after: Option<u64>,
+}
+
+impl Await {
+    pub fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
+        let args = AwaitArgs {
+            after: self.after,
+            timeout_secs: self.waiting.timeout,
+        };
+        self.waiting.run::<verbs::Await>(terminal, &args)
+    }
+}

@@ -1,0 +1,287 @@
+//! `start`, `attach`, `detach`, `stop`, `restart`, `status` and `note`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use server::location::Target;
+use server::os_text::OsText;
+use server::session::{Attach as AttachTo, Launch, Recording};
+use server::verbs::{self, AttachArgs, EndReply, NoteArgs, Nothing, StartArgs};
+
+use super::ask::{Common, Patience, answer, ask, fetch};
+use super::attended::{self, Origin};
+use super::show;
+use crate::commands::target;
+use crate::error::Error;
+use crate::render::{Terminal, bytes, count, escaped};
+
+/// What is recorded, and where to.
+#[derive(Debug, Default, clap::Args)]
+struct Kept {
+    /// Where to write [default: the program's name with .hindsight, in this folder]
+    #[arg(short, long, value_name = "NAME")]
+    output: Option<PathBuf>,
+    /// Record only functions that match; may be repeated
+    #[arg(short = 'f', long = "function", value_name = "PATTERN")]
+    include: Vec<String>,
+    /// Do not record functions that match; may be repeated
+    #[arg(short = 'x', long, value_name = "PATTERN")]
+    exclude: Vec<String>,
+}
+
+impl Kept {
+    fn recording(&self) -> Recording {
+        Recording {
+            output: self.output.as_ref().map(|path| path.as_os_str().into()),
+            include: self.include.clone(),
+            exclude: self.exclude.clone(),
+            keep_log: false,
+        }
+    }
+}
+
+/// How a program is started.
+#[derive(Debug, Default, clap::Args)]
+pub struct Launching {
+    #[command(flatten)]
+    kept: Kept,
+    /// Set a breakpoint before the program runs: function, file:line or 0xADDRESS; may be repeated
+    #[arg(long = "break", value_name = "LOCATION")]
+    breaks: Vec<String>,
+    /// Stop before the program's own code runs
+    #[arg(long)]
+    stop_on_entry: bool,
+    /// Breakpoints may wait for libraries that are loaded later
+    #[arg(long)]
+    pending: bool,
+    /// How long to wait for the first stop
+    #[arg(long, value_name = "SECONDS")]
+    timeout: Option<f64>,
+}
+
+/// Start a program under control
+///
+/// Without breakpoints and --stop-on-entry the program just runs. With --break, the first stop is waited for.
+#[derive(Debug, clap::Args)]
+pub struct Start {
+    #[command(flatten)]
+    common: Common,
+    #[command(flatten)]
+    launching: Launching,
+    /// The program and its arguments; those that begin with a hyphen stand behind --
+    #[arg(value_name = "PROGRAM", required = true)]
+    command: Vec<OsString>,
+}
+
+impl Start {
+    pub fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
+        self.launching.start(&self.common, terminal, &self.command)
+    }
+}
+
+impl Launching {
+    /// Says whether anything was asked for that only a program can do.
+    pub fn is_given(&self) -> bool {
+        let kept = &self.kept;
+        self.stops()
+            || self.pending
+            || self.timeout.is_some()
+            || kept.output.is_some()
+            || !kept.include.is_empty()
+            || !kept.exclude.is_empty()
+    }
+
+    /// Says whether the program stops before somebody asks it to.
+    pub fn stops(&self) -> bool {
+        self.stop_on_entry || !self.breaks.is_empty()
+    }
+
+    /// The same, with a stop at the entry point.
+    pub fn stopping_on_entry(self) -> Launching {
+        Launching {
+            stop_on_entry: true,
+            ..self
+        }
+    }
+
+    /// Starts a program: the first word of `command` and its arguments.
+    ///
+    /// # Errors
+    /// The verb's.
+    pub fn start(
+        &self,
+        common: &Common,
+        terminal: &Terminal,
+        command: &[OsString],
+    ) -> Result<u8, Error> {
+        if let Some(program) = command.first() {
+            target::check_program(program)?;
+        }
+        let argv: Vec<OsText> = command.iter().map(|word| word.as_os_str().into()).collect();
+        let pair = |(name, value): (OsString, OsString)| {
+            (name.as_os_str().into(), value.as_os_str().into())
+        };
+        let args = StartArgs {
+            launch: Launch {
+                argv,
+                cwd: cwd()?,
+                env: std::env::vars_os().map(pair).collect(),
+                recording: self.kept.recording(),
+            },
+            breaks: self.breaks.iter().cloned().map(Target::Text).collect(),
+            stop_on_entry: self.stop_on_entry,
+            pending: self.pending,
+            timeout_secs: self.timeout,
+        };
+        let patience = Patience::Start(self.timeout);
+        let reply = fetch::<verbs::Start>(common, terminal, &args, patience, true);
+        if let Ok(report) = &reply {
+            attended::begun(report, Origin::Started);
+        }
+        answer::<verbs::Start>(common, reply, |reply| {
+            show::session(reply, terminal.stdout_colour)
+        })
+    }
+}
+
+/// Take a running process under control
+///
+/// The process goes on; `hindsight pause` stops it.
+#[derive(Debug, clap::Args)]
+pub struct Attach {
+    #[command(flatten)]
+    common: Common,
+    #[command(flatten)]
+    kept: Kept,
+    /// The process
+    #[arg(value_name = "PID")]
+    pid: i32,
+}
+
+impl Attach {
+    pub fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
+        target::check_process(self.pid)?;
+        let args = AttachArgs {
+            attach: AttachTo {
+                pid: self.pid,
+                cwd: cwd()?,
+                recording: self.kept.recording(),
+            },
+        };
+        let patience = Patience::Start(None);
+        let reply = fetch::<verbs::Attach>(&self.common, terminal, &args, patience, true);
+        if let Ok(report) = &reply {
+            attended::begun(report, Origin::Attached);
+        }
+        answer::<verbs::Attach>(&self.common, reply, |reply| {
+            show::session(reply, terminal.stdout_colour)
+        })
+    }
+}
+
+fn cwd() -> Result<OsText, Error> {
+    let cwd = std::env::current_dir().map_err(|source| Error::io("find this folder", source))?;
+    Ok(cwd.as_os_str().into())
+}
+
+/// Says how a session has ended.
+pub fn ended(reply: &EndReply) -> String {
+    let mut text = format!(
+        "The program {}. {}: {}, {}\n",
+        reply.exit.text,
+        escaped(&reply.recording.to_string_lossy()),
+        count(reply.calls, "call"),
+        bytes(reply.bytes_on_disk)
+    );
+    if let Some(reason) = &reply.incomplete {
+        text += &format!("The recording is incomplete: {}\n", escaped(reason));
+    }
+    text
+}
+
+/// Leave the program running and close its recording
+#[derive(Debug, clap::Args)]
+pub struct Detach {
+    #[command(flatten)]
+    common: Common,
+}
+
+impl Detach {
+    pub fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
+        let patience = Patience::Start(None);
+        ask::<verbs::Detach>(&self.common, terminal, &Nothing {}, patience, ended)
+    }
+}
+
+/// Kill the program and close its recording; the last session ends the daemon
+#[derive(Debug, clap::Args)]
+pub struct Stop {
+    #[command(flatten)]
+    common: Common,
+}
+
+impl Stop {
+    pub fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
+        let patience = Patience::Start(None);
+        ask::<verbs::Stop>(&self.common, terminal, &Nothing {}, patience, ended)
+    }
+}
+
+/// Start the program again: same arguments, same breakpoints, a new recording
+#[derive(Debug, clap::Args)]
+pub struct Restart {
+    #[command(flatten)]
+    common: Common,
+}
+
+impl Restart {
+    pub fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
+        let patience = Patience::Start(None);
+        ask::<verbs::Restart>(&self.common, terminal, &Nothing {}, patience, |reply| {
+            show::session(reply, terminal.stdout_colour)
+        })
+    }
+}
+
+/// Show the live sessions
+#[derive(Debug, clap::Args)]
+pub struct Status {
+    #[command(flatten)]
+    common: Common,
+}
+
+impl Status {
+    pub fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
+        let patience = Patience::Answer;
+        ask::<verbs::Status>(&self.common, terminal, &Nothing {}, patience, |reply| {
+            if reply.sessions.is_empty() {
+                return "There is no live session.\n".to_owned();
+            }
+            let sessions = reply.sessions.iter();
+            sessions
+                .map(|report| show::session(report, terminal.stdout_colour))
+                .collect()
+        })
+    }
+}
+
+/// Append a note to the recording
+#[derive(Debug, clap::Args)]
+pub struct Note {
+    #[command(flatten)]
+    common: Common,
+    /// The text
+    #[arg(required = true)]
+    text: Vec<String>,
+}
+
+impl Note {
+    pub fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
+        let args = NoteArgs {
+            text: self.text.join(" "),
+        };
+        ask::<verbs::Note>(&self.common, terminal, &args, Patience::Answer, |_| {
+            String::new()
+        })
+    }
+}

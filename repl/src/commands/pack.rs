@@ -1,0 +1,90 @@
+//! `hindsight pack`: puts copies of a recording's modules, debug files and sources into it, so that it opens elsewhere.
+
+use std::path::{Path, PathBuf};
+
+use replay::{PackOutcome, Timeline};
+use serde_json::json;
+
+use crate::commands::live::recorded;
+use crate::error::Error;
+use crate::exit;
+use crate::recording::locate;
+use crate::render::{Terminal, bytes, count, escaped};
+
+const EXAMPLES: &str = "\
+Examples:
+  hindsight pack app                            then copy app.hindsight anywhere
+  hindsight record --portable ./app             the same when the program has ended
+
+Exits with 0 when every module has a copy, 1 when some have none.";
+
+/// Copy a recording's modules, debug files and sources into it
+///
+/// Variables, lines and backtraces come from the files of the program and its libraries. A packed recording has them with
+/// it, so that it can be opened where they are missing or others. What was packed before stays.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The recording, with or without .hindsight
+    #[arg(value_name = "RECORDING")]
+    recording: PathBuf,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command and returns the exit code.
+///
+/// # Errors
+/// When the recording cannot be read, or nothing can be written to it.
+pub fn run(args: &Args, _: &Terminal) -> Result<u8, Error> {
+    let path = locate(&args.recording)?;
+    let outcome = pack(&path)?;
+    match args.json {
+        true => recorded::write(&format!("{:#}\n", as_json(&path, &outcome)))?,
+        false => recorded::write(&summary(&path, &outcome))?,
+    }
+    Ok(match outcome.missing.is_empty() {
+        true => exit::DONE,
+        false => exit::FAILED,
+    })
+}
+
+/// Packs the recording in the folder `path`.
+///
+/// # Errors
+/// As for [`run`].
+pub fn pack(path: &Path) -> Result<PackOutcome, Error> {
+    let failed = |error: replay::Error| recorded::failed(server::past::of_replay(&error));
+    let timeline = Timeline::open(path, &std::env::temp_dir()).map_err(failed)?;
+    replay::pack(&timeline).map_err(failed)
+}
+
+/// Says what was copied, and what could not be.
+pub fn summary(path: &Path, outcome: &PackOutcome) -> String {
+    let mut text = format!(
+        "{}: {} and {} packed, {}\n",
+        escaped(&path.to_string_lossy()),
+        count(outcome.modules as u64, "module"),
+        count(outcome.sources as u64, "source file"),
+        bytes(outcome.len_bytes),
+    );
+    for (_, why) in &outcome.missing {
+        text += &format!("not packed: {}\n", escaped(why));
+    }
+    text
+}
+
+fn as_json(path: &Path, outcome: &PackOutcome) -> serde_json::Value {
+    let missing = outcome.missing.iter();
+    json!({
+        "recording": path,
+        "modules": outcome.modules,
+        "debug_files": outcome.debug_files,
+        "sources": outcome.sources,
+        "bytes": outcome.len_bytes,
+        "missing": missing
+            .map(|(path, why)| json!({"path": path, "why": why}))
+            .collect::<Vec<_>>(),
+    })
+}

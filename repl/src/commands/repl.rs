@@ -1,0 +1,166 @@
+//! `hindsight repl`: a prompt about a recording or a live program, through time.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{BufRead, BufReader, IsTerminal};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use crate::commands::live::{Common, Launching, attended};
+use crate::commands::target;
+use crate::error::Error;
+use crate::recording::locate;
+use crate::render::Terminal;
+use crate::travel::{self, Aliases, Present, Session, Source};
+
+const EXAMPLES: &str = "\
+Examples:
+  hindsight repl app                                a prompt on app.hindsight; Tab completes, help explains
+  hindsight repl ./app -- --port 80                 start a program and stop before its first instruction
+  hindsight repl --break parse ./app                start it and stop where parse is entered
+  hindsight repl                                    a prompt on the live session; --session N where there are several
+  hindsight repl app --cmd 'goto last' --cmd where  run verbs and leave
+  hindsight repl app --script look.txt              the same from a file
+  echo 'break parse
+  continue
+  args' | hindsight repl ./app                      or from stdin
+
+A recording's verbs: goto, step, next, finish, continue and each of them back;
+where, backtrace, locals, args, print, registers, memory, source, disassemble,
+threads, calls, history, last-write, watch, output, note, notes. A live program
+has all verbs of the command line, and goto into its own past. A line that
+begins with SELECT, WITH or EXPLAIN is SQL. Leaving ends a program that was
+started here.";
+
+/// Go through a recording or a live program, forwards and backwards
+///
+/// Opens a prompt: at a recording's first event, or on a live program, which is started here or under control already. A name
+/// with a slash that can be executed is a program, unless it is a recording's folder itself; other names are recordings first.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The recording, with or without .hindsight; or a program, its arguments behind --
+    #[arg(value_name = "RECORDING|PROGRAM")]
+    target: Vec<OsString>,
+    /// Look at this live session [default without RECORDING|PROGRAM: the only one]
+    #[arg(long, value_name = "N", conflicts_with = "target")]
+    session: Option<u32>,
+    #[command(flatten)]
+    launching: Launching,
+    /// Run this line and leave; may be given several times
+    #[arg(long, value_name = "LINE", conflicts_with = "script")]
+    cmd: Vec<String>,
+    /// Run the lines of this file and leave
+    #[arg(long, value_name = "FILE")]
+    script: Option<PathBuf>,
+    /// Print replies as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command and returns the exit code.
+///
+/// # Errors
+/// When the recording or the script cannot be read, or the program not be started.
+pub fn run(args: Args, terminal: &Terminal) -> Result<u8, Error> {
+    // Before a program is started for nothing.
+    let script = args.script.as_deref().map(opened).transpose()?;
+    let mut session = match &args.target[..] {
+        [] if args.launching.is_given() => {
+            return Err(Error::usage(
+                "these options are for a program that is started, and none is named",
+                Some("write: hindsight repl PROGRAM [-- ARGUMENTS]".to_owned()),
+            ));
+        }
+        [] => {
+            attended::open();
+            let present = Present::find(args.session, terminal)?;
+            Session::live(present, Aliases::load()?, terminal, args.json)
+        }
+        target if is_program(target, &args.launching) => {
+            return started(args, script, terminal);
+        }
+        [recording, ..] => {
+            let path = locate(Path::new(recording))?;
+            Session::open(&path, terminal, args.json)?
+        }
+    };
+    let code = lines(&mut session, &args.cmd, script, terminal)?;
+    session.leave()?;
+    Ok(code)
+}
+
+/// Starts a program and goes on at its prompt.
+fn started(args: Args, script: Option<Script>, terminal: &Terminal) -> Result<u8, Error> {
+    attended::open();
+    let aliases = Aliases::load()?;
+    let common = Common {
+        session: None,
+        json: args.json,
+    };
+    let launching = match args.launching.stops() {
+        true => args.launching,
+        // Whoever opens a prompt has something to say before it runs.
+        false => args.launching.stopping_on_entry(),
+    };
+    let code = launching.start(&common, terminal, &args.target)?;
+    let Some(begun) = attended::take_begun() else {
+        return Ok(code);
+    };
+    let present = Present::begun(begun, terminal);
+    // What the first wait was ended by counts for that wait.
+    attended::take_interrupted();
+    let mut session = Session::live(present, aliases, terminal, args.json);
+    let code = lines(&mut session, &args.cmd, script, terminal);
+    session.leave()?;
+    code
+}
+
+/// Lines of a file, and its name.
+type Script = (String, BufReader<File>);
+
+fn opened(path: &Path) -> Result<Script, Error> {
+    let name = path.display().to_string();
+    let file = File::open(path).map_err(|source| Error::io(format!("read {name}"), source))?;
+    Ok((name, BufReader::new(file)))
+}
+
+fn lines(
+    session: &mut Session,
+    cmd: &[String],
+    script: Option<Script>,
+    terminal: &Terminal,
+) -> Result<u8, Error> {
+    if !cmd.is_empty() {
+        return session.lines(&Source::Options, cmd.iter().map(|line| Ok(line.clone())));
+    }
+    match script {
+        Some((name, file)) => session.lines(&Source::File(name), file.lines()),
+        None if std::io::stdin().is_terminal() && terminal.interactive => {
+            travel::interactive(session)
+        }
+        None => session.lines(&Source::Stdin, std::io::stdin().lock().lines()),
+    }
+}
+
+/// Says whether a program is meant: there are arguments or options for one, or the name is one's and not a recording's.
+fn is_program(target: &[OsString], launching: &Launching) -> bool {
+    let [name, rest @ ..] = target else {
+        return false;
+    };
+    if !rest.is_empty() || launching.is_given() {
+        return true;
+    }
+    let path = Path::new(name);
+    let is_folder_of_one = path.join(store::format::MANIFEST_FILE).is_file();
+    let is_path = name.as_bytes().contains(&b'/');
+    match (is_folder_of_one, is_path) {
+        (true, _) => false,
+        (false, true) => path
+            .metadata()
+            .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0),
+        // As in a shell, a program in this folder is not found by its name alone.
+        (false, false) => locate(path).is_err() && target::check_program(name).is_ok(),
+    }
+}

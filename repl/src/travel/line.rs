@@ -1,0 +1,224 @@
+//! From the text of a line to words: quotes, and the ways in which people write a verb.
+//!
+//! A word in quotes is taken as a shell takes it, so that what is written for the shell can be written here. Verbs that take an
+//! expression are different: there quotes belong to the expression, unless single ones are around all of it.
+
+/// Verbs whose words are an expression.
+const EXPRESSIONS: [&str; 8] = [
+    "watches",
+    "print",
+    "p",
+    "eval",
+    "set",
+    "history",
+    "last-write",
+    "memory",
+];
+
+/// Verbs whose words are a condition in SQL, which has texts in quotes.
+const CONDITIONS: [&str; 2] = ["continue-where", "reverse-continue-where"];
+
+/// How people begin SQL.
+const SQL: [&str; 3] = ["select", "with", "explain"];
+
+/// Says whether a line is SQL.
+pub fn is_sql(text: &str) -> bool {
+    let first = text.split(|c: char| !c.is_alphanumeric()).next();
+    first.is_some_and(|first| SQL.iter().any(|word| first.eq_ignore_ascii_case(word)))
+}
+
+/// Splits a line into words; quotes stay on.
+pub fn split(text: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut rest = text.trim_start();
+    while !rest.is_empty() {
+        let end = word_end(rest);
+        words.push(rest[..end].to_owned());
+        rest = rest[end..].trim_start();
+    }
+    words
+}
+
+/// Returns where the first word ends: at white space that is not within quotes. A quote that is not closed is none.
+fn word_end(text: &str) -> usize {
+    let mut from = 0;
+    while let Some(at) = text[from..].find(|c: char| c.is_whitespace() || c == '\'' || c == '"') {
+        let at = from + at;
+        let quote = text.as_bytes()[at];
+        if quote != b'\'' && quote != b'"' {
+            return at;
+        }
+        let closed = text[at + 1..].find(char::from(quote));
+        from = closed.map_or(at + 1, |len| at + len + 2);
+    }
+    text.len()
+}
+
+/// Takes the quotes off that a shell would take off.
+pub fn unquoted(mut words: Vec<String>) -> Vec<String> {
+    let verb = words.first().map(String::as_str).unwrap_or_default();
+    if CONDITIONS.contains(&verb) {
+        return words;
+    }
+    let is_expression = words
+        .first()
+        .is_some_and(|verb| EXPRESSIONS.contains(&verb.as_str()));
+    let last = words.len().saturating_sub(1);
+    for (index, word) in words.iter_mut().enumerate().skip(1) {
+        let inner = match is_expression {
+            false => within(word, '\'').or_else(|| within(word, '"')),
+            // 'x' is a letter.
+            true if index == last => within(word, '\'').filter(|inner| !is_letter(inner)),
+            true => None,
+        };
+        if let Some(inner) = inner {
+            *word = inner.to_owned();
+        }
+    }
+    words
+}
+
+fn within(word: &str, quote: char) -> Option<&str> {
+    let inner = word.strip_prefix(quote)?.strip_suffix(quote)?;
+    (!inner.contains(quote)).then_some(inner)
+}
+
+fn is_letter(text: &str) -> bool {
+    text.chars().count() <= 1 || text.starts_with('\\')
+}
+
+/// Brings the ways in which people write a verb to the one that it is known by. `live`: the program is looked at as it is now.
+pub fn normal(words: Vec<String>, live: bool) -> Vec<String> {
+    let text: Vec<&str> = words.iter().map(String::as_str).collect();
+    let (name, used) = match text.as_slice() {
+        ["step" | "s", "back", ..] => ("step-back", 2),
+        ["next" | "n", "back", ..] => ("next-back", 2),
+        ["continue" | "c", "back", "where", ..] => ("reverse-continue-where", 3),
+        ["continue" | "c", "back", ..] => ("reverse-continue", 2),
+        ["continue" | "c", "where", ..] => ("continue-where", 2),
+        ["reverse-continue" | "rc", "where", ..] => ("reverse-continue-where", 2),
+        ["finish", "back", ..] => ("reverse-finish", 2),
+        ["back", "step", ..] => ("step-back", 2),
+        ["back", "next", ..] => ("next-back", 2),
+        ["who", "wrote", ..] => ("last-write", 2),
+        ["delete"] if live => return ["break", "remove", "--all"].map(str::to_owned).into(),
+        ["delete", ids @ ..] if live => {
+            let words = ["break", "remove"].iter().chain(ids);
+            return words.map(|word| (*word).to_owned()).collect();
+        }
+        ["output", ..] if !live => ("lines", 1),
+        ["break" | "b" | "breakpoint", ..] if !live => ("stops", 1),
+        ["delete", ..] => ("stops-remove", 1),
+        ["watch", "list"] if !live => ("watches", 2),
+        ["watch", "remove", ..] if !live => ("watches-remove", 2),
+        ["watch", ..] if !live => ("watches", 1),
+        ["unwatch"] if live => return ["watch", "remove", "--all"].map(str::to_owned).into(),
+        ["unwatch", ids @ ..] if live => {
+            let words = ["watch", "remove"].iter().chain(ids);
+            return words.map(|word| (*word).to_owned()).collect();
+        }
+        ["unwatch", ..] => ("watches-remove", 1),
+        ["note", ..] if !live => ("notes-add", 1),
+        _ => return words,
+    };
+    let mut normal = vec![name.to_owned()];
+    normal.extend(words.into_iter().skip(used));
+    normal
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<String> {
+        unquoted(split(text))
+    }
+
+    #[test]
+    fn verbs_are_known_by_all_their_names() {
+        for (written, past, live) in [
+            ("step back 3", "step-back 3", "step-back 3"),
+            ("s back", "step-back", "step-back"),
+            ("next back", "next-back", "next-back"),
+            (
+                "continue where dur_ns > 5",
+                "continue-where dur_ns > 5",
+                "continue-where dur_ns > 5",
+            ),
+            ("c back", "reverse-continue", "reverse-continue"),
+            ("output --tail 3", "lines --tail 3", "output --tail 3"),
+            ("b parse", "stops parse", "b parse"),
+            ("delete 3", "stops-remove 3", "break remove 3"),
+            ("delete", "stops-remove", "break remove --all"),
+            (
+                "who wrote order.total",
+                "last-write order.total",
+                "last-write order.total",
+            ),
+            ("print x", "print x", "print x"),
+        ] {
+            assert_eq!(normal(split(written), false).join(" "), past);
+            assert_eq!(normal(split(written), true).join(" "), live);
+        }
+    }
+
+    #[test]
+    fn sql_is_told_by_its_first_word() {
+        for text in [
+            "select 1",
+            "WITH x AS (select 1) select * from x",
+            "explain select 1",
+            "select*from calls",
+        ] {
+            assert!(is_sql(text), "{text}");
+        }
+        for text in ["selection", "print select", "goto 5", "withdraw"] {
+            assert!(!is_sql(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn quotes_are_those_of_a_shell_where_no_expression_stands() {
+        for (text, expected) in [
+            (
+                "break a.c:3 --condition 'i > 3 && s == \"a b\"'",
+                &["break", "a.c:3", "--condition", "i > 3 && s == \"a b\""][..],
+            ),
+            ("logpoint f \"n = {n}\"", &["logpoint", "f", "n = {n}"]),
+            ("note it's done", &["note", "it's", "done"]),
+            ("note \"two  words\"", &["note", "two  words"]),
+            ("print ''", &["print", "''"]),
+        ] {
+            assert_eq!(words(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn quotes_of_an_expression_stay() {
+        for (text, expected) in [
+            (
+                "print name == \"wing  nut\"",
+                &["print", "name", "==", "\"wing  nut\""][..],
+            ),
+            ("print 'x'", &["print", "'x'"]),
+            ("print '\\n'", &["print", "'\\n'"]),
+            (
+                "print --format hex 'orders[0] + 1'",
+                &["print", "--format", "hex", "orders[0] + 1"],
+            ),
+            ("set name \"wing nut\"", &["set", "name", "\"wing nut\""]),
+            ("set name '\"wing nut\"'", &["set", "name", "\"wing nut\""]),
+            (
+                "p stock[\"bolt\"].counts[2]",
+                &["p", "stock[\"bolt\"].counts[2]"],
+            ),
+            ("p c == 'x' + 1", &["p", "c", "==", "'x'", "+", "1"]),
+            (
+                "continue-where function = 'two words'",
+                &["continue-where", "function", "=", "'two words'"],
+            ),
+        ] {
+            assert_eq!(words(text), expected, "{text}");
+        }
+    }
+}

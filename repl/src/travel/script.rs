@@ -1,0 +1,67 @@
+//! Lines that nobody types: from `--cmd`, a file or a pipe. One that fails is told with its place and its exit code, and the
+//! others run all the same.
+
+use std::io;
+
+use super::{Flow, Session};
+use crate::commands::live::attended;
+use crate::error::Error;
+use crate::exit;
+use crate::report::report;
+
+/// Where lines come from.
+#[derive(Clone, Debug)]
+pub enum Source {
+    /// The options `--cmd`.
+    Options,
+    /// A file, as the user names it.
+    File(String),
+    /// Standard input.
+    Stdin,
+}
+
+impl Source {
+    fn place(&self, number: usize) -> String {
+        match self {
+            Source::Options => format!("--cmd {number}"),
+            Source::File(name) => format!("{name}:{number}"),
+            Source::Stdin => format!("stdin:{number}"),
+        }
+    }
+}
+
+impl Session {
+    /// Runs lines up to the last, or up to a Ctrl-C. Returns the exit code of the last that failed.
+    ///
+    /// # Errors
+    /// When the lines cannot be read, or nobody reads what is written.
+    pub fn lines(
+        &mut self,
+        source: &Source,
+        lines: impl Iterator<Item = io::Result<String>>,
+    ) -> Result<u8, Error> {
+        let mut code = exit::DONE;
+        for (number, line) in (1..).zip(lines) {
+            let line = line.map_err(|source| Error::io("read the lines", source))?;
+            let found = match self.run(&line) {
+                Ok((Flow::Quit, _)) => break,
+                Ok((Flow::GoOn, found)) => found,
+                Err(error @ Error::ReaderGone) => return Err(error),
+                Err(error) => {
+                    report(&error, &self.terminal);
+                    error.exit_code()
+                }
+            };
+            if found != exit::DONE {
+                let place = source.place(number);
+                eprintln!("  at {place}: {} (exit code {found})", line.trim());
+                code = found;
+            }
+            let interrupt = exit::from_signal(libc::SIGINT);
+            if attended::take_interrupted() || found == interrupt {
+                return Ok(interrupt);
+            }
+        }
+        Ok(code)
+    }
+}

@@ -1,0 +1,165 @@
+//! What Tab can make of a part of a word: verbs, functions, files, variables, tables.
+
+use replay::Timeline;
+
+use super::line::is_sql;
+
+/// Returns the names by which verbs are known, aliases too.
+pub fn names(command: &clap::Command) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for verb in command.get_subcommands() {
+        names.push(verb.get_name().to_owned());
+        names.extend(verb.get_all_aliases().map(str::to_owned));
+    }
+    names
+}
+
+/// Looks which variables there are where the user looks, at the moment at which Tab is pressed.
+type Variables = Box<dyn Fn() -> Vec<String>>;
+
+/// Everything that Tab offers.
+pub struct Words {
+    verbs: Vec<String>,
+    functions: Vec<String>,
+    files: Vec<String>,
+    tables: Vec<String>,
+    variables: Variables,
+}
+
+/// Verbs that take a place in the program.
+const TAKE_PLACES: [&str; 8] = [
+    "break",
+    "b",
+    "until",
+    "logpoint",
+    "source",
+    "l",
+    "list",
+    "disassemble",
+];
+/// Verbs that take an expression.
+const TAKE_VARIABLES: [&str; 8] = [
+    "print",
+    "p",
+    "eval",
+    "set",
+    "watch",
+    "history",
+    "last-write",
+    "memory",
+];
+/// What `goto` takes besides numbers.
+const PLACES: [&str; 5] = ["first", "last", "live", "output:", "@"];
+/// Verbs that exist under other names inside.
+const WRITTEN: [&str; 12] = [
+    "alias",
+    "break",
+    "continue where",
+    "delete",
+    "help",
+    "next back",
+    "output",
+    "quit",
+    "step back",
+    "unalias",
+    "unwatch",
+    "watch",
+];
+const HIDDEN: [&str; 6] = [
+    "notes-add",
+    "lines",
+    "stops",
+    "stops-remove",
+    "watches",
+    "watches-remove",
+];
+
+/// Returns the verbs as people write them, without the aliases of theirs.
+pub fn written(command: &clap::Command) -> Vec<String> {
+    let mut verbs = names(command);
+    verbs.retain(|name| !HIDDEN.contains(&name.as_str()));
+    verbs.extend(WRITTEN.map(str::to_owned));
+    verbs.sort_unstable();
+    verbs.dedup();
+    verbs
+}
+
+impl Words {
+    /// Collects them; `timeline` is what is recorded, if that is known.
+    pub fn of(mut verbs: Vec<String>, timeline: Option<&Timeline>, variables: Variables) -> Words {
+        let mut functions = Vec::new();
+        let mut files = Vec::new();
+        for function in timeline.into_iter().flat_map(Timeline::functions) {
+            functions.push(function.name.clone());
+            let file = function.file.as_deref().unwrap_or_default();
+            let name = file.rsplit('/').next().unwrap_or_default();
+            if !name.is_empty() {
+                files.push(format!("{name}:"));
+            }
+        }
+        for words in [&mut verbs, &mut functions, &mut files] {
+            words.sort_unstable();
+            words.dedup();
+        }
+        Words {
+            verbs,
+            functions,
+            files,
+            tables: query::TABLES.iter().map(|t| t.name.to_owned()).collect(),
+            variables,
+        }
+    }
+
+    /// Returns where the word before the cursor begins, and what it may become.
+    pub fn complete(&self, line: &str, cursor: usize) -> (usize, Vec<String>) {
+        let before = &line[..cursor];
+        let first = before.split_whitespace().next().unwrap_or_default();
+        let is_part = |c: char| c.is_alphanumeric() || c == '_';
+        let start = match TAKE_VARIABLES.contains(&first) && before.len() > first.len() {
+            true => before.rfind(|c| !is_part(c)).map_or(0, |at| at + 1),
+            false => before.rfind(char::is_whitespace).map_or(0, |at| at + 1),
+        };
+        let typed = &before[start..];
+        let candidates: Vec<String> = if is_sql(before) {
+            self.tables.clone()
+        } else if start == 0 || first == "help" {
+            self.verbs.clone()
+        } else if TAKE_PLACES.contains(&first) {
+            [&self.functions[..], &self.files[..]].concat()
+        } else if TAKE_VARIABLES.contains(&first) {
+            (self.variables)()
+        } else if first == "goto" {
+            PLACES.map(str::to_owned).into()
+        } else {
+            Vec::new()
+        };
+        let fitting = candidates.into_iter().filter(|c| c.starts_with(typed));
+        (start, fitting.collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tab_offers_what_fits_the_place() {
+        let words = Words {
+            verbs: vec!["goto".into(), "print".into(), "step".into()],
+            functions: vec!["parse".into(), "print_all".into()],
+            files: vec!["parse.c:".into()],
+            tables: vec!["calls".into()],
+            variables: Box::new(|| vec!["price".into(), "order".into()]),
+        };
+        let offered = |line: &str| words.complete(line, line.len()).1;
+        assert_eq!(offered("pr"), ["print"]);
+        assert_eq!(offered("help st"), ["step"]);
+        assert_eq!(offered("break p"), ["parse", "print_all", "parse.c:"]);
+        assert_eq!(offered("goto f"), ["first"]);
+        assert_eq!(offered("goto li"), ["live"]);
+        assert_eq!(offered("select * from ca"), ["calls"]);
+        assert_eq!(offered("print p"), ["price"]);
+        assert_eq!(offered("print 2*(o"), ["order"]);
+        assert!(offered("threads p").is_empty());
+    }
+}
