@@ -7,6 +7,7 @@
 mod compare;
 mod fixture;
 mod hindsight;
+mod live;
 mod memory;
 mod oracle;
 mod process;
@@ -17,6 +18,7 @@ mod steady;
 pub use compare::{Comparison, Nesting};
 pub use fixture::{fixture_artifact, fixture_source};
 pub use hindsight::{Hindsight, split_own_lines};
+pub use live::{Live, is_alive, marked_line};
 pub use memory::{changed_text, thread_names};
 pub use oracle::{callgrind_counts, gdb_count, uftrace_counts};
 pub use process::{Ended, Program, Running, Status, kill, wait_until};

@@ -1,0 +1,265 @@
+//! Goal: `record --regs`, `--stack`, `--strings` and `--watch` make known at each enter and leave what they name, change nothing
+//! in the program, and read no memory that is not there. Method: fixtures whose values are known, asked by SQL over state.
+
+use e2e::{Comparison, Hindsight, Nesting, Program, Recording, Scratch, fixture_artifact};
+
+fn recorded(artifact: &str, options: &[&str]) -> Comparison {
+    let scratch = Scratch::new(artifact);
+    let program = Program::new(fixture_artifact("captured", artifact), scratch.path());
+    Comparison::of_program(scratch, &program, options, Nesting::Proper)
+}
+
+/// What SQL says, one text per row; `?` where there is no value.
+fn texts(recording: &Recording, sql: &str) -> Vec<String> {
+    let rows = recording.rows(sql);
+    let text = |row: &serde_json::Map<String, serde_json::Value>| match &row["value"] {
+        serde_json::Value::Null => "?".to_owned(),
+        serde_json::Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    rows.iter().map(text).collect()
+}
+
+/// A value of each call of a function at its enter, or at its leave.
+fn values(recording: &Recording, function: &str, at: &str, expression: &str) -> Vec<String> {
+    let sql = format!(
+        "SELECT value({at}, '{expression}') AS value FROM calls WHERE function = '{function}' ORDER BY {at}"
+    );
+    texts(recording, &sql)
+}
+
+#[test]
+fn registers_that_calls_keep_are_the_same_at_both_ends() {
+    for artifact in ["captured_O0", "captured_O2"] {
+        let comparison = recorded(artifact, &["--regs"]);
+        let recording = &comparison.recording;
+        for name in ["rbx", "rbp", "r12", "r13", "r14", "r15"] {
+            let sql = format!(
+                "SELECT count(*) FROM calls WHERE NOT unwound \
+                 AND reg(start_seq, '{name}') IS DISTINCT FROM reg(end_seq, '{name}')"
+            );
+            assert_eq!(recording.number(&sql), 0, "{artifact}: {name}");
+        }
+        let known = "SELECT count(*) FROM calls WHERE reg(start_seq, 'r15') IS NULL \
+                     OR reg(end_seq, 'r10') IS NULL OR reg(end_seq, 'rsp') <> sp + 8";
+        assert_eq!(recording.number(known), 0, "{artifact}");
+        let calls = recording.number("SELECT count(*) FROM calls WHERE function = 'push'");
+        assert_eq!(calls, 4, "{artifact}");
+    }
+}
+
+#[test]
+fn texts_of_c_are_known_where_functions_are_entered() {
+    for artifact in ["captured_O0", "captured_O2"] {
+        let comparison = recorded(artifact, &["--strings"]);
+        let recording = &comparison.recording;
+        let seen = values(recording, "push", "start_seq", "text");
+        let ends: Vec<&str> = seen
+            .iter()
+            .map(|text| text.split_once(' ').unwrap().1)
+            .collect();
+        let expected = [
+            "\"alpha\"",
+            "\"beta\"",
+            "\"\"",
+            "\"a text that is longer than the others\"",
+        ];
+        assert_eq!(ends, expected, "{artifact}");
+        // A pointer to nothing is only a pointer; a text without an end is known as far as it was kept.
+        let odd = values(recording, "odd_pointer", "start_seq", "text");
+        assert_eq!(odd[0], "0x0");
+        assert!(odd[1].starts_with("0x10"), "{odd:?}");
+        let length = "SELECT mem(start_seq, a0, 256) IS NOT NULL AS value FROM calls \
+                      WHERE function = 'odd_pointer' AND a0 > 4096";
+        assert_eq!(texts(recording, length), ["true"]);
+    }
+}
+
+#[test]
+fn texts_of_cxx_and_rust_are_known_where_functions_are_entered() {
+    let comparison = recorded("captured_cxx", &["--strings"]);
+    let long = format!("\"{}\"", "y".repeat(40));
+    for (function, expected) in [
+        ("by_reference", vec!["\"brief\"".to_owned(), long.clone()]),
+        ("by_value", vec![long]),
+        ("view", vec!["\"a view\"".to_owned()]),
+        ("view_second", vec!["\"second\"".to_owned()]),
+    ] {
+        let seen = values(&comparison.recording, function, "start_seq", "text");
+        assert_eq!(seen, expected, "{function}");
+    }
+    for artifact in ["captured_rust_O0", "captured_rust"] {
+        let comparison = recorded(artifact, &["--strings"]);
+        for (name, expected) in [
+            ("slice", "\"sliced\""),
+            ("second", "\"grüße\""),
+            ("borrowed", "&\"borrowed text\""),
+            ("owned", "\"owned text\""),
+        ] {
+            let sql = format!(
+                "SELECT value(start_seq, 'text') AS value FROM calls WHERE function LIKE '%::{name}'"
+            );
+            let seen = texts(&comparison.recording, &sql);
+            assert_eq!(seen, [expected], "{artifact}: {name}");
+        }
+    }
+}
+
+#[test]
+fn watched_values_are_known_at_every_event() {
+    let comparison = recorded(
+        "captured_O0",
+        &[
+            "--watch",
+            "queue->length",
+            "--watch",
+            "flag",
+            "--watch",
+            "queue->first->text",
+            "--watch",
+            "counts[flag]",
+        ],
+    );
+    let recording = &comparison.recording;
+    let printed = comparison.native.text();
+    let lengths: Vec<&str> = printed.lines().collect();
+    assert_eq!(lengths, ["1", "3", "4", "6"]);
+    assert_eq!(
+        values(recording, "push", "end_seq", "queue->length"),
+        lengths
+    );
+    assert_eq!(
+        values(recording, "push", "start_seq", "queue->length"),
+        ["0", "1", "3", "4"]
+    );
+    assert_eq!(
+        values(recording, "push", "start_seq", "flag"),
+        ["7 '\\a'", "8 '\\b'", "7 '\\a'", "8 '\\b'"]
+    );
+    // An element of an array: which one depends on a number, and all are kept.
+    assert_eq!(
+        values(recording, "push", "start_seq", "counts[flag]"),
+        ["1", "1", "2", "2"]
+    );
+    // Before the first push there is no item to look into.
+    let first = values(recording, "push", "start_seq", "queue->first->text");
+    assert_eq!(first[0], "?");
+    assert!(
+        first[1..].iter().all(|text| text.starts_with("0x")),
+        "{first:?}"
+    );
+    // It is known at the enters and leaves of all functions.
+    let unknown = "SELECT count(*) FROM calls WHERE value(start_seq, 'queue->length') IS NULL \
+                   OR value(end_seq, 'queue->length') IS NULL";
+    assert_eq!(recording.number(unknown), 0);
+}
+
+#[test]
+fn parameters_are_watched_where_their_functions_are_entered() {
+    for artifact in ["captured_O0", "captured_O2"] {
+        let watches = ["to->length", "push::to->first->text[0..4]"];
+        let options: Vec<&str> = watches.iter().flat_map(|w| ["--watch", w]).collect();
+        let comparison = recorded(artifact, &options);
+        let recording = &comparison.recording;
+        assert_eq!(
+            values(recording, "push", "start_seq", "to->length"),
+            ["0", "1", "3", "4"],
+            "{artifact}"
+        );
+        let first = values(recording, "push", "start_seq", "to->first->text[0]");
+        assert_eq!(first[0], "?", "{artifact}: there is no first item yet");
+        let letters = ["97 'a'", "98 'b'", "0 '\\000'"];
+        assert_eq!(first[1..], letters, "{artifact}");
+        // Other functions have no such parameter, and nothing of them is captured.
+        let others = "SELECT count(*) FROM calls WHERE function <> 'push' \
+                      AND value(start_seq, 'to->length') IS NOT NULL";
+        assert_eq!(recording.number(others), 0, "{artifact}");
+    }
+    let comparison = recorded("captured_cxx", &["--watch", "by_reference::text"]);
+    let length = values(
+        &comparison.recording,
+        "by_reference",
+        "start_seq",
+        "text._M_string_length",
+    );
+    assert_eq!(length, ["5", "40"]);
+}
+
+#[test]
+fn the_stack_of_callers_is_known() {
+    let comparison = recorded("captured_O0", &["--stack", "512", "--regs"]);
+    let recording = &comparison.recording;
+    // The caller's variables lie in its frame.
+    let sql = "SELECT frame_value(start_seq, 1, 'i') AS value FROM calls WHERE function = 'push' ORDER BY start_seq";
+    assert_eq!(texts(recording, sql), ["0", "1", "0", "1"]);
+    let seq = recording.number("SELECT min(start_seq) FROM calls WHERE function = 'push'");
+    let frames = format!("SELECT function AS value FROM backtrace({seq}) ORDER BY frame");
+    assert_eq!(texts(recording, &frames)[..2], ["push", "run"]);
+}
+
+#[test]
+fn what_cannot_be_captured_is_refused_or_told() {
+    let scratch = Scratch::new("captured_refusals");
+    let program = fixture_artifact("captured", "captured_O0");
+    let program = program.to_str().expect("paths of tests are text");
+    let run = |options: &[&str]| {
+        let mut args = vec!["record"];
+        args.extend_from_slice(options);
+        args.extend(["--", program]);
+        Hindsight::command(&scratch, &args).run()
+    };
+    for (options, wanted) in [
+        (&["--stack", "20000"][..], "16384"),
+        (&["--watch", "queue->"], "watch 'queue->'"),
+        (
+            &["--watch", "queue->first->text[flag]"],
+            "depends on a number",
+        ),
+        (&["--watch", "$rbx"], "--regs captures registers"),
+        (&["--watch", "1 + 1"], "no variable in memory"),
+        (
+            &["--watch", "to->first->text[times]"],
+            "depends on a number",
+        ),
+    ] {
+        let ended = run(options);
+        assert!(
+            ended.errors().contains(wanted),
+            "{options:?}: {}",
+            ended.errors()
+        );
+        assert!(ended.text().is_empty(), "{options:?}: the program ran");
+        assert_eq!(ended.status.as_shell_code(), 2, "{options:?}");
+    }
+    let ended = run(&["--watch", "nobody"]);
+    assert!(ended.errors().contains("nobody"), "{}", ended.errors());
+    assert_eq!(ended.text(), "1\n3\n4\n6\n");
+    let info = Hindsight::command(&scratch, &["info", "captured_O0"]).run();
+    assert!(info.text().contains("watch nobody"), "{}", info.text());
+}
+
+#[test]
+fn programs_behave_the_same_with_everything_captured() {
+    let options = ["--regs", "--stack", "256", "--strings"];
+    let none: &[&str] = &[];
+    for (fixture, artifact, args) in [
+        ("cpp_exceptions", "cpp_exceptions_O2", none),
+        ("rust_panic", "rust_panic_O2", none),
+        ("longjmp", "longjmp_O2", none),
+        ("signals", "signals_O0", &["alt"]),
+        ("signals", "signals_O2", &["threads"]),
+        ("tail_calls", "tail_calls", none),
+        ("fork", "fork", none),
+        ("spawn", "spawn", none),
+        ("many_threads", "many_threads", &["200", "200"]),
+        ("varargs", "varargs_O2", none),
+        ("deep_recursion", "deep_recursion", none),
+    ] {
+        let scratch = Scratch::new(&format!("{artifact}-captured"));
+        let program = Program::new(fixture_artifact(fixture, artifact), scratch.path()).args(args);
+        let comparison = Comparison::of_program(scratch, &program, &options, Nesting::Proper);
+        let unknown = "SELECT count(*) FROM calls WHERE reg(start_seq, 'rbx') IS NULL";
+        let few = format!("{unknown} AND start_seq < 20000");
+        assert_eq!(comparison.recording.number(&few), 0, "{artifact}");
+    }
+}

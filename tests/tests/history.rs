@@ -1,0 +1,362 @@
+//! Goal: what a recording says of values over time is what the program itself wrote down. Method: a fixture that writes every
+//! new value, recorded as a whole and live; asked by SQL and through lines of `hindsight repl`.
+
+use std::path::Path;
+
+use e2e::{
+    Comparison, Ended, Hindsight, Live, Program, Recording, Scratch, fixture_artifact, marked_line,
+};
+
+/// Runs lines of `hindsight repl` on a recording.
+fn repl(scratch: &Scratch, recording: &Path, lines: &[&str]) -> Ended {
+    let path = recording.to_str().expect("paths of tests are text");
+    let mut args = vec!["repl", path];
+    for line in lines {
+        args.extend(["--cmd", line]);
+    }
+    Hindsight::command(scratch, &args).run()
+}
+
+/// What the program wrote behind `word`, in order.
+fn written<'t>(output: &'t str, word: &str) -> Vec<&'t str> {
+    let lines = output.lines().filter_map(|line| line.split_once(' '));
+    lines
+        .filter(|(first, _)| *first == word)
+        .map(|(_, value)| value)
+        .collect()
+}
+
+/// The changes that SQL tells: old and new.
+fn changes(recording: &Recording, sql: &str) -> Vec<(Option<String>, String)> {
+    let rows = recording.rows(sql);
+    let text = |row: &e2e::Row, column: &str| row[column].as_str().map(str::to_owned);
+    rows.iter()
+        .map(|row| (text(row, "old"), text(row, "new").expect("never null")))
+        .collect()
+}
+
+/// Each value with the one before it; the first has none.
+fn pairs(values: &[&str]) -> Vec<(Option<String>, String)> {
+    let before = std::iter::once(None).chain(values.iter().map(|value| Some((*value).to_owned())));
+    before
+        .zip(values.iter().map(|value| (*value).to_owned()))
+        .collect()
+}
+
+fn recorded() -> Comparison {
+    Comparison::of("changes", "changes", &[])
+}
+
+/// A live session that has stopped at each raise, as a closed recording.
+fn raised_live(name: &str) -> (Live, Recording, String) {
+    let program = fixture_artifact("changes", "changes");
+    let at = format!(
+        "changes.c:{}",
+        marked_line("changes", "changes.c", "raised")
+    );
+    let live = Live::started(name, &["--break", &at], &program, &[]);
+    let recording = live.recording();
+    for _ in 0..2 {
+        live.moved(&["continue"]);
+    }
+    assert_eq!(live.run_to_end(), 0);
+    let output = live.output();
+    (live, recording, output)
+}
+
+#[test]
+fn a_parameter_s_history_is_what_the_program_wrote() {
+    let comparison = recorded();
+    let output = comparison.native.text();
+    let wanted = written(&output, "n");
+    assert_eq!(wanted, ["0", "1", "2"]);
+    let sql = "SELECT * FROM history('n', 'step') ORDER BY seq";
+    assert_eq!(changes(&comparison.recording, sql), pairs(&wanted));
+    // Each row stands at the entry that passed the value, with its time and place.
+    let wrong = comparison.recording.number(
+        "SELECT count(*) FROM history('n', 'step') h LEFT JOIN calls c ON c.start_seq = h.seq \
+         WHERE (c.function IS DISTINCT FROM 'step') OR h.function <> 'step' OR c.tid <> h.tid \
+         OR c.ts_ns <> h.ts_ns OR h.file NOT LIKE '%changes.c' OR h.line <> c.line",
+    );
+    assert_eq!(wrong, 0);
+    let told = repl(
+        &comparison.scratch,
+        comparison.recording.path(),
+        &["break step", "continue", "history n"],
+    );
+    for value in &wanted {
+        assert!(
+            told.text().contains(&format!("| {value} ")),
+            "{}",
+            told.text()
+        );
+    }
+}
+
+#[test]
+fn threads_do_not_change_each_other_s_variables() {
+    let comparison = recorded();
+    let sql = "SELECT * FROM history('number', 'lane') ORDER BY new";
+    let first = |value: &str| (None, value.to_owned());
+    assert_eq!(
+        changes(&comparison.recording, sql),
+        [first("1"), first("2")]
+    );
+}
+
+#[test]
+fn a_global_s_history_is_what_the_program_wrote() {
+    let (live, recording, output) = raised_live("history-global");
+    let wanted = written(&output, "level");
+    assert_eq!(wanted, ["1", "6", "13"]);
+    let sql = "SELECT * FROM history('level') ORDER BY seq";
+    assert_eq!(changes(&recording, sql), pairs(&wanted));
+    // What threads share is followed from anywhere, in the prompt too.
+    let told = repl(
+        &live.scratch,
+        recording.path(),
+        &["goto last", "last-write level"],
+    );
+    assert!(
+        told.text().contains("level became 13 between"),
+        "{}",
+        told.text()
+    );
+}
+
+#[test]
+fn watches_stop_where_values_change_forwards_and_back() {
+    let comparison = recorded();
+    let output = comparison.native.text();
+    let ended = repl(
+        &comparison.scratch,
+        comparison.recording.path(),
+        &[
+            "break step",
+            "continue",
+            "delete",
+            "watch n",
+            "continue",
+            "print n",
+            "continue",
+            "continue",
+            "reverse-continue",
+            "reverse-continue",
+            "goto last",
+            "reverse-continue",
+        ],
+    );
+    let told = ended.text();
+    let said: Vec<&str> = told.lines().filter(|l| l.starts_with("Watch ")).collect();
+    assert_eq!(
+        said,
+        [
+            "Watch 1: n (in step)",
+            "Watch 1: n was 0, is 1",
+            "Watch 1: n was 1, is 2",
+            "Watch 1: n was 0, is 1",
+            "Watch 1: n was 1, is 2",
+        ],
+        "{told}{output}"
+    );
+    assert!(told.contains("n = 1\n"), "{told}");
+    let errors = ended.errors();
+    assert_eq!(
+        errors
+            .matches("no change of what is watched behind")
+            .count(),
+        1,
+        "{errors}"
+    );
+    assert_eq!(
+        errors
+            .matches("no change of what is watched before")
+            .count(),
+        1,
+        "{errors}"
+    );
+}
+
+#[test]
+fn a_watched_global_stops_everywhere_and_recorded_stops_are_passed() {
+    let (live, recording, _) = raised_live("watch-global");
+    let ended = repl(
+        &live.scratch,
+        recording.path(),
+        &[
+            "watch level",
+            "watch",
+            "continue",
+            "print level",
+            "continue",
+            "reverse-continue",
+            "unwatch 1",
+            "watch",
+        ],
+    );
+    let told = ended.text();
+    for text in [
+        "Watch 1: level (everywhere)",
+        "level was 1, is 6",
+        "level = 6\n",
+        "level was 6, is 13",
+        "Watch 1 removed: level",
+        "Nothing is watched.",
+    ] {
+        assert!(told.contains(text), "{text}: {told}{}", ended.errors());
+    }
+    // The second raise changes nothing, and is no stop of a watch.
+    assert_eq!(told.matches("level was").count(), 3, "{told}");
+}
+
+#[test]
+fn a_watch_finds_a_change_in_a_million_events_soon() {
+    let scratch = Scratch::new("watch-million");
+    let program = Program::new(fixture_artifact("changes", "changes"), scratch.path());
+    let program = program.args(["500000"]);
+    let (_, recording) = Hindsight::record(&scratch, &[], &program);
+    assert!(recording.number("SELECT count(*) FROM events") > 1_000_000);
+    let began = std::time::Instant::now();
+    let mut lines = vec!["break step", "continue", "delete", "watch n"];
+    lines.extend(["continue"; 9]);
+    lines.extend(["goto last", "reverse-continue"]);
+    let ended = repl(&scratch, recording.path(), &lines);
+    let told = ended.text();
+    assert_eq!(
+        told.matches("n was ").count(),
+        10,
+        "{told}{}",
+        ended.errors()
+    );
+    assert!(told.contains("n was 8, is 9"), "{told}");
+    let took = began.elapsed();
+    assert!(took.as_secs() < 60, "a million events twice: {took:?}");
+    let sql = "SELECT * FROM history('n', 'step') ORDER BY seq";
+    assert_eq!(changes(&recording, sql).len(), 10);
+}
+
+#[test]
+fn ctrl_c_ends_a_search_and_not_the_prompt() {
+    let scratch = Scratch::new("history-interrupt");
+    let program = Program::new(fixture_artifact("changes", "changes"), scratch.path());
+    let (_, recording) = Hindsight::record(&scratch, &[], &program.args(["500000"]));
+    let driver = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../repl/tests/common/terminal.py"
+    );
+    let path = recording.path().to_str().expect("paths of tests are text");
+    let hindsight = Hindsight::path().to_str().expect("paths of tests are text");
+    let steps = [
+        ("help lists the verbs", ""),
+        ("> ", "goto output:1\r"),
+        ("main> ", "break step\r"),
+        ("main> ", "continue\r"),
+        ("step> ", "delete\r"),
+        // Its value is never another one, so that all entries are passed.
+        ("step> ", "watch n * 0\r"),
+        ("step> ", "continue\r"),
+        ("until:interrupted", "\u{3}"),
+        ("step> ", "print n\r"),
+        ("n = 0", ""),
+        ("step> ", "select count(*) from history('n * 0', 'step')\r"),
+        ("until:interrupted", "\u{3}"),
+        ("step> ", "quit\r"),
+    ];
+    let mut args = vec![driver, "100"];
+    for (wait, send) in &steps {
+        args.extend(["--step", wait, send]);
+    }
+    args.extend([
+        "--",
+        "env",
+        "TERM=xterm",
+        "NO_COLOR=1",
+        hindsight,
+        "repl",
+        path,
+    ]);
+    let ended = Program::new("python3", scratch.path()).args(&args).run();
+    assert_eq!(
+        ended.status.as_shell_code(),
+        0,
+        "{}{}",
+        ended.text(),
+        ended.errors()
+    );
+    assert!(!ended.text().contains("n * 0 was"), "{}", ended.text());
+}
+
+#[test]
+fn places_in_time_are_found_in_a_real_recording() {
+    let comparison = recorded();
+    let recording = &comparison.recording;
+    let output = comparison.native.text();
+    let last = recording.number("SELECT max(seq) FROM events");
+    let third =
+        recording.row("SELECT seq, ts_ns FROM output WHERE text LIKE 'n 2%' ORDER BY seq LIMIT 1");
+    let (seq, ts_ns) = (&third["seq"], &third["ts_ns"]);
+    assert_eq!(output.lines().nth(2), Some("n 2"));
+    let at = |place: &str| {
+        let line = format!("goto {place}");
+        repl(&comparison.scratch, recording.path(), &[&line]).text()
+    };
+    let is_at = |text: &str, seq: &str| text.contains(&format!("at event {seq},"));
+    let wanted = seq.to_string();
+    assert!(is_at(&at("output:3"), &wanted), "{}", at("output:3"));
+    assert!(is_at(&at(&format!("{ts_ns}ns")), &wanted), "{ts_ns}");
+    let half = (last as f64 / 2.0).round().to_string();
+    assert!(is_at(&at("50%"), &half), "{}", at("50%"));
+    assert!(is_at(&at("100%"), &last.to_string()), "{}", at("100%"));
+    // The verb output names the event of each line.
+    let shown = repl(
+        &comparison.scratch,
+        recording.path(),
+        &["goto last", "output"],
+    );
+    let row = shown.text();
+    let row = row.lines().find(|line| line.ends_with("| n 2"));
+    let cells: Vec<&str> = row
+        .expect("the line is shown")
+        .split('|')
+        .map(str::trim)
+        .collect();
+    assert_eq!(cells[..2], ["3", &wanted]);
+}
+
+#[test]
+fn a_line_of_output_that_is_not_there_is_refused() {
+    let comparison = recorded();
+    let lines = comparison.native.text().lines().count();
+    let place = format!("goto output:{}", lines + 1);
+    let ended = repl(&comparison.scratch, comparison.recording.path(), &[&place]);
+    let wanted = format!("there is no line {} of output", lines + 1);
+    assert!(ended.errors().contains(&wanted), "{}", ended.errors());
+    assert!(
+        ended
+            .errors()
+            .contains(&format!("the program wrote {lines}"))
+    );
+}
+
+#[test]
+fn notes_are_kept_in_the_recording() {
+    let comparison = recorded();
+    let (scratch, path) = (&comparison.scratch, comparison.recording.path());
+    let ended = repl(
+        scratch,
+        path,
+        &["goto 7", "note here it begins", "goto 3", "note earlier"],
+    );
+    assert_eq!(ended.errors(), "");
+    let ended = repl(scratch, path, &["goto @here", "notes"]);
+    let told = ended.text();
+    assert!(told.contains("at event 7,"), "{told}");
+    assert!(told.find("earlier") < told.find("here it begins"), "{told}");
+    let check = comparison.recording.command("check", &[]);
+    assert_eq!(check.status.as_shell_code(), 0, "{}", check.text());
+    let rows = comparison
+        .recording
+        .rows("SELECT seq, text FROM notes ORDER BY seq");
+    assert_eq!(rows.len(), 2);
+    assert_eq!(rows[1]["text"], "here it begins");
+}

@@ -1,0 +1,589 @@
+//! Goal: at a live prompt every verb does what the command does, Ctrl-C stops the program, and the past can be gone into and
+//! left again. Method: lines of `hindsight repl` through `--cmd`, a file, a pipe and a pseudo terminal, to a daemon of each
+//! test's own; what a verb answers is compared with the command of that name.
+
+use std::path::Path;
+
+use e2e::{Ended, Live, Program, Signal, Status, fixture_artifact, kill, marked_line, wait_until};
+
+fn program() -> String {
+    let path = fixture_artifact("control", "control_O0");
+    path.to_str().expect("paths of tests are text").to_owned()
+}
+
+/// Runs lines at a prompt that is opened with these words.
+fn repl(live: &Live, words: &[&str], lines: &[&str]) -> Ended {
+    let lines = lines.iter().flat_map(|line| ["--cmd", line]);
+    let words: Vec<&str> = ["repl"]
+        .into_iter()
+        .chain(words.iter().copied())
+        .chain(lines)
+        .collect();
+    live.command(&words).run()
+}
+
+/// What was said, without the prompt's own words about where it was and what becomes of the program.
+fn errors(ended: &Ended) -> String {
+    let errors = ended.errors();
+    let lines = errors
+        .lines()
+        .filter(|line| !line.starts_with("  at ") && !line.starts_with("hindsight: "));
+    lines.map(|line| format!("{line}\n")).collect()
+}
+
+/// Says that all parts are there, one after the other.
+fn assert_in_order(text: &str, parts: &[&str]) {
+    let mut from = 0;
+    for part in parts {
+        match text[from..].find(part) {
+            Some(at) => from += at + part.len(),
+            None => panic!("\"{part}\" is not there, or not behind the one before:\n{text}"),
+        }
+    }
+}
+
+fn code(ended: &Ended) -> i32 {
+    ended.status.as_shell_code()
+}
+
+/// The daemon has no session, or there is none.
+fn assert_no_session(live: &Live) {
+    let (_, response) = live.response(&["status"]);
+    let code = &response["error"]["code"];
+    let sessions = response["result"]["sessions"].as_array();
+    assert!(
+        code == "NO_SESSION" || sessions.is_some_and(Vec::is_empty),
+        "{response:#}"
+    );
+}
+
+#[test]
+fn a_line_is_the_command_of_that_name() {
+    let live = Live::new("repl-lines");
+    live.start(&["--break", "leaf"], Path::new(&program()), &[]);
+    for words in [
+        &["where"][..],
+        &["where", "--context", "1", "--json"],
+        &["backtrace", "--locals"],
+        &["bt", "--limit", "1"],
+        &["locals"],
+        &["args", "--format", "hex"],
+        &["print", "x"],
+        &["print", "--type", "x * 2"],
+        &["p", "nobody"],
+        &["p", "x +"],
+        &["eval", "x + 1"],
+        &["registers", "rip"],
+        &["registers", "rxx"],
+        &["memory", "read", "&counter", "--count", "8"],
+        &["memory", "read", "nobody"],
+        &["source", "control.c:20"],
+        &["source", "nofile.c:1"],
+        &["disassemble", "--count", "2"],
+        &["frame", "1"],
+        &["frame", "99"],
+        &["threads"],
+        &["thread"],
+        &["thread", "1"],
+        &["break", "list"],
+        &["break", "nofunction"],
+        &["break", "control.c:19", "--condition", "counter >"],
+        &["watch", "nobody"],
+        &["catch", "signal", "SIGNONE"],
+        &["logpoint", "leaf", "{x"],
+        &["status"],
+        &["set", "counter", "nobody"],
+        &["pause"],
+        &["await", "--json"],
+        &["note", "two words"],
+        &["where", "--session", "9"],
+    ] {
+        let command = live.command(words).run();
+        let quoted: Vec<String> = words
+            .iter()
+            .map(|word| match word.contains(' ') {
+                true => format!("'{word}'"),
+                false => (*word).to_owned(),
+            })
+            .collect();
+        let line = repl(&live, &["--session", "1"], &[&quoted.join(" ")]);
+        assert_eq!(line.text(), command.text(), "{words:?}");
+        assert_eq!(errors(&line), command.errors(), "{words:?}");
+        assert_eq!(code(&line), code(&command), "{words:?}");
+    }
+}
+
+#[test]
+fn a_program_is_started_looked_at_and_ended() {
+    let live = Live::new("repl-started");
+    let lines = [
+        "break sum_to",
+        "continue",
+        "print n",
+        "next",
+        "finish",
+        "frob",
+    ];
+    let ended = repl(&live, &[&program()], &lines);
+    assert_in_order(
+        &ended.text(),
+        &[
+            "Session 1: ",
+            "stopped at its entry point",
+            "Breakpoint 1: sum_to at ",
+            "stopped at breakpoint 1 (hit 1): sum_to at ",
+            "n = 5",
+            "stopped after a step: sum_to at ",
+            "sum_to returned (int) 10",
+        ],
+    );
+    assert_eq!(
+        errors(&ended),
+        "error: there is no verb \"frob\"\nhelp: help lists the verbs; SQL begins with SELECT, WITH or EXPLAIN\n"
+    );
+    assert_in_order(
+        &ended.errors(),
+        &[
+            "  at --cmd 6: frob (exit code 2)\n",
+            "hindsight: The program was killed by SIGKILL. ",
+        ],
+    );
+    assert_eq!(code(&ended), 2);
+    assert_no_session(&live);
+    let checked = live.command(&["check", "control_O0"]).run();
+    assert_eq!(code(&checked), 0, "{}", checked.text());
+}
+
+#[test]
+fn breakpoints_and_arguments_are_those_of_start() {
+    let live = Live::new("repl-options");
+    let ended = repl(
+        &live,
+        &["--break", "worker_step", &program(), "threads"],
+        &["print id", "break list", "quit", "print 1"],
+    );
+    let text = ended.text();
+    assert_in_order(&text, &["): worker_step at ", "id = "]);
+    assert!(!text.contains("entry point"), "{text}");
+    assert!(!text.contains("1 = 1"), "behind quit: {text}");
+    assert_eq!(code(&ended), 0, "{}", ended.errors());
+}
+
+#[test]
+fn a_program_with_a_recording_beside_it_is_started_and_a_bare_name_is_the_recording() {
+    let live = Live::new("repl-names");
+    let copy = live.scratch.join("app");
+    std::fs::copy(program(), &copy).expect("the test's folder is writable");
+    let first = repl(&live, &["./app"], &["continue"]);
+    assert_in_order(&first.text(), &["Session 1: ./app", "exit code 7"]);
+    let again = repl(&live, &["./app"], &["continue"]);
+    assert_in_order(&again.text(), &["app-2.hindsight", "exit code 7"]);
+    let recording = repl(&live, &["app"], &["goto first"]);
+    assert_in_order(&recording.text(), &["at event 0"]);
+    let folder = repl(&live, &["./app.hindsight"], &["goto first"]);
+    assert_in_order(&folder.text(), &["at event 0"]);
+}
+
+#[test]
+fn what_cannot_be_opened_says_what_to_do() {
+    let live = Live::new("repl-refused");
+    let said = |words: &[&str]| {
+        let ended = repl(&live, words, &["where"]);
+        (code(&ended), errors(&ended))
+    };
+    assert_eq!(
+        said(&[]),
+        (
+            1,
+            "error: there is no live session\nhelp: begin one: hindsight start PROGRAM, or hindsight attach PID\n"
+                .to_owned()
+        )
+    );
+    let (exit, text) = said(&["nothing"]);
+    assert_eq!(exit, 2);
+    assert_in_order(&text, &["error: there is no recording nothing"]);
+    let (exit, text) = said(&["./nothing", "-o", "x"]);
+    assert_eq!(exit, 4, "{text}");
+    let (exit, text) = said(&["--break", "main"]);
+    assert_eq!(exit, 2);
+    assert_in_order(&text, &["none is named", "hindsight repl PROGRAM"]);
+    let (exit, text) = said(&["--break", "nofunction", &program()]);
+    assert_ne!(exit, 0);
+    assert_in_order(&text, &["no loaded module has a function nofunction"]);
+    let missing = live
+        .command(&["repl", &program(), "--script", "no.txt"])
+        .run();
+    assert_in_order(&missing.errors(), &["cannot read no.txt"]);
+    // Nothing was started for a script that is not there.
+    assert_no_session(&live);
+    live.start(&["--stop-on-entry"], Path::new(&program()), &[]);
+    live.start(&["--stop-on-entry"], Path::new(&program()), &[]);
+    let (exit, text) = said(&[]);
+    assert_eq!(exit, 2);
+    assert_in_order(
+        &text,
+        &[
+            "there is more than one live session",
+            "--session N: 2 (",
+            "3 (",
+        ],
+    );
+    assert_in_order(&said(&["--session", "7"]).1, &["there is no session 7"]);
+}
+
+#[test]
+fn a_session_that_was_there_before_stays_and_one_that_is_kept_too() {
+    let live = Live::new("repl-stays");
+    live.start(&["--break", "leaf"], Path::new(&program()), &[]);
+    let looked = repl(&live, &[], &["print x"]);
+    assert_eq!(looked.text(), "x = 20\n");
+    assert_in_order(
+        &looked.errors(),
+        &["session 1 is kept, its program stays stopped"],
+    );
+    let kept = repl(&live, &[&program()], &["break leaf", "quit --keep"]);
+    assert_in_order(&kept.errors(), &["session 2 is kept"]);
+    let sessions = live.ask(&["status"]);
+    assert_eq!(sessions["sessions"].as_array().map(Vec::len), Some(2));
+    live.keep(&sessions["sessions"][1]);
+    let refused = repl(&live, &["--session", "1"], &["quit now"]);
+    assert_in_order(&errors(&refused), &["quit does not take \"now\""]);
+    assert_eq!(code(&refused), 2);
+    live.ask(&["stop", "--session", "1"]);
+}
+
+#[test]
+fn the_past_is_seen_up_to_the_stop_and_left_again() {
+    let live = Live::new("repl-past");
+    let ended = repl(
+        &live,
+        &["--break", "leaf", &program()],
+        &[
+            "goto last",
+            "print x",
+            "next back",
+            "continue back",
+            "goto first",
+            "break bump",
+            "continue",
+            "continue",
+            "continue",
+            "args",
+            "calls",
+            "set counter 3",
+            "goto live",
+            "print x",
+            "set counter 1000",
+            "SELECT count(*) AS bumps FROM calls WHERE function = 'bump'",
+            "goto last",
+            "goto live",
+            "delete",
+            "continue",
+            "goto last",
+            "output --tail 1",
+            "continue back where function = 'sum_to'",
+            "goto live",
+        ],
+    );
+    assert_in_order(
+        &ended.text(),
+        &[
+            "stopped at breakpoint 1 (hit 1): leaf at ",
+            ", pause: breakpoint 1 in leaf at ",
+            "x = 20\n",
+            "entry of leaf: leaf at ",
+            ", pause: entry in ",
+            "at event 0, ",
+            "Breakpoint 1: bump (1 function)\nIt stops runs through the past",
+            ", pause: entry in ",
+            "entry of bump: bump at ",
+            "entry of bump: bump at ",
+            " by   | int  | 2",
+            "main  ",
+            "bump  ",
+            "stopped at breakpoint 1 (hit 1): leaf at ",
+            "x = 20\n",
+            "counter: 55 -> 1000\n",
+            " bumps\n-------\n    10\n",
+            ", write: counter: ",
+            "stopped at breakpoint 1",
+            "Breakpoint 1 removed: leaf",
+            "The program has ended with exit code 7",
+            ", process_exit",
+            "tempo 120",
+            "entry of sum_to",
+            "The program has ended with exit code 7.",
+        ],
+    );
+    assert_eq!(
+        errors(&ended).lines().count(),
+        2,
+        "one refusal: {}",
+        ended.errors()
+    );
+    assert_in_order(
+        &ended.errors(),
+        &[
+            "error: set needs the program as it is now, and event ",
+            "of its past is looked at\nhelp: return to it first: goto live\n",
+            "  at --cmd 12: set counter 3 (exit code 1)\n",
+            "hindsight: The program has ended with exit code 7. ",
+        ],
+    );
+}
+
+/// What the program did is there the moment it stands still, however much that was.
+#[test]
+fn every_stop_is_the_last_event_of_its_past() {
+    let live = Live::new("repl-settled");
+    live.start(&["--break", "bump"], Path::new(&program()), &[]);
+    for hit in 1..=10 {
+        let looked = repl(&live, &[], &["goto last", "print by"]);
+        let text = looked.text();
+        assert_in_order(
+            &text,
+            &[", pause: breakpoint 1 in bump", &format!("by = {hit}\n")],
+        );
+        live.ask(&["continue"]);
+    }
+}
+
+#[test]
+fn what_changes_or_runs_the_program_is_refused_in_the_past() {
+    let live = Live::new("repl-refusals");
+    live.start(&["--break", "leaf"], Path::new(&program()), &[]);
+    let before = live.session();
+    for line in [
+        "set counter 3",
+        "eval bump(1)",
+        "memory write &counter 00",
+        "logpoint bump hello",
+        "catch signal SIGUSR1",
+        "until bump",
+        "pause",
+        "await",
+        "note hello",
+        "restart",
+        "stop",
+        "detach",
+        &format!("start {}", program()),
+    ] {
+        let ended = repl(&live, &[], &["goto first", line]);
+        assert_ne!(code(&ended), 0, "{line}");
+        assert_in_order(&errors(&ended), &["error: ", "goto live\n"]);
+    }
+    for line in ["step", "finish", "continue", "goto 99999"] {
+        let ended = repl(&live, &[], &["goto last", line]);
+        assert_eq!(code(&ended), 2, "{line}: {}", ended.errors());
+        assert_in_order(&errors(&ended), &["error: ", "goto live\n"]);
+    }
+    let shown = repl(&live, &[], &["goto first", "status"]);
+    assert_in_order(&shown.text(), &["Session 1: ", "stopped at breakpoint 1"]);
+    assert_eq!(live.session(), before, "nothing has changed it");
+}
+
+#[test]
+fn the_past_of_a_program_that_runs_is_refused_and_a_wrong_place_leaves_the_present() {
+    let live = Live::new("repl-running");
+    live.start(&[], Path::new(&program()), &["spinning"]);
+    let running = repl(
+        &live,
+        &[],
+        &["goto first", "calls", "continue where depth > 3"],
+    );
+    assert_eq!(
+        errors(&running),
+        "error: the program is running, and its past can be looked at while it stands still\n\
+         help: stop it first: pause\n"
+            .repeat(2)
+            + "error: continue where goes through what is recorded, and the program stands at its end\n\
+               help: go back: continue back where CONDITION; or stop the program where it is true: break LOCATION --condition EXPRESSION\n"
+    );
+    let wrong = repl(
+        &live,
+        &[],
+        &["pause", "goto nowhere", "set tempo 90", "continue"],
+    );
+    assert_in_order(&errors(&wrong), &["\"nowhere\" is no place in time"]);
+    assert_in_order(&wrong.text(), &["tempo: 120 -> 90", "exit code 7"]);
+}
+
+#[test]
+fn scripts_name_the_file_and_the_line_that_fails() {
+    let live = Live::new("repl-script");
+    let script = "# what is there?\nalias px = print --format hex\npx by\n\nfrob\nprint nobody\nquit\nprint 1\n";
+    std::fs::write(live.scratch.join("look.txt"), script).expect("the folder is writable");
+    let ended = live
+        .command(&[
+            "repl",
+            "--break",
+            "bump",
+            &program(),
+            "--script",
+            "look.txt",
+        ])
+        .run();
+    assert_in_order(&ended.text(), &["bump at ", "by = 0x1\n"]);
+    assert_in_order(
+        &ended.errors(),
+        &[
+            "error: there is no verb \"frob\"",
+            "  at look.txt:5: frob (exit code 2)\n",
+            "error: no variable \"nobody\" here\n",
+            "  at look.txt:6: print nobody (exit code 1)\n",
+        ],
+    );
+    assert_eq!(code(&ended), 1, "that of the last that failed");
+    let piped = live
+        .command(&["repl", "--break", "bump", &program()])
+        .stdin("print by\nprint nobody\n")
+        .run();
+    assert_in_order(&piped.text(), &["by = 1\n"]);
+    assert_in_order(
+        &piped.errors(),
+        &["  at stdin:2: print nobody (exit code 1)\n"],
+    );
+}
+
+#[test]
+fn json_is_the_daemons_answer_line_by_line() {
+    let live = Live::new("repl-json");
+    live.start(&["--break", "bump"], Path::new(&program()), &[]);
+    let line = repl(&live, &["--json"], &["print by"]);
+    let command = live.command(&["print", "--json", "by"]).run();
+    assert_eq!(line.text(), command.text());
+    let failed = repl(
+        &live,
+        &["--json"],
+        &["goto 99999", "goto first", "set by 3"],
+    );
+    assert_in_order(
+        &failed.text(),
+        &["\"NO_EVENT\"", "\"session\": 1", "\"NOT_ALLOWED\""],
+    );
+    assert_in_order(
+        &failed.errors(),
+        &["  at --cmd 1: goto 99999 (exit code 2)\n", "  at --cmd 3: "],
+    );
+    assert_eq!(code(&failed), 1);
+}
+
+/// Runs `hindsight repl` on a pseudo terminal; each step waits for a text, then types another one.
+fn on_terminal(live: &Live, words: &[&str], steps: &[(&str, &str)]) -> String {
+    let driver = Path::new(env!("CARGO_MANIFEST_DIR")).join("../repl/tests/common/terminal.py");
+    let mut args = vec![driver.to_str().expect("text").to_owned(), "100".to_owned()];
+    for (wait, send) in steps {
+        args.extend(["--step", wait, send].map(str::to_owned));
+    }
+    args.push("--".to_owned());
+    let command: Program = live.command(&[&["repl"], words].concat());
+    let ended = command
+        .env("TERM", "xterm")
+        .env("NO_COLOR", "1")
+        .env("PAGER", "cat")
+        .wrapped(
+            Path::new("/usr/bin/env"),
+            [&["python3".to_owned()], &args[..]].concat(),
+        )
+        .run();
+    assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
+    ended.text()
+}
+
+#[test]
+fn ctrl_c_stops_the_program_that_is_waited_for() {
+    let live = Live::new("repl-ctrl-c");
+    let text = on_terminal(
+        &live,
+        &[&program(), "spinning"],
+        &[
+            ("live ", "continue\r"),
+            ("until:stopped on request", "\x03"),
+            ("live ", "print tempo\r"),
+            ("tempo = 120", ""),
+            ("live ", "set tempo 90\r"),
+            ("120 -> 90", ""),
+            ("live ", "continue\r"),
+            ("exit code 7", ""),
+            ("counter 55", ""),
+            ("live ended> ", "quit\r"),
+            ("has ended with exit code 7", ""),
+        ],
+    );
+    assert!(!text.contains("error"), "{text}");
+}
+
+/// The daemon is held, so that the program does not stop at the first Ctrl-C.
+#[test]
+fn a_second_ctrl_c_leaves_the_waiting() {
+    let live = Live::new("repl-left");
+    live.start(&["--stop-on-entry"], Path::new(&program()), &["spinning"]);
+    let daemon = live.daemon().expect("a daemon");
+    let waiting = live
+        .command(&["repl", "--cmd", "continue", "--cmd", "print 1"])
+        .wrapped(
+            Path::new("/bin/sh"),
+            ["-c", "exec \"$0\" \"$@\" 2> errors.txt"],
+        )
+        .start();
+    wait_until("the program to run", || {
+        (live.session()["status"] == "running").then_some(())
+    });
+    let said = |what: &str| {
+        wait_until(what, || {
+            let text = std::fs::read_to_string(live.scratch.join("errors.txt"));
+            text.unwrap_or_default().contains(what).then_some(())
+        });
+    };
+    kill(daemon, Signal::STOP);
+    waiting.signal(Signal::INT);
+    said("stopping the program; Ctrl-C again leaves the waiting");
+    waiting.signal(Signal::INT);
+    said(
+        "error: left the waiting; the program goes on\nhelp: wait again with: await; stop it with: pause",
+    );
+    kill(daemon, Signal::CONT);
+    let ended = waiting.finish();
+    assert_eq!(ended.status, Status::Code(130));
+    assert_eq!(ended.text(), "", "no line behind it runs");
+    said("  at --cmd 1: continue (exit code 130)");
+    said("session 1 is kept");
+}
+
+#[test]
+fn the_prompt_says_where_one_is() {
+    let live = Live::new("repl-prompt");
+    let text = on_terminal(
+        &live,
+        &["--break", "middle", &program()],
+        &[
+            (" middle> ", "goto first\r"),
+            ("past 0 t", "goto live\r"),
+            ("stopped at breakpoint", ""),
+            ("live ", ""),
+            (" middle> ", "fin\t"),
+            ("finish", "\r"),
+            ("middle returned (int) 124", ""),
+            (" main> ", "step back\r"),
+            ("past ", "set counter 3\r"),
+            ("goto live", ""),
+            ("past ", "goto live\r"),
+            ("stopped after a step", ""),
+            (" main> ", "alias px = print --format hex\r"),
+            (" main> ", "print cal\t"),
+            ("called", "\r"),
+            ("called = 41", ""),
+            (" main> ", "px called\r"),
+            ("called = 0x29", ""),
+            (" main> ", "stop\r"),
+            ("no session> ", "where\r"),
+            ("there is no live session", ""),
+            ("no session> ", "goto last\r"),
+            ("past ", "\x04"),
+        ],
+    );
+    let kept = std::fs::read_to_string(live.scratch.join(".config/hindsight/aliases"));
+    assert_eq!(kept.expect("kept"), "px = print --format hex\n", "{text}");
+    let at_line = marked_line("control", "control.c", "main: middle");
+    assert!(text.contains(&format!("control.c:{at_line}")), "{text}");
+}

@@ -1,0 +1,224 @@
+//! Goal: a recording opens where the program's files are missing or others: what needs them says which, all else works; one
+//! that was packed needs none of them. Method: a program with a library is compiled for the test, recorded, and taken away.
+
+use std::fs;
+
+use e2e::{Ended, Hindsight, Program, Recording, Scratch, fixture_source};
+
+/// A program with a library, compiled from sources in the test's folder.
+struct Made {
+    scratch: Scratch,
+}
+
+impl Made {
+    fn new(name: &str) -> Self {
+        let scratch = Scratch::new(name);
+        fs::create_dir(scratch.join("src")).expect("the folder is ours");
+        for file in ["main.c", "shape.c", "shape.h"] {
+            let from = fixture_source("shared_library").join(file);
+            fs::copy(from, scratch.join("src").join(file)).expect("it is copied");
+        }
+        let made = Self { scratch };
+        made.compile_library("-O0");
+        made.shell("gcc -O0 -g -o app $PWD/src/main.c -L. -lshape -Wl,-rpath,'$ORIGIN'");
+        made
+    }
+
+    fn compile_library(&self, options: &str) {
+        self.shell(&format!(
+            "gcc {options} -g -shared -fPIC -Wl,--build-id -o libshape.so $PWD/src/shape.c"
+        ));
+    }
+
+    fn shell(&self, command: &str) {
+        let ended = Program::new("/bin/sh", self.scratch.path())
+            .args(["-ec", command])
+            .run();
+        assert_eq!(
+            ended.status.as_shell_code(),
+            0,
+            "{command}: {}",
+            ended.errors()
+        );
+    }
+
+    fn record(&self, options: &[&str]) -> Recording {
+        let program = Program::new(self.scratch.join("app"), self.scratch.path());
+        let (ended, recording) = Hindsight::record(&self.scratch, options, &program);
+        assert_eq!(ended.status.as_shell_code(), 0, "{}", ended.errors());
+        recording
+    }
+
+    fn repl(&self, recording: &Recording, lines: &[&str]) -> Ended {
+        let path = recording.path().to_str().expect("paths of tests are text");
+        let mut args = vec!["repl", path];
+        for line in lines {
+            args.extend(["--cmd", line]);
+        }
+        Hindsight::command(&self.scratch, &args).run()
+    }
+
+    fn take_everything_away(&self) {
+        self.shell("rm -r app libshape.so* src");
+    }
+}
+
+/// Looks at a call of the library and at one of the program.
+const LOOKS: [&str; 8] = [
+    "break each",
+    "continue",
+    "print count",
+    "where",
+    "delete",
+    "break visit",
+    "continue",
+    "print n",
+];
+
+fn assert_rest_works(made: &Made, recording: &Recording, why: &str) {
+    let ended = made.repl(recording, &LOOKS);
+    let (told, errors) = (ended.text(), ended.errors());
+    assert!(errors.contains(why), "{errors}{told}");
+    assert!(errors.contains("libshape.so"), "{errors}");
+    assert!(!told.contains("count = "), "{told}");
+    // The program itself is there.
+    assert!(told.ends_with("n = 0\n"), "{told}{errors}");
+    assert_eq!(recording.calls_of("area"), 500);
+    let history = recording.try_rows("SELECT * FROM history('count', 'each')");
+    let refused = history.expect_err("nothing is known of it").errors();
+    assert!(refused.contains(why), "{refused}");
+    let known = recording.rows("SELECT * FROM history('n', 'visit')");
+    assert_eq!(known.len(), 500);
+}
+
+#[test]
+fn a_library_that_is_missing_is_named_and_all_else_works() {
+    let made = Made::new("library-missing");
+    let recording = made.record(&[]);
+    made.shell("rm libshape.so");
+    assert_rest_works(&made, &recording, "cannot be read");
+}
+
+#[test]
+fn a_library_that_was_compiled_anew_is_named_and_all_else_works() {
+    let made = Made::new("library-anew");
+    let recording = made.record(&[]);
+    made.compile_library("-O2");
+    assert_rest_works(&made, &recording, "is another one now: its build id is");
+}
+
+fn assert_whole(made: &Made, recording: &Recording) {
+    let ended = made.repl(recording, &LOOKS);
+    let told = ended.text();
+    assert_eq!(ended.errors(), "", "{told}");
+    assert!(told.contains("count = 500\n"), "{told}");
+    assert!(
+        told.contains("long each(long count, visitor visit)"),
+        "its source: {told}"
+    );
+    assert!(told.ends_with("n = 0\n"), "{told}");
+    let check = recording.command("check", &[]);
+    assert_eq!(check.status.as_shell_code(), 0, "{}", check.text());
+}
+
+#[test]
+fn a_portable_recording_needs_no_file_of_the_program() {
+    let made = Made::new("portable");
+    let recording = made.record(&["--portable"]);
+    made.take_everything_away();
+    assert_whole(&made, &recording);
+}
+
+#[test]
+fn debug_information_in_separate_files_is_packed() {
+    let made = Made::new("portable-separate");
+    made.shell(
+        "for f in app libshape.so; do objcopy --only-keep-debug $f $f.debug; strip $f; \
+         objcopy --add-gnu-debuglink=$f.debug $f; done",
+    );
+    let recording = made.record(&[]);
+    let packed = recording.command("pack", &["--json"]);
+    assert!(
+        packed.text().contains("\"missing\": []"),
+        "{}{}",
+        packed.text(),
+        packed.errors()
+    );
+    made.shell("rm *.debug");
+    made.take_everything_away();
+    assert_whole(&made, &recording);
+    // Nothing is left to be copied, and nothing is lost.
+    let again = recording.command("pack", &[]);
+    assert_eq!(
+        again.status.as_shell_code(),
+        0,
+        "{}{}",
+        again.text(),
+        again.errors()
+    );
+    assert_whole(&made, &recording);
+}
+
+#[test]
+fn what_cannot_be_packed_is_named() {
+    let made = Made::new("portable-part");
+    let recording = made.record(&[]);
+    made.shell("rm libshape.so");
+    let packed = recording.command("pack", &[]);
+    assert_eq!(packed.status.as_shell_code(), 1, "{}", packed.text());
+    assert!(
+        packed.text().contains("not packed: the module "),
+        "{}",
+        packed.text()
+    );
+    made.shell("rm app");
+    let ended = made.repl(&recording, &["break visit", "continue", "print n"]);
+    assert!(
+        ended.text().ends_with("n = 0\n"),
+        "{}{}",
+        ended.text(),
+        ended.errors()
+    );
+}
+
+#[test]
+fn a_recording_that_is_read_only_is_not_packed() {
+    let made = Made::new("portable-frozen");
+    let recording = made.record(&[]);
+    made.shell("chmod a-w rec.hindsight");
+    let packed = recording.command("pack", &[]);
+    made.shell("chmod u+w rec.hindsight");
+    assert_eq!(packed.status.as_shell_code(), 1, "{}", packed.text());
+    assert!(
+        packed.errors().contains("is read-only"),
+        "{}",
+        packed.errors()
+    );
+    assert!(!recording.path().join("modules").exists());
+}
+
+#[test]
+fn a_damaged_copy_is_found_and_not_used() {
+    let made = Made::new("portable-damaged");
+    let recording = made.record(&["--portable"]);
+    let rows = recording.rows("SELECT module_id, name FROM modules WHERE name = 'libshape.so'");
+    assert_eq!(rows.len(), 1);
+    made.shell(
+        "f=$(ls rec.hindsight/modules/*/libshape.so); printf x | dd of=$f conv=notrunc 2>/dev/null",
+    );
+    let check = recording.command("check", &[]);
+    assert_eq!(check.status.as_shell_code(), 1, "{}", check.text());
+    assert!(
+        check.text().contains("its checksum differs"),
+        "{}",
+        check.text()
+    );
+    // The library itself is still there.
+    let ended = made.repl(&recording, &["break each", "continue", "print count"]);
+    assert!(
+        ended.text().ends_with("count = 500\n"),
+        "{}{}",
+        ended.text(),
+        ended.errors()
+    );
+}
