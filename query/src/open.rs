@@ -5,6 +5,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use store::columns::SealedFile;
 use store::definitions;
 use store::format::FileKind;
 use store::recording::{Recording, RecordingState};
@@ -59,11 +60,11 @@ impl Snapshot {
         for file in &sealed.definitions {
             definitions::read_file(&file.path, header, file.len, |c| definitions.add(c))?;
         }
-        let files = |file: fn(&SealedPart) -> (&Path, u64)| {
+        let files = |file: fn(&SealedPart) -> (&SealedFile, u64)| {
             let parts = sealed.parts.iter().map(file);
             let filled = parts.filter(|(_, rows)| *rows > 0);
             filled
-                .map(|(path, _)| PartFile::open(path).map(Arc::new))
+                .map(|(file, _)| PartFile::open(file).map(Arc::new))
                 .collect::<Result<Vec<_>>>()
         };
         let calls = files(|part| (&part.calls, part.part.calls))?;

@@ -371,31 +371,20 @@ fn damage_in_the_columns_is_found_and_named() {
         &folder,
         &["info", "shop"],
         expect![[r#"
-            recording  shop.hindsight (closed cleanly)
-            program    ./shop
-            folder     /home/ada/shop
-            started    2026-11-21T07:03:53Z
-            lasted     2.9 ms
-            ended      with exit code 3
-            on         Linux 6.18.44-fc-v669, AMD EPYC
-            made by    hindsight 0.1.0, Frida 17.25.2, format 1
-            settings   all functions; block when full
-
-            rows       68 calls, 153 events, 7 functions, 6 modules, 2 threads, 6 output, 0 gaps, 7 probes, 0 notes
-            lost       nothing
-            on disk    13.4 kB (columns 13.0 kB), 197.3 B/call
-
-            modules    /home/ada/shop/shop: 7 functions, build id fe4c0bbbdd8272646f466234c1b6ca9ac32b6b77
-                       and 5 more; see the table modules
+            --- stderr
+            error: shop.hindsight/columns/calls-000000.parquet is damaged at offset 0: the file's checksum differs
+            help: run "hindsight check" for a full report and restore the file from a copy
+            --- exit code 1
         "#]],
     );
     check(
         &folder,
         &["sql", "shop", "select sum(dur_ns) from calls"],
         expect![[r#"
-             sum(calls.dur_ns)
-            -------------------
-                        431936
+            --- stderr
+            error: shop.hindsight/columns/calls-000000.parquet is damaged at offset 0: the file's checksum differs
+            help: run "hindsight check" for a full report and restore the file from a copy
+            --- exit code 1
         "#]],
     );
 }
@@ -473,8 +462,7 @@ fn a_missing_file_is_damage() {
         &["info", "shop"],
         expect![[r#"
             --- stderr
-            error: cannot read shop.hindsight/columns/events-000000.parquet: No such file or directory
-            help: run "hindsight check"
+            error: cannot open shop.hindsight/columns/events-000000.parquet: No such file or directory
             --- exit code 1
         "#]],
     );

@@ -43,8 +43,8 @@ fn made(seed: u64, steps: usize) -> Made {
     assert!(sealed.parts.len() > 2, "several parts");
     let (mut calls, mut events) = (Vec::new(), Vec::new());
     for part in &sealed.parts {
-        calls.extend(read_calls(&part.calls).unwrap());
-        events.extend(read_events(&part.events).unwrap());
+        calls.extend(read_calls(&part.calls.path).unwrap());
+        events.extend(read_events(&part.events.path).unwrap());
     }
     let timeline = Timeline::open(&dir.path().join("run"), dir.path()).unwrap();
     assert_eq!(timeline.events(), sealed.events);

@@ -189,4 +189,19 @@ impl Error {
             what: what.into(),
         }
     }
+
+    /// Makes an error of Parquet's one of ours, which may be what Parquet was told by our own reader.
+    pub(crate) fn columns(path: &Path, source: parquet::errors::ParquetError) -> Self {
+        let path = path.to_path_buf();
+        match source {
+            parquet::errors::ParquetError::External(inner) => match inner.downcast::<Self>() {
+                Ok(own) => *own,
+                Err(inner) => Self::Columns {
+                    path,
+                    source: parquet::errors::ParquetError::External(inner),
+                },
+            },
+            source => Self::Columns { path, source },
+        }
+    }
 }

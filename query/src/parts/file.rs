@@ -1,56 +1,64 @@
 //! Opens one sealed Parquet file and keeps its footer, so that a query never parses the same footer twice.
 
-use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
 
+use bytes::Bytes;
+use parquet::errors::ParquetError;
 use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader};
+use store::columns::{CheckedFile, SealedFile};
 
 use crate::error::{Error, Result};
 
-/// A sealed file: its path and its footer with the page index.
+/// A sealed file and its footer with the page index.
 #[derive(Debug)]
 pub struct PartFile {
-    path: PathBuf,
-    len_bytes: u64,
+    file: CheckedFile,
     metadata: Arc<ParquetMetaData>,
 }
 
 impl PartFile {
-    /// Reads the footer of the Parquet file at `path`.
+    /// Reads the footer of a sealed file.
     ///
     /// # Errors
-    /// [`Error::Part`] when the file cannot be read or is no Parquet file.
-    pub fn open(path: &Path) -> Result<Self> {
-        let failed = |source| Error::Part {
-            path: path.to_path_buf(),
-            source,
-        };
-        let file = File::open(path).map_err(|e| failed(e.into()))?;
-        let len_bytes = file.metadata().map_err(|e| failed(e.into()))?.len();
+    /// [`Error::Store`] when it is not the file that was sealed, [`Error::Part`] when it cannot be read.
+    pub fn open(sealed: &SealedFile) -> Result<Self> {
+        let file = CheckedFile::open(sealed)?;
         let metadata = ParquetMetaDataReader::new()
             .with_page_index_policy(PageIndexPolicy::Optional)
             .parse_and_finish(&file)
-            .map_err(failed)?;
+            .map_err(|source| Error::Part {
+                path: sealed.path.clone(),
+                source,
+            })?;
         Ok(Self {
-            path: path.to_path_buf(),
-            len_bytes,
+            file,
             metadata: Arc::new(metadata),
         })
     }
 
     /// Returns where the file lies.
     pub fn path(&self) -> &Path {
-        &self.path
+        self.file.path()
     }
 
     /// Returns the file's length in bytes.
     pub fn len_bytes(&self) -> u64 {
-        self.len_bytes
+        self.file.len_bytes()
     }
 
     /// Returns the footer, with the page index where the file has one.
     pub fn metadata(&self) -> &Arc<ParquetMetaData> {
         &self.metadata
+    }
+
+    /// Returns the bytes of a range.
+    ///
+    /// # Errors
+    /// When they cannot be read or are not what was sealed.
+    pub fn read(&self, range: Range<u64>) -> std::result::Result<Bytes, ParquetError> {
+        let read = self.file.read(range);
+        read.map_err(|error| ParquetError::External(Box::new(error)))
     }
 }

@@ -2,13 +2,11 @@
 //!
 //! A local file needs no object store between it and the decoder: that costs a thread switch per range.
 
-use std::fs::File;
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use datafusion::common::{DataFusionError, Result, internal_datafusion_err};
+use datafusion::common::{Result, internal_datafusion_err};
 use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::ParquetFileReaderFactory;
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
@@ -36,25 +34,14 @@ impl ParquetFileReaderFactory for PartReaders {
         let part = file
             .extension::<Arc<PartFile>>()
             .ok_or_else(|| internal_datafusion_err!("a scanned file carries no part"))?;
-        let opened = File::open(part.path()).map_err(DataFusionError::from)?;
         Ok(Box::new(PartReader {
-            file: opened,
-            metadata: Arc::clone(part.metadata()),
+            part: Arc::clone(part),
         }))
     }
 }
 
 struct PartReader {
-    file: File,
-    metadata: Arc<ParquetMetaData>,
-}
-
-impl PartReader {
-    fn read(&self, range: Range<u64>) -> std::result::Result<Bytes, ParquetError> {
-        let mut buffer = vec![0; (range.end - range.start) as usize];
-        self.file.read_exact_at(&mut buffer, range.start)?;
-        Ok(buffer.into())
-    }
+    part: Arc<PartFile>,
 }
 
 impl AsyncFileReader for PartReader {
@@ -62,20 +49,21 @@ impl AsyncFileReader for PartReader {
         &mut self,
         range: Range<u64>,
     ) -> BoxFuture<'_, std::result::Result<Bytes, ParquetError>> {
-        ready(self.read(range)).boxed()
+        ready(self.part.read(range)).boxed()
     }
 
     fn get_byte_ranges(
         &mut self,
         ranges: Vec<Range<u64>>,
     ) -> BoxFuture<'_, std::result::Result<Vec<Bytes>, ParquetError>> {
-        ready(ranges.into_iter().map(|range| self.read(range)).collect()).boxed()
+        let read = |range| self.part.read(range);
+        ready(ranges.into_iter().map(read).collect()).boxed()
     }
 
     fn get_metadata<'a>(
         &'a mut self,
         _options: Option<&'a ArrowReaderOptions>,
     ) -> BoxFuture<'a, std::result::Result<Arc<ParquetMetaData>, ParquetError>> {
-        ready(Ok(Arc::clone(&self.metadata))).boxed()
+        ready(Ok(Arc::clone(self.part.metadata()))).boxed()
     }
 }

@@ -236,8 +236,18 @@ pub fn second_question(sql: &str) -> Error {
 
 /// Returns what DataFusion says, as our messages read.
 pub fn message_of(error: &DataFusionError) -> String {
+    if let Some(error) = store_error(error) {
+        return error.to_string();
+    }
     let message = error.find_root().strip_backtrace();
     plain(innermost(&message).unwrap_or(&message))
+}
+
+/// Returns the error of our own store that Parquet and DataFusion only hand on: a damaged file.
+fn store_error(error: &DataFusionError) -> Option<&store::Error> {
+    let first: &(dyn std::error::Error + 'static) = error;
+    std::iter::successors(Some(first), |error| error.source())
+        .find_map(|error| error.downcast_ref())
 }
 
 /// Returns the text of an Arrow error that a Parquet error carries in its debug form.

@@ -5,8 +5,9 @@ use std::fs;
 use std::path::Path;
 
 use super::*;
+use crate::columns::FileSum;
 use crate::control::Control;
-use crate::seal::{Ending, FileSum, SealOptions, Sealer};
+use crate::seal::{Ending, SealOptions, Sealer};
 use crate::synth::{Synth, SynthFrame};
 
 const NOW: Fingerprint = Fingerprint(7);
@@ -37,7 +38,11 @@ fn contents() -> Contents {
 
 /// Part `number` holds the seqs from 100 times its number on.
 fn part(number: u32) -> Part {
-    let sum = FileSum { len: 1, crc32c: 2 };
+    let sum = FileSum {
+        len: 1,
+        crc32c: 2,
+        blocks: vec![3; 4],
+    };
     Part {
         number,
         first_seq: u64::from(number) * 100,
@@ -47,7 +52,7 @@ fn part(number: u32) -> Part {
         calls: 50,
         unfinished: 0,
         events: 0,
-        calls_file: sum,
+        calls_file: sum.clone(),
         events_file: sum,
         states: 0,
         states_file: None,

@@ -9,12 +9,13 @@ use parquet::file::statistics::Statistics;
 
 use super::log::SealedLog;
 use super::{Report, Severity};
+use crate::columns::{FileSum, SUM_BLOCK_LEN, Summing};
 use crate::control::Control;
 use crate::definitions;
 use crate::error::{Error, Result};
 use crate::format::FileKind;
 use crate::recording::Recording;
-use crate::seal::{FileSum, Part, SealState};
+use crate::seal::{Part, SealState};
 
 const READ_LEN: usize = 1 << 20;
 
@@ -85,19 +86,19 @@ fn check_part(
     let mut files = vec![
         (
             Part::calls_path(dir, part.number),
-            part.calls_file,
+            &part.calls_file,
             part.calls,
             "end_seq",
         ),
         (
             Part::events_path(dir, part.number),
-            part.events_file,
+            &part.events_file,
             part.events,
             "seq",
         ),
     ];
     let states = Part::states_path(dir, part.number);
-    match part.states_file {
+    match &part.states_file {
         Some(sum) => files.push((states, sum, part.states, "seq")),
         None if part.states > 0 => {
             let what = format!("there is no such file, but {} states", part.states);
@@ -106,7 +107,7 @@ fn check_part(
         None => {}
     }
     let captures = Part::captures_path(dir, part.number);
-    match part.captures_file {
+    match &part.captures_file {
         Some(sum) => files.push((captures, sum, part.captures, "seq")),
         None if part.captures > 0 => {
             let what = format!("there is no such file, but {} captures", part.captures);
@@ -128,7 +129,7 @@ fn check_part(
 /// Compares length and checksum of a file with what the state says; returns whether they agree.
 fn check_sum(
     path: &Path,
-    expected: FileSum,
+    expected: &FileSum,
     report: &mut Report,
     progress: &mut impl FnMut(u64),
 ) -> Result<bool> {
@@ -139,27 +140,40 @@ fn check_sum(
             return Ok(false);
         }
     };
-    let mut found = FileSum { len: 0, crc32c: 0 };
+    let mut summing = Summing::default();
     let mut buffer = vec![0; READ_LEN];
     loop {
         let count = file.read(&mut buffer).map_err(Error::io("read", path))?;
         if count == 0 {
             break;
         }
-        found.len += count as u64;
-        found.crc32c = crc32c::crc32c_append(found.crc32c, &buffer[..count]);
+        summing.add(&buffer[..count]);
         progress(count as u64);
     }
+    let found = summing.finish();
     report.file(path, found.len);
-    let what = match found {
-        _ if found == expected => return Ok(true),
-        _ if found.len != expected.len => {
-            format!("it has {} bytes instead of {}", found.len, expected.len)
-        }
-        _ => "the file's checksum differs".to_string(),
+    if (found.len, found.crc32c) == (expected.len, expected.crc32c) {
+        return Ok(true);
+    }
+    let (offset, what) = match found.len == expected.len {
+        true => (
+            first_difference(&found.blocks, &expected.blocks),
+            "the file's checksum differs".to_string(),
+        ),
+        false => (
+            Some(found.len.min(expected.len)),
+            format!("it has {} bytes instead of {}", found.len, expected.len),
+        ),
     };
-    report.find(Severity::Damage, path, None, what);
+    report.find(Severity::Damage, path, offset, what);
     Ok(false)
+}
+
+/// Returns where the first block with another checksum begins, if checksums of blocks were noted.
+fn first_difference(found: &[u8], expected: &[u8]) -> Option<u64> {
+    let (found, expected) = (found.as_chunks::<4>().0, expected.as_chunks::<4>().0);
+    let block = found.iter().zip(expected).position(|(a, b)| a != b)?;
+    Some((block * SUM_BLOCK_LEN) as u64)
 }
 
 /// Compares the number of rows and the range of seqs with what the state says.

@@ -234,7 +234,7 @@ fn a_changed_or_missing_file_of_states_is_damage() {
     let missing = check(recording.dir(), |_| {}).unwrap();
     let texts = [changed, missing].map(|report| tell(&report, recording.dir()));
     expect_test::expect![[r#"
-        damage: RUN/columns/states-000000.parquet: the file's checksum differs
+        damage: RUN/columns/states-000000.parquet at offset 0: the file's checksum differs
         damage: RUN/columns/states-000000.parquet: open: No such file or directory (os error 2)"#]]
     .assert_eq(&texts.join("\n"));
 }

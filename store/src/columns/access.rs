@@ -3,16 +3,10 @@
 //! The page index of a file (smallest and largest value of each page) is kept in memory, its rows are not. A file of calls
 //! is read a [`CallPage`] at a time; files of events and states, whose rows are found by `seq`, a few rows at a time.
 
-use std::fs::File;
-use std::io::{self, Read};
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int32Array, Int64Array, RecordBatch};
 use arrow::datatypes::Int32Type;
-use bytes::Bytes;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection,
@@ -20,10 +14,10 @@ use parquet::arrow::arrow_reader::{
 use parquet::errors::ParquetError;
 use parquet::file::metadata::PageIndexPolicy;
 use parquet::file::page_index::column_index::ColumnIndexMetaData;
-use parquet::file::reader::{ChunkReader, Length};
 
 use super::call::CALL_COLUMNS;
 use super::read::{ReadCall, ReadEvent, ReadState, event_row, state_row};
+use super::sealed_file::{CheckedFile, SealedFile};
 use crate::error::{Error, Result};
 
 /// Columns of calls that say where a call lies in time and on its thread's stack; the rest is what it was called with.
@@ -42,57 +36,8 @@ pub const SPINE_COLUMNS: [&str; 10] = [
 
 /// A Parquet file whose footer and page index are in memory.
 pub(super) struct Indexed {
-    path: PathBuf,
-    file: Positional,
+    file: CheckedFile,
     metadata: ArrowReaderMetadata,
-}
-
-/// A file that is read at given places. Readers in several threads would move each other's place if it had one.
-#[derive(Clone)]
-struct Positional {
-    file: Arc<File>,
-    len: u64,
-}
-
-/// Reads a file from a place on.
-struct From {
-    file: Arc<File>,
-    at: u64,
-}
-
-impl Read for From {
-    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        let count = self.file.read_at(bytes, self.at)?;
-        self.at += count as u64;
-        Ok(count)
-    }
-}
-
-impl Length for Positional {
-    fn len(&self) -> u64 {
-        self.len
-    }
-}
-
-impl ChunkReader for Positional {
-    type T = io::BufReader<From>;
-
-    fn get_read(&self, start: u64) -> parquet::errors::Result<Self::T> {
-        let file = Arc::clone(&self.file);
-        Ok(io::BufReader::new(From { file, at: start }))
-    }
-
-    fn get_bytes(&self, start: u64, length: usize) -> parquet::errors::Result<Bytes> {
-        if start
-            .checked_add(length as u64)
-            .is_none_or(|end| end > self.len)
-        {
-            return Err(ParquetError::EOF("the file ends before".to_owned()));
-        }
-        let mut bytes = vec![0; length];
-        self.file.read_exact_at(&mut bytes, start)?;
-        Ok(bytes.into())
-    }
 }
 
 /// Rows of a file that were written together.
@@ -109,30 +54,19 @@ pub struct PageBounds {
 }
 
 impl Indexed {
-    pub(super) fn open(path: &Path) -> Result<Self> {
-        let file = File::open(path).map_err(Error::io("open", path))?;
-        let len = file.metadata().map_err(Error::io("measure", path))?.len();
-        let file = Positional {
-            file: Arc::new(file),
-            len,
-        };
+    pub(super) fn open(sealed: &SealedFile) -> Result<Self> {
+        let file = CheckedFile::open(sealed)?;
         let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Required);
         let metadata = ArrowReaderMetadata::load(&file, options);
+        let failed = |source| Error::columns(&sealed.path, source);
         Ok(Self {
-            path: path.to_path_buf(),
+            metadata: metadata.map_err(failed)?,
             file,
-            metadata: metadata.map_err(|source| Error::Columns {
-                path: path.to_path_buf(),
-                source,
-            })?,
         })
     }
 
     fn failed(&self, source: ParquetError) -> Error {
-        Error::Columns {
-            path: self.path.clone(),
-            source,
-        }
+        Error::columns(self.file.path(), source)
     }
 
     fn damaged(&self, what: &str) -> Error {
@@ -206,7 +140,7 @@ impl Indexed {
         let mut reader = builder.build().map_err(|source| self.failed(source))?;
         let batch = reader.next().transpose();
         let batch = batch.map_err(|source| Error::Arrow {
-            path: self.path.clone(),
+            path: self.file.path().to_path_buf(),
             source,
         })?;
         match batch {
@@ -241,8 +175,8 @@ impl CallsFile {
     ///
     /// # Errors
     /// [`Error::Io`], [`Error::Columns`] when it is no file of calls or has no page index.
-    pub fn open(path: &Path) -> Result<Self> {
-        let file = Indexed::open(path)?;
+    pub fn open(sealed: &SealedFile) -> Result<Self> {
+        let file = Indexed::open(sealed)?;
         let names = file.metadata.schema().fields().iter().map(|f| f.name());
         if !names.eq(CALL_COLUMNS.iter().map(|column| column.name)) {
             return Err(file.damaged("these are not the columns of calls"));
@@ -465,8 +399,8 @@ impl EventsFile {
     ///
     /// # Errors
     /// [`Error::Io`], [`Error::Columns`].
-    pub fn open(path: &Path) -> Result<Self> {
-        let file = Indexed::open(path)?;
+    pub fn open(sealed: &SealedFile) -> Result<Self> {
+        let file = Indexed::open(sealed)?;
         Ok(Self {
             pages: file.pages("seq")?,
             file,
@@ -532,8 +466,8 @@ impl StatesFile {
     ///
     /// # Errors
     /// [`Error::Io`], [`Error::Columns`].
-    pub fn open(path: &Path) -> Result<Self> {
-        let file = Indexed::open(path)?;
+    pub fn open(sealed: &SealedFile) -> Result<Self> {
+        let file = Indexed::open(sealed)?;
         Ok(Self {
             pages: file.pages("seq")?,
             file,

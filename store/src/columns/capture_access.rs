@@ -1,12 +1,11 @@
 //! Reads sealed files of captures a page at a time.
 
-use std::path::Path;
-
 use arrow::array::{Array, AsArray, BinaryArray, Int32Array, Int64Array};
 use arrow::datatypes::Int32Type;
 
 use super::access::{Indexed, PageBounds, int64};
 use super::captures::CAPTURE_REGISTERS;
+use super::sealed_file::SealedFile;
 use crate::error::Result;
 use crate::wire::{CAPTURE_REGISTER_WORDS, Section, sections};
 
@@ -30,8 +29,8 @@ impl CapturesFile {
     ///
     /// # Errors
     /// [`crate::Error::Io`], [`crate::Error::Columns`].
-    pub fn open(path: &Path) -> Result<Self> {
-        let file = Indexed::open(path)?;
+    pub fn open(sealed: &SealedFile) -> Result<Self> {
+        let file = Indexed::open(sealed)?;
         Ok(Self {
             pages: file.pages("seq")?,
             file,

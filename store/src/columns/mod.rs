@@ -24,6 +24,7 @@ mod events;
 mod page;
 mod read;
 mod rle;
+mod sealed_file;
 mod states;
 #[cfg(test)]
 mod tests;
@@ -40,4 +41,6 @@ pub use captures::{
 };
 pub use events::{EventKind, EventRow, EventsWriter, events_schema};
 pub use read::{ReadCall, ReadEvent, ReadState, read_calls, read_events, read_states};
+pub(crate) use sealed_file::Summing;
+pub use sealed_file::{CheckedFile, FileSum, SUM_BLOCK_LEN, SealedFile};
 pub use states::{StateRow, StatesWriter, states_schema};

@@ -8,7 +8,8 @@
 //! Memory is bounded by: the reader's window (4 MiB, or one frame if that is longer); the blocks between two watermarks;
 //! the rows of one page (2 MiB) and the encoded pages of one row group (262,144 calls: at most 65 MB where all values
 //! are random, some 2 MB usually); text and output of one row group of events (16 MiB, or one record if that is longer);
-//! the states of one row group (16 MiB too); and 200 bytes for each open call. The length of the recording plays no part, but for 200 bytes per part.
+//! the states of one row group (16 MiB too); and 200 bytes for each open call. The length of the recording plays no part, but for 200 bytes per part
+//! and the checksums, 4 bytes for each 16 KiB of columns.
 
 mod counter;
 mod crash;
@@ -31,7 +32,7 @@ mod thread;
 
 pub use counter::Counter;
 pub use definitions::DefinitionsFile;
-pub use part::{FileSum, Part};
+pub use part::Part;
 pub use sealer::Sealer;
 pub use state::SealState;
 pub use tail::seal_tail;

@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use super::crash;
 use super::pair::Sink;
 use crate::columns::{
-    CallEnd, CallStart, CallsWriter, CaptureRow, CapturesWriter, EventRow, EventsWriter, StateRow,
-    StatesWriter,
+    CallEnd, CallStart, CallsWriter, CaptureRow, CapturesWriter, EventRow, EventsWriter, FileSum,
+    StateRow, StatesWriter, Summing,
 };
 use crate::error::{Error, Result};
 use crate::storage::{Disk, FILE_MODE, Storage};
@@ -58,15 +58,6 @@ pub struct Part {
     /// The file of captures; `None` where there is none because it would have no row.
     #[serde(default)]
     pub captures_file: Option<FileSum>,
-}
-
-/// Length and checksum of a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FileSum {
-    /// Length in bytes.
-    pub len: u64,
-    /// CRC32C of all bytes.
-    pub crc32c: u32,
 }
 
 impl Part {
@@ -299,7 +290,7 @@ impl Sink for Parts {
 /// A file that sums up what is written to it.
 struct Summed {
     file: File,
-    sum: FileSum,
+    sum: Summing,
 }
 
 impl Summed {
@@ -312,7 +303,7 @@ impl Summed {
             .mode(FILE_MODE);
         Ok(Self {
             file: options.open(path).map_err(Error::io("create", path))?,
-            sum: FileSum { len: 0, crc32c: 0 },
+            sum: Summing::default(),
         })
     }
 
@@ -324,15 +315,14 @@ impl Summed {
         }
         crash::point()?;
         fs::rename(draft(path), path).map_err(Error::io("rename to", path))?;
-        Ok(self.sum)
+        Ok(self.sum.finish())
     }
 }
 
 impl Write for Summed {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let count = self.file.write(bytes)?;
-        self.sum.crc32c = crc32c::crc32c_append(self.sum.crc32c, &bytes[..count]);
-        self.sum.len += count as u64;
+        self.sum.add(&bytes[..count]);
         Ok(count)
     }
 

@@ -14,7 +14,7 @@ use super::pair::Numbered;
 use super::part::{self, Part, Parts};
 use super::state::SealState;
 use super::terms::{Ending, Progress, SealOptions, Sealed, SealedPart};
-use crate::columns::EventKind;
+use crate::columns::{EventKind, FileSum, SealedFile};
 use crate::error::{Error, Result};
 use crate::format::{DEFINITIONS_FILE, FileKind};
 use crate::log::{End, FrameBody, LogReader, Step, segment_path, segments};
@@ -373,12 +373,16 @@ impl Sealer {
                 Some(out_dir) if index >= self.own_parts => out_dir,
                 _ => &own_dir,
             };
+            let file = |path: fn(&Path, u32) -> PathBuf, sum: Option<&FileSum>| SealedFile {
+                path: path(dir, part.number),
+                sum: sum.cloned().unwrap_or_default(),
+            };
             SealedPart {
                 part: part.clone(),
-                calls: Part::calls_path(dir, part.number),
-                events: Part::events_path(dir, part.number),
-                states: Part::states_path(dir, part.number),
-                captures: Part::captures_path(dir, part.number),
+                calls: file(Part::calls_path, Some(&part.calls_file)),
+                events: file(Part::events_path, Some(&part.events_file)),
+                states: file(Part::states_path, part.states_file.as_ref()),
+                captures: file(Part::captures_path, part.captures_file.as_ref()),
             }
         });
         let counted = DefinitionsFile {

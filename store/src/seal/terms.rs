@@ -1,9 +1,8 @@
 //! Names what a caller tells a sealer and hears from it.
 
-use std::path::PathBuf;
-
 use super::definitions::DefinitionsFile;
 use super::part::Part;
+use crate::columns::SealedFile;
 
 /// When parts end, and what happens to the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,11 +71,11 @@ pub struct SealedPart {
     /// What it holds.
     pub part: Part,
     /// The file of calls.
-    pub calls: PathBuf,
+    pub calls: SealedFile,
     /// The file of events.
-    pub events: PathBuf,
+    pub events: SealedFile,
     /// The file of states; there is none where the part has no states.
-    pub states: PathBuf,
+    pub states: SealedFile,
     /// The file of captures; there is none where the part has no captures.
-    pub captures: PathBuf,
+    pub captures: SealedFile,
 }

@@ -95,8 +95,8 @@ fn seal(recording: &Recording) -> Result<Sealed> {
 fn everything(recording: &Recording, sealed: &Sealed) -> Everything {
     let mut all = Everything::default();
     for part in &sealed.parts {
-        all.calls.extend(read_calls(&part.calls).unwrap());
-        all.events.extend(read_events(&part.events).unwrap());
+        all.calls.extend(read_calls(&part.calls.path).unwrap());
+        all.events.extend(read_events(&part.events.path).unwrap());
         all.states.extend(states_of(part));
         assert_sums_hold(&part.part, &recording.columns_dir());
     }
@@ -110,18 +110,19 @@ fn everything(recording: &Recording, sealed: &Sealed) -> Everything {
 fn states_of(part: &SealedPart) -> Vec<ReadState> {
     match part.part.states {
         0 => Vec::new(),
-        _ => read_states(&part.states).unwrap(),
+        _ => read_states(&part.states.path).unwrap(),
     }
 }
 
 fn assert_sums_hold(part: &Part, dir: &Path) {
     for (path, sum) in [
-        (Part::calls_path(dir, part.number), part.calls_file),
-        (Part::events_path(dir, part.number), part.events_file),
+        (Part::calls_path(dir, part.number), &part.calls_file),
+        (Part::events_path(dir, part.number), &part.events_file),
     ]
     .into_iter()
     .chain(
         part.states_file
+            .as_ref()
             .map(|sum| (Part::states_path(dir, part.number), sum)),
     ) {
         let bytes = fs::read(path).unwrap();
@@ -235,8 +236,8 @@ fn a_reader_of_a_crashed_sealing_sees_everything_and_changes_nothing() {
         let sealed = sealer.finish(Ending::Close, |_| {}).unwrap();
         let mut found = Everything::default();
         for part in &sealed.parts {
-            found.calls.extend(read_calls(&part.calls).unwrap());
-            found.events.extend(read_events(&part.events).unwrap());
+            found.calls.extend(read_calls(&part.calls.path).unwrap());
+            found.events.extend(read_events(&part.events.path).unwrap());
             found.states.extend(states_of(part));
         }
         let header = recording.file_header(FileKind::Definitions);
@@ -342,9 +343,9 @@ fn a_part_without_pauses_has_no_file_of_states() {
     let recording = synth.record(&dir.path().join("run")).unwrap();
     let sealed = seal(&recording).unwrap();
     let part = &sealed.parts[0];
-    assert_eq!((part.part.states, part.part.states_file), (0, None));
-    assert!(!part.states.exists());
-    let events = read_events(&part.events).unwrap();
+    assert_eq!((part.part.states, &part.part.states_file), (0, &None));
+    assert!(!part.states.path.exists());
+    let events = read_events(&part.events.path).unwrap();
     let logged = events.iter().find(|e| e.kind == "logpoint").unwrap();
     assert_eq!((&logged.text, logged.probe), (&None, Some(9)), "no format");
     assert_eq!(logged.bytes.as_deref(), Some(&1u64.to_le_bytes()[..]));

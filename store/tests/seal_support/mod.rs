@@ -56,8 +56,8 @@ pub fn seal(recording: &Recording, options: SealOptions, step: u64) -> Rows {
 pub fn rows(sealed: &Sealed) -> Rows {
     let mut rows = Rows::default();
     for part in &sealed.parts {
-        let calls = read_calls(&part.calls).unwrap();
-        let events = read_events(&part.events).unwrap();
+        let calls = read_calls(&part.calls.path).unwrap();
+        let events = read_events(&part.events.path).unwrap();
         assert_eq!(
             (calls.len() as u64, events.len() as u64),
             (part.part.calls, part.part.events)
