@@ -462,7 +462,8 @@ fn a_missing_file_is_damage() {
         &["info", "shop"],
         expect![[r#"
             --- stderr
-            error: cannot open shop.hindsight/columns/events-000000.parquet: No such file or directory
+            error: shop.hindsight/columns/events-000000.parquet is damaged at offset 0: there is no such file
+            help: run "hindsight check" for a full report and restore the file from a copy
             --- exit code 1
         "#]],
     );
