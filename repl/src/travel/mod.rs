@@ -5,6 +5,7 @@
 
 mod aliases;
 mod editor;
+mod familiar;
 mod help;
 mod line;
 mod present;
@@ -179,7 +180,7 @@ impl Session {
 
     fn verb(&mut self, mut words: Vec<String>) -> Result<u8, Error> {
         if !words::names(&Line::command()).contains(&words[0]) {
-            return Err(self.unknown(&words[0]));
+            return Err(self.unknown(&words));
         }
         if self.json {
             words.insert(1, "--json".to_owned());
@@ -275,7 +276,7 @@ impl Session {
                     (None, Some(meaning)) => format!("{verb} = {meaning}\n"),
                     (None, None) => match command.find_subcommand_mut(&name) {
                         Some(found) => format!("{}\n", found.render_long_help()),
-                        None => return Err(self.unknown(verb)),
+                        None => return Err(self.unknown(words)),
                     },
                 }
             }
@@ -420,15 +421,20 @@ impl Session {
         words::Words::of(verbs, timeline, Box::new(variables))
     }
 
-    fn unknown(&self, verb: &str) -> Error {
+    /// Makes the error for a line that begins with no verb.
+    fn unknown(&self, words: &[String]) -> Error {
+        let verb = &words[0];
         let mut names = words::written(&Line::command());
         names.extend(self.aliases.names().map(str::to_owned));
         let near = suggest::nearest(verb, names.iter().map(String::as_str));
         Error::usage(
             format!("there is no verb \"{verb}\""),
-            Some(match near {
-                Some(near) => format!("did you mean {near}? help lists the verbs"),
-                None => "help lists the verbs; SQL begins with SELECT, WITH or EXPLAIN".to_owned(),
+            Some(match (familiar::ours(words), near) {
+                (Some(ours), _) => format!("here that is: {ours}; help lists the verbs"),
+                (None, Some(near)) => format!("did you mean {near}? help lists the verbs"),
+                (None, None) => {
+                    "help lists the verbs; SQL begins with SELECT, WITH or EXPLAIN".to_owned()
+                }
             }),
         )
     }

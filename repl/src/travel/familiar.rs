@@ -1,0 +1,76 @@
+//! What users of gdb type, and what it is called here.
+
+/// Commands of gdb, as they are typed at least, and ours.
+const COMMANDS: [(&str, &str); 20] = [
+    ("run", "continue"),
+    ("r", "continue"),
+    ("kill", "stop"),
+    ("i locals", "locals"),
+    ("i args", "args"),
+    ("i registers", "registers"),
+    ("i r", "registers"),
+    ("i threads", "threads"),
+    ("i breakpoints", "break list"),
+    ("i b", "break list"),
+    ("i frame", "frame"),
+    ("i functions", "SELECT name FROM functions"),
+    ("i", "locals, args, registers, threads or break list"),
+    ("x", "memory read ADDRESS BYTES"),
+    ("tbreak", "break --once LOCATION"),
+    ("rwatch", "watch --read EXPRESSION"),
+    ("awatch", "watch --access EXPRESSION"),
+    ("stepi", "step --instruction"),
+    ("si", "step --instruction"),
+    ("dprintf", "logpoint LOCATION \"x={x}\""),
+];
+
+/// Returns how that is said here, for a line that begins with a command of gdb.
+pub fn ours(words: &[String]) -> Option<&'static str> {
+    let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let first = words.first_mut()?;
+    *first = match first.split('/').next()? {
+        "info" => "i",
+        command => command,
+    };
+    let line = words.join(" ");
+    let begins = |command: &str| {
+        line.strip_prefix(command)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+    };
+    let found = COMMANDS.iter().find(|(command, _)| begins(command));
+    found.map(|(_, ours)| *ours)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{line::Line, words::names};
+    use super::*;
+
+    fn of(line: &str) -> Option<&'static str> {
+        ours(&line.split(' ').map(str::to_owned).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn commands_of_gdb_are_known() {
+        assert_eq!(of("info locals"), Some("locals"));
+        assert_eq!(of("i r rax"), Some("registers"));
+        assert_eq!(of("x/8xb $sp"), Some("memory read ADDRESS BYTES"));
+        assert_eq!(of("info sharedlibrary"), of("i"));
+        assert_eq!(of("running"), None);
+        assert_eq!(of("frobnicate"), None);
+    }
+
+    #[test]
+    fn what_is_proposed_exists_and_what_is_not_ours_is_proposed_for() {
+        let verbs = names(&Line::command());
+        for (theirs, ours) in COMMANDS {
+            let first = |text: &str| text.split([' ', ',']).next().unwrap().to_owned();
+            assert!(!verbs.contains(&first(theirs)), "{theirs} is a verb here");
+            let ours = first(ours);
+            assert!(
+                ours == "SELECT" || verbs.contains(&ours),
+                "{ours} is no verb"
+            );
+        }
+    }
+}
