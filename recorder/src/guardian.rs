@@ -220,6 +220,8 @@ fn unhook(pid: i32, written: &Told) -> Result<()> {
                 process.write(address, &[original])?;
             }
         }
+        // The kernel leaves what they watch in place when it lets go of a program: each access would be a signal.
+        process.clear_debug_registers();
         take_back(&written.patches, process)
     })??;
     Ok(())

@@ -217,7 +217,7 @@ fn mistakes_are_answered_with_the_next_step() {
             error: there is no thread 1
             help: threads: 4242, 4243
               at --cmd 10: thread 1 (exit code 2)
-            error: the expression "1 +": expected an expression
+            error: the expression "1 +": expected an expression at position 3
             help: the module /home/ada/shop/shop cannot be read: open /home/ada/shop/shop: No such file or directory (os error 2)
               at --cmd 11: print 1 + (exit code 1)
             error: no variable "nobody" here
@@ -492,7 +492,7 @@ fn mistakes_about_watches_are_answered() {
             Thread 4242 (synth-4242) at event 27, process_exit: not known where
             Thread 4242 (synth-4242) at event 0, module_load: /home/ada/shop/shop: not known where
             --- stderr
-            error: the expression "1 +": expected an expression
+            error: the expression "1 +": expected an expression at position 3
               at --cmd 1: watch 1 + (exit code 1)
             error: no variable "nobody" here (the module /home/ada/shop/shop cannot be read: open /home/ada/shop/shop: No such file or directory)
               at --cmd 2: watch nobody (exit code 1)
@@ -609,7 +609,7 @@ fn histories_tell_every_change() {
               at --cmd 8: select * from history('count', 'nothing') (exit code 2)
             error: cannot compute the answer: nothing is known of price: the module /home/ada/shop/shop cannot be read: open /home/ada/shop/shop: No such file or directory
               at --cmd 9: select * from history('count', 'price') (exit code 1)
-            error: the expression "1 +": expected an expression
+            error: the expression "1 +": expected an expression at position 3
               at --cmd 10: select * from history('1 +') (exit code 2)
             error: history takes an expression, and the function whose variables it is about: history('total') or history('count', 'line')
               at --cmd 11: select * from history(1) (exit code 2)

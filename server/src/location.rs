@@ -87,7 +87,11 @@ pub fn parse(text: &str) -> Result<Spot, Failure> {
         return Err(empty());
     }
     if let Some(rest) = text.strip_prefix('*') {
-        return address(rest.trim()).map(Spot::Address);
+        return address(rest.trim()).map(Spot::Address).map_err(|failure| {
+            failure.hint(format!(
+                "write it as *0x401136; for functions that match: --function '{text}'"
+            ))
+        });
     }
     if text.starts_with("0x") || text.starts_with("0X") {
         return address(text).map(Spot::Address);

@@ -148,6 +148,39 @@ pub fn gdb_count(program: &Program, function: &str) -> i64 {
         .expect("gdb counts in digits")
 }
 
+/// Where gdb stands after each of its commands that moves the program: function, without its parameters, and line.
+///
+/// # Panics
+/// If gdb is not installed, or the program ends on the way.
+#[must_use]
+pub fn gdb_places(program: &Program, commands: &[&str]) -> Vec<(String, u64)> {
+    const TELL: &str = "python f = gdb.selected_frame(); print('at', f.find_sal().line, f.name())";
+    let mut options = vec!["-q", "-batch", "-nx", "-ex", "set debuginfod enabled off"];
+    for command in commands {
+        options.extend(["-ex", *command]);
+        if !command.starts_with("break ") {
+            options.extend(["-ex", TELL]);
+        }
+    }
+    options.push("--args");
+    let ended = program.wrapped(Path::new("/usr/bin/gdb"), options).run();
+    let text = ended.text();
+    let place = |line: &str| {
+        let (number, name) = line.strip_prefix("at ")?.split_once(' ')?;
+        let name = name.split('(').next()?;
+        Some((name.to_owned(), number.parse().ok()?))
+    };
+    let places: Vec<_> = text.lines().filter_map(place).collect();
+    let moves = commands.iter().filter(|word| !word.starts_with("break "));
+    assert_eq!(
+        places.len(),
+        moves.count(),
+        "gdb said {text}{}",
+        ended.errors()
+    );
+    places
+}
+
 fn succeeded(ended: Ended) -> Ended {
     assert_eq!(
         ended.status,

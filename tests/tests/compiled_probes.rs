@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use e2e::{Live, Signal, is_alive, kill};
+use e2e::{Live, Recording, Signal, Status, is_alive, kill, wait_until};
 use serde_json::Value;
 
 const SOURCE: &str = r#"
@@ -209,41 +209,142 @@ fn conditions_that_fail_are_told_the_same() {
     assert!(errors.count() >= 8, "null pointers and a division by zero");
 }
 
-#[test]
-fn a_killed_daemon_leaves_the_program_running_and_unchanged() {
-    for probe in [
-        &[
+/// How much processor time a process has taken, in the kernel's ticks of 10 ms.
+fn ticks(pid: i32) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let fields = stat.rsplit(')').next().unwrap_or_default();
+    let numbers = fields.split_whitespace().skip(11).take(2);
+    numbers.filter_map(|text| text.parse::<u64>().ok()).sum()
+}
+
+/// How often a process has stopped or waited.
+fn halts(pid: i32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let mut lines = status.lines();
+    let count = lines.find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+    count.and_then(|text| text.trim().parse().ok()).unwrap_or(0)
+}
+
+/// What is set when the daemon dies, and where it is judged.
+struct Held {
+    probe: &'static [&'static str],
+    compiled: Option<bool>,
+    /// A thread stands there when the daemon dies.
+    stands: bool,
+}
+
+const HELD: [Held; 7] = [
+    Held {
+        probe: &[
             "break",
             "visit",
             "--condition",
             "n == -1 || p->next->id == 1234567",
-        ][..],
-        &["break", "visit", "--hit-count", "1000000000000"],
-        &["logpoint", "visit", "{n} {p->next->id}"],
-    ] {
+        ],
+        compiled: Some(true),
+        stands: false,
+    },
+    Held {
+        probe: &["break", "visit", "--hit-count", "1000000000000"],
+        compiled: Some(true),
+        stands: false,
+    },
+    Held {
+        probe: &["logpoint", "visit", "{n} {p->next->id}"],
+        compiled: Some(true),
+        stands: false,
+    },
+    Held {
+        probe: &["break", "visit"],
+        compiled: None,
+        stands: true,
+    },
+    // Only the engine has what is kept from hit to hit.
+    Held {
+        probe: &[
+            "break",
+            "visit",
+            "--condition",
+            "state.n = (state.n ?? 0) + 1, state.n < 0",
+        ],
+        compiled: Some(false),
+        stands: false,
+    },
+    Held {
+        probe: &["watch", "sink"],
+        compiled: None,
+        stands: true,
+    },
+    Held {
+        probe: &["watch", "sink", "--condition", "sink == 1234567"],
+        compiled: None,
+        stands: false,
+    },
+];
+
+#[test]
+fn a_killed_daemon_leaves_the_program_running_and_unchanged() {
+    // Half a second of work; were each write a signal, as with a watchpoint that nobody takes away, minutes.
+    const ROUNDS: &str = "4000000";
+    let read = |path: &Path| {
+        std::fs::read_to_string(path)
+            .unwrap_or_else(|e| panic!("the program has not ended well: {}: {e}", path.display()))
+    };
+    let alone = Live::new("alone");
+    let natively = alone.scratch.join("native");
+    let run = Command::new(program(&alone, "visit", "-O1"))
+        .arg(ROUNDS)
+        .arg(&natively)
+        .output();
+    assert!(run.expect("it runs").status.success());
+    for held in HELD {
+        let probe = held.probe;
         let live = Live::new("killed");
         let program = program(&live, "visit", "-O1");
-        let (natively, live_file) = (live.scratch.join("native"), live.scratch.join("live"));
-        let run = Command::new(&program)
-            .arg("10000000")
-            .arg(&natively)
-            .output();
-        assert!(run.expect("it runs").status.success());
+        let live_file = live.scratch.join("live");
         let file = live_file.to_str().expect("text");
-        let report = start(&live, &program, &["10000000", file], true);
+        let report = start(&live, &program, &[ROUNDS, file], true);
         let pid = report["pid"].as_i64().expect("a number") as i32;
         let added = live.ask(probe);
-        let place = &added["probes"][0]["places"][0];
-        assert_eq!(place["compiled"], true, "{added:#}");
-        live.ask(&["continue", "--no-wait"]);
-        std::thread::sleep(std::time::Duration::from_millis(300));
+        if let Some(compiled) = held.compiled {
+            let place = &added["probes"][0]["places"][0];
+            assert_eq!(place["compiled"], compiled, "{added:#}");
+        }
+        if held.stands {
+            live.moved(&["continue"]);
+        } else {
+            let before = (ticks(pid), halts(pid));
+            live.ask(&["continue", "--no-wait"]);
+            // It has run for 100 ms, or been judged by the tracer so many times.
+            wait_until("the program to work", || {
+                (ticks(pid) > before.0 + 10 || halts(pid) > before.1 + 300).then_some(())
+            });
+        }
         assert!(is_alive(pid), "it runs for longer than this");
         kill(live.daemon().expect("a daemon"), Signal::KILL);
         live.wait_for_end_of(pid);
-        let read = |path| {
-            std::fs::read_to_string(path)
-                .unwrap_or_else(|e| panic!("{probe:?}: the program has not ended well: {e}"))
-        };
-        assert_eq!(read(live_file), read(natively), "{probe:?}");
+        assert_eq!(read(&live_file), read(&natively), "{probe:?}");
+        let refused = live.refused(&["where"]);
+        assert_eq!(refused["code"], "NO_SESSION", "{probe:?}: {refused:#}");
+        let message = refused["message"].as_str().expect("text");
+        let fate = format!("(process {pid}) has ended since, its recording is ");
+        assert!(
+            message.starts_with("the daemon was killed: ") && message.contains(&fate),
+            "{message}"
+        );
+        let recording = Recording::new(refused["recording"].as_str().expect("a path").into());
+        let check = recording.command("check", &[]);
+        assert_eq!(
+            check.status,
+            Status::Code(3),
+            "{probe:?}: {}{}",
+            check.text(),
+            check.errors()
+        );
+        assert!(
+            check.text().contains("what is there is whole"),
+            "{probe:?}: {}",
+            check.text()
+        );
     }
 }

@@ -1,7 +1,7 @@
 //! Goal: everything that can stop a program does so when it should and says what it saw; what cannot be done is refused in
 //! exact words. Method: the binary and a daemon of each test's own.
 
-use e2e::{Live, Recording, fixture_artifact, marked_line, wait_until};
+use e2e::{Live, Recording, fixture_artifact, fixture_source, marked_line, wait_until};
 use serde_json::{Value, json};
 
 fn line(mark: &str) -> u64 {
@@ -195,6 +195,24 @@ fn what_cannot_be_done_is_refused_in_exact_words() {
     assert_eq!(condition["code"], "INVALID_CONDITION");
     assert_eq!(condition["position"], 4, "{condition:#}");
     assert_eq!(
+        condition["message"],
+        "the condition \"by >\": expected an expression at position 4"
+    );
+    let condition = refused(&["break", "bump", "--condition", "by.map(x => )"]);
+    assert_eq!(condition["code"], "INVALID_CONDITION");
+    let message = condition["message"].as_str().expect("text");
+    assert!(
+        message.contains("(JavaScript, line 1, column "),
+        "{message}"
+    );
+    let shown = live.command(&["print", "counter +"]).run().errors();
+    assert!(
+        shown.starts_with(
+            "error: the expression \"counter +\": expected an expression at position 9\n"
+        ),
+        "{shown}"
+    );
+    assert_eq!(
         refused(&["logpoint", "bump", "by={by"])["code"],
         "INVALID_CONDITION"
     );
@@ -268,13 +286,38 @@ fn the_live_recording_knows_what_was_done() {
     live.ask(&["set", "tempo", "90"]);
     live.moved(&["next"]);
     let recording = live.recording();
-    let sql = "SELECT kind FROM events WHERE kind IN ('pause', 'write', 'logpoint') ORDER BY seq";
-    let wanted = ["pause", "write", "logpoint", "pause"];
+    let sql = "SELECT kind, text FROM events WHERE kind IN ('pause', 'resume', 'write', 'logpoint') ORDER BY seq";
+    let file = fixture_source("control").join("control.c");
+    let at = |mark: &str| format!("{}:{}", file.display(), line(mark));
+    let wanted = [
+        json!({"kind": "pause", "text": "entry in _start"}),
+        json!({"kind": "resume", "text": "continue"}),
+        json!({"kind": "pause", "text": format!("breakpoint 1 in middle at {}", at("middle: call"))}),
+        json!({"kind": "write", "text": "tempo"}),
+        json!({"kind": "resume", "text": "next"}),
+        json!({"kind": "logpoint", "text": "x=41"}),
+        json!({"kind": "pause", "text": format!("step in middle at {}", at("middle: after"))}),
+    ];
+    let told = || -> Vec<Value> {
+        let rows = recording.rows(sql);
+        rows.into_iter().map(Value::from).collect()
+    };
     // Readers are a moment behind.
     wait_until("the last pause to be recorded", || {
-        let kinds = texts(&recording, sql);
-        kinds.ends_with(&wanted.map(Value::from)).then_some(())
+        (told().len() == wanted.len()).then_some(())
     });
+    assert_eq!(told(), wanted);
+    live.ask(&["step", "--timeout", "60"]);
+    live.ask(&["continue", "--no-wait"]);
+    wait_until("the program's end to be recorded", || {
+        let end = "SELECT count(*) FROM events WHERE kind = 'process_exit'";
+        (recording.number(end) == 1).then_some(())
+    });
+    let resumes = texts(
+        &recording,
+        "SELECT text FROM events WHERE kind = 'resume' ORDER BY seq",
+    );
+    assert_eq!(resumes, ["continue", "next", "step", "continue"]);
     let write = recording.row("SELECT target, old, new FROM writes");
     assert_eq!(
         (&write["target"], &write["old"], &write["new"]),
@@ -288,6 +331,7 @@ fn the_live_recording_knows_what_was_done() {
         [
             json!({"reason": "breakpoint", "function": "middle", "line": line("middle: call")}),
             json!({"reason": "step", "function": "middle", "line": line("middle: after")}),
+            json!({"reason": "step", "function": "middle", "line": line("middle: last")}),
         ]
     );
 }

@@ -551,6 +551,32 @@ fn a_second_ctrl_c_leaves_the_waiting() {
 }
 
 #[test]
+fn lines_come_back_with_arrows_and_by_searching() {
+    let live = Live::new("repl-history");
+    let text = on_terminal(
+        &live,
+        &["--break", "middle", &program()],
+        &[
+            (" middle> ", "print x + 1\r"),
+            ("x + 1 = 42", ""),
+            (" middle> ", "print x\r"),
+            ("x = 41", ""),
+            (" middle> ", "\x1b[A\x1b[A"),
+            ("print x + 1", "\r"),
+            ("x + 1 = 42", ""),
+            (" middle> ", "\x12+ 1"),
+            ("print x + 1", "\r"),
+            ("x + 1 = 42", ""),
+            (" middle> ", "quit\r"),
+        ],
+    );
+    assert_eq!(text.matches("x + 1 = 42").count(), 3, "{text}");
+    let kept = live.scratch.join(".local/share/hindsight/travel_history");
+    let kept = std::fs::read_to_string(kept).expect("kept");
+    assert!(kept.contains("print x + 1\n"), "{kept}");
+}
+
+#[test]
 fn the_prompt_says_where_one_is() {
     let live = Live::new("repl-prompt");
     let text = on_terminal(

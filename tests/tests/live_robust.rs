@@ -51,6 +51,43 @@ fn a_program_that_is_killed_while_it_is_stopped_ends_its_session() {
     });
 }
 
+/// One thread stands at a breakpoint when another one calls exit.
+#[test]
+fn a_program_that_exits_beside_a_stopped_thread_ends_its_session() {
+    for name in ["ways_O0", "ways_O2"] {
+        let program = fixture_artifact("ways", name);
+        let live = Live::started(
+            "abandoned",
+            &["--break", "worker"],
+            &program,
+            &["abandoned"],
+        );
+        let stop = live.session()["stop"].clone();
+        assert_eq!(stop["function"], "worker", "{name}: {stop:#}");
+        assert_ne!(stop["thread"], live.session()["pid"], "{name}");
+        live.ask(&["set", "open_gate", "1"]);
+        let ended = wait_until("its end to be noticed", || {
+            let session = live.session();
+            (session["status"] == "ended").then_some(session)
+        });
+        assert_eq!(ended["exit"]["code"], 3, "{name}: {ended:#}");
+        for verb in ["next", "continue", "where", "locals"] {
+            let refused = live.refused(&[verb]);
+            assert_eq!(refused["code"], "NOT_RUNNING", "{name} {verb}: {refused:#}");
+            let message = refused["message"].as_str().expect("text");
+            assert!(message.contains("has ended with exit code 3"), "{message}");
+        }
+        let recording = live.recording();
+        let exit = recording.row("SELECT value FROM events WHERE kind = 'process_exit'");
+        assert_eq!(exit["value"], 3, "{name}: {exit:?}");
+        // Sealing goes on behind the end of the session.
+        wait_until("the recording to be whole", || {
+            let check = recording.command("check", &[]);
+            (check.status == Status::Code(0)).then_some(())
+        });
+    }
+}
+
 #[test]
 fn a_restart_has_the_same_breakpoints_and_a_new_recording() {
     let live = stopped_at("control_O0", &["--break", "middle"], &[]);
@@ -114,20 +151,4 @@ fn a_step_goes_through_pointers_and_not_into_code_without_lines() {
         assert_eq!(live.moved(&["next"])["line"], line("main: sum"), "{name}");
         assert_eq!(live.run_to_end(), 7, "{name}");
     }
-}
-
-#[test]
-fn a_step_ends_in_the_handler_that_catches() {
-    let program = fixture_artifact("control", "throws_O0");
-    let mark = |mark: &str| marked_line("control", "throws.cc", mark);
-    let at = format!("throws.cc:{}", mark("caught: call"));
-    let live = Live::started("handlers", &["--break", &at], &program, &[]);
-    let stop = live.moved(&["next"]);
-    assert_eq!(stop["function"], "caught", "{stop:#}");
-    assert!(
-        stop["line"].as_u64() > Some(mark("caught: call")),
-        "{stop:#}"
-    );
-    live.ask(&["break", "disable", "--all"]);
-    assert_eq!(live.run_to_end(), 0);
 }

@@ -458,21 +458,49 @@ fn a_full_disk_ends_the_recording_and_not_the_program() {
     assert!(calls > 10_000 && calls < 3_000_000, "{calls} calls fit");
 }
 
-/// The daemon dies while the program is stopped: the program goes on by itself, and the next command says so.
+/// The daemon dies while the program is stopped: the program goes on by itself, to its end, and the next command says so.
 #[test]
 fn a_daemon_that_is_killed_lets_its_program_go_on() {
-    let live = started("control_O0", &["--break", "bump"], &[]);
-    let session = live.session();
-    let daemon = live.daemon().expect("it serves");
-    kill(daemon, Signal::KILL);
-    live.wait_for_end_of(daemon);
-    let ended = live.command(&["where"]).run();
-    assert_ne!(ended.status, Status::Code(0));
-    assert!(ended.errors().contains("killed"), "{}", ended.errors());
-    let pid = number(&session["pid"]);
-    wait_until("the program to end by itself", || {
-        (!is_alive(pid)).then_some(())
-    });
-    let recording = Recording::new(session["recording"].as_str().expect("a path").into());
-    assert!(recording.number("SELECT count(*) FROM events") > 0);
+    for name in ["control_O0", "control_O2"] {
+        let live = Live::new("killed-daemon");
+        let file = live.scratch.join("told");
+        let program = fixture_artifact("control", name);
+        let told = file.to_str().expect("text");
+        live.start(&["--break", "bump"], &program, &["all", told]);
+        live.ask(&["set", "tempo", "90"]);
+        let session = live.session();
+        let daemon = live.daemon().expect("it serves");
+        kill(daemon, Signal::KILL);
+        live.wait_for_end_of(daemon);
+        let pid = number(&session["pid"]);
+        wait_until("the program to end by itself", || {
+            (!is_alive(pid)).then_some(())
+        });
+        let text = std::fs::read_to_string(&file)
+            .unwrap_or_else(|e| panic!("{name}: it has not come to its end: {e}"));
+        assert_eq!(text, "counter 55 tempo 90\n", "{name}");
+        let ended = live.command(&["where"]).run();
+        assert_eq!(ended.status, Status::Code(1), "{}", ended.errors());
+        let recording = session["recording"].as_str().expect("a path");
+        let said = format!(
+            "error: the daemon was killed: {} (process {pid}) has ended since, its recording is {recording}\n",
+            program.display()
+        );
+        assert!(ended.errors().starts_with(&said), "{}", ended.errors());
+        let recording = Recording::new(recording.into());
+        let check = recording.command("check", &[]);
+        assert_eq!(check.status, Status::Code(3), "{}", check.errors());
+        assert!(
+            check
+                .text()
+                .contains("incomplete: the recorder did not close it; what is there is whole"),
+            "{}",
+            check.text()
+        );
+        let last = recording.row("SELECT kind, text FROM events WHERE kind IN ('pause', 'write') ORDER BY seq DESC LIMIT 1");
+        assert_eq!(last["text"], "tempo", "{name}: {last:?}");
+        // A new one serves.
+        let again = live.start(&["--break", "bump"], &program, &[]);
+        assert_eq!(again["stop"]["function"], "bump", "{again:#}");
+    }
 }

@@ -232,6 +232,6 @@ fn name(names: &StringArray, row: usize) -> Result<Option<&str>> {
 fn parse(text: &str) -> Result<Expr> {
     match expr::parse(text) {
         Ok(parsed) => Ok(parsed),
-        Err(error) => plan_err!("the expression \"{text}\": {}", error.message),
+        Err(error) => plan_err!("the expression \"{text}\": {error}"),
     }
 }

@@ -241,6 +241,14 @@ impl StoppedProcess {
         self.memory().write(tid, address, bytes)
     }
 
+    /// Switches off whatever debug registers watch, in all threads.
+    pub fn clear_debug_registers(&mut self) {
+        for tid in self.tids() {
+            // A thread that was killed needs none.
+            let _ = ptrace::set_debug_register(tid, 7, 0);
+        }
+    }
+
     /// Seizes and interrupts every thread that is not known yet. Returns whether there was one.
     fn seize_new(&mut self) -> Result<bool, StopError> {
         let tids = procfs::tasks(self.pid).map_err(|_| self.gone())?;

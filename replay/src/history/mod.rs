@@ -333,7 +333,7 @@ fn outside<'c>(space: &'c Space, machine: &'c StateMachine<'c>) -> Context<'c> {
 fn parsed(text: &str, context: &Context<'_>) -> Result<Expr> {
     let is_type = |name: &str| expr::is_type(name, context);
     let expression = expr::parse_with(text, &is_type).map_err(|error| Error::Expression {
-        message: format!("the expression \"{text}\": {}", error.message),
+        message: format!("the expression \"{text}\": {error}"),
         position: Some(error.position),
     })?;
     // A register that there is none of is unknown everywhere: that is a mistake, and no value without a history.

@@ -370,7 +370,12 @@ fn split(code: Code, text: &str) -> Failure {
 }
 
 pub(super) fn of_parse(code: Code, what: &str, text: &str, error: &ParseError) -> Failure {
-    let message = format!("the {what} \"{text}\": {}", error.message);
+    // The engine tells line and column itself.
+    let place = match error.message.contains("(JavaScript, line ") {
+        true => String::new(),
+        false => format!(" at position {}", error.position),
+    };
+    let message = format!("the {what} \"{text}\": {}{place}", error.message);
     let failure = Failure {
         position: Some(error.position),
         ..Failure::new(code, message)

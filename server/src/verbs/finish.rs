@@ -76,7 +76,10 @@ impl Awaited {
             return None;
         }
         let machine = session.live.machine(stop.tid).ok()?;
-        if machine.registers.general.rsp != self.stack {
+        let registers = &machine.registers.general;
+        // A handler may begin right behind the call. The unwinder and longjmp jump through one of these registers.
+        let is_landing = [registers.rcx, registers.rdx].contains(&stop.pc);
+        if registers.rsp != self.stack || is_landing {
             return None;
         }
         let space = session.live.space();

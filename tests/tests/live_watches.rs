@@ -1,0 +1,112 @@
+//! Goal: a watched place is told of at each access of the kind that was asked for, with both values and the line that did it.
+//! Method: a function of which each instruction that touches the place is known.
+
+use e2e::{Live, fixture_artifact, marked_line};
+use serde_json::Value;
+
+/// Of each stop until the program ends: the values before and after, and the line that did it.
+fn accesses(live: &Live) -> Vec<(String, String, u64)> {
+    let mut seen = Vec::new();
+    loop {
+        let reply = live.ask(&["continue"]);
+        if reply["status"] == "ended" {
+            assert_eq!(reply["exit"]["code"], 7, "{reply:#}");
+            return seen;
+        }
+        let stop = &reply["stop"];
+        assert_eq!(stop["reason"], "watch", "{stop:#}");
+        let text = |name: &str| stop[name].as_str().expect("a value").to_owned();
+        let line = stop["by"]["line"].as_u64();
+        seen.push((text("old"), text("new"), line.expect("a line")));
+    }
+}
+
+fn entered(program: &str) -> Live {
+    let program = fixture_artifact("control", program);
+    Live::started("watches", &["--stop-on-entry"], &program, &[])
+}
+
+/// `counter += by; return counter;` reads, writes and reads, ten times; then it is printed.
+fn wanted(kinds: &[&str]) -> Vec<(String, String, u64)> {
+    let line = |mark| marked_line("control", "control.c", mark);
+    let mut all = Vec::new();
+    let mut sum = 0;
+    for by in 1..=10 {
+        let before = sum;
+        sum += by;
+        for (kind, old, new, mark) in [
+            ("read", before, before, "bump: add"),
+            ("write", before, sum, "bump: add"),
+            ("read", sum, sum, "bump: return"),
+        ] {
+            if kinds.contains(&kind) {
+                all.push((old.to_string(), new.to_string(), line(mark)));
+            }
+        }
+    }
+    if kinds.contains(&"read") {
+        all.push(("55".into(), "55".into(), line("main: counter")));
+    }
+    all
+}
+
+#[test]
+fn reads_writes_and_both_are_told_apart() {
+    for program in ["control_O0", "control_O0_fixed", "control_stripped"] {
+        for (option, shown, kinds) in [
+            (None, "write", &["write"][..]),
+            (Some("--read"), "read", &["read"]),
+            (Some("--access"), "access", &["read", "write"]),
+        ] {
+            let live = entered(program);
+            let words: Vec<&str> = ["watch", "counter"].into_iter().chain(option).collect();
+            let set = live.ask(&words);
+            let location = set["probes"][0]["location"].as_str().expect("text");
+            assert!(
+                location.starts_with(&format!("counter ({shown}")),
+                "{program}: {location}"
+            );
+            assert_eq!(accesses(&live), wanted(kinds), "{program} {option:?}");
+        }
+    }
+    let live = entered("control_O0");
+    let ended = live
+        .command(&["watch", "counter", "--read", "--access"])
+        .run();
+    assert_eq!(ended.status.as_shell_code(), 2, "{}", ended.errors());
+}
+
+/// An address with a type, as it is written in an expression; half of a variable is a place too.
+#[test]
+fn an_address_is_watched() {
+    let live = entered("control_O0");
+    let address = live.ask(&["print", "&counter"])["value"].take();
+    let address = address.as_str().expect("text");
+    let words = address.split_whitespace();
+    let address = words.filter(|word| word.starts_with("0x")).next_back();
+    let address = address.expect("an address");
+    live.ask(&["watch", &format!("*(int*){address}")]);
+    assert_eq!(accesses(&live), wanted(&["write"]));
+    let live = entered("control_O0");
+    let address = live.ask(&["print", "&counter"])["value"].take();
+    let address = address.as_str().expect("text").to_owned();
+    let words = address.split_whitespace();
+    let address = words.filter(|word| word.starts_with("0x")).next_back();
+    let place = format!("*(short*){}", address.expect("an address"));
+    let set = live.ask(&["watch", &place, "--condition", &format!("{place} > 40")]);
+    assert_eq!(
+        set["probes"][0]["location"],
+        format!("{place} (write, 2 bytes)").as_str()
+    );
+    let values: Vec<String> = accesses(&live).into_iter().map(|(_, new, _)| new).collect();
+    assert_eq!(values, ["45", "55"]);
+    for (expression, code) in [
+        ("nobody", "EVAL_FAILED"),
+        ("counter + 1", "EVAL_FAILED"),
+        ("*(int*)", "EVAL_FAILED"),
+    ] {
+        let live = entered("control_O0");
+        let refused: Value = live.refused(&["watch", expression]);
+        assert_eq!(refused["code"], code, "{expression}: {refused:#}");
+    }
+}
