@@ -76,6 +76,7 @@
     .globl hs_enter, hs_enter_xmm, hs_leave, hs_leave_xmm, hs_vfork
     .hidden hs_enter, hs_enter_xmm, hs_leave, hs_leave_xmm, hs_vfork
     .hidden hs_enter_slow, hs_leave_slow, hs_local, hs_alive, hs_many, hs_original_vfork
+    .hidden hs_record_fork
 
 /* Stack on entry, from %rsp: r11, return slot. r11 = the hs_probe. */
 .macro enter name xmm
@@ -101,7 +102,7 @@
     jne .Lslow_\name
     mov %fs:HS_LOCAL_CUR(%rcx), %rdx
     cmp %fs:HS_LOCAL_LIMIT(%rcx), %rdx
-    jae .Lslow_\name                 /* full; or no ring yet, or off: both are 0 */
+    jae .Lslow_\name                 /* full; or no ring yet, or off: the limit is 0 */
     mov %rsp, %fs:HS_LOCAL_BUSY(%rcx)
 .if \xmm
     movzbl HS_PROBE_BYTES(%r11), %edx
@@ -430,7 +431,8 @@ hs_call_xmm:
     .size hs_call_xmm, . - hs_call_xmm
 
 /* vfork: the child runs on this thread's stack and thread-local storage until
- * it execs or exits, so the thread records nothing until the parent is back. */
+ * it execs or exits, so the thread records nothing until the parent is back.
+ * Then it records the child, as a fork. */
     .type hs_vfork, @function
 hs_vfork:
     .cfi_startproc
@@ -455,6 +457,12 @@ hs_vfork:
     movq $0, %fs:HS_LOCAL_VFORK(%rcx)
     cmp $-4095, %rax
     jae 2f
+    push %rax
+    .cfi_adjust_cfa_offset 8
+    mov %eax, %edi
+    call hs_record_fork
+    pop %rax
+    .cfi_adjust_cfa_offset -8
 1:  ret
 2:  jmp *hs_original_vfork(%rip)     /* fails again, and sets errno */
     .cfi_endproc

@@ -4,7 +4,7 @@ use std::{
     fs,
     io::Write,
     os::unix::fs::{OpenOptionsExt, PermissionsExt},
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 use sha2::{Digest, Sha256};
@@ -17,15 +17,33 @@ pub const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/runtime.so"
 /// Version of `struct hs_exports` in agent/runtime/runtime.h.
 pub const EXPORTS_VERSION: u64 = 1;
 
+/// How the file names of the library begin, in all releases.
+const NAME_START: &str = "runtime-";
+
+/// Tells whether `path` is a library like `own` of this or another release, which an earlier recording has left in a target.
+pub fn is_library(path: &Path, own: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str());
+    let is_named = name.is_some_and(|name| name.starts_with(NAME_START) && name.ends_with(".so"));
+    path == own || is_named && path.parent() == own.parent()
+}
+
 /// Writes the library to the user's cache unless it is there, and returns its path. The name holds its digest, so
-/// that targets of different releases do not meet.
+/// that targets of different releases do not meet. `copy` 1 is the first one; more are for a target that still has
+/// those before mapped, as the linker loads a file only once.
+///
+/// A file that is there already is never written into: targets have it mapped, and would lose what their
+/// linker has put into it.
 ///
 /// # Errors
 /// When there is no cache folder or it cannot be written to.
-pub fn library_path() -> Result<PathBuf> {
+pub fn library_path(copy: u32) -> Result<PathBuf> {
     let digest = wheel::hex(&Sha256::digest(LIBRARY));
     let folder = wheel::cache_folder()?;
-    let path = folder.join(format!("runtime-{}.so", &digest[..16]));
+    let name = match copy {
+        0 | 1 => format!("{NAME_START}{}", &digest[..16]),
+        _ => format!("{NAME_START}{}.{copy}", &digest[..16]),
+    };
+    let path = folder.join(format!("{name}.so"));
     if fs::read(&path).is_ok_and(|found| found == LIBRARY) {
         return Ok(path);
     }
@@ -37,7 +55,7 @@ pub fn library_path() -> Result<PathBuf> {
             source,
         }
     };
-    let partial = folder.join(format!("runtime-{}.{}", &digest[..16], std::process::id()));
+    let partial = folder.join(format!("{name}.partial-{}", std::process::id()));
     let mut file = fs::OpenOptions::new()
         .write(true)
         .create(true)
@@ -50,4 +68,35 @@ pub fn library_path() -> Result<PathBuf> {
         .map_err(file_error("write"))?;
     fs::rename(&partial, &path).map_err(file_error("create"))?;
     Ok(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::is_library;
+
+    #[test]
+    fn libraries_of_earlier_recordings_are_known_by_name_and_folder() {
+        let own = Path::new("/home/ada/.cache/hindsight/runtime-0123456789abcdef.2.so");
+        let cases = [
+            (
+                "/home/ada/.cache/hindsight/runtime-0123456789abcdef.2.so",
+                true,
+            ),
+            (
+                "/home/ada/.cache/hindsight/runtime-0123456789abcdef.so",
+                true,
+            ),
+            (
+                "/home/ada/.cache/hindsight/runtime-fedcba9876543210.so",
+                true,
+            ),
+            ("/home/ada/shop/runtime-0123456789abcdef.so", false),
+            ("/home/ada/.cache/hindsight/libshop.so", false),
+        ];
+        for (path, expected) in cases {
+            assert_eq!(is_library(Path::new(path), own), expected, "{path}");
+        }
+    }
 }

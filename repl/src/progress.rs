@@ -118,3 +118,61 @@ impl recorder::Observer for Progress {
         Progress::warning(self, text);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Instant, PATIENCE, Progress};
+    use crate::render::{Colour, Terminal};
+
+    fn on_terminal(progress: bool) -> Progress {
+        Progress::new(&Terminal {
+            interactive: progress,
+            stdout: progress,
+            progress,
+            stdout_colour: Colour::Off,
+            stderr_colour: Colour::Off,
+        })
+    }
+
+    /// Makes the work one that began longer ago than anybody should wait without a word.
+    fn run_out_of_patience(progress: &Progress) {
+        let long_ago = Instant::now().checked_sub(PATIENCE);
+        progress.state().since = Some(long_ago.expect("the machine has run for a while"));
+    }
+
+    #[test]
+    fn a_bar_appears_only_when_sealing_takes_a_while() {
+        let progress = on_terminal(true);
+        progress.sealing(1_000, 10, 100);
+        assert!(progress.state().bar.is_none(), "it has only just begun");
+        run_out_of_patience(&progress);
+        for (events, done, total) in [(2_500, 25, 100), (12_000, 130, 120)] {
+            progress.sealing(events, done, total);
+            let bar = progress.state().bar.clone().expect("it takes a while");
+            assert_eq!(bar.position(), done);
+            assert_eq!(bar.length(), Some(total.max(done)), "never beyond its end");
+            assert_eq!(bar.prefix(), "sealing");
+        }
+        let bar = progress.state().bar.clone().expect("it is not done yet");
+        assert_eq!(bar.message(), "12,000 events");
+        progress.finish();
+        assert!(bar.is_finished() && progress.state().bar.is_none());
+    }
+
+    #[test]
+    fn there_is_no_bar_without_a_terminal_or_a_known_length() {
+        let piped = on_terminal(false);
+        run_out_of_patience(&piped);
+        piped.sealing(1_000, 10, 100);
+        assert!(piped.state().bar.is_none());
+        let unknown = on_terminal(true);
+        run_out_of_patience(&unknown);
+        unknown.reading(0, 0);
+        assert!(unknown.state().bar.is_none());
+        unknown.reading(5, 10);
+        assert_eq!(
+            unknown.state().bar.as_ref().map(|bar| bar.position()),
+            Some(5)
+        );
+    }
+}

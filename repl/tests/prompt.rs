@@ -323,6 +323,29 @@ fn tab_completes_and_history_comes_back() {
 }
 
 #[test]
+fn tab_completes_names_of_tables() {
+    let folder = Folder::with_shop();
+    let steps = [
+        ("hindsight> ", "select count(*) as whole from ca\t"),
+        ("from calls", " where a0 > 7;\r"),
+        ("(1 row)", ""),
+        ("hindsight> ", "\x04"),
+    ];
+    let text = folder.on_terminal(
+        80,
+        &["TERM=xterm-256color", "NO_COLOR=1"],
+        &["sql", "shop"],
+        &steps,
+    );
+    assert!(!text.contains("error"), "{text}");
+    let history = std::fs::read_to_string(folder.path(".local/share/hindsight/history")).unwrap();
+    let words: Vec<&str> = history.split_whitespace().collect();
+    let asked = words.join(" ");
+    let whole = "select count(*) as whole from calls where a0 > 7;";
+    assert!(asked.contains(whole), "{history}");
+}
+
+#[test]
 fn an_interrupt_ends_the_question_and_not_the_prompt() {
     let folder = Folder::with_shop();
     let steps = [

@@ -2,30 +2,44 @@
 //!
 //! The fuzz target of `fuzz/` and a test on the stable toolchain share this entry. The first byte chooses what the
 //! rest is: a block, a whole file, or payloads that get valid checksums, so that what lies behind those is reached.
+//! Sealed files are read as they are: readers open them without their checksum, which only `check` compares.
 
 use std::fs;
 use std::path::Path;
 
 use crate::check;
+use crate::columns::{CallsFile, CapturesFile, EventsFile, SealedFile, StatesFile, Summing};
 use crate::control::Control;
 use crate::error::Result;
 use crate::file_header::FileHeader;
 use crate::format::{
     COLUMNS_DIR, DEFINITIONS_FILE, FileKind, FrameKind, INCOMPLETE_FILE, LOG_DIR, MANIFEST_FILE,
-    SEAL_STATE_FILE,
+    MEMORY_DIR, MODULES_DIR, MODULES_INDEX_FILE, NOTES_FILE, SEAL_STATE_FILE,
 };
 use crate::log::frame::END_CLOSED;
 use crate::log::frame_reader::FrameReader;
 use crate::log::frame_writer::FrameWriter;
 use crate::log::{LogReader, Step, Tail, segment_path};
+use crate::memory::{Memory, PAGE_LEN, Region, SnapshotWriter};
+use crate::packed::{PackedModule, Packer};
 use crate::recording::Recording;
 use crate::seal::{Ending, SealOptions, Sealer, seal_tail};
 use crate::storage::Disk;
 use crate::synth::{RECORDING_ID, Synth, SynthFrame, debugged, manifest};
-use crate::wire::{GapReason, Records};
+use crate::wire::{CAPTURE_REGISTER_WORDS, GapReason, Records, Section, push_capture};
 
 /// How many ways there are to take the bytes: what the first byte is divided by.
-pub const WAYS: u8 = 8;
+pub const WAYS: u8 = 17;
+
+/// The ways from this one on are sealed files. Fuzzers that take every panic for a fault leave them out: those of the Parquet
+/// library at damaged pages are caught.
+pub const FIRST_SEALED_WAY: u8 = 13;
+
+/// Pages and regions of a file that are looked at: damaged files name many.
+const MOST_LOOKED_AT: usize = 100;
+
+const SNAPSHOT: &str = "memory/000000.mem";
+const SEALED: &str = "columns/sealed.parquet";
 
 /// Reads `data` as something of a recording, in the folder `dir`, which is emptied first.
 ///
@@ -38,7 +52,7 @@ pub fn entry(data: &[u8], dir: &Path) -> Result<()> {
     let io = |error| crate::Error::io("write", dir)(error);
     let run = dir.join("run.hindsight");
     let _ = fs::remove_dir_all(&run);
-    for part in [LOG_DIR, COLUMNS_DIR] {
+    for part in [LOG_DIR, COLUMNS_DIR, MEMORY_DIR, MODULES_DIR] {
         fs::create_dir_all(run.join(part)).map_err(io)?;
     }
     good_manifest(&run.join(MANIFEST_FILE))?;
@@ -58,6 +72,19 @@ pub fn entry(data: &[u8], dir: &Path) -> Result<()> {
             put(INCOMPLETE_FILE, b"")?;
         }
         6 => put(&columns(SEAL_STATE_FILE), data)?,
+        8 => put(SNAPSHOT, data)?,
+        9 => snapshot(&run.join(SNAPSHOT), data)?,
+        10 => put(NOTES_FILE, data)?,
+        11 => payloads(&run.join(NOTES_FILE), FileKind::Notes, data)?,
+        12 => {
+            let index = run.join(MODULES_DIR).join(MODULES_INDEX_FILE);
+            payloads(&index, FileKind::Modules, data)?;
+        }
+        FIRST_SEALED_WAY..WAYS => {
+            put(SEALED, data)?;
+            read_sealed(&run.join(SEALED), way % WAYS);
+            return Ok(());
+        }
         _ => {
             let path = run.join(columns(DEFINITIONS_FILE));
             payloads(&path, FileKind::Definitions, data)?;
@@ -92,9 +119,86 @@ fn read_everything(run: &Path, tail: &Path) {
         let _ = LogReader::open(&recording.log_dir(), RECORDING_ID, expected).map(drain);
     }
     let _ = crate::definitions::read_all(&recording, |_| {});
+    let _ = crate::notes::read(&recording);
+    let _ = crate::packed::check(&recording, |_, _, _| {});
+    if let Ok(mut memory) = Memory::open(&recording) {
+        let _ = memory.check();
+        let regions = memory.regions(0).to_vec();
+        for region in regions.iter().take(MOST_LOOKED_AT) {
+            let end = region.addr.saturating_add(region.len);
+            for addr in [region.addr, end.saturating_sub(1), end] {
+                let _ = memory.page(0, addr);
+            }
+        }
+    }
     let _ = fs::remove_dir_all(tail);
     if fs::create_dir(tail).is_ok() {
         let _ = seal_tail(&recording, tail, SealOptions::default(), |_| {});
+    }
+}
+
+/// Reads a sealed file as replay does: every page, and some rows by their number.
+fn read_sealed(path: &Path, way: u8) {
+    // Its checksums hold: what is behind them is to be reached.
+    let mut summing = Summing::default();
+    summing.add(&fs::read(path).unwrap_or_default());
+    let sealed = SealedFile {
+        path: path.to_path_buf(),
+        sum: summing.finish(),
+    };
+    match way {
+        13 => {
+            let Ok(file) = CallsFile::open(&sealed) else {
+                return;
+            };
+            for page in 0..file.pages().len().min(MOST_LOOKED_AT) {
+                if let Ok(spine) = file.spine(page) {
+                    let _ = spine.first_end_from(7);
+                    for row in 0..spine.rows() {
+                        let _ = (spine.end_seq(row), spine.parent_seq(row), spine.tid(row));
+                    }
+                    if let Ok(page) = file.page(page) {
+                        let _ = (0..spine.rows()).map(|row| page.call(row)).count();
+                    }
+                }
+            }
+            let _ = file.ends();
+        }
+        14 => {
+            let Ok(file) = EventsFile::open(&sealed) else {
+                return;
+            };
+            for page in 0..file.pages().len().min(MOST_LOOKED_AT) {
+                let mut found = Vec::new();
+                let _ = file.heads(page, |head| found.push(head.seq));
+                for seq in found {
+                    let _ = file.event(seq);
+                }
+            }
+        }
+        15 => {
+            if let Ok(file) = StatesFile::open(&sealed) {
+                let mut found = Vec::new();
+                let _ = file.each_shown(|shown| found.push(shown.seq));
+                for seq in found {
+                    let _ = file.state(seq);
+                }
+            }
+        }
+        _ => {
+            let Ok(file) = CapturesFile::open(&sealed) else {
+                return;
+            };
+            for page in 0..file.pages().len().min(MOST_LOOKED_AT) {
+                let Ok(page) = file.page(page) else {
+                    continue;
+                };
+                for row in 0..page.rows() {
+                    let _ = (page.seq(row), page.tid(row), page.registers(row));
+                    let _ = page.sections(row).count();
+                }
+            }
+        }
     }
 }
 
@@ -102,25 +206,31 @@ fn drain(mut reader: LogReader) {
     while let Ok(Step::Frame(_)) = reader.next_frame() {}
 }
 
-/// Writes a file of frames cut out of `data`: one byte for the kind, one for the argument, two for the length of the
-/// payload, then its bytes. A file that holds one value takes the first only.
-fn payloads(path: &Path, kind: FileKind, mut data: &[u8]) -> Result<()> {
-    let _ = fs::remove_file(path);
-    let mut writer = FrameWriter::create(&Disk, path, header(kind))?;
-    let one_value = matches!(kind, FileKind::Manifest | FileKind::SealState);
-    while let [code, arg, low, high, rest @ ..] = data {
+/// Cuts frames out of `data`: one byte for the kind, one for the argument, two for the length of the payload, then its bytes.
+fn frames_in(mut data: &[u8]) -> impl Iterator<Item = (FrameKind, u8, &[u8])> {
+    std::iter::from_fn(move || {
+        let [code, arg, low, high, rest @ ..] = data else {
+            return None;
+        };
         let len = usize::from(u16::from_le_bytes([*low, *high]));
         let (payload, rest) = rest.split_at(rest.len().min(len));
         data = rest;
-        let code = code % FrameKind::PackedBlock as u8 + 1;
-        let frame_kind = match FrameKind::from_code(code) {
-            Some(frame_kind) if !one_value => frame_kind,
-            _ => FrameKind::Document,
-        };
-        writer.append(frame_kind, u64::from(*arg), [payload, &[]])?;
-        if one_value {
+        let kind = FrameKind::from_code(code % FrameKind::Pages as u8 + 1);
+        Some((kind.expect("the codes are dense"), *arg, payload))
+    })
+}
+
+/// Writes a file of the frames in `data`. A file that holds one value takes the first only.
+fn payloads(path: &Path, kind: FileKind, data: &[u8]) -> Result<()> {
+    let _ = fs::remove_file(path);
+    let mut writer = FrameWriter::create(&Disk, path, header(kind))?;
+    let many_values = matches!(kind, FileKind::Log | FileKind::Definitions);
+    for (frame_kind, arg, payload) in frames_in(data) {
+        if !many_values {
+            writer.append(FrameKind::Document, u64::from(arg), [payload, &[]])?;
             break;
         }
+        writer.append(frame_kind, u64::from(arg), [payload, &[]])?;
     }
     if kind == FileKind::Log {
         writer.append(FrameKind::SegmentEnd, END_CLOSED, [&[], &[]])?;
@@ -128,7 +238,21 @@ fn payloads(path: &Path, kind: FileKind, mut data: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// Returns one input to begin with for each way, taken from a recording that is made in the folder `dir`.
+/// Writes a snapshot of frames cut out of `data`. Its last frame leads to the one before it, as in those that are written.
+fn snapshot(path: &Path, data: &[u8]) -> Result<()> {
+    let mut writer = FrameWriter::create(&Disk, path, header(FileKind::Memory))?;
+    let mut contents_at = writer.len();
+    for (kind, arg, payload) in frames_in(data) {
+        contents_at = writer.len();
+        // The address of a run of pages: as many pages above the first as the argument says.
+        let arg = u64::from(arg) * PAGE_LEN;
+        writer.append(kind, arg, [payload, &[]])?;
+    }
+    writer.append(FrameKind::SegmentEnd, contents_at, [&[], &[]])?;
+    Ok(())
+}
+
+/// Returns one input to begin with for each way, taken from recordings that are made in the folder `dir`.
 ///
 /// # Errors
 /// When the recording cannot be made.
@@ -150,6 +274,15 @@ pub fn seeds(dir: &Path) -> Result<Vec<Vec<u8>>> {
     let segment = segment_path(&recording.log_dir(), 0);
     let live = debugged().record(&dir.join("debugged"))?;
     let live_segment = segment_path(&live.log_dir(), 0);
+    Sealer::own(&live, options)?.finish(Ending::Close, |_| {})?;
+    add_to(&live, dir)?;
+    let snapshot = live.dir().join(SNAPSHOT);
+    let notes = crate::notes::path_of(&live);
+    let modules = live.dir().join(MODULES_DIR).join(MODULES_INDEX_FILE);
+    let sealed = |recording: &Recording, name: &str| {
+        let path = recording.columns_dir().join(name);
+        fs::read(&path).map_err(crate::Error::io("read", &path))
+    };
     let state = recording.seal_state_path();
     let read = |path: &Path| fs::read(path).map_err(crate::Error::io("read", path));
     let inputs = [
@@ -165,6 +298,15 @@ pub fn seeds(dir: &Path) -> Result<Vec<Vec<u8>>> {
             frames_of(&recording.definitions_path())?,
         ]
         .concat(),
+        read(&snapshot)?,
+        snapshot_frames_of(&snapshot)?,
+        read(&notes)?,
+        frames_of(&notes)?,
+        frames_of(&modules)?,
+        sealed(&recording, "calls-000000.parquet")?,
+        sealed(&live, "events-000000.parquet")?,
+        sealed(&live, "states-000000.parquet")?,
+        sealed(&recording, "captures-000000.parquet")?,
     ];
     let numbered = inputs.into_iter().enumerate();
     Ok(numbered
@@ -172,12 +314,50 @@ pub fn seeds(dir: &Path) -> Result<Vec<Vec<u8>>> {
         .collect())
 }
 
+/// Adds what is beside the log: a snapshot of memory, a note, a copy of a module.
+fn add_to(recording: &Recording, dir: &Path) -> Result<()> {
+    let mut writer = SnapshotWriter::create(&Disk, recording.dir(), RECORDING_ID, 0)?;
+    writer.append(2 * PAGE_LEN, &[7; 2 * PAGE_LEN as usize])?;
+    writer.append(5 * PAGE_LEN, &[9; PAGE_LEN as usize])?;
+    let region = |first: u64, pages: u64, name: &str| Region {
+        addr: first * PAGE_LEN,
+        len: pages * PAGE_LEN,
+        zeroed: name.is_empty(),
+        name: name.to_owned(),
+    };
+    writer.finish(vec![region(1, 3, ""), region(5, 2, "/lib/libshop.so")])?;
+    crate::notes::add(recording, 0, "here it began")?;
+    let module = dir.join("libshop.so");
+    fs::write(&module, b"a library").map_err(crate::Error::io("write", &module))?;
+    let mut packer = Packer::begin(recording)?;
+    packer.copy(&module, "000000/libshop.so")?;
+    packer.add_module(PackedModule {
+        path: "/lib/libshop.so".into(),
+        build_id: Some("c0ffee".into()),
+        file: "000000/libshop.so".into(),
+    });
+    packer.finish()?;
+    Ok(())
+}
+
 fn synth() -> Synth {
     let mut synth = Synth::new();
     let f = synth.function("f");
+    let mut captured = Vec::new();
+    let section = Section {
+        addr: 0x7f40,
+        bytes: b"ada",
+    };
+    push_capture(
+        &mut captured,
+        0,
+        Some([3; CAPTURE_REGISTER_WORDS]),
+        &[section],
+    );
     synth
         .thread(1)
         .enter(f, 0x7f00)
+        .raw(&captured)
         .output(1, b"hi")
         .leave(0x7f00)
         .watermark();
@@ -195,13 +375,28 @@ fn synth() -> Synth {
     synth
 }
 
-/// Returns the frames of a file as [`payloads`] takes them.
+/// Returns the frames of a file as [`frames_in`] cuts them.
 fn frames_of(path: &Path) -> Result<Vec<u8>> {
+    frames_with(path, |_, arg| Some(arg as u8))
+}
+
+/// Returns the frames of a snapshot as [`snapshot`] takes them.
+fn snapshot_frames_of(path: &Path) -> Result<Vec<u8>> {
+    frames_with(path, |kind, arg| {
+        (kind != FrameKind::SegmentEnd).then_some((arg / PAGE_LEN) as u8)
+    })
+}
+
+/// Returns the frames of a file for which `argument` gives a byte.
+fn frames_with(path: &Path, argument: impl Fn(FrameKind, u64) -> Option<u8>) -> Result<Vec<u8>> {
     let (mut reader, _) = FrameReader::open_any(path)?;
     let mut bytes = Vec::new();
     while let Ok(frame) = reader.next_frame()? {
+        let Some(argument) = argument(frame.header.kind, frame.header.arg) else {
+            continue;
+        };
         bytes.push(frame.header.kind as u8 - 1);
-        bytes.push(frame.header.arg as u8);
+        bytes.push(argument);
         bytes.extend_from_slice(&(frame.payload.len() as u16).to_le_bytes());
         bytes.extend_from_slice(frame.payload);
     }

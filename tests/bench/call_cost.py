@@ -1,11 +1,13 @@
 """What does tracing one call cost? Hindsight beside uftrace and Frida's CModule, in one run, as medians.
 
-Usage: python3 tests/bench/call_cost.py [MILLION-CALLS]     (needs gcc, uftrace, target/release/hindsight, and for the
-       Frida row a python3 that has frida==17.25.2)
+Usage: python3 tests/bench/call_cost.py [MILLION-CALLS]     (needs gcc, uftrace, and the binary that HINDSIGHT_BIN names or
+       target/release/hindsight; "hindsight setup" fetches the Frida that is measured)
 Each tracer runs the same function (fixtures/tight: a multiply and an add) that many times; the program's own clock
-gives ns per call. Runs are interleaved, so that a slow moment of the machine falls on all of them.
+gives ns per call. Runs are interleaved, so that a slow moment of the machine falls on all of them. Where Hindsight lost a call,
+all ends: calls that are not recorded cost nothing. Where uftrace did, its row says so.
 """
 
+import os
 import pathlib
 import shutil
 import statistics
@@ -16,7 +18,9 @@ import tempfile
 CALLS = int(float(sys.argv[1] if len(sys.argv) > 1 else "10") * 1e6)
 RUNS = 5
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-HINDSIGHT = ROOT / "target/release/hindsight"
+HINDSIGHT = pathlib.Path(os.environ.get("HINDSIGHT_BIN", ROOT / "target/release/hindsight"))
+CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
+FRIDA = CACHE / "hindsight/frida-17.25.2"
 
 SOURCE = r"""
 #include <stdint.h>
@@ -64,11 +68,42 @@ print(b"".join(output).decode(), end="")
 
 
 def ns(command, cwd):
-    result = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+    environment = os.environ | {"PYTHONPATH": str(FRIDA)}
+    result = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
     words = result.stdout.split()
     if result.returncode or not words:
         sys.exit(f"{command}: {result.returncode}\n{result.stderr}")
-    return float(words[0])
+    return float(words[0]), "LOST" in result.stderr
+
+
+def number(sql, cwd):
+    command = [HINDSIGHT, "sql", "rec", sql, "--format", "csv"]
+    result = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+    if result.returncode:
+        sys.exit(f"{command}: {result.returncode}\n{result.stderr}")
+    return int(result.stdout.split()[1])
+
+
+def check_nothing_was_lost(cwd):
+    calls = number("SELECT count(*) FROM calls WHERE function = 'work' AND NOT unwound", cwd)
+    gaps = number("SELECT count(*) FROM gaps", cwd)
+    if (calls, gaps) != (CALLS, 0):
+        sys.exit(f"Hindsight recorded {calls:,} of {CALLS:,} calls, with {gaps} gaps: its figure would mean nothing")
+
+
+def check_tools():
+    if not HINDSIGHT.exists():
+        sys.exit(f"there is no {HINDSIGHT}; build it, or name it in HINDSIGHT_BIN")
+    environment = os.environ | {"PYTHONPATH": str(FRIDA)}
+    asked = [sys.executable, "-c", "import frida; print(frida.__version__)"]
+    frida = subprocess.run(asked, env=environment, capture_output=True, text=True, check=False)
+    if frida.stdout.strip() != "17.25.2":
+        sys.exit(
+            f"the row of Frida's CModule cannot be made: {FRIDA} has no frida 17.25.2 for {sys.executable}; "
+            f'run "{HINDSIGHT} setup"\n{frida.stdout}{frida.stderr}'
+        )
+    if shutil.which("uftrace") is None:
+        sys.exit("the rows of uftrace cannot be made: it is not installed (Debian: uftrace)")
 
 
 def folder_bytes(folder):
@@ -76,6 +111,7 @@ def folder_bytes(folder):
 
 
 def main():
+    check_tools()
     work = pathlib.Path(tempfile.mkdtemp())
     (work / "work.c").write_text(SOURCE)
     (work / "cmodule.py").write_text(CMODULE)
@@ -87,16 +123,20 @@ def main():
         "Hindsight (6 args, return value, 2 times)": [HINDSIGHT, "record", "-o", "rec", "-f", "work", "--", "./plain", calls],
         "uftrace -pg": ["uftrace", "record", "--no-libcall", "-d", "uf", "./pg", calls],
         "uftrace -finstrument-functions": ["uftrace", "record", "--no-libcall", "-d", "uf", "./finstrument", calls],
+        "Frida CModule, enter and leave, nothing kept": [sys.executable, "cmodule.py", "./plain", calls],
     }
-    if subprocess.run([sys.executable, "-c", "import frida"], capture_output=True, check=False).returncode == 0:
-        rows["Frida CModule, enter and leave, nothing kept"] = [sys.executable, "cmodule.py", "./plain", calls]
     figures = {name: [] for name in rows}
-    sizes = {}
+    sizes, lossy = {}, set()
     for _ in range(RUNS):
         for name, command in rows.items():
             for left in ("rec.hindsight", "uf"):
                 shutil.rmtree(work / left, ignore_errors=True)
-            figures[name].append(ns(command, work))
+            figure, has_lost = ns(command, work)
+            figures[name].append(figure)
+            if has_lost:
+                lossy.add(name)
+            if command[0] == HINDSIGHT:
+                check_nothing_was_lost(work)
             for folder in ("rec.hindsight", "uf"):
                 if (work / folder).exists():
                     sizes[name] = folder_bytes(work / folder) / CALLS
@@ -104,6 +144,7 @@ def main():
     print("| tracer | ns per call | min - max | B per call on disk |\n|---|---|---|---|")
     for name, values in figures.items():
         size = f"{sizes[name]:.1f}" if name in sizes else ""
+        name = f"{name} (lost records)" if name in lossy else name
         print(f"| {name} | {statistics.median(values):.1f} | {min(values):.1f} - {max(values):.1f} | {size} |")
     shutil.rmtree(work)
 

@@ -102,15 +102,19 @@ impl Comparison {
              (SELECT count(*) FROM events WHERE kind = 'leave') AS leaves, \
              (SELECT count(*) FROM calls) AS calls, \
              (SELECT count(*) FROM gaps) AS gaps, \
+             (SELECT coalesce(sum(lost), 0) FROM gaps) AS lost, \
+             (SELECT count(*) FROM gaps WHERE tid IS NULL OR lost IS NULL OR reason <> 'ring full') AS other_gaps, \
              (SELECT count(*) - max(seq) - 1 + min(seq) FROM events) AS not_dense, \
              (SELECT count(*) FROM calls WHERE end_seq IS NULL OR dur_ns < 0 OR end_seq <= start_seq) AS unfinished, \
              (SELECT count(*) FROM events WHERE kind = 'process_start') AS starts, \
              (SELECT count(*) FROM events WHERE kind = 'process_exit') AS exits",
         );
         let number = |name: &str| facts[name].as_i64();
-        // Where a handler jumps out of the writing of a record that interrupted the writing of another, one is lost.
+        // Where a handler jumps out of the writing of a record that interrupted the writing of another, records are lost.
         let tolerated = if nesting == Nesting::Jumps { 30 } else { 0 };
         assert!(number("gaps") <= Some(tolerated), "{facts:?}");
+        assert!(number("lost") <= Some(tolerated), "{facts:?}");
+        assert_eq!(number("other_gaps"), Some(0), "{facts:?}");
         assert_eq!(number("enters"), number("leaves"), "{facts:?}");
         assert_eq!(number("enters"), number("calls"), "{facts:?}");
         assert_eq!(number("not_dense"), Some(0), "{facts:?}");

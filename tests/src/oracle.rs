@@ -123,20 +123,32 @@ fn resolve(names: &mut Names, text: &str) -> String {
 #[must_use]
 pub fn gdb_count(program: &Program, function: &str) -> i64 {
     let place = format!("break {function}");
-    let options = [
-        "-q",
-        "-batch",
-        "-nx",
-        "-ex",
-        place.as_str(),
-        "-ex",
-        "ignore 1 1000000000",
-        "-ex",
-        "run",
-        "-ex",
-        "info breakpoints",
-        "--args",
-    ];
+    hits_of(program, &[&place, "ignore 1 1000000000", "run"])
+}
+
+/// Counts the same for code at an address in the file of a position-independent program, which needs no symbols: how far
+/// the file was moved is told by where the process began.
+///
+/// # Panics
+/// If gdb is not installed or does not say, or the program is no 64-bit ELF file.
+#[must_use]
+pub fn gdb_count_at(program: &Program, svma: u64) -> i64 {
+    let file = fs::read(&program.path).expect("the program can be read");
+    let entry = file.get(24..32).and_then(|bytes| bytes.try_into().ok());
+    let entry = u64::from_le_bytes(entry.expect("an ELF file is longer"));
+    let find = "python import re; began = int(re.search('AT_ENTRY.*(0x[0-9a-f]+)', gdb.execute('info auxv', to_string=True))[1], 16)";
+    let place = format!("python gdb.Breakpoint('*%d' % (began - {entry} + {svma}))");
+    let commands = ["starti", find, &place, "ignore 1 1000000000", "continue"];
+    hits_of(program, &commands)
+}
+
+/// Has gdb obey the commands, then asks how often its only breakpoint was reached.
+fn hits_of(program: &Program, commands: &[&str]) -> i64 {
+    let mut options = vec!["-q", "-batch", "-nx"];
+    for command in commands.iter().chain(&["info breakpoints"]) {
+        options.extend(["-ex", command]);
+    }
+    options.push("--args");
     let ended = program.wrapped(Path::new("/usr/bin/gdb"), options).run();
     let text = ended.text();
     let line = text

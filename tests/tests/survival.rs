@@ -22,7 +22,7 @@ fn kill_recorder_after(rounds: u64) {
     assert_opens(&recording, rounds);
 }
 
-/// A recording that was never closed says so, and answers.
+/// A recording that was never closed says so, and answers; what it has is the beginning of what happened, without holes.
 fn assert_opens(recording: &Recording, at_least_rounds: u64) {
     assert!(
         recording.path().join("incomplete").exists(),
@@ -35,13 +35,58 @@ fn assert_opens(recording: &Recording, at_least_rounds: u64) {
         info.text(),
         info.errors()
     );
-    let calls = recording
-        .number("SELECT count(*) FROM calls WHERE function = 'churn' AND end_seq IS NOT NULL");
-    // All but the last moments are in it: a round has 8 calls of churn, and blocks wait less than a second.
-    assert!(
-        at_least_rounds < 20_000 || calls > 0,
-        "{calls} calls after {at_least_rounds} rounds"
+    let check = recording.command("check", &[]);
+    assert_eq!(
+        check.status,
+        Status::Code(3),
+        "{}{}",
+        check.text(),
+        check.errors()
     );
+    let facts = recording.row(
+        "SELECT (SELECT count(*) - max(seq) - 1 FROM events) AS not_dense, \
+         (SELECT count(*) FROM gaps WHERE reason <> 'torn' OR seq < (SELECT max(seq) FROM events)) AS gaps, \
+         (SELECT count(*) FROM calls WHERE function = 'churn' AND end_seq IS NOT NULL) AS calls, \
+         (SELECT count(*) FROM calls WHERE function = 'churn' AND NOT unwound AND end_seq IS NOT NULL \
+           AND ret <> 2654435761 * (a0 * (a0 + 1) / 2 + a1 + a0)) AS wrong_churn, \
+         (SELECT count(*) FROM calls WHERE function = 'leaf' AND NOT unwound AND end_seq IS NOT NULL \
+           AND ret <> 2654435761 * a0) AS wrong_leaf",
+    );
+    let number = |name: &str| facts[name].as_i64();
+    // Nothing is missing but what came after the end, which may itself be a gap: a frame that was half written.
+    for name in ["gaps", "wrong_churn", "wrong_leaf"] {
+        assert_eq!(number(name), Some(0), "{name}: {facts:?}");
+    }
+    // All but the last moments are in it: a round has 8 calls of churn, and blocks wait less than a second.
+    if at_least_rounds >= 20_000 {
+        assert!(
+            number("calls") > Some(0),
+            "{facts:?} after {at_least_rounds} rounds"
+        );
+    }
+    if number("calls") > Some(0) {
+        assert_eq!(number("not_dense"), Some(0), "{facts:?}");
+    }
+    assert_eq!(
+        recording.number(&out_of_place("main", 7)) + recording.number(&out_of_place("helper", 3)),
+        0,
+        "calls that are not those which the program makes one after the other"
+    );
+}
+
+/// Asks how many calls are not where the thread that began with `first` makes them. A round of depth D enters `churn` D + 1
+/// times, deeper each time, then `leaf` for the deepest one, then for the others on the way back.
+fn out_of_place(first: &str, depth: u32) -> String {
+    let length = 2 * (depth + 1);
+    format!(
+        "WITH numbered AS (SELECT function, a0, a1, CAST(row_number() OVER (ORDER BY start_seq) - 1 AS BIGINT) AS n FROM calls \
+           WHERE function IN ('churn', 'leaf') AND tid IN (SELECT tid FROM calls WHERE function = '{first}')), \
+         placed AS (SELECT *, n % {length} AS k, n / {length} AS round FROM numbered) \
+         SELECT count(*) FROM placed WHERE NOT CASE \
+           WHEN k <= {depth} THEN function = 'churn' AND a0 = {depth} - k AND a1 = round + k \
+           WHEN k = {depth} + 1 THEN function = 'leaf' AND a0 = round + {depth} \
+           ELSE function = 'leaf' AND a0 = k - {depth} - 1 END"
+    )
 }
 
 #[test]
@@ -146,9 +191,22 @@ fn a_full_disk_stops_the_recording_and_not_the_program() {
         recorded.errors()
     );
     assert_eq!(native.text(), recorded.text(), "{}", recorded.errors());
+    assert_eq!(native.status, recorded.status, "the program's own status");
     let complaint = recorded.errors().to_lowercase();
     assert!(complaint.contains("no space left"), "{complaint}");
     let recording = Recording::new(scratch.join("kept/rec.hindsight"));
+    assert!(
+        recording.path().join("incomplete").exists(),
+        "the marker of an unfinished recording"
+    );
+    let check = recording.command("check", &[]);
+    assert_eq!(
+        check.status,
+        Status::Code(3),
+        "{}{}",
+        check.text(),
+        check.errors()
+    );
     let some = recording
         .number("SELECT count(*) FROM calls WHERE function = 'work' AND end_seq IS NOT NULL");
     assert!(some > 10_000 && some < 3_000_000, "{some} calls fit");
@@ -159,26 +217,53 @@ fn a_full_disk_stops_the_recording_and_not_the_program() {
     assert_eq!(sequence, 0, "what is there is the beginning, without holes");
 }
 
-/// `drop` never makes the program wait, and counts what it loses.
+/// `drop` never makes the program wait, and counts what it loses. The recorder is stopped in the middle, so that it loses much.
 #[test]
 fn dropping_is_counted_exactly() {
+    const ROUNDS: u64 = 1_500_000;
     let scratch = Scratch::new("dropping");
-    let program =
-        Program::new(e2e::fixture_artifact("tight", "tight"), scratch.path()).args(["2000000"]);
-    let (recorded, recording) = Hindsight::record(&scratch, &["--on-full", "drop"], &program);
-    assert_eq!(recorded.text(), program.run().text());
-    assert_eq!(recorded.status, Status::Code(0));
+    let steady = Steady::new(&scratch);
+    let program = steady.program(&scratch, ROUNDS);
+    let options = ["--on-full", "drop", "-f", "churn", "-f", "leaf"];
+    let (running, recording) = Hindsight::start_recording(&scratch, &options, &program);
+    wait_until("the program's work", || {
+        (steady.rounds() >= 20_000).then_some(())
+    });
+    running.signal(Signal::STOP);
+    wait_until("the program's end, which waits for nobody", || {
+        steady.has_finished().then_some(())
+    });
+    running.signal(Signal::CONT);
+    let recorded = running.finish();
+    assert_eq!(recorded.text(), "rounds done, wrong 0\n");
+    assert_eq!(recorded.status, Status::Code(21), "{}", recorded.errors());
     let row = recording.row(
         "SELECT (SELECT coalesce(sum(lost), 0) FROM gaps) AS lost, \
-         (SELECT count(*) FROM events WHERE kind = 'enter' AND function = 'work') AS enters, \
+         (SELECT count(*) FROM gaps WHERE reason <> 'ring full' OR tid IS NULL) AS other_gaps, \
+         (SELECT count(*) FROM events WHERE kind = 'enter') AS enters, \
          (SELECT count(*) FROM events WHERE kind = 'leave') AS leaves, \
-         (SELECT count(*) FROM calls WHERE unwound) AS unwound",
+         (SELECT count(*) FROM calls WHERE unwound) AS unwound, \
+         (SELECT count(*) FROM calls WHERE end_seq IS NULL) AS unfinished",
     );
     let number = |name: &str| row[name].as_i64().expect("a number");
+    let (enters, lost) = (number("enters"), number("lost"));
+    assert!(
+        lost > 1_000_000,
+        "{row:?}: most of it happened while nobody drained"
+    );
+    assert_eq!(
+        (number("other_gaps"), number("unfinished")),
+        (0, 0),
+        "{row:?}"
+    );
+    assert_eq!(enters, number("leaves"), "{row:?}");
     // A call whose enter record is lost makes no leave record. Where a leave record is lost, one is made up, as unwound.
-    let others = number("enters") + number("lost") - number("unwound") - 2_000_000;
+    // In each round one thread makes 16 calls and the other one 8.
+    let others = enters + lost - number("unwound") - 24 * ROUNDS.cast_signed();
     assert!(
         (0..=16).contains(&others),
-        "{row:?}: records of main and of the recorder itself are few"
+        "{row:?}: other records, of output and of the ends of threads, are few: {others}"
     );
+    assert!(recorded.errors().contains("lost"), "{}", recorded.errors());
+    assert_eq!(recording.command("check", &[]).status, Status::Code(0));
 }

@@ -213,6 +213,8 @@ case_a_child_of_vfork_is_silent (void)
     drain (&tape, my_ring ());
     if (i == 0)
       expect_thread (&tape);
+    EQUAL (take (&tape)[1],
+        (uint64_t) child << WIRE_VALUE_SHIFT | WIRE_KIND_FORK);
     expect_work (&tape, i);
     CHECK (at_end (&tape));
   }

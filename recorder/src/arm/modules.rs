@@ -57,7 +57,7 @@ pub struct Change {
 
 impl Modules {
     /// Brings the list up to date with what is mapped now. `pid` is the process, `exe` its executable, `ignored` the
-    /// runtime's own library.
+    /// runtime's own library; those of earlier recordings are passed over as well.
     pub fn update(
         &mut self,
         pid: i32,
@@ -72,7 +72,7 @@ impl Modules {
         self.loaded = kept;
         change.removed = removed;
         for file in files {
-            let is_ours = file.path == ignored
+            let is_ours = agent::runtime::is_library(&file.path, ignored)
                 || file.path.starts_with("/memfd:frida-agent")
                 || file.path.starts_with("/dev/") && !file.path.starts_with("/dev/shm/");
             let is_ours = is_ours || self.ignored.iter().any(|ignored| same(&file, ignored));

@@ -132,19 +132,15 @@ pub(super) fn read_maps(pid: i32) -> Result<Maps> {
 
 /// The library to load: a copy of its own for a process that an earlier recording left it in.
 pub(super) fn runtime_for(pid: i32) -> Result<PathBuf> {
-    let library = runtime::library_path()?;
-    let mapped =
-        |path: &Path| read_maps(pid).map(|maps| maps.files().iter().any(|file| file.path == path));
-    let mut candidate = library.clone();
-    let mut number = 2;
-    while mapped(&candidate)? {
-        candidate = library.with_extension(format!("{number}.so"));
-        number += 1;
+    let mapped = read_maps(pid)?.files();
+    let mut copy = 1;
+    loop {
+        let candidate = runtime::library_path(copy)?;
+        if !mapped.iter().any(|file| file.path == candidate) {
+            return Ok(candidate);
+        }
+        copy += 1;
     }
-    if candidate != library {
-        fs::copy(&library, &candidate).map_err(Error::system("copy the agent's library"))?;
-    }
-    Ok(candidate)
 }
 
 pub(super) fn about_target(error: agent::Error, target: &Running) -> Error {

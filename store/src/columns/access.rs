@@ -4,20 +4,26 @@
 //! is read a [`CallPage`] at a time; files of events and states, whose rows are found by `seq`, a few rows at a time.
 
 use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int32Array, Int64Array, RecordBatch};
-use arrow::datatypes::Int32Type;
+use arrow::datatypes::{DataType, Field, Int32Type, Schema};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection,
 };
 use parquet::errors::ParquetError;
 use parquet::file::metadata::PageIndexPolicy;
+use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
 use parquet::file::page_index::column_index::ColumnIndexMetaData;
 
 use super::call::CALL_COLUMNS;
+use super::events::events_schema;
+use super::page::Physical;
 use super::read::{ReadCall, ReadEvent, ReadState, event_row, state_row};
 use super::sealed_file::{CheckedFile, SealedFile};
+use super::states::states_schema;
 use crate::error::{Error, Result};
 
 /// Columns of calls that say where a call lies in time and on its thread's stack; the rest is what it was called with.
@@ -33,6 +39,12 @@ pub const SPINE_COLUMNS: [&str; 10] = [
     "sp",
     "ret_addr",
 ];
+
+/// Event files of the format's first version have so many of the columns of now.
+const EVENT_COLUMNS_OF_VERSION_1: usize = 10;
+
+/// No page that we write has more rows, and no reader should get memory for more.
+const MOST_PAGE_ROWS: usize = 1 << 20;
 
 /// A Parquet file whose footer and page index are in memory.
 pub(super) struct Indexed {
@@ -54,11 +66,32 @@ pub struct PageBounds {
 }
 
 impl Indexed {
-    pub(super) fn open(sealed: &SealedFile) -> Result<Self> {
+    /// Opens a file that must have these columns, or of those that the first version of the format lacked, only the others.
+    pub(super) fn open(sealed: &SealedFile, columns: &Schema, at_least: usize) -> Result<Self> {
         let file = CheckedFile::open(sealed)?;
-        let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Required);
-        let metadata = ArrowReaderMetadata::load(&file, options);
         let failed = |source| Error::columns(&sealed.path, source);
+        // The types that the file itself claims for its columns are not decoded: they are known.
+        let options = ArrowReaderOptions::new()
+            .with_page_index_policy(PageIndexPolicy::Required)
+            .with_skip_arrow_metadata(true);
+        let plain = ArrowReaderMetadata::load(&file, options.clone()).map_err(failed)?;
+        let names = plain.schema().fields().iter().map(|field| field.name());
+        let wanted = columns.fields().get(..names.len()).unwrap_or_default();
+        if names.len() < at_least || !names.eq(wanted.iter().map(|field| field.name())) {
+            let what = "these are other columns than such a file has";
+            return Err(failed(ParquetError::General(what.to_owned())));
+        }
+        if !plain
+            .metadata()
+            .row_groups()
+            .iter()
+            .all(|group| is_inside(group, file.len_bytes()))
+        {
+            let what = "a column lies outside of the file";
+            return Err(failed(ParquetError::General(what.to_owned())));
+        }
+        let options = options.with_schema(Arc::new(Schema::new(wanted.to_vec())));
+        let metadata = ArrowReaderMetadata::try_new(Arc::clone(plain.metadata()), options);
         Ok(Self {
             metadata: metadata.map_err(failed)?,
             file,
@@ -94,18 +127,26 @@ impl Indexed {
                 return Err(missing());
             };
             let locations = offsets.page_locations();
-            let rows_in_group = group.num_rows() as usize;
+            if index.num_pages() != locations.len() as u64 {
+                return Err(self.damaged("the parts of the page index differ"));
+            }
             for (number, location) in locations.iter().enumerate() {
-                let first_row = location.first_row_index as usize;
                 let next = locations
                     .get(number + 1)
-                    .map_or(rows_in_group, |next| next.first_row_index as usize);
+                    .map_or(group.num_rows(), |next| next.first_row_index);
+                let rows = usize::try_from(location.first_row_index)
+                    .ok()
+                    .zip(usize::try_from(next).ok())
+                    .filter(|(first, next)| first <= next && next - first <= MOST_PAGE_ROWS);
+                let Some((first_row, next)) = rows else {
+                    return Err(self.damaged("the page index has rows out of order"));
+                };
                 let range = index.min_value(number).zip(index.max_value(number));
                 if let Some((min, max)) = range {
                     pages.push(PageBounds {
                         row_group,
                         first_row,
-                        rows: next.saturating_sub(first_row),
+                        rows: next - first_row,
                         range: (*min as u64, *max as u64),
                     });
                 }
@@ -125,6 +166,9 @@ impl Indexed {
         let groups = self.metadata.metadata().row_groups();
         let total = groups.get(row_group).map(|group| group.num_rows() as usize);
         let total = total.ok_or_else(|| self.damaged("there is no such row group"))?;
+        if rows.end > total {
+            return Err(self.damaged("there are fewer rows than it says"));
+        }
         let len = rows.len();
         let selection = RowSelection::from_consecutive_ranges(std::iter::once(rows), total);
         let mut builder =
@@ -138,7 +182,10 @@ impl Indexed {
             builder = builder.with_projection(mask);
         }
         let mut reader = builder.build().map_err(|source| self.failed(source))?;
-        let batch = reader.next().transpose();
+        // The library panics at some damaged pages. It has nothing of ours in its hands then but the reader, which goes.
+        let read = catch_unwind(AssertUnwindSafe(move || reader.next().transpose()));
+        let batch =
+            read.map_err(|_| self.damaged("a page cannot be decoded; run \"hindsight check\""))?;
         let batch = batch.map_err(|source| Error::Arrow {
             path: self.file.path().to_path_buf(),
             source,
@@ -163,11 +210,38 @@ impl Indexed {
     }
 }
 
+/// Tells whether a row group's columns lie in a file of `len` bytes. The library asserts it.
+fn is_inside(group: &RowGroupMetaData, len: u64) -> bool {
+    let column_is = |column: &ColumnChunkMetaData| {
+        let data = column.data_page_offset();
+        let first = column.dictionary_page_offset().unwrap_or(data);
+        let range = u64::try_from(first.min(data)).ok().and_then(|_| {
+            let size = u64::try_from(column.compressed_size()).ok()?;
+            u64::try_from(first).ok()?.checked_add(size)
+        });
+        range.is_some_and(|end| end <= len) && column.num_values() == group.num_rows()
+    };
+    group.num_rows() >= 0 && group.columns().iter().all(column_is)
+}
+
 /// A sealed file of calls.
 pub struct CallsFile {
     file: Indexed,
     pages: Vec<PageBounds>,
     ends: Vec<PageBounds>,
+}
+
+/// The columns of calls as arrow names them.
+fn calls_schema() -> Schema {
+    let fields = CALL_COLUMNS.iter().map(|column| {
+        let data_type = match column.physical {
+            Physical::Boolean => DataType::Boolean,
+            Physical::Int32 => DataType::Int32,
+            Physical::Int64 => DataType::Int64,
+        };
+        Field::new(column.name, data_type, column.is_optional())
+    });
+    Schema::new(fields.collect::<Vec<_>>())
 }
 
 impl CallsFile {
@@ -176,11 +250,8 @@ impl CallsFile {
     /// # Errors
     /// [`Error::Io`], [`Error::Columns`] when it is no file of calls or has no page index.
     pub fn open(sealed: &SealedFile) -> Result<Self> {
-        let file = Indexed::open(sealed)?;
-        let names = file.metadata.schema().fields().iter().map(|f| f.name());
-        if !names.eq(CALL_COLUMNS.iter().map(|column| column.name)) {
-            return Err(file.damaged("these are not the columns of calls"));
-        }
+        let columns = calls_schema();
+        let file = Indexed::open(sealed, &columns, columns.fields().len())?;
         Ok(Self {
             pages: file.pages("start_seq")?,
             ends: file.pages("end_seq")?,
@@ -400,7 +471,7 @@ impl EventsFile {
     /// # Errors
     /// [`Error::Io`], [`Error::Columns`].
     pub fn open(sealed: &SealedFile) -> Result<Self> {
-        let file = Indexed::open(sealed)?;
+        let file = Indexed::open(sealed, &events_schema(), EVENT_COLUMNS_OF_VERSION_1)?;
         Ok(Self {
             pages: file.pages("seq")?,
             file,
@@ -418,7 +489,7 @@ impl EventsFile {
     /// [`Error::Columns`] or [`Error::Arrow`].
     ///
     /// # Panics
-    /// When there is no such page, or the file has other columns.
+    /// When there is no such page.
     pub fn heads(&self, page: usize, mut each: impl FnMut(EventHead<'_>)) -> Result<()> {
         let page = self.pages[page];
         let rows = page.first_row..page.first_row + page.rows;
@@ -443,9 +514,6 @@ impl EventsFile {
     ///
     /// # Errors
     /// [`Error::Columns`] or [`Error::Arrow`].
-    ///
-    /// # Panics
-    /// When the file has other columns.
     pub fn event(&self, seq: u64) -> Result<Option<ReadEvent>> {
         let Some((group, row)) = self.file.by_seq(&self.pages, seq)? else {
             return Ok(None);
@@ -467,7 +535,8 @@ impl StatesFile {
     /// # Errors
     /// [`Error::Io`], [`Error::Columns`].
     pub fn open(sealed: &SealedFile) -> Result<Self> {
-        let file = Indexed::open(sealed)?;
+        let columns = states_schema();
+        let file = Indexed::open(sealed, &columns, columns.fields().len())?;
         Ok(Self {
             pages: file.pages("seq")?,
             file,
@@ -478,9 +547,6 @@ impl StatesFile {
     ///
     /// # Errors
     /// [`Error::Columns`] or [`Error::Arrow`].
-    ///
-    /// # Panics
-    /// When the file has other columns.
     pub fn state(&self, seq: u64) -> Result<Option<ReadState>> {
         let Some((group, row)) = self.file.by_seq(&self.pages, seq)? else {
             return Ok(None);
@@ -493,9 +559,6 @@ impl StatesFile {
     ///
     /// # Errors
     /// [`Error::Columns`] or [`Error::Arrow`].
-    ///
-    /// # Panics
-    /// When the file has other columns.
     pub fn each_shown(&self, mut each: impl FnMut(Shown<'_>)) -> Result<()> {
         for page in &self.pages {
             let rows = page.first_row..page.first_row + page.rows;

@@ -4,7 +4,7 @@ use arrow::array::{Array, AsArray, BinaryArray, Int32Array, Int64Array};
 use arrow::datatypes::Int32Type;
 
 use super::access::{Indexed, PageBounds, int64};
-use super::captures::CAPTURE_REGISTERS;
+use super::captures::{CAPTURE_REGISTERS, captures_schema};
 use super::sealed_file::SealedFile;
 use crate::error::Result;
 use crate::wire::{CAPTURE_REGISTER_WORDS, Section, sections};
@@ -30,7 +30,8 @@ impl CapturesFile {
     /// # Errors
     /// [`crate::Error::Io`], [`crate::Error::Columns`].
     pub fn open(sealed: &SealedFile) -> Result<Self> {
-        let file = Indexed::open(sealed)?;
+        let columns = captures_schema();
+        let file = Indexed::open(sealed, &columns, columns.fields().len())?;
         Ok(Self {
             pages: file.pages("seq")?,
             file,
@@ -48,7 +49,7 @@ impl CapturesFile {
     /// [`crate::Error::Columns`] or [`crate::Error::Arrow`].
     ///
     /// # Panics
-    /// When there is no such page, or the file has other columns.
+    /// When there is no such page.
     pub fn page(&self, page: usize) -> Result<CapturePage> {
         let page = self.pages[page];
         let rows = page.first_row..page.first_row + page.rows;

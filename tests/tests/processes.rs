@@ -1,0 +1,112 @@
+//! Goal: the processes that a program starts, and the one that it becomes, are events, and change nothing for it. Method: the
+//! fixture writes down its children; a program execs another one in the middle of traced calls.
+
+use e2e::{Comparison, Hindsight, Nesting, Program, Scratch, Status, fixture_artifact};
+
+#[test]
+fn every_child_of_fork_is_an_event_with_its_process_id() {
+    let scratch = Scratch::new("fork_events");
+    let told = scratch.join("children");
+    let program = Program::new(fixture_artifact("fork", "fork"), scratch.path()).args([&told]);
+    let (ended, recording) = Hindsight::record(&scratch, &[], &program);
+    assert_eq!(ended.status, Status::Code(3), "{}", ended.errors());
+    let told = std::fs::read_to_string(&told).expect("the program wrote it");
+    let told: Vec<i64> = told.lines().map(|l| l.parse().expect("a pid")).collect();
+    let rows = recording.rows("SELECT value, tid FROM events WHERE kind = 'fork' ORDER BY seq");
+    let number = |name: &str| -> Vec<i64> {
+        let values = rows.iter().map(|row| row[name].as_i64());
+        values.map(|v| v.expect("a number")).collect()
+    };
+    assert_eq!(number("value"), told, "the children, in order");
+    assert_eq!(told.len(), 32);
+    let mut threads = number("tid");
+    threads.dedup();
+    assert_eq!(
+        threads.len(),
+        3,
+        "the main thread, another one, the main one"
+    );
+    assert_eq!(recording.command("check", &[]).status, Status::Code(0));
+}
+
+/// While such a child borrows the thread nothing is recorded; its parent is told of it when it goes on.
+#[test]
+fn every_child_of_vfork_is_an_event_inside_the_call_that_made_it() {
+    let both = Comparison::of("spawn", "spawn", &[]);
+    let inside = both.recording.number(
+        "SELECT count(*) FROM events e JOIN calls c ON c.function = 'with_vfork' AND c.tid = e.tid \
+         AND e.seq BETWEEN c.start_seq AND c.end_seq WHERE e.kind = 'fork' AND e.value > 0",
+    );
+    assert_eq!(inside, 20);
+    let all = "SELECT count(DISTINCT value) FROM events WHERE kind = 'fork'";
+    assert_eq!(both.recording.number(all), 20, "each with its own number");
+}
+
+#[test]
+fn a_program_that_becomes_another_one_ends_its_calls_and_keeps_its_status() {
+    let scratch = Scratch::new("becomes");
+    let shell = ["/bin/sh", "-c", "cat; echo after in $$ >&2; kill -TERM $$"];
+    let program = Program::new(fixture_artifact("becomes", "becomes"), scratch.path())
+        .args(shell)
+        .stdin("input for the other one\n");
+    let native = program.run();
+    assert_eq!(native.status, Status::Signal(15));
+    let (recorded, recording) = Hindsight::record(&scratch, &[], &program);
+    assert_eq!(native.text(), recorded.text(), "{}", recorded.errors());
+    assert_eq!(recorded.status, Status::Code(128 + 15));
+    assert!(
+        recorded
+            .errors()
+            .contains("the program became another one, /bin/sh"),
+        "{}",
+        recorded.errors()
+    );
+    assert_eq!(recording.command("check", &[]).status, Status::Code(0));
+    assert_eq!(recording.number("SELECT count(*) FROM gaps"), 0);
+    let exec = recording.row("SELECT seq, tid, text FROM events WHERE kind = 'exec'");
+    assert_eq!(exec["text"], "/bin/sh");
+    let start = recording.row("SELECT value FROM events WHERE kind = 'process_start'");
+    assert_eq!(exec["tid"], start["value"], "the main thread did it");
+    let open = recording.rows(
+        "SELECT function FROM calls WHERE end_seq > (SELECT seq FROM events WHERE kind = 'exec') AND unwound ORDER BY function",
+    );
+    let open: Vec<_> = open.iter().filter_map(|r| r["function"].as_str()).collect();
+    assert_eq!(open, ["in_thread", "inner", "main", "outer", "waiting"]);
+    let facts = recording.row(
+        "SELECT (SELECT count(*) FROM calls WHERE function = 'work' AND NOT unwound) AS work, \
+         (SELECT count(*) FROM calls WHERE end_seq IS NULL) AS unfinished, \
+         (SELECT count(*) FROM events WHERE kind = 'process_exit') AS exits, \
+         (SELECT count(*) FROM calls WHERE start_seq > (SELECT seq FROM events WHERE kind = 'exec')) AS later",
+    );
+    let number = |name: &str| facts[name].as_i64();
+    assert_eq!(
+        (
+            number("work"),
+            number("unfinished"),
+            number("exits"),
+            number("later")
+        ),
+        (Some(1000), Some(0), Some(1), Some(0)),
+        "{facts:?}"
+    );
+    // Nobody who is not traced writes to the recording: what the other program wrote is not in it.
+    assert_eq!(recording.output("stdout"), before_the_exec(&native.text()));
+}
+
+/// What the program wrote itself.
+fn before_the_exec(text: &str) -> Vec<u8> {
+    let end = text.find("input for").expect("the other program copied it");
+    text.as_bytes()[..end].to_vec()
+}
+
+/// Children are events whatever is traced.
+#[test]
+fn forks_are_events_whatever_is_traced() {
+    let scratch = Scratch::new("fork_filtered");
+    let program = Program::new(fixture_artifact("fork", "fork"), scratch.path());
+    let options = ["-f", "fork_once", "-f", "digest"];
+    let both = Comparison::of_program(scratch, &program, &options, Nesting::Proper);
+    let forks = "SELECT count(*) FROM events WHERE kind = 'fork'";
+    assert_eq!(both.recording.number(forks), 32);
+    assert_eq!(both.recording.calls_of("fork_once"), 31);
+}
