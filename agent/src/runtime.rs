@@ -27,8 +27,9 @@ pub fn is_library(path: &Path, own: &Path) -> bool {
     path == own || is_named && path.parent() == own.parent()
 }
 
-/// Writes the library to the user's cache unless it is there, and returns its path. The name holds its digest, so
-/// that targets of different releases do not meet. `copy` 1 is the first one; more are for a target that still has
+/// Writes the library to the user's cache unless it is there, and returns its path as the kernel tells it of mappings,
+/// without symbolic links: that is how it is known among a target's modules. The name holds its digest, so that targets of
+/// different releases do not meet. `copy` 1 is the first one; more are for a target that still has
 /// those before mapped, as the linker loads a file only once.
 ///
 /// A file that is there already is never written into: targets have it mapped, and would lose what their
@@ -37,8 +38,16 @@ pub fn is_library(path: &Path, own: &Path) -> bool {
 /// # Errors
 /// When there is no cache folder or it cannot be written to.
 pub fn library_path(copy: u32) -> Result<PathBuf> {
+    written_to(&wheel::cache_folder()?, copy)
+}
+
+fn written_to(folder: &Path, copy: u32) -> Result<PathBuf> {
     let digest = wheel::hex(&Sha256::digest(LIBRARY));
-    let folder = wheel::cache_folder()?;
+    let folder = folder.canonicalize().map_err(|source| Error::File {
+        action: "find",
+        path: folder.to_owned(),
+        source,
+    })?;
     let name = match copy {
         0 | 1 => format!("{NAME_START}{}", &digest[..16]),
         _ => format!("{NAME_START}{}.{copy}", &digest[..16]),
@@ -72,9 +81,7 @@ pub fn library_path(copy: u32) -> Result<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
-    use super::is_library;
+    use super::*;
 
     #[test]
     fn libraries_of_earlier_recordings_are_known_by_name_and_folder() {
@@ -98,5 +105,18 @@ mod tests {
         for (path, expected) in cases {
             assert_eq!(is_library(Path::new(path), own), expected, "{path}");
         }
+    }
+
+    #[test]
+    fn a_cache_behind_a_link_is_told_as_the_kernel_tells_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let real = folder.path().canonicalize().unwrap().join("real");
+        let link = folder.path().join("link");
+        fs::create_dir(&real).unwrap();
+        std::os::unix::fs::symlink(&real, &link).unwrap();
+        let path = written_to(&link, 1).unwrap();
+        assert!(path.starts_with(&real), "{}", path.display());
+        assert_eq!(fs::read(&path).unwrap(), LIBRARY);
+        assert_eq!(written_to(&link, 1).unwrap(), path, "it is there already");
     }
 }

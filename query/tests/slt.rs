@@ -1,5 +1,5 @@
 //! Goal: every table, computed column and rewritten filter answers what the recording holds.
-//! Method: files `slt/*.slt` of questions, each followed by `----` and the expected rows, on a small recording.
+//! Method: files `slt/*.slt` of questions, each followed by `----` and the expected rows, on small recordings.
 //! `UPDATE_EXPECT=1` rewrites the expected rows.
 
 mod common;
@@ -7,7 +7,7 @@ mod common;
 use std::fmt::Write;
 use std::path::Path;
 
-use common::{Asked, shop};
+use common::{Asked, frozen, shop};
 use store::synth::{Synth, debugged};
 
 fn check(file: &str) {
@@ -15,11 +15,14 @@ fn check(file: &str) {
 }
 
 fn check_on(file: &str, synth: Synth) {
+    check_asked(file, &Asked::new(|path| synth.record(path)));
+}
+
+fn check_asked(file: &str, asked: &Asked) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/slt")
         .join(file);
     let text = std::fs::read_to_string(&path).unwrap();
-    let asked = Asked::new(|path| synth.record(path));
     let mut found = String::new();
     let mut questions = 0;
     for block in text.split("\n\n").map(str::trim).filter(|b| !b.is_empty()) {
@@ -61,6 +64,11 @@ fn other_tables() {
 #[test]
 fn live_control() {
     check_on("live.slt", debugged());
+}
+
+#[test]
+fn states() {
+    check_asked("state.slt", &Asked::new(|path| frozen("orders", path)));
 }
 
 #[test]

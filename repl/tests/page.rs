@@ -1,5 +1,6 @@
-//! `docs/sql.md` shows what `hindsight` prints: each example of the page is run on the frozen recording, or on a
-//! made-up debugging session, and compared.
+//! `docs/sql.md` and `docs/state.md` show what `hindsight` prints: each example of these pages is run on frozen recordings, or
+//! on a made-up debugging session, and compared. What begins with `$` is a command; what begins with `recorded` is a line that
+//! somebody types at the prompt of `hindsight repl`, behind `goto` where a block begins in the middle of things.
 
 mod common;
 
@@ -8,17 +9,58 @@ use std::process::Command;
 use common::Folder;
 use expect_test::expect_file;
 
+/// Where a block ends.
+const FENCE: &str = "```";
+/// What a prompt begins with.
+const PROMPT: &str = "recorded ";
+/// The command that opens one.
+const OPENING: &str = "$ hindsight repl ";
+
 #[test]
-fn every_example_prints_what_the_page_shows() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/sql.md");
-    let page = std::fs::read_to_string(path).unwrap();
+fn every_example_of_sql_prints_what_the_page_shows() {
+    let (text, examples) = with_answers(&page("sql.md"));
+    assert!(examples > 10, "the page has {examples} examples");
+    expect_file!["../../docs/sql.md"].assert_eq(&text);
+}
+
+#[test]
+fn every_example_of_states_prints_what_the_page_shows() {
+    let (text, examples) = with_answers(&page("state.md"));
+    assert!(examples > 30, "the page has {examples} examples");
+    expect_file!["../../docs/state.md"].assert_eq(&text);
+}
+
+fn page(name: &str) -> String {
+    let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs");
+    std::fs::read_to_string(std::path::Path::new(docs).join(name)).unwrap()
+}
+
+/// Returns the page with the answers of now, and the number of examples.
+fn with_answers(page: &str) -> (String, usize) {
     let (mut text, mut examples) = (String::new(), 0);
     let mut lines = page.lines().peekable();
     while let Some(line) = lines.next() {
+        if line.starts_with(OPENING) || line.starts_with(PROMPT) {
+            let mut block = vec![line];
+            block.extend(std::iter::from_fn(|| lines.next_if(|line| *line != FENCE)));
+            let typed = block
+                .iter()
+                .filter_map(|line| typed(line))
+                .collect::<Vec<_>>();
+            examples += typed.len();
+            text += &at_prompt(line, &typed);
+            continue;
+        }
         text += &format!("{line}\n");
         let Some(first) = line.strip_prefix("$ ") else {
             continue;
         };
+        // Its program is nobody's.
+        if first.starts_with("hindsight record") {
+            let rest = std::iter::from_fn(|| lines.next_if(|line| *line != FENCE));
+            rest.for_each(|line| text += &format!("{line}\n"));
+            continue;
+        }
         let mut command = first.to_owned();
         while let Some(more) = lines.next_if(|line| line.starts_with("> ")) {
             text += &format!("{more}\n");
@@ -26,16 +68,23 @@ fn every_example_prints_what_the_page_shows() {
         }
         text += &run(&command);
         examples += 1;
-        while lines.next_if(|line| *line != "```").is_some() {}
+        while lines
+            .next_if(|line| *line != FENCE && !line.starts_with("$ "))
+            .is_some()
+        {}
     }
-    assert!(examples > 10, "the page has {examples} examples");
-    expect_file!["../../docs/sql.md"].assert_eq(&text);
+    (text, examples)
+}
+
+fn folder() -> Folder {
+    let folder = Folder::with_frozen(&["shop", "orders"]);
+    folder.add_debugged();
+    folder
 }
 
 /// Returns all that the shell shows of a command.
 fn run(command: &str) -> String {
-    let folder = Folder::with_shop();
-    folder.add_debugged();
+    let folder = folder();
     let mut shell = Command::new("sh");
     let bin = common::binary().parent().unwrap();
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
@@ -44,4 +93,35 @@ fn run(command: &str) -> String {
         .env("PATH", path);
     folder.at_home(&mut shell);
     String::from_utf8(shell.output().unwrap().stdout).unwrap()
+}
+
+/// Returns what was typed, if the line is one of a prompt.
+fn typed(line: &str) -> Option<&str> {
+    let (_, typed) = line.strip_prefix(PROMPT)?.split_once("> ")?;
+    Some(typed)
+}
+
+/// Returns a block in which these lines are typed: from the opening on, or from the event that its first prompt shows.
+fn at_prompt(first: &str, typed: &[&str]) -> String {
+    let is_opened = first.starts_with(OPENING);
+    let seq = first[PROMPT.len().min(first.len())..].split(' ').next();
+    let mut lines: Vec<String> = typed.iter().map(|line| format!("{line}\n")).collect();
+    if !is_opened {
+        lines.insert(0, format!("goto {}\n", seq.unwrap_or_default()));
+    }
+    lines.push("quit\n".to_owned());
+    let steps: Vec<(&str, &str)> = lines.iter().map(|line| (PROMPT, line.as_str())).collect();
+    let folder = folder();
+    let name = first.strip_prefix(OPENING).unwrap_or("orders");
+    let shown = folder.on_terminal(100, &["TERM=dumb"], &["repl", name], &steps);
+    let prompts: Vec<usize> = shown
+        .match_indices(&format!("\n{PROMPT}"))
+        .map(|(at, _)| at + 1)
+        .collect();
+    let end = *prompts.last().expect("the prompt at which it is left");
+    match is_opened {
+        true => format!("{first}\n{}", &shown[..end]),
+        // Behind the first prompt and its answer.
+        false => shown[prompts[1]..end].to_owned(),
+    }
 }

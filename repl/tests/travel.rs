@@ -218,7 +218,6 @@ fn mistakes_are_answered_with_the_next_step() {
             help: threads: 4242, 4243
               at --cmd 10: thread 1 (exit code 2)
             error: the expression "1 +": expected an expression at position 3
-            help: the module /home/ada/shop/shop cannot be read: open /home/ada/shop/shop: No such file or directory (os error 2)
               at --cmd 11: print 1 + (exit code 1)
             error: no variable "nobody" here
             help: the module /home/ada/shop/shop cannot be read: open /home/ada/shop/shop: No such file or directory (os error 2)

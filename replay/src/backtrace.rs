@@ -73,8 +73,18 @@ impl State<'_> {
             next = self.timeline.parent(&call)?;
         }
         trace.backtrace.frames.truncate(limit);
-        trace.backtrace.end = end;
+        trace.backtrace.end = end.map(|why| self.told_of_module(&trace.backtrace.frames, why));
         Ok(trace)
+    }
+
+    /// Why the frames end: the module that the last of them lies in may be one whose file cannot be used.
+    fn told_of_module(&self, frames: &[Frame], why: Unknown) -> Unknown {
+        if why.0.starts_with("the limit") {
+            return why;
+        }
+        let last = frames.last().filter(|frame| frame.pc_is_known);
+        let absent = last.and_then(|frame| self.timeline.modules.why_absent(frame.pc, self.seq));
+        absent.map_or(why, Unknown)
     }
 
     /// The innermost open call from `next` on that lies further out than all frames so far.

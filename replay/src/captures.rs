@@ -1,5 +1,6 @@
 //! What was captured besides with enters and leaves, by event.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use store::columns::{CapturePage, CapturesFile};
@@ -81,6 +82,27 @@ impl Captures {
             }
         }
         Ok(())
+    }
+
+    /// Returns the events among `range`, and their threads, with which memory was captured at an address that `wanted`
+    /// accepts, in order.
+    pub(crate) fn showing(
+        &self,
+        range: &Range<u64>,
+        wanted: impl Fn(u64, u64) -> bool,
+    ) -> Result<Vec<(u64, Option<u32>)>> {
+        let mut found = Vec::new();
+        let end = self.pages.beginning_before(range.end);
+        for at in self.pages.reaching(range.start)..end {
+            let page = self.page(at)?;
+            for row in page.before(range.start)..page.before(range.end) {
+                let seq = page.seq(row);
+                if page.sections(row).any(|part| wanted(seq, part.addr)) {
+                    found.push((seq, page.tid(row)));
+                }
+            }
+        }
+        Ok(found)
     }
 }
 

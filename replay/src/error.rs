@@ -13,7 +13,7 @@ pub enum Error {
     #[error(transparent)]
     Store(#[from] store::Error),
     /// The operating system refused.
-    #[error("{action}: {source}")]
+    #[error("cannot {action}: {source}; set TMPDIR to a folder that can be written to")]
     System {
         /// What was tried.
         action: &'static str,

@@ -176,6 +176,27 @@ fn leave(synth: &mut Synth, depth: u64, rax: u64, xmm: Option<[u64; 2]>) {
     });
 }
 
+/// Copies a frozen recording of the prompt's tests to `path`.
+pub fn frozen(name: &str, path: &Path) -> store::Result<Recording> {
+    let recordings = Path::new(env!("CARGO_MANIFEST_DIR")).join("../repl/tests/recordings");
+    copy_folder(&recordings.join(format!("{name}.hindsight")), path);
+    // git keeps no empty folders.
+    std::fs::create_dir(path.join("log")).unwrap();
+    Recording::open(path)
+}
+
+fn copy_folder(from: &Path, to: &Path) {
+    std::fs::create_dir(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let copy = to.join(entry.file_name());
+        match entry.file_type().unwrap().is_dir() {
+            true => copy_folder(&entry.path(), &copy),
+            false => drop(std::fs::copy(entry.path(), copy).unwrap()),
+        }
+    }
+}
+
 /// A recording in a folder of its own, and a session on it.
 pub struct Asked {
     pub dir: TempDir,

@@ -15,6 +15,7 @@ use rustyline::history::{FileHistory, History};
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{CompletionType, Config, Context, Editor, Helper};
 
+use super::ahead::{self, Typed};
 use super::command;
 use super::complete::Words;
 use super::history;
@@ -38,6 +39,14 @@ pub enum Input {
     Dropped,
     /// Ctrl-D.
     End,
+}
+
+/// What was typed before the prompt.
+enum Ahead {
+    /// All that it takes.
+    Whole(Input),
+    /// The beginning of a statement, which may be empty.
+    Begun(String),
 }
 
 /// A prompt that remembers.
@@ -86,6 +95,10 @@ impl Prompt {
     /// # Errors
     /// When the terminal cannot be read.
     pub fn read(&mut self) -> Result<Input, Error> {
+        let begun = match self.typed_ahead() {
+            Ahead::Whole(input) => return Ok(input),
+            Ahead::Begun(begun) => begun,
+        };
         let history = std::mem::take(&mut self.history);
         let mut editor =
             Editor::<Assistant, FileHistory>::with_history(self.config.clone(), history)
@@ -95,7 +108,7 @@ impl Prompt {
             colour: self.colour,
             hinter: HistoryHinter::new(),
         }));
-        let line = editor.readline(PROMPT);
+        let line = editor.readline_with_initial(PROMPT, (&begun, ""));
         self.history = std::mem::take(editor.history_mut());
         drop(editor);
         match line {
@@ -106,6 +119,29 @@ impl Prompt {
             Err(ReadlineError::Interrupted) => Ok(Input::Dropped),
             Err(ReadlineError::Eof) => Ok(Input::End),
             Err(error) => Err(terminal_error(error)),
+        }
+    }
+
+    /// Takes what was typed while a question was answered, up to the end of a statement.
+    fn typed_ahead(&mut self) -> Ahead {
+        let mut text = String::new();
+        loop {
+            match ahead::take() {
+                None => return Ahead::Begun(text),
+                Some(Typed::Part(part)) => return Ahead::Begun(text + &part),
+                Some(Typed::End) if text.is_empty() => return Ahead::Whole(Input::End),
+                Some(Typed::End) => return Ahead::Begun(text),
+                Some(Typed::Line(line)) => {
+                    let prompt = if text.is_empty() { PROMPT } else { "" };
+                    println!("{}{line}", self.colour.paint(Paint::Prompt, prompt));
+                    text += &line;
+                    if is_complete(&text) {
+                        self.remember(&text);
+                        return Ahead::Whole(Input::Line(text));
+                    }
+                    text.push('\n');
+                }
+            }
         }
     }
 

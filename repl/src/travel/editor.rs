@@ -14,7 +14,8 @@ use rustyline::{CompletionType, Config, Context, Helper};
 
 use super::words::Words;
 use crate::error::Error;
-use crate::prompt::history;
+use crate::prompt::ahead::Typed;
+use crate::prompt::{ahead, history};
 use crate::render::{Colour, Paint, escaped};
 
 /// As many lines are kept.
@@ -70,11 +71,22 @@ impl Editor {
         })
     }
 
-    /// Waits for a line. An editor lives as long as a line is typed, since it takes Ctrl-C over meanwhile.
+    /// Waits for a line, unless one was typed meanwhile. An editor lives as long as a line is typed, since it takes Ctrl-C
+    /// over meanwhile.
     ///
     /// # Errors
     /// When the terminal cannot be read.
     pub fn read(&mut self, prompt: &str) -> Result<Input, Error> {
+        let begun = match ahead::take() {
+            None => String::new(),
+            Some(Typed::Part(begun)) => begun,
+            Some(Typed::Line(line)) => {
+                println!("{}{line}", self.colour.paint(Paint::Prompt, prompt));
+                self.remember(&line);
+                return Ok(Input::Line(line));
+            }
+            Some(Typed::End) => return Ok(Input::End),
+        };
         let history = std::mem::take(&mut self.history);
         let mut editor =
             rustyline::Editor::<Assistant, FileHistory>::with_history(self.config.clone(), history)
@@ -84,7 +96,7 @@ impl Editor {
             colour: self.colour,
             hinter: HistoryHinter::new(),
         }));
-        let line = editor.readline(prompt);
+        let line = editor.readline_with_initial(prompt, (&begun, ""));
         self.history = std::mem::take(editor.history_mut());
         drop(editor);
         match line {

@@ -27,6 +27,22 @@ pub fn is_sql(text: &str) -> bool {
     first.is_some_and(|first| SQL.iter().any(|word| first.eq_ignore_ascii_case(word)))
 }
 
+/// Splits what was pasted into lines that run in turn. SQL goes on over lines, up to one that ends with `;`.
+pub fn pasted(text: &str) -> Vec<&str> {
+    let mut lines = Vec::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let ends = rest.match_indices('\n').map(|(at, _)| at);
+        let mut ends = ends.chain([rest.len()]);
+        let is_whole =
+            |at: &usize| !is_sql(rest.trim_start()) || rest[..*at].trim_end().ends_with(';');
+        let end = ends.find(is_whole).unwrap_or(rest.len());
+        lines.push(&rest[..end]);
+        rest = rest[end..].strip_prefix('\n').unwrap_or_default();
+    }
+    lines
+}
+
 /// Splits a line into words; quotes stay on.
 pub fn split(text: &str) -> Vec<String> {
     let mut words = Vec::new();
@@ -159,6 +175,23 @@ mod tests {
         ] {
             assert_eq!(normal(split(written), false).join(" "), past);
             assert_eq!(normal(split(written), true).join(" "), live);
+        }
+    }
+
+    #[test]
+    fn pasted_lines_are_taken_apart_and_sql_is_not() {
+        for (text, expected) in [
+            ("goto 5", &["goto 5"][..]),
+            ("goto 5\nwhere\n", &["goto 5", "where"]),
+            ("goto 5\n\nwhere", &["goto 5", "", "where"]),
+            (
+                "step\nselect 1,\n 2\n;\nwhere",
+                &["step", "select 1,\n 2\n;", "where"],
+            ),
+            ("select 1\nfrom calls", &["select 1\nfrom calls"]),
+            ("", &[]),
+        ] {
+            assert_eq!(pasted(text), expected, "{text:?}");
         }
     }
 

@@ -52,6 +52,9 @@ struct Line {
     verb: Verb,
 }
 
+/// Why one of a session's two parts is there.
+const SOMETHING: &str = "who looks at no recording looks at a live session";
+
 /// Whether to read another line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Flow {
@@ -224,9 +227,7 @@ impl Session {
     /// Runs a verb where the program is looked at as it is now.
     fn run_live(&mut self, verb: &Verb) -> Result<u8, Error> {
         let terminal = self.terminal.clone();
-        let Some(present) = &mut self.present else {
-            return Err(Error::usage("nothing is looked at", None));
-        };
+        let present = self.present.as_mut().expect(SOMETHING);
         if let (Need::Now, Verb::Live(live)) = (verb.need(), verb) {
             let ran = live.run(&terminal);
             if let Some(begun) = attended::take_begun() {
@@ -312,6 +313,12 @@ impl Session {
     /// Goes to the nearest call in a direction of which a condition in SQL is true.
     fn run_to_where(&mut self, words: &[String]) -> Result<u8, Error> {
         let is_back = words[0].starts_with("reverse");
+        if words.len() == 1 {
+            return Err(Error::usage(
+                "continue where takes a condition",
+                Some("write: continue where dur_ns > 1000000".to_owned()),
+            ));
+        }
         if self.is_live() && !is_back {
             return Err(Error::usage(
                 "continue where goes through what is recorded, and the program stands at its end",
@@ -321,7 +328,7 @@ impl Session {
         let past = match (&self.past, &mut self.present) {
             (Some(past), _) => Rc::clone(past),
             (None, Some(present)) => present.past()?,
-            (None, None) => return Err(Error::usage("nothing is looked at", None)),
+            (None, None) => unreachable!("{SOMETHING}"),
         };
         let here = past.position().seq;
         let condition = words[1..].join(" ");
@@ -520,15 +527,20 @@ pub fn interactive(session: &mut Session) -> Result<u8, Error> {
         if let Some(present) = &mut session.present {
             present.show_output();
         }
-        let line = match editor.read(&session.prompt())? {
-            Input::Line(line) => line,
+        let text = match editor.read(&session.prompt())? {
+            Input::Line(text) => text,
             Input::Dropped => continue,
             Input::End => return Ok(exit::DONE),
         };
-        match session.run(&line) {
-            Ok((Flow::GoOn, _)) => {}
-            Ok((Flow::Quit, _)) => return Ok(exit::DONE),
-            Err(error) => report(&error, &session.terminal),
+        for line in line::pasted(&text) {
+            match session.run(line) {
+                Ok((Flow::GoOn, _)) => {}
+                Ok((Flow::Quit, _)) => return Ok(exit::DONE),
+                Err(error) => {
+                    report(&error, &session.terminal);
+                    break;
+                }
+            }
         }
     }
 }

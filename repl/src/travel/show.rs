@@ -48,7 +48,7 @@ pub fn calls(reply: &CallsReply) -> String {
 pub fn history(reply: &HistoryReply, terminal: &Terminal) -> String {
     if reply.changes.is_empty() {
         return format!(
-            "The recording shows no value of {}: it is known at no stop, at no copy of memory, and at no entry of this function.\n",
+            "The recording shows no value of {}: it is known at no stop, at no copy of memory, at no capture, and at no entry of this function.\n",
             escaped(&reply.expression)
         );
     }
@@ -118,7 +118,7 @@ pub fn notes(reply: &NotesReply, terminal: &Terminal) -> String {
 
 /// Writes lines of output, each with its event.
 pub fn output(reply: &OutputLines, terminal: &Terminal) -> String {
-    if reply.lines.is_empty() {
+    if reply.lines.is_empty() && !reply.more {
         return "The program had written nothing up to here.\n".to_owned();
     }
     let row = |line: &server::past::OutputLine| {
@@ -135,7 +135,10 @@ pub fn output(reply: &OutputLines, terminal: &Terminal) -> String {
         ("Stream", Align::Left),
         ("Text", Align::Left),
     ];
-    let rows = table(&headings, reply.lines.iter().map(row).collect(), terminal);
+    let rows = match reply.lines.is_empty() {
+        true => String::new(),
+        false => table(&headings, reply.lines.iter().map(row).collect(), terminal),
+    };
     match reply.more {
         true => rows + "(earlier lines are not shown: --tail N)\n",
         false => rows,

@@ -57,21 +57,34 @@ impl Folder {
 
     /// Makes a folder with a copy of the frozen recording `shop.hindsight`.
     pub fn with_shop() -> Folder {
+        Folder::with_frozen(&["shop"])
+    }
+
+    /// Makes a folder with copies of frozen recordings.
+    pub fn with_frozen(names: &[&str]) -> Folder {
         let folder = Folder::empty();
-        let frozen = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recordings/shop.hindsight");
-        let copy = folder.path("shop.hindsight");
-        std::fs::create_dir_all(copy.join("columns")).unwrap();
-        // git keeps no empty folders.
-        std::fs::create_dir(copy.join("log")).unwrap();
-        for part in [".", "columns"] {
-            for entry in std::fs::read_dir(frozen.join(part)).unwrap() {
-                let file = entry.unwrap().path();
-                if file.is_file() {
-                    std::fs::copy(&file, copy.join(part).join(file.file_name().unwrap())).unwrap();
-                }
-            }
+        for name in names {
+            folder.add_frozen(name);
         }
         folder
+    }
+
+    /// Adds a copy of a frozen recording.
+    pub fn add_frozen(&self, name: &str) {
+        let name = format!("{name}.hindsight");
+        let recordings = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recordings");
+        copy_folder(&recordings.join(&name), &self.path(&name));
+        // git keeps no empty folders.
+        std::fs::create_dir(self.path(&name).join("log")).unwrap();
+    }
+
+    /// Runs lines of `hindsight repl RECORDING` through `--cmd` and returns all that can be seen of it.
+    pub fn repl(&self, recording: &str, lines: &[&str]) -> String {
+        let mut args = vec!["repl", recording];
+        for line in lines {
+            args.extend(["--cmd", line]);
+        }
+        self.transcript(&args)
     }
 
     /// Turns over one bit of a file in it.
@@ -121,8 +134,7 @@ impl Folder {
             .env_remove("XDG_CACHE_HOME");
     }
 
-    /// Runs `hindsight ARGS` on a terminal of so many columns, with further variables (`NAME=VALUE`). Each step waits for a
-    /// text, then types another one. Returns what the terminal received, with the exit code at the end.
+    /// As [`Self::on_terminal_of`], with forty rows.
     pub fn on_terminal(
         &self,
         columns: usize,
@@ -130,9 +142,21 @@ impl Folder {
         args: &[&str],
         steps: &[(&str, &str)],
     ) -> String {
+        self.on_terminal_of((columns, 40), variables, args, steps)
+    }
+
+    /// Runs `hindsight ARGS` on a terminal of so many columns and rows, with further variables (`NAME=VALUE`). Each step waits
+    /// for a text, then types another one. Returns what the terminal received, with the exit code at the end.
+    pub fn on_terminal_of(
+        &self,
+        (columns, rows): (usize, usize),
+        variables: &[&str],
+        args: &[&str],
+        steps: &[(&str, &str)],
+    ) -> String {
         let driver = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/common/terminal.py");
         let mut command = Command::new("python3");
-        command.arg(driver).arg(columns.to_string());
+        command.arg(driver).arg(format!("{columns}x{rows}"));
         for (wait, send) in steps {
             command.args(["--step", wait, send]);
         }
@@ -192,6 +216,18 @@ impl Folder {
     fn redact(&self, text: &[u8]) -> String {
         let folder = self.dir.path().to_string_lossy().into_owned();
         String::from_utf8_lossy(text).replace(&folder, "FOLDER")
+    }
+}
+
+fn copy_folder(from: &Path, to: &Path) {
+    std::fs::create_dir(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let copy = to.join(entry.file_name());
+        match entry.file_type().unwrap().is_dir() {
+            true => copy_folder(&entry.path(), &copy),
+            false => drop(std::fs::copy(entry.path(), copy).unwrap()),
+        }
     }
 }
 

@@ -1,7 +1,7 @@
-"""Runs a command on a pseudo terminal: terminal.py COLUMNS [--step WAIT SEND]... -- COMMAND...
+"""Runs a command on a pseudo terminal: terminal.py COLUMNS[xROWS] [--step WAIT SEND]... -- COMMAND...
 
 Each step waits until the terminal has received WAIT since the step before, then types SEND. A step whose WAIT begins with
-"until:" types SEND again and again until the rest of WAIT was received. What the terminal received goes to stdout, with the
+"until:" types SEND again and again until the rest of WAIT was received. A SEND that begins with "hex:" is bytes. What the terminal received goes to stdout, with the
 exit code in a last line when it is not 0."""
 
 import fcntl
@@ -18,13 +18,13 @@ GIVE_UP_S = 120
 
 
 class Terminal:
-    def __init__(self, columns, command):
+    def __init__(self, columns, rows, command):
         self.received = b""
         self.seen = 0
         self.deadline = time.monotonic() + GIVE_UP_S
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
-            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
             os.execvp(command[0], command)
 
     def read(self, timeout_s):
@@ -49,23 +49,26 @@ class Terminal:
 
     def step(self, wait, send):
         again = wait.startswith("until:")
+        is_hex = send.startswith("hex:")
+        send = bytes.fromhex(send.removeprefix("hex:")) if is_hex else send.encode()
         text = wait.removeprefix("until:").encode()
         next_s = time.monotonic()
         while not self.has(text):
             # Not in a flood: each Ctrl-C also discards what the terminal has not passed on yet.
             if again and time.monotonic() >= next_s:
-                os.write(self.fd, send.encode())
+                os.write(self.fd, send)
                 next_s = time.monotonic() + 1
             if not self.read(0.3):
                 sys.exit(f"ended before {text!r}; received: {self.received!r}")
         if not again:
-            os.write(self.fd, send.encode())
+            os.write(self.fd, send)
 
 
 def main():
     split = sys.argv.index("--")
-    columns, options, command = int(sys.argv[1]), sys.argv[2:split], sys.argv[split + 1 :]
-    terminal = Terminal(columns, command)
+    columns, _, rows = sys.argv[1].partition("x")
+    options, command = sys.argv[2:split], sys.argv[split + 1 :]
+    terminal = Terminal(int(columns), int(rows or 40), command)
     for i in range(0, len(options), 3):
         terminal.step(options[i + 1], options[i + 2])
     while terminal.read(0.3):

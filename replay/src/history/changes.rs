@@ -25,6 +25,8 @@ pub struct Change {
     pub own: Option<u32>,
     /// The value that was known last before; `None` where none was.
     pub old: Option<String>,
+    /// The last event that showed that one, and the thread; `None` where nobody has looked.
+    pub old_at: Option<(u64, u32)>,
     /// The value.
     pub new: String,
 }
@@ -52,6 +54,7 @@ pub enum Progress {
 }
 
 /// A known value.
+#[derive(Clone)]
 struct Known {
     seq: u64,
     tid: u32,
@@ -63,7 +66,7 @@ struct Known {
 /// All changes from the beginning, in order.
 pub struct Changes {
     walk: Walk,
-    last: HashMap<Option<u32>, String>,
+    last: HashMap<Option<u32>, Known>,
     known_at: usize,
     has_meaning: bool,
     failure: Option<String>,
@@ -121,10 +124,13 @@ impl Changes {
             };
             self.has_meaning = true;
             self.known_at += 1;
-            let old = self.last.get(&known.own);
-            if old != Some(&known.value) {
-                let old = self.last.insert(known.own, known.value.clone());
-                return Ok(Progress::Change(change(known, old)));
+            let old = self.last.insert(known.own, known.clone());
+            if old.as_ref().map(|old| &old.value) != Some(&known.value) {
+                let old_at = old.as_ref().map(|old| (old.seq, old.tid));
+                return Ok(Progress::Change(Change {
+                    old_at,
+                    ..change(known, old.map(|old| old.value))
+                }));
             }
         }
         Ok(Progress::More)
@@ -298,6 +304,7 @@ fn change(known: Known, old: Option<String>) -> Change {
         tid: known.tid,
         own: known.own,
         old,
+        old_at: None,
         new: known.value,
     }
 }

@@ -1,7 +1,7 @@
 //! The value of an expression over time, as far as a recording shows it.
 //!
-//! A value is looked at where it can be known: at stops, changes from outside and copies of memory; variables of a function
-//! also where it is entered. Only known values count: one that is stale or unknown is neither a value nor a change. Values
+//! A value is looked at where it can be known: at stops, changes from outside and copies of memory, and, if it is a global
+//! one, where some of the memory of modules was captured; variables of a function where that is entered. Only known values count: one that is stale or unknown is neither a value nor a change. Values
 //! of different threads are compared only where the threads share the variable.
 
 mod changes;

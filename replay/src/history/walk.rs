@@ -99,6 +99,16 @@ fn moments(timeline: &Timeline, scope: &Scope, range: &Range<u64>) -> Result<Vec
             entered: Some(call),
         }));
     }
+    if *scope == Scope::Everywhere {
+        let captured = timeline
+            .captures
+            .showing(range, |seq, address| timeline.modules.covers(address, seq))?;
+        found.extend(captured.into_iter().map(|(seq, tid)| When {
+            seq,
+            tid,
+            entered: None,
+        }));
+    }
     found.sort_unstable_by_key(|when| when.seq);
     Ok(found)
 }

@@ -4,7 +4,9 @@ use debuginfo::expr::{self, Calls, Context, EvalError, Expr, ParseError};
 use debuginfo::layout::{Type, TypeKind};
 use debuginfo::location::Site;
 use debuginfo::scope::variables_at;
-use debuginfo::value::{Format, Look, RenderOptions, Value, Write, render_certain, render_with};
+use debuginfo::value::{
+    Format, Look, RenderOptions, Value, ValueError, Write, render_certain, render_with,
+};
 use debuginfo::{Certainty, FrameMachine, Machine, Space};
 use serde::{Deserialize, Serialize};
 
@@ -237,7 +239,15 @@ pub fn evaluate_address(view: &View<'_>, text: &str) -> Result<u64, Failure> {
     let by_place = matches!(value.kind(), TypeKind::Array | TypeKind::Function);
     let address = match value.address() {
         Some(address) if by_place => Ok(address),
-        _ => value.as_address(),
+        Some(_) => value.as_address(),
+        // Numbers that lie nowhere in memory are meant as addresses: registers, and what is computed of them.
+        None => value
+            .as_address()
+            .or_else(|error| match value.as_integer() {
+                Ok(number) => u64::try_from(number).map_err(|_| error),
+                Err(unknown @ ValueError::Unknown(_)) => Err(unknown),
+                Err(_) => Err(error),
+            }),
     };
     address.map_err(|error| {
         Failure::new(Code::EvalFailed, format!("{text} is no address: {error}"))

@@ -59,7 +59,7 @@ pub struct HistoryReply {
 pub struct LastWriteReply {
     /// The expression.
     pub expression: String,
-    /// The first event at which the value before was seen.
+    /// The last event at which the value before was seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<Change>,
     /// The first event at which the present value was seen.
@@ -138,22 +138,30 @@ impl Past {
 
     fn last_write(&self, expression: &str) -> Result<LastWriteReply, Failure> {
         let here = self.position();
-        let (mut before, mut after) = (None, None);
+        let mut last: Option<history::Change> = None;
         self.each_change(expression, |change| {
             let is_past = change.seq <= here.seq;
             if is_past && change.own.is_none_or(|own| own == here.tid) {
-                before = after.replace(change);
+                last = Some(change);
             }
             is_past
         })?;
-        let described = |change: Option<history::Change>| {
-            let change = change.map(|change| self.described(change));
-            change.transpose()
-        };
+        let before = last.as_ref().and_then(|change| {
+            let (seq, tid) = change.old_at?;
+            Some(history::Change {
+                seq,
+                tid,
+                own: change.own,
+                old: None,
+                old_at: None,
+                new: change.old.clone()?,
+            })
+        });
+        let described = |change: history::Change| self.described(change);
         Ok(LastWriteReply {
             expression: expression.to_owned(),
-            before: described(before)?,
-            after: described(after)?,
+            before: before.map(described).transpose()?,
+            after: last.map(described).transpose()?,
         })
     }
 }

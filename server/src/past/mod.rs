@@ -98,28 +98,54 @@ impl Looked<'_> {
         if !is_of_modules || failure.hint.is_some() {
             return failure;
         }
-        match self.absent() {
+        // Where a text is none of the language, no module is to blame.
+        if failure.message.starts_with("the expression ") {
+            return failure;
+        }
+        let somewhere = || {
+            self.somewhere()
+                .filter(|_| failure.code == Code::EvalFailed)
+        };
+        // What has no name here may have one in a module that cannot be asked.
+        let is_unknown =
+            failure.code != Code::EvalFailed || failure.message.starts_with("no variable");
+        let first = || {
+            let modules = self.moment.state.timeline().modules();
+            modules
+                .first_absent(self.position.seq)
+                .filter(|_| is_unknown)
+        };
+        match self.absent().or_else(somewhere).or_else(first) {
             Some(why) => failure.hint(why),
             None => failure,
         }
     }
 
-    /// Why the module that is looked at cannot be used, or else the first of those that cannot.
+    /// Why the module that is looked at cannot be used.
     fn absent(&self) -> Option<String> {
         let timeline = self.moment.state.timeline();
         let modules = timeline.modules();
         let Position { seq, tid, frame } = self.position;
         let frames = &self.moment.trace.backtrace.frames;
         let here = frames.get(frame).filter(|frame| frame.pc_is_known);
-        let here = match here {
+        match here {
             Some(frame) => modules.why_absent(frame.pc, seq),
             None => {
                 let call = timeline.innermost(tid, seq).ok().flatten();
                 let function = call.and_then(|call| timeline.function(call.function));
                 function.and_then(|function| modules.why_unusable(function.module))
             }
-        };
-        here.or_else(|| modules.first_absent(seq))
+        }
+    }
+
+    /// What to do where only the function is known, and not where in it the thread was.
+    fn somewhere(&self) -> Option<String> {
+        let frames = &self.moment.trace.backtrace.frames;
+        let frame = frames.get(self.position.frame)?;
+        let function = frame.function.as_ref().filter(|_| !frame.pc_is_known)?;
+        Some(format!(
+            "where in {function} the thread was at this event is not known, and so its variables are not: step, or step back"
+        ))
     }
 
     /// The same where there is a frame.
@@ -324,10 +350,13 @@ impl Past {
         }
     }
 
-    /// Serves a verb.
+    /// Serves a verb: `args` are what is told of it for live programs, or in this module.
     ///
     /// # Errors
     /// The verb's.
+    ///
+    /// # Panics
+    /// When `args` are those of another verb.
     pub fn serve(&self, command: &str, args: Value) -> Result<Value, Failure> {
         let served = verbs::serve(self, command, args);
         match self.session {

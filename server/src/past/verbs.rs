@@ -15,28 +15,28 @@ use crate::verbs::backtrace::ThreadStack;
 use crate::verbs::{
     self, BacktraceArgs, BacktraceReply, DisassembleArgs, DownArgs, FrameArgs, LocalsArgs,
     MemoryArgs, MemoryReply, PrintArgs, RegistersArgs, SourceArgs, ThreadArgs, ThreadReport,
-    ThreadsReply, WhereArgs,
+    ThreadsReply, VariablesReply, WhereArgs,
 };
 
-/// Verbs that change a program, or need one that lives.
-const LIVE_ONLY: [&str; 16] = [
-    "attach", "await", "break", "catch", "detach", "eval", "logpoint", "note", "pause", "restart",
-    "set", "start", "status", "stop", "until", "write",
-];
-
-/// Serves a verb.
+/// Serves a verb. Those that are not here change a program, or need one that lives.
 pub(super) fn serve(past: &Past, command: &str, args: Value) -> Result<Value, Failure> {
     match command {
         "args" => json(args, |args: LocalsArgs| {
             past.look(1, |looked| {
-                let mut reply = verbs::locals::described(&looked.frame_view()?, args.format)?;
+                let mut reply = variables(looked, &args)?;
                 reply.variables.retain(|variable| variable.is_parameter);
                 Ok(reply)
             })
         }),
         "backtrace" => json(args, |args| backtrace(past, &args)),
         "disassemble" => json(args, |args: DisassembleArgs| {
-            past.look(1, |looked| verbs::disassemble::code(&looked.view(), &args))
+            past.look(1, |looked| {
+                let view = match args.at {
+                    None => looked.frame_view()?,
+                    Some(_) => looked.view(),
+                };
+                verbs::disassemble::code(&view, &args)
+            })
         }),
         "down" => json(args, |args: DownArgs| {
             let position = past.position();
@@ -58,9 +58,7 @@ pub(super) fn serve(past: &Past, command: &str, args: Value) -> Result<Value, Fa
             }
         }),
         "locals" => json(args, |args: LocalsArgs| {
-            past.look(1, |looked| {
-                verbs::locals::described(&looked.frame_view()?, args.format)
-            })
+            past.look(1, |looked| variables(looked, &args))
         }),
         "memory" => json(args, |args| memory(past, &args)),
         "print" => json(args, |args: PrintArgs| {
@@ -90,13 +88,7 @@ pub(super) fn serve(past: &Past, command: &str, args: Value) -> Result<Value, Fa
                 verbs::r#where::described(&looked.frame_view()?, stop, &args)
             })
         }),
-        _ => match other(past, command, args) {
-            Some(reply) => reply,
-            None if LIVE_ONLY.contains(&command) => Err(past.needs_the_program(command)),
-            None => Err(Failure::bad_request(format!(
-                "there is no verb \"{command}\" for recordings"
-            ))),
-        },
+        _ => other(past, command, args).unwrap_or_else(|| Err(past.needs_the_program(command))),
     }
 }
 
@@ -118,10 +110,17 @@ pub(super) fn json<A: DeserializeOwned, R: Serialize>(
         Value::Null => Value::Object(serde_json::Map::new()),
         other => other,
     };
-    let args = serde_json::from_value(args)
-        .map_err(|error| Failure::bad_request(format!("these arguments are not taken: {error}")))?;
-    let reply = work(args)?;
+    let reply = work(serde_json::from_value(args).expect("who asks has the verb's arguments"))?;
     Ok(serde_json::to_value(reply).expect("replies are JSON"))
+}
+
+/// Variables of the frame that is looked at; where its module's file is missing, that is said.
+fn variables(looked: &Looked<'_>, args: &LocalsArgs) -> Result<VariablesReply, Failure> {
+    let reply = verbs::locals::described(&looked.frame_view()?, args.format)?;
+    match looked.absent().filter(|_| reply.variables.is_empty()) {
+        Some(why) => Err(Failure::new(Code::EvalFailed, "no variables are known here").hint(why)),
+        None => Ok(reply),
+    }
 }
 
 fn backtrace(past: &Past, args: &BacktraceArgs) -> Result<BacktraceReply, Failure> {

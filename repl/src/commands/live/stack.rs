@@ -313,14 +313,15 @@ fn instructions(report: &CodeReport, terminal: &Terminal) -> String {
         }
         let arrow = if instruction.is_current { "->" } else { "  " };
         let arrow = terminal.stdout_colour.paint(Paint::Prompt, arrow);
-        let symbol = instruction.symbol.as_deref().unwrap_or_default();
+        let symbol = instruction.symbol.as_ref();
+        let symbol = symbol.map(|name| format!(" <{}>", escaped(name)));
         let target = instruction.target.as_ref();
         let target = target.map(|name| format!("  <{name}>")).unwrap_or_default();
         _ = writeln!(
             text,
-            "{arrow} {} <{}>  {}{}",
+            "{arrow} {}{}  {}{}",
             instruction.address,
-            escaped(symbol),
+            symbol.unwrap_or_default(),
             escaped(&instruction.text),
             escaped(&target)
         );
