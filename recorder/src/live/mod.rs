@@ -26,6 +26,7 @@ mod memory;
 pub mod model;
 mod motion;
 mod probes;
+mod pushed;
 mod script;
 mod sites;
 mod start;

@@ -31,6 +31,8 @@ pub(crate) struct Thread {
     pub is_at_trap: bool,
     /// It runs one instruction at a time.
     pub is_stepping: bool,
+    /// It runs one instruction, which pushes the flags: where it goes on.
+    pub behind_pushed_flags: Option<u64>,
     /// It was asked to stop.
     pub is_interrupted: bool,
     /// Job control stopped it, and we hold it besides.
@@ -50,6 +52,7 @@ impl Thread {
             calling: None,
             is_at_trap: false,
             is_stepping: false,
+            behind_pushed_flags: None,
             is_interrupted: false,
             is_job_stopped: false,
             is_moved: false,

@@ -323,6 +323,7 @@ impl Tracer {
                 }
             }
             _ => {
+                self.hide_trap_flag(tid);
                 let event = decode(self, tid, signal);
                 self.reported(tid, event);
             }
@@ -388,15 +389,20 @@ impl Tracer {
         thread.is_at_trap = false;
         thread.is_stepping = one_step;
         thread.is_interrupted = false;
-        if let Ok(registers) = ptrace::registers(tid) {
+        let mut behind_pushed_flags = None;
+        if let Ok(mut registers) = ptrace::registers(tid) {
             let site = self.sites.by_trap(registers.rip);
             let stands_at = site.filter(|site| passes && !site.users.is_empty());
             match stands_at {
                 // In an interrupted system call the thread is before the instruction, though rip is behind it.
                 Some(site) if !restart::may_restart(&registers) => {
-                    let _ = ptrace::set_rip(tid, site.pass_at());
+                    registers.rip = site.pass_at();
+                    let _ = ptrace::set_rip(tid, registers.rip);
                 }
                 _ => restart::ask_for_restart(tid),
+            }
+            if one_step {
+                behind_pushed_flags = self.behind_pushed_flags(&registers);
             }
         }
         let went = if one_step {
@@ -407,6 +413,7 @@ impl Tracer {
         if let Some(thread) = self.threads.get_mut(&tid) {
             // If it fails, the thread was killed; its end will be reported.
             thread.state = State::Running;
+            thread.behind_pushed_flags = behind_pushed_flags;
             let _ = went;
         }
     }
