@@ -99,3 +99,30 @@ pub enum Error {
         detail: String,
     },
 }
+
+impl Error {
+    /// Tells whether Frida took too long, by its own measure or by ours: another try may well succeed.
+    #[must_use]
+    pub fn is_timeout(&self) -> bool {
+        match self {
+            Self::HelperStuck { .. } => true,
+            Self::Frida { message, .. } => message.contains("timed out"),
+            _ => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frida_says_itself_that_it_took_too_long() {
+        let said = |message: &str| Error::Frida {
+            action: "attach to process 7".into(),
+            message: message.into(),
+        };
+        assert!(said("unexpectedly timed out while trying to sync up with agent").is_timeout());
+        assert!(!said("unable to find process with pid 7").is_timeout());
+    }
+}

@@ -72,15 +72,7 @@ const RESERVE_TRIES: u32 = 4;
 pub fn record(options: RecordOptions, observer: &dyn Observer) -> Result<Outcome> {
     let filter = Filter::new(&options.include, &options.exclude)?;
     let signals = ChildSignals::watch();
-    let begun = match begin(&options, &filter, &signals, observer) {
-        // The program has not run yet: nothing is lost by starting it once more.
-        Err(Error::Agent(agent::Error::HelperStuck { .. }))
-            if matches!(options.target, Target::Spawn { .. }) =>
-        {
-            begin(&options, &filter, &signals, observer)
-        }
-        begun => begun,
-    };
+    let begun = begin(&options, &filter, &signals, observer);
     let outcome = begun.and_then(|session| session.run(observer));
     signals.restore();
     outcome
@@ -100,6 +92,25 @@ fn begin(
 /// Gets everything ready: the program waits at its entry point, or runs unpatched if it did before. `live`: it will be
 /// controlled, and where its input and output go.
 pub(crate) fn prepare(
+    options: &RecordOptions,
+    filter: &Filter,
+    signals: &ChildSignals,
+    live: Option<&Stdio>,
+    observer: &dyn Observer,
+) -> Result<(Session, Plan)> {
+    let once = || prepare_once(options, filter, signals, live, observer);
+    match once() {
+        // The program has not run yet: nothing is lost by starting it once more.
+        Err(Error::Agent(error))
+            if error.is_timeout() && matches!(options.target, Target::Spawn { .. }) =>
+        {
+            once()
+        }
+        prepared => prepared,
+    }
+}
+
+fn prepare_once(
     options: &RecordOptions,
     filter: &Filter,
     signals: &ChildSignals,

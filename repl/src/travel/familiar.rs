@@ -43,7 +43,7 @@ pub fn ours(words: &[String]) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{line::Line, words::names};
+    use super::super::{Line, words::names};
     use super::*;
 
     fn of(line: &str) -> Option<&'static str> {
