@@ -43,6 +43,8 @@ pub fn ours(words: &[String]) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory;
+
     use super::super::{Line, words::names};
     use super::*;
 
