@@ -84,8 +84,9 @@ static void
 turn_off (struct hs_local * local)
 {
   local->off = 1;
-  /* In a forked child there is no control page to look at. */
-  local->cur = local->limit = local->room = 0;
+  /* In a forked child there is no control page to look at. `cur` stays: a
+   * handler may do this in the middle of a write that has found room. */
+  local->limit = local->room = 0;
 }
 
 /* Sets how far `local` may write. 0: no room for `bytes` now. */

@@ -191,6 +191,7 @@ cases! {
     jumping_out_of_any_instruction_is_survived
     jumping_out_is_survived_on_other_stacks
     unwinders_find_the_way_from_any_instruction
+    a_signal_may_find_the_recording_ended
     the_red_zone_is_kept
     a_dead_recorder_stops_nobody
     threads_without_a_ring_are_counted

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "steps.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 
@@ -190,6 +191,47 @@ case_a_signal_in_a_full_ring_is_counted (void)
       CHECK (found.inner_leaves <= found.inner_enters && found.outer_leaves <= found.outer_enters);
     }
   CHECK (only_at > 100);
+}
+
+/* The recording ends, and the handler's calls are the first to notice. */
+static void
+end_the_recording (uint64_t pc)
+{
+  control->stop = 1;
+  call_inner (pc);
+}
+
+/* Room for one enter is left, and no lap can begin: what comes next waits. */
+static void *
+step_to_the_end (void * stub)
+{
+  fill (HS_ENTER_BYTES + 24);
+  int ring = my_ring ();
+  rings[ring].tail = ring_base (ring) + 8;
+  step_through (stub);
+  return stub;
+}
+
+/* The interrupted call may have found room already, or may be waiting for it:
+ * it goes on, and writes nowhere but into its ring. A thread that was turned
+ * off stays so, hence one for each instruction. */
+void
+case_a_signal_may_find_the_recording_ended (void)
+{
+  void * stub = traced ((void *) work, OUTER, 0, 0);
+  handle_traps (0);
+  act = end_the_recording;
+  for (only_at = 1; only_at <= 200; only_at++)
+  {
+    pthread_t thread;
+    CHECK (pthread_create (&thread, NULL, step_to_the_end, stub) == 0);
+    CHECK (pthread_join (thread, NULL) == 0);
+    CHECK (acted, "not at step %lu", only_at);
+    control->stop = 0;
+    memset ((void *) control->taken, 0, sizeof (control->taken));
+    for (int ring = 0; ring < HS_RINGS; ring++)
+      memset ((void *) &rings[ring], 0, sizeof (rings[ring]));
+  }
 }
 
 /* The signal comes in the leaf itself, which is traced as well. */
