@@ -13,7 +13,7 @@ use std::path::Path;
 use debuginfo::fuzzing::expression;
 use mutate::{Random, mutate};
 
-const SEEDS: [&str; 28] = [
+const SEEDS: [&str; 35] = [
     "a + b * c - d / e % f",
     "x == 1 || y != 2 && !z",
     "x === 1 ? y : z !== 'text'",
@@ -42,6 +42,13 @@ const SEEDS: [&str; 28] = [
     "- - - - ! ~ * & x",
     "a < b > c < d :: e > f",
     "true false null nullptr NULL r#true",
+    r#"["alpha", 'be\u{74}a'].includes(name) && args[0] >>> 2 !== -1"#,
+    "p?.next?.[3]?.x ?? (typeof y === 'number' ? 2 ** 3 : NaN)",
+    r"/^a.*\/[z\]]$/.test(s) || s.startsWith(`req-`)",
+    "Math.min(a, b, ...c) + Number(x) * parseInt('0x1f', 16)",
+    "(() => { let n = 0; for (const x of list) n += x; return n > 10 })()",
+    "$('p->x').y // a comment\n /* another */ === 1e3 + 0b11 + 0o7 + 1_000n",
+    "a /b/ c; {x: [1,,2]} => y **= 3 >>>= 4 ||= 5",
 ];
 
 /// More of them on request, for a longer search.

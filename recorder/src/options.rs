@@ -1,6 +1,6 @@
 //! What a recording is asked for, and what came of it.
 
-use std::{ffi::OsString, path::PathBuf, time::Duration};
+use std::{ffi::OsString, num::NonZeroU64, path::PathBuf, time::Duration};
 
 pub use store::manifest::OnFull;
 
@@ -70,6 +70,9 @@ pub enum SnapshotTimes {
     AtPauses,
     /// At these times, and whenever so much time has passed since the last one. The program stands still meanwhile.
     Every(Duration),
+    /// At these times, and whenever the program's threads have left so many events since the last one, or a few more: they
+    /// are counted when they are moved to the log. The program stands still meanwhile.
+    EveryEvents(NonZeroU64),
 }
 
 /// The process to record.

@@ -159,8 +159,9 @@ pub(crate) struct Session {
     live: Option<LiveSide>,
     pub(crate) snapshots: Option<SharedSnapshots>,
     watches: Watches,
-    /// When memory was copied last.
+    /// When memory was copied last, and how many events there had been.
     copied: Instant,
+    copied_at: u64,
     began: Instant,
     armed: u64,
     skipped: u64,
@@ -240,6 +241,7 @@ impl Session {
             snapshots,
             watches,
             copied: Instant::now(),
+            copied_at: 0,
             began: Instant::now(),
             armed: 0,
             skipped: 0,
@@ -267,7 +269,9 @@ impl Session {
                     let (plan, armer) = (Arc::clone(&plan), Arc::clone(&armer));
                     let (parked, snapshots) = (parked.clone(), snapshots.clone());
                     move |process: &mut StoppedProcess| {
-                        let snapshot = snapshots.map(|s| snapshot::take(&s, SnapshotReason::Start));
+                        // Where more is patched later, memory has been copied.
+                        let start = SnapshotReason::Start;
+                        let snapshot = snapshots.and_then(|s| snapshot::take_first(&s, start));
                         (snapshot, set_off(&armer, &plan, parked.as_deref(), process))
                     }
                 })?;

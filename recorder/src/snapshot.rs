@@ -3,7 +3,8 @@
 //!
 //! What has changed is told by a hash of each page, because not every kernel keeps track of written pages. What is copied
 //! is the program's own: our mappings are left out, and return slots that a traced call uses hold the program's return
-//! address. Memory that is shared with other processes is left out too, for they may change it meanwhile.
+//! address. Memory that is shared with other processes is left out too, for they may change it meanwhile, and so are pages
+//! that cannot be read.
 
 use std::{
     collections::HashMap,
@@ -48,6 +49,15 @@ pub(crate) type SharedSnapshots = Arc<Mutex<Snapshots>>;
 /// Copies what has changed; see [`Snapshots::take`].
 pub(crate) fn take(snapshots: &Mutex<Snapshots>, reason: SnapshotReason) -> io::Result<Snapshot> {
     lock(snapshots).take(reason)
+}
+
+/// Copies everything, unless that was done before.
+pub(crate) fn take_first(
+    snapshots: &Mutex<Snapshots>,
+    reason: SnapshotReason,
+) -> Option<io::Result<Snapshot>> {
+    let mut snapshots = lock(snapshots);
+    (snapshots.next == 0).then(|| snapshots.take(reason))
 }
 
 /// Copies what has changed unless that would take a large share of the program's time.
@@ -114,8 +124,7 @@ impl Snapshots {
         let began = Instant::now();
         let ticks = clock::ticks();
         let (mappings, runtime) = self.mappings()?;
-        let covered = mappings.iter().map(|mapping| mapping.region.len).sum();
-        let changed = match self.next == 0 && resident(self.pid)? > LARGE {
+        let (covered, changed) = match self.next == 0 && resident(self.pid)? > LARGE {
             true => {
                 let staged = match &self.staged {
                     Some(staged) => staged.clone(),
@@ -139,13 +148,13 @@ impl Snapshots {
         })
     }
 
-    /// Returns how many bytes had changed.
+    /// Returns how many bytes are covered, and how many of them had changed.
     fn write<S: Storage>(
         &mut self,
         storage: &S,
         mappings: Vec<Copied>,
         runtime: &Range<u64>,
-    ) -> io::Result<u64>
+    ) -> io::Result<(u64, u64)>
     where
         S::File: StorageFile,
     {
@@ -157,24 +166,34 @@ impl Snapshots {
             known: &mut self.known,
             writer: writer.map_err(io::Error::other)?,
             changed: 0,
+            unreadable: Vec::new(),
             bytes: vec![0; MAX_RUN_LEN],
         };
-        let mut seen = Vec::new();
         for mapping in &mappings {
-            seen.push(mapping.region.addr..mapping.region.addr + mapping.region.len);
             copy.mapping(mapping)?;
         }
         let Copy {
-            writer, changed, ..
+            writer,
+            changed,
+            unreadable,
+            ..
         } = copy;
-        let regions = mappings.into_iter().map(|mapping| mapping.region).collect();
+        let regions = mappings.into_iter().map(|mapping| mapping.region);
+        let regions: Vec<Region> = regions
+            .flat_map(|region| readable(region, &unreadable))
+            .collect();
+        let seen: Vec<Range<u64>> = regions
+            .iter()
+            .map(|region| region.addr..region.addr + region.len)
+            .collect();
+        let covered = regions.iter().map(|region| region.len).sum();
         writer.finish(regions).map_err(io::Error::other)?;
         // What is mapped there later is new.
         self.known.retain(|page, _| {
             let behind = seen.partition_point(|range| range.start <= *page);
             behind > 0 && seen[behind - 1].contains(page)
         });
-        Ok(changed)
+        Ok((covered, changed))
     }
 
     /// Returns what is to be copied, lowest address first, and where the runtime is.
@@ -253,6 +272,8 @@ struct Copy<'a, F: StorageFile> {
     writer: SnapshotWriter<F>,
     /// Bytes that had changed.
     changed: u64,
+    /// Pages that nobody can read, lowest address first.
+    unreadable: Vec<Range<u64>>,
     bytes: Vec<u8>,
 }
 
@@ -285,9 +306,9 @@ impl<F: StorageFile> Copy<'_, F> {
                 continue;
             }
             let mut bytes = std::mem::take(&mut self.bytes);
-            self.read(addr, &mut bytes[..len], there, anonymous);
+            let unreadable = self.read(addr, &mut bytes[..len], there, anonymous);
             self.unhook(addr, &mut bytes[..len]);
-            let kept = self.keep(addr, &bytes[..len], anonymous);
+            let kept = self.keep(addr, &bytes[..len], unreadable, anonymous);
             self.bytes = bytes;
             kept?;
         }
@@ -298,22 +319,25 @@ impl<F: StorageFile> Copy<'_, F> {
         (0..pages as u64).any(|page| self.known.contains_key(&(addr + page * PAGE_LEN)))
     }
 
-    /// Reads the pages that are there; others, and what cannot be read (a device, a page behind a file's end), become zeroes.
-    fn read(&self, addr: u64, bytes: &mut [u8], there: &[bool], anonymous: bool) {
+    /// Reads the pages that are there; others become zeroes. Returns which cannot be read (those of a device, or behind a
+    /// file's end), the lowest bit for the first.
+    fn read(&self, addr: u64, bytes: &mut [u8], there: &[bool], anonymous: bool) -> u64 {
         bytes.fill(0);
         if !anonymous || !there.contains(&false) {
             if self.memory.read_exact_at(bytes, addr).is_ok() {
-                return;
+                return 0;
             }
             bytes.fill(0);
         }
         let pages = bytes.chunks_mut(PAGE_LEN as usize).zip(there);
+        let mut unreadable = 0;
         for (number, (page, there)) in pages.enumerate() {
             let at = addr + number as u64 * PAGE_LEN;
             if (*there || !anonymous) && self.memory.read_exact_at(page, at).is_err() {
-                page.fill(0);
+                unreadable |= 1 << number;
             }
         }
+        unreadable
     }
 
     /// Puts the program's return addresses where ours stand.
@@ -322,11 +346,24 @@ impl<F: StorageFile> Copy<'_, F> {
     }
 
     /// Writes the pages that have changed, those in a row as one run.
-    fn keep(&mut self, addr: u64, bytes: &[u8], anonymous: bool) -> io::Result<()> {
+    fn keep(
+        &mut self,
+        addr: u64,
+        bytes: &[u8],
+        unreadable: u64,
+        anonymous: bool,
+    ) -> io::Result<()> {
         let mut run = 0..0;
         for (number, page) in bytes.chunks(PAGE_LEN as usize).enumerate() {
             let at = addr + number as u64 * PAGE_LEN;
-            if self.has_changed(at, page, anonymous) {
+            let is_there = unreadable >> number & 1 == 0;
+            if !is_there {
+                match self.unreadable.last_mut() {
+                    Some(last) if last.end == at => last.end += PAGE_LEN,
+                    _ => self.unreadable.push(at..at + PAGE_LEN),
+                }
+            }
+            if is_there && self.has_changed(at, page, anonymous) {
                 let start = if run.is_empty() { number } else { run.start };
                 run = start..number + 1;
             } else {
@@ -360,6 +397,30 @@ impl<F: StorageFile> Copy<'_, F> {
         self.changed += pages.len() as u64;
         self.writer.append(at, pages).map_err(io::Error::other)
     }
+}
+
+/// Returns what of a region is left without the pages that cannot be read.
+fn readable(region: Region, unreadable: &[Range<u64>]) -> Vec<Region> {
+    let end = region.addr + region.len;
+    let first = unreadable.partition_point(|hole| hole.end <= region.addr);
+    let holes = unreadable[first..]
+        .iter()
+        .take_while(|hole| hole.start < end);
+    let mut left = Vec::new();
+    let mut from = region.addr;
+    for hole in holes {
+        left.push(from..hole.start);
+        from = hole.end;
+    }
+    left.push(from..end);
+    left.into_iter()
+        .filter(|range| range.start < range.end)
+        .map(|range| Region {
+            addr: range.start,
+            len: range.end - range.start,
+            ..region.clone()
+        })
+        .collect()
 }
 
 /// Puts the program's return addresses where those of the library at `runtime` stand in `bytes`, which were read at `addr`.
@@ -401,4 +462,33 @@ fn parse(line: &str) -> Option<(Range<u64>, &str, &str)> {
     let path = words.nth(3).unwrap_or_default().trim_start();
     let parse = |word| u64::from_str_radix(word, 16).ok();
     Some((parse(start)?..parse(end)?, access, path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_region_is_split_around_what_cannot_be_read() {
+        let region = Region {
+            addr: 0x3000,
+            len: 0x5000,
+            zeroed: false,
+            name: "/f".to_owned(),
+        };
+        let left = |unreadable: &[Range<u64>]| -> Vec<(u64, u64)> {
+            let left = readable(region.clone(), unreadable);
+            left.iter().map(|part| (part.addr, part.len)).collect()
+        };
+        assert_eq!(left(&[]), [(0x3000, 0x5000)]);
+        assert_eq!(left(&[0x1000..0x3000, 0x8000..0x9000]), [(0x3000, 0x5000)]);
+        assert_eq!(left(&[0x3000..0x8000]), []);
+        assert_eq!(left(&[0x3000..0x4000]), [(0x4000, 0x4000)]);
+        assert_eq!(left(&[0x7000..0x8000]), [(0x3000, 0x4000)]);
+        let parts = left(&[0x1000..0x2000, 0x4000..0x5000, 0x6000..0x7000]);
+        assert_eq!(
+            parts,
+            [(0x3000, 0x1000), (0x5000, 0x1000), (0x7000, 0x1000)]
+        );
+    }
 }

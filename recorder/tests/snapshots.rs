@@ -19,7 +19,11 @@ struct Quiet;
 impl Observer for Quiet {}
 
 fn options(scratch: &Scratch, snapshots: SnapshotTimes) -> RecordOptions {
-    let program = fixture_artifact("memory", "memory");
+    options_of("memory", scratch, snapshots)
+}
+
+fn options_of(fixture: &str, scratch: &Scratch, snapshots: SnapshotTimes) -> RecordOptions {
+    let program = fixture_artifact(fixture, fixture);
     RecordOptions {
         output: Some(scratch.join("rec.hindsight")),
         include: Vec::new(),
@@ -157,6 +161,69 @@ fn runtime_of(pid: i32) -> Option<std::ops::Range<u64>> {
     let (start, end) = line.split(' ').next()?.split_once('-')?;
     let parse = |text| u64::from_str_radix(text, 16).ok();
     Some(parse(start)?..parse(end)?)
+}
+
+/// Bytes that no program could read are not told to be anything.
+#[test]
+fn pages_that_cannot_be_read_are_not_covered() {
+    let scratch = Scratch::new("snapshots-short");
+    let live = Live::start(
+        LiveOptions {
+            record: options_of("short_file", &scratch, SnapshotTimes::AtPauses),
+            stop_on_entry: true,
+            stdio: Stdio::Piped {
+                cwd: scratch.path().to_path_buf(),
+                env: Vec::new(),
+            },
+        },
+        Arc::new(Quiet),
+    )
+    .expect("the program can be started");
+    let spec = ProbeSpec {
+        location: Location::Function("mapped".to_owned()),
+        action: Action::Break {
+            all_threads: false,
+            once: false,
+        },
+        condition: None,
+        hit_count: 0,
+    };
+    live.add_probe(spec).expect("there is such a function");
+    let mut places = Vec::new();
+    for _ in 0..2 {
+        let after = live
+            .resume(live.pid(), Motion::Continue, false)
+            .expect("it is stopped");
+        let stop = live.wait(after, Duration::from_secs(60));
+        assert!(matches!(stop, Waited::Stopped(_)), "{stop:?}");
+        let machine = live.machine(live.pid()).expect("it is stopped");
+        let argument = |name: &str| {
+            let register = Register::by_name(name).expect("a register");
+            machine.register(register).expect("it is stopped").0
+        };
+        places.push((argument("rdi"), argument("rsi")));
+    }
+    live.resume(live.pid(), Motion::Continue, false)
+        .expect("it is stopped");
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let outcome = live.outcome(deadline).expect("the recording is whole");
+    let recording = Recording::open(&outcome.recording).expect("it was just closed");
+    let mut memory = Memory::open(&recording).expect("its snapshots are whole");
+    assert_eq!(memory.len(), 4, "the start, the entry, two stops");
+    assert_eq!(places[0], places[1]);
+    let (cut, shorter) = places[0];
+    let mut seen = |id, addr| memory.page(id, addr).expect("the recording is whole");
+    let whole = Seen::Bytes(vec![0x5a; PAGE_LEN as usize]);
+    for (id, expected) in [(2, &whole), (3, &Seen::Uncovered)] {
+        assert_eq!(seen(id, cut), whole, "snapshot {id}");
+        assert_eq!(&seen(id, cut + PAGE_LEN), expected, "snapshot {id}");
+        assert_eq!(seen(id, shorter), whole, "snapshot {id}");
+        assert_eq!(
+            seen(id, shorter + PAGE_LEN),
+            Seen::Uncovered,
+            "snapshot {id}"
+        );
+    }
 }
 
 /// The last of many snapshots at regular times is of the program's memory too.

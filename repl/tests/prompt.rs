@@ -240,6 +240,7 @@ fn help_fits_eighty_columns() {
              xr0         | int64   | low 64 bits of xmm0 at return; null if not captured
              xr1         | int64   | low 64 bits of xmm1 at return
              function_id | int32   | number of the function in this recording
+             seq         | int64   | start_seq, by the name that other tables have for it
             hindsight> \q
         "#]],
     );

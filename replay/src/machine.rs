@@ -1,7 +1,6 @@
 //! A recorded moment as `debuginfo` asks about it: the twin of a stopped live thread.
 
 use debuginfo::{Certainty, EntryPlace, Machine, Register, Space, Unknown};
-use store::control::Place;
 
 use crate::calls::CallHead;
 use crate::event::Event;
@@ -154,6 +153,9 @@ impl Machine for StateMachine<'_> {
         for link in self.open_calls().filter(|link| link.slot >= sp) {
             let here = timeline.entry_of(link.call.function, self.state.seq);
             match here == Some(entry) {
+                // Where rsp is not known, at a logpoint, the call may have been left without an event: one that was is
+                // no way to tell where a frame lies.
+                true if sp == 0 && !link.call.returned() => return None,
                 true => return Some(link.slot.wrapping_add(8)),
                 // Its frame lies between: what is asked about is none of a recorded call.
                 false if link.call.returned() => return None,
@@ -175,14 +177,10 @@ impl Machine for StateMachine<'_> {
         let call = self.entered()?;
         let function = self.state.timeline.function(call.function)?;
         let param = function.params.iter().find(|param| param.name == name)?;
-        let register = |place: Place| place.register().map(Register);
-        let second = match param.second {
-            Some(second) => Some((second.from, register(second.place)?)),
-            None => None,
-        };
+        let registers = param.registers()?;
         Some(EntryPlace {
-            first: register(param.place)?,
-            second,
+            first: Register(registers.first),
+            second: registers.second.map(|(from, rest)| (from, Register(rest))),
             is_indirect: param.is_indirect,
         })
     }

@@ -20,7 +20,7 @@ pub struct Mark {
 }
 
 /// Kinds that are kept.
-const KEPT: [Kind; 11] = [
+const KEPT: [Kind; 12] = [
     Kind::Pause,
     Kind::Resume,
     Kind::Write,
@@ -32,6 +32,7 @@ const KEPT: [Kind; 11] = [
     Kind::End,
     Kind::Gap,
     Kind::Snapshot,
+    Kind::Probe,
 ];
 
 /// The marks of a recording.

@@ -6,6 +6,7 @@
 //! | leave by a return | rax, rdx, xmm0 and xmm1 as captured (low halves), rsp, rip; all general ones with `--regs` |
 //! | pause | all |
 //! | write to a register | that one |
+//! | logpoint that was passed | rip, if its probe was set in one place only |
 //!
 //! A leave that stands for an exception or longjmp shows nothing.
 
@@ -111,6 +112,13 @@ impl Registers {
         for (at, source) in sources {
             let is_known = at == seq || held && at >= floor;
             all.apply(timeline, at, &source, is_known)?;
+        }
+        if let Event::Other(event) = state.event()?
+            && event.tid == Some(state.tid)
+            && Kind::of_name(&event.kind) == Kind::Logpoint
+            && let Some(place) = timeline.place_of_logpoint(event)?
+        {
+            all.set(Register::RIP, place, seq, true);
         }
         Ok(all)
     }

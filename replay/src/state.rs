@@ -7,8 +7,10 @@
 
 use std::cell::{OnceCell, RefCell};
 use std::fmt;
+use std::sync::Arc;
 
 use debuginfo::{Certainty, Unknown};
+use store::columns::ReadState;
 
 use crate::calls::CallHead;
 use crate::error::Result;
@@ -276,6 +278,20 @@ impl<'t> State<'t> {
         let gaps = self.timeline.marks.between(Kind::Gap, 0, self.seq);
         gaps.iter()
             .any(|mark| mark.tid.is_none_or(|tid| tid == self.tid))
+    }
+
+    /// Returns the stop in which the thread is held; `None` if it runs, or may.
+    ///
+    /// # Errors
+    /// The files cannot be read.
+    pub fn held_by(&self) -> Result<Option<Arc<ReadState>>> {
+        let pause = self.timeline.marks.last_pause(self.tid, self.seq);
+        match pause.filter(|pause| *pause >= self.born()) {
+            Some(pause) if self.is_held_since(pause)? => {
+                self.timeline.state_of_pause(pause).map(Some)
+            }
+            _ => Ok(None),
+        }
     }
 
     /// Says whether the thread has been held since it stopped at event `pause`.

@@ -43,6 +43,8 @@ pub struct Timeline {
     pub(crate) watched: Vec<(u64, u64, Vec<u8>)>,
     /// The same for bytes that were written from outside.
     written: OnceLock<Vec<(u64, u64, Vec<u8>)>>,
+    /// Where probes of live control were set, in the order of seq.
+    placed: OnceLock<Vec<Placed>>,
     pub(crate) stack_cache: Cache<u64, Vec<u8>>,
     states: Vec<(u64, StatesFile)>,
     state_cache: Cache<u64, ReadState>,
@@ -104,6 +106,7 @@ impl Timeline {
             saved_stacks,
             watched,
             written: OnceLock::new(),
+            placed: OnceLock::new(),
             stack_cache: Cache::new(STACKS),
             states,
             state_cache: Cache::new(STATES),
@@ -259,6 +262,43 @@ impl Timeline {
             }
         }
         Ok(self.written.get_or_init(|| found))
+    }
+
+    /// Returns where the thread stood that passed a logpoint with `event`: the one place that the probe had then. `None`
+    /// where it had several, or it is not recorded where it was.
+    pub(crate) fn place_of_logpoint(&self, event: &ReadEvent) -> Result<Option<u64>> {
+        let Some(probe) = event.probe else {
+            return Ok(None);
+        };
+        let placed = self.placed()?;
+        let before = placed.partition_point(|placed| placed.seq < event.seq);
+        let of_probe = placed[..before].iter().rev();
+        let last = of_probe.into_iter().find(|placed| placed.probe == probe);
+        Ok(last.and_then(|placed| placed.address))
+    }
+
+    /// Returns where probes were set, in order.
+    fn placed(&self) -> Result<&[Placed]> {
+        if let Some(placed) = self.placed.get() {
+            return Ok(placed);
+        }
+        let mut found = Vec::new();
+        for mark in self.marks.all(Kind::Probe) {
+            let event = self.others.event(mark.seq)?;
+            if let Some(ReadEvent {
+                probe: Some(probe),
+                addr: address,
+                ..
+            }) = event
+            {
+                found.push(Placed {
+                    seq: mark.seq,
+                    probe,
+                    address,
+                });
+            }
+        }
+        Ok(self.placed.get_or_init(|| found))
     }
 
     /// Returns what a pause saw.
@@ -423,6 +463,15 @@ fn definitions_of(
         })?;
     }
     Ok((functions, loads))
+}
+
+/// A probe that was set, changed or removed.
+#[derive(Clone, Copy, Debug)]
+struct Placed {
+    seq: u64,
+    probe: u32,
+    /// Its place, if it has exactly one.
+    address: Option<u64>,
 }
 
 /// Bytes at an address, and the event that showed them.

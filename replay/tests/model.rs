@@ -12,7 +12,7 @@ use rand::{Rng, SeedableRng};
 use replay::moves::{Direction, Stops};
 use replay::{Event, Seen, State, Timeline};
 use store::columns::{ReadCall, ReadEvent, read_calls, read_events};
-use store::control::{Control, PauseReason, Write};
+use store::control::{Control, LiveProbe, PauseReason, ProbeKind, ProbePlace, ProbeState, Write};
 use store::seal::{Ending, SealOptions, Sealed, Sealer};
 use store::synth::{Synth, pause};
 use store::wire::{EnterFields, EnterForm, Leave};
@@ -21,6 +21,8 @@ use tempfile::TempDir;
 const THREADS: [u32; 2] = [100, 101];
 const TOP: [u64; 2] = [0x7f00_0010_0000, 0x7f00_0020_0000];
 const ARGUMENTS: [u16; 6] = [5, 4, 1, 2, 8, 9];
+/// Where the first logpoint is.
+const LOGGED: u64 = 0x5555_0000_1230;
 
 /// A recording, and all its rows.
 struct Made {
@@ -65,13 +67,27 @@ fn program(seed: u64, steps: usize) -> Synth {
         .map(|name| synth.function(name))
         .collect();
     let mut stacks: [Vec<u64>; 2] = Default::default();
+    // The first logpoint is set in one place, the other in two.
+    for (id, addresses) in [(1, &[LOGGED][..]), (2, &[LOGGED, LOGGED + 8])] {
+        synth.live(|ticks| Control::Probe(logpoint(ticks, id, addresses)));
+    }
     for step in 0..steps {
         let who = random.random_range(0..2);
         synth.thread(THREADS[who]);
         let depth = stacks[who].len();
         match random.random_range(0..1000) {
             0..3 => stop(&mut synth, THREADS[who], &mut random),
-            3..10 => _ = synth.output(1, b"line\n"),
+            3..7 => _ = synth.output(1, b"line\n"),
+            7..10 => {
+                let (tid, probe) = (THREADS[who], random.random_range(1..3));
+                synth.live(|ticks| Control::Logpoint {
+                    ticks,
+                    tid,
+                    probe,
+                    message: format!("step {step}"),
+                    values: Vec::new(),
+                });
+            }
             10..14 if depth > 2 => {
                 // Several calls are left at once, without a record of their own.
                 let left = random.random_range(1..=2);
@@ -110,6 +126,28 @@ fn program(seed: u64, steps: usize) -> Synth {
         }
     }
     synth
+}
+
+fn logpoint(ticks: u64, id: u32, addresses: &[u64]) -> LiveProbe {
+    let place = |addr: &u64| ProbePlace {
+        addr: *addr,
+        module: None,
+        svma: None,
+        function: None,
+        file: None,
+        line: None,
+    };
+    LiveProbe {
+        ticks,
+        id,
+        kind: ProbeKind::Logpoint,
+        location: "parse".into(),
+        condition: None,
+        hit_count: 0,
+        action: "step".into(),
+        state: ProbeState::Bound,
+        places: addresses.iter().map(place).collect(),
+    }
 }
 
 /// A stop with a register and a memory write, then the thread goes on.
@@ -169,6 +207,8 @@ struct Model {
     threads: BTreeMap<u32, Thread>,
     /// Bytes and the events that showed them.
     memory: BTreeMap<u64, (u8, u64)>,
+    /// The thread that has just passed the logpoint that has one place.
+    logged: Option<u32>,
 }
 
 enum Row<'a> {
@@ -196,6 +236,10 @@ impl Made {
 
 impl Model {
     fn apply(&mut self, seq: u64, row: &Row<'_>) {
+        self.logged = match row {
+            Row::Other(event) if event.kind == "logpoint" && event.probe == Some(1) => event.tid,
+            _ => None,
+        };
         let tid = match row {
             Row::Enter(call) | Row::Leave(call) => call.tid,
             Row::Other(event) => event.tid,
@@ -270,6 +314,7 @@ impl Model {
             for number in (0..=16).chain([49, 58, 59]) {
                 let seen = state.register(Register(number));
                 let expected = match thread.registers.get(&number) {
+                    _ if number == 16 && self.logged == Some(*tid) => Some((LOGGED, seq, true)),
                     None => None,
                     Some((value, shown)) => {
                         let held = thread.held_since.is_some_and(|since| *shown >= since);
@@ -396,9 +441,15 @@ fn moves_go_where_a_scan_of_all_events_goes() {
         functions: rare.clone(),
         ..Stops::default()
     };
-    let is_stop = |seq: &usize| {
-        is_rare(seq) || matches!(rows[*seq], Row::Other(event) if event.kind == "pause")
+    let is_kind =
+        |seq: &usize, kind: &str| matches!(rows[*seq], Row::Other(event) if event.kind == kind);
+    let is_stop = |seq: &usize| is_rare(seq) || is_kind(seq, "pause");
+    let logging = Stops {
+        logpoints: true,
+        passes_pauses: true,
+        ..Stops::default()
     };
+    assert!((0..rows.len()).any(|seq| is_kind(&seq, "logpoint")));
     let mut random = StdRng::seed_from_u64(9);
     for _ in 0..2_000 {
         let at = random.random_range(0..rows.len());
@@ -425,6 +476,20 @@ fn moves_go_where_a_scan_of_all_events_goes() {
         let run = timeline.run(at as u64, &stops, Direction::Forward).unwrap();
         let scanned = (at + 1..rows.len()).find(is_stop);
         assert_eq!(run, scanned.map(|seq| seq as u64), "continue from {at}");
+        let run = |direction| timeline.run(at as u64, &logging, direction).unwrap();
+        let is_logged = |seq: &usize| is_kind(seq, "logpoint");
+        let scanned = (at + 1..rows.len()).find(is_logged);
+        assert_eq!(
+            run(Direction::Forward),
+            scanned.map(|seq| seq as u64),
+            "to a logpoint from {at}"
+        );
+        let scanned = (0..at).rev().find(is_logged);
+        assert_eq!(
+            run(Direction::Back),
+            scanned.map(|seq| seq as u64),
+            "back to a logpoint from {at}"
+        );
         let run = timeline.run(at as u64, &stops, Direction::Back).unwrap();
         let scanned = (0..at).rev().find(is_stop);
         assert_eq!(

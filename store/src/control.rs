@@ -273,6 +273,28 @@ impl Param {
             is_indirect: false,
         }
     }
+
+    /// Returns where it lies when the function is entered, if that is in general registers alone.
+    #[must_use]
+    pub fn registers(&self) -> Option<ParamRegisters> {
+        let second = match self.second {
+            Some(second) => Some((second.from, second.place.register()?)),
+            None => None,
+        };
+        Some(ParamRegisters {
+            first: self.place.register()?,
+            second,
+        })
+    }
+}
+
+/// The general registers that a parameter lies in, by their DWARF numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParamRegisters {
+    /// Holds all of it, or what comes before `second`.
+    pub first: u16,
+    /// The first byte of the parameter that another register holds, and that register.
+    pub second: Option<(u8, u16)>,
 }
 
 /// Where the second part of a parameter lies.

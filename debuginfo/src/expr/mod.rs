@@ -25,3 +25,8 @@ pub use parse::{
     parse_with,
 };
 pub use template::{Format, Part, Template};
+
+/// Reads a condition in JavaScript, for who only asks whether reading does harm.
+pub(crate) fn read_script(text: &str) {
+    let _ = script::parse(text);
+}

@@ -78,12 +78,17 @@ pub const DOC: TableDoc = TableDoc {
         ("xr0", "low 64 bits of xmm0 at return; null if not captured"),
         ("xr1", "low 64 bits of xmm1 at return"),
         ("function_id", "number of the function in this recording"),
+        (
+            "seq",
+            "start_seq, by the name that other tables have for it",
+        ),
     ],
 };
 
 /// Returns the plan that computes the table.
 pub fn plan(sources: &Sources) -> Result<LogicalPlan> {
     let computed = |name: &str| match name {
+        "seq" => Ok(col("start_seq").alias("seq")),
         "parent" => Ok(col("parent_seq").alias("parent")),
         "self_ns" => Ok(self_ns()?.alias("self_ns")),
         other => Ok(sources.of_call(other).unwrap_or_else(|| col(other))),

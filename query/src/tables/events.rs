@@ -49,7 +49,7 @@ pub const DOC: TableDoc = TableDoc {
         ),
         (
             "addr",
-            "module_load: where it is mapped; pause: pc; write, exception: its address",
+            "module_load: where it is mapped; pause: pc; probe: its place, if it has just one; write, exception: its address",
         ),
         (
             "size",

@@ -475,14 +475,10 @@ impl Machine for Tracing<'_> {
     fn entry_parameter(&self, name: &str) -> Option<EntryPlace> {
         let function = self.entry?.function;
         let param = function.params.iter().find(|p| p.name == name)?;
-        let register = |place: Place| place.register().map(Register);
-        let second = match param.second {
-            Some(second) => Some((second.from, register(second.place)?)),
-            None => None,
-        };
+        let registers = param.registers()?;
         Some(EntryPlace {
-            first: register(param.place)?,
-            second,
+            first: Register(registers.first),
+            second: registers.second.map(|(from, rest)| (from, Register(rest))),
             is_indirect: param.is_indirect,
         })
     }

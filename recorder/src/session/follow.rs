@@ -109,20 +109,21 @@ impl Session {
 
     /// Copies memory when it is time to.
     fn copy_memory(&mut self) -> Result<()> {
-        let (SnapshotTimes::Every(interval), Some(snapshots)) =
-            (self.options.snapshots, self.snapshots.clone())
-        else {
+        let is_time = match self.options.snapshots {
+            SnapshotTimes::Never | SnapshotTimes::AtPauses => false,
+            SnapshotTimes::Every(interval) => self.copied.elapsed() >= interval,
+            SnapshotTimes::EveryEvents(count) => self.log.events() - self.copied_at >= count.get(),
+        };
+        let Some(snapshots) = self.snapshots.clone().filter(|_| is_time) else {
             return Ok(());
         };
-        if self.copied.elapsed() < interval {
-            return Ok(());
-        }
         let taken = self
             .stopper
             .while_stopped(self.target.pid, STOP_PATIENCE, move |_| {
                 snapshot::take(&snapshots, SnapshotReason::Interval)
             });
         self.copied = Instant::now();
+        self.copied_at = self.log.events();
         match taken {
             Ok(taken) => self.note_snapshot(Some(taken)),
             // It is ending, or somebody else traces it just now: the next time will do.

@@ -46,7 +46,7 @@ pub struct Args {
     /// What a thread does when the recorder cannot keep up [default: block; drop with --attach]
     #[arg(long, value_name = "POLICY")]
     on_full: Option<FullPolicy>,
-    /// When the program's memory is copied: start, every=TIME (as every=100ms; changed pages only) or never [default: start]
+    /// When the program's memory is copied: start, every=TIME or every=N events (as every=100ms, every=5000events; changed pages only) or never [default: start]
     #[arg(long, value_name = "WHEN", default_value = "start", hide_default_value = true, value_parser = parse_snapshot)]
     snapshot: SnapshotTimes,
     /// Keep all general registers at each enter and leave
@@ -271,15 +271,22 @@ fn parse_pid(text: &str) -> Result<i32, String> {
     }
 }
 
-/// Reads `500ms`, `10s`, `2m`, `1h`, or bare seconds.
 fn parse_snapshot(text: &str) -> Result<SnapshotTimes, String> {
     match (text, text.strip_prefix("every=")) {
         ("start", _) => Ok(SnapshotTimes::AtPauses),
         ("never", _) => Ok(SnapshotTimes::Never),
-        (_, Some(interval)) => parse_duration(interval).map(SnapshotTimes::Every),
-        _ => Err("write start, never, or every=TIME as in every=100ms".to_owned()),
+        (_, Some(interval)) => match interval.strip_suffix("events") {
+            Some(count) => match count.trim().parse() {
+                Ok(count) => Ok(SnapshotTimes::EveryEvents(count)),
+                Err(_) => Err("write how many events, from 1, as in every=5000events".to_owned()),
+            },
+            None => parse_duration(interval).map(SnapshotTimes::Every),
+        },
+        _ => Err("write start, never, every=100ms, or every=5000events".to_owned()),
     }
 }
+
+/// Reads `500ms`, `10s`, `2m`, `1h`, or bare seconds.
 
 fn parse_duration(text: &str) -> Result<Duration, String> {
     let digits = text
@@ -305,6 +312,8 @@ fn parse_duration(text: &str) -> Result<Duration, String> {
 
 #[cfg(test)]
 mod tests {
+    use std::num::NonZeroU64;
+
     use super::*;
     use expect_test::expect;
 
@@ -329,7 +338,26 @@ mod tests {
         let every = SnapshotTimes::Every(Duration::from_millis(100));
         assert_eq!(parse_snapshot("every=100ms"), Ok(every));
         assert_eq!(parse_snapshot("start"), Ok(SnapshotTimes::AtPauses));
-        for bad in ["", "every", "every=", "every=0s", "100ms", "Never"] {
+        assert_eq!(parse_snapshot("never"), Ok(SnapshotTimes::Never));
+        let count = NonZeroU64::new(5000).map(SnapshotTimes::EveryEvents);
+        assert_eq!(parse_snapshot("every=5000events").ok(), count);
+        assert_eq!(parse_snapshot("every=5000 events").ok(), count);
+        let bad_counts = [
+            "every=events",
+            "every=0events",
+            "every=-1events",
+            "every=1.5events",
+        ];
+        let bad_times = [
+            "",
+            "every",
+            "every=",
+            "every=0s",
+            "100ms",
+            "Never",
+            "5000events",
+        ];
+        for bad in bad_counts.into_iter().chain(bad_times) {
             assert!(parse_snapshot(bad).is_err(), "{bad}");
         }
     }

@@ -15,7 +15,7 @@ use crate::log::position::{LogPosition, segment_path};
 use crate::log::sync::Syncer;
 use crate::manifest::RecordingId;
 use crate::storage::{Staged, Storage};
-use crate::wire::WORD_LEN;
+use crate::wire::{Records, WORD_LEN};
 
 /// The one writer of a log.
 ///
@@ -35,6 +35,8 @@ pub struct LogWriter<S: Storage = Staged> {
     syncer: Syncer<S::File>,
     /// `None` only while it is being used.
     packer: Option<Packer>,
+    /// What the blocks hold.
+    events: u64,
 }
 
 /// Proof that a log was closed cleanly.
@@ -79,6 +81,7 @@ impl<S: Storage + Clone> LogWriter<S> {
             segment_ended: false,
             syncer,
             packer: Some(Packer::default()),
+            events: 0,
         })
     }
 }
@@ -126,15 +129,22 @@ impl<S: Storage> LogWriter<S> {
             }
             let packed = packer.pack(first);
             if packed.payload.len() >= packed.taken * WORD_LEN {
+                self.events += events_of(first) + events_of(second);
                 let raw = [first, second].map(<[Word]>::as_flattened);
                 return self.append(FrameKind::Block, arg, raw);
             }
             self.append(FrameKind::PackedBlock, arg, [packed.payload, &[]])?;
+            self.events += packed.events;
             first = &first[packed.taken..];
             if first.is_empty() && second.is_empty() {
                 return Ok(());
             }
         }
+    }
+
+    /// Returns how many events the blocks hold that were appended: calls count twice, control events do not count.
+    pub fn events(&self) -> u64 {
+        self.events
     }
 
     /// Appends a control event.
@@ -231,6 +241,13 @@ impl<S: Storage> LogWriter<S> {
         self.segment_ended = false;
         Ok(())
     }
+}
+
+/// Counts the events of whole records.
+fn events_of(words: &[Word]) -> u64 {
+    let records = Records::new(words.as_flattened()).map_while(std::result::Result::ok);
+    let events = records.filter(|decoded| !decoded.record.is_capture());
+    events.count() as u64
 }
 
 fn create_segment<S: Storage>(

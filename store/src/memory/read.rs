@@ -1,6 +1,6 @@
 //! Reads what memory held as of a snapshot, a page at a time, with bounded memory; trusts no byte of a file.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -8,15 +8,26 @@ use super::{Codec, Contents, MAX_RUN_LEN, PAGE_LEN, PREFIX_LEN, Region, Run, hea
 use crate::error::{Error, Result};
 use crate::format::{FRAME_HEADER_LEN, FrameKind};
 use crate::log::frame_reader::{FrameReader, RawFrame};
+use crate::manifest::RecordingId;
 use crate::recording::{Recording, RecordingState};
 
 /// Runs that are kept unpacked: 4 MiB.
 const KEPT_RUNS: usize = 64;
 
+/// Files that are kept open: a program may have no more than 1,024, and a recording may have more snapshots.
+const KEPT_FILES: usize = 16;
+
 /// All snapshots of a recording.
 pub struct Memory {
+    recording_id: RecordingId,
     /// In order: snapshot `n` is the `n`th.
     snapshots: Vec<Snapshot>,
+    /// The snapshots from which on other memory is covered than by the one before, and what; the first is snapshot 0.
+    coverage: Vec<(usize, Arc<[Region]>)>,
+    /// The snapshots behind the first that have a page, in order, by its address.
+    changes: HashMap<u64, Vec<u32>>,
+    /// The files that were read last, by snapshot; the latest first.
+    open: VecDeque<(usize, FrameReader)>,
     /// The runs that were read last, by snapshot and address; the latest first.
     kept: VecDeque<(usize, u64, Arc<[u8]>)>,
 }
@@ -24,8 +35,7 @@ pub struct Memory {
 /// One of them.
 struct Snapshot {
     path: PathBuf,
-    reader: FrameReader,
-    contents: Contents,
+    runs: Box<[Run]>,
 }
 
 /// What a page held.
@@ -45,24 +55,47 @@ impl Memory {
     /// # Errors
     /// [`Error::Io`], or what is wrong with a file, with its offset.
     pub fn open(recording: &Recording) -> Result<Self> {
-        let mut snapshots = Vec::new();
+        let mut memory = Self {
+            recording_id: recording.manifest().recording_id,
+            snapshots: Vec::new(),
+            coverage: Vec::new(),
+            changes: HashMap::new(),
+            open: VecDeque::new(),
+            kept: VecDeque::new(),
+        };
         for id in 0.. {
             let path = path_of(recording.dir(), id);
             if !path.exists() {
                 break;
             }
-            match Snapshot::open(path, recording, id) {
-                Ok(snapshot) => snapshots.push(snapshot),
+            match contents_of(&path, memory.recording_id, id) {
+                Ok(contents) => memory.add(path, contents),
                 Err(Error::Truncated { .. }) if recording.state() != RecordingState::Closed => {
                     break;
                 }
                 Err(error) => return Err(error),
             }
         }
-        Ok(Self {
-            snapshots,
-            kept: VecDeque::new(),
-        })
+        Ok(memory)
+    }
+
+    fn add(&mut self, path: PathBuf, contents: Contents) {
+        let number = self.snapshots.len();
+        let covered = self.coverage.last().map(|(_, regions)| &**regions);
+        if covered != Some(&contents.regions) {
+            self.coverage.push((number, contents.regions.into()));
+        }
+        if number > 0 {
+            for run in &contents.runs {
+                for page in (run.addr..run.addr + u64::from(run.len)).step_by(PAGE_LEN as usize) {
+                    self.changes.entry(page).or_default().push(number as u32);
+                }
+            }
+        }
+        self.snapshots.push(Snapshot {
+            path,
+            runs: contents.runs.into(),
+        });
     }
 
     /// Returns how many snapshots there are; their ids count from 0.
@@ -84,8 +117,16 @@ impl Memory {
 
     /// Returns what snapshot `id` covers, lowest address first; nothing where there is no such snapshot.
     pub fn regions(&self, id: u32) -> &[Region] {
-        let snapshot = self.snapshots.get(id as usize);
-        snapshot.map_or(&[], |snapshot| &snapshot.contents.regions)
+        match (id as usize) < self.snapshots.len() {
+            true => &self.coverage[self.coverage_of(id as usize)].1,
+            false => &[],
+        }
+    }
+
+    /// Returns which entry of `coverage` is about a snapshot.
+    fn coverage_of(&self, number: usize) -> usize {
+        let behind = self.coverage.partition_point(|(from, _)| *from <= number);
+        behind - 1
     }
 
     /// Returns what the page with the byte at `addr` held when snapshot `id` was taken.
@@ -94,24 +135,39 @@ impl Memory {
     /// [`Error::Io`] or [`Error::Corrupt`], naming file and offset.
     pub fn page(&mut self, id: u32, addr: u64) -> Result<Seen> {
         let page = addr / PAGE_LEN * PAGE_LEN;
-        // From the newest back, as long as the page was there all the time.
-        for at in (0..self.snapshots.len().min(id as usize + 1)).rev() {
-            let contents = &self.snapshots[at].contents;
-            if contents.region(page).is_none() {
-                break;
-            }
-            if let Some(run) = contents.run(page) {
-                let bytes = self.run(at, run)?;
-                let from = (page - run.addr) as usize;
-                return Ok(Seen::Bytes(bytes[from..from + PAGE_LEN as usize].to_vec()));
-            }
+        let Some(region) = region_at(self.regions(id), page) else {
+            return Ok(Seen::Uncovered);
+        };
+        let zeroed = region.zeroed;
+        if let Some((at, run)) = self.newest(id, page)
+            && self.was_covered(page, at, id as usize)
+        {
+            let bytes = self.run(at, run)?;
+            let from = (page - run.addr) as usize;
+            return Ok(Seen::Bytes(bytes[from..from + PAGE_LEN as usize].to_vec()));
         }
-        let newest = self.snapshots.get(id as usize);
-        let region = newest.and_then(|snapshot| snapshot.contents.region(page));
-        Ok(match region {
-            Some(region) if region.zeroed => Seen::Zeroes,
-            _ => Seen::Uncovered,
+        Ok(match zeroed {
+            true => Seen::Zeroes,
+            false => Seen::Uncovered,
         })
+    }
+
+    /// Finds the newest snapshot up to `id` that has a page.
+    fn newest(&self, id: u32, page: u64) -> Option<(usize, Run)> {
+        let changes = self.changes.get(&page).map_or(&[][..], Vec::as_slice);
+        let behind = changes.partition_point(|changed| *changed <= id);
+        let at = behind.checked_sub(1).map_or(0, |last| changes[last]) as usize;
+        let runs = &self.snapshots.get(at)?.runs;
+        let behind = runs.partition_point(|run| run.addr <= page);
+        let run = *runs.get(behind.checked_sub(1)?)?;
+        (page - run.addr < u64::from(run.len)).then_some((at, run))
+    }
+
+    /// Tells whether each of the snapshots `from..=until` covers a page: it was there all the time.
+    fn was_covered(&self, page: u64, from: usize, until: usize) -> bool {
+        self.coverage[self.coverage_of(from)..=self.coverage_of(until)]
+            .iter()
+            .all(|(_, regions)| region_at(regions, page).is_some())
     }
 
     fn run(&mut self, at: usize, run: Run) -> Result<Arc<[u8]>> {
@@ -119,10 +175,33 @@ impl Memory {
         if let Some(index) = self.kept.iter().position(is_it) {
             return Ok(Arc::clone(&self.kept[index].2));
         }
-        let bytes: Arc<[u8]> = self.snapshots[at].read(run)?.into();
+        let bytes: Arc<[u8]> = self.read(at, run)?.into();
         self.kept.truncate(KEPT_RUNS - 1);
         self.kept.push_front((at, run.addr, Arc::clone(&bytes)));
         Ok(bytes)
+    }
+
+    /// Reads a run from the file of the snapshot `at`, which is opened if it is not open any more.
+    fn read(&mut self, at: usize, run: Run) -> Result<Vec<u8>> {
+        let path = &self.snapshots[at].path;
+        let known = self.open.iter().position(|(number, _)| *number == at);
+        let entry = match known.and_then(|index| self.open.remove(index)) {
+            Some(entry) => entry,
+            None => {
+                let header = header_of(self.recording_id, at as u32);
+                (at, FrameReader::open(path, &header)?)
+            }
+        };
+        self.open.truncate(KEPT_FILES - 1);
+        self.open.push_front(entry);
+        let reader = &mut self.open[0].1;
+        reader.seek(run.offset);
+        let frame = whole(path, run.offset, reader.next_frame()?)?;
+        let is_it = frame.header.kind == FrameKind::Pages && frame.header.arg == run.addr;
+        let bytes = if is_it { unpack(frame.payload) } else { None };
+        bytes
+            .filter(|bytes| bytes.len() == run.len as usize)
+            .ok_or_else(|| Error::corrupt(path, run.offset, "these are no pages"))
     }
 
     /// Reads every run of every snapshot. Returns how many bytes of memory they hold.
@@ -131,28 +210,22 @@ impl Memory {
     /// What is wrong with the first that is damaged, with its file and offset.
     pub fn check(&mut self) -> Result<u64> {
         let mut len = 0;
-        for snapshot in &mut self.snapshots {
-            for run in snapshot.contents.runs.clone() {
-                len += snapshot.read(run)?.len() as u64;
+        for at in 0..self.snapshots.len() {
+            for run in self.snapshots[at].runs.clone() {
+                len += self.read(at, run)?.len() as u64;
             }
         }
         Ok(len)
     }
 }
 
+fn region_at(regions: &[Region], addr: u64) -> Option<&Region> {
+    let behind = regions.partition_point(|region| region.addr <= addr);
+    let region = regions.get(behind.checked_sub(1)?)?;
+    (addr - region.addr < region.len).then_some(region)
+}
+
 impl Contents {
-    fn region(&self, addr: u64) -> Option<&Region> {
-        let behind = self.regions.partition_point(|region| region.addr <= addr);
-        let region = self.regions.get(behind.checked_sub(1)?)?;
-        (addr - region.addr < region.len).then_some(region)
-    }
-
-    fn run(&self, addr: u64) -> Option<Run> {
-        let behind = self.runs.partition_point(|run| run.addr <= addr);
-        let run = *self.runs.get(behind.checked_sub(1)?)?;
-        (addr - run.addr < u64::from(run.len)).then_some(run)
-    }
-
     /// Tells whether a writer could have written this.
     fn is_sound(&self) -> bool {
         let regions = self.regions.iter().map(|region| (region.addr, region.len));
@@ -175,48 +248,31 @@ fn are_pages_in_order(mut ranges: impl Iterator<Item = (u64, u64)>) -> bool {
     })
 }
 
-impl Snapshot {
-    fn open(path: PathBuf, recording: &Recording, id: u32) -> Result<Self> {
-        let header = header_of(recording.manifest().recording_id, id);
-        let mut reader = FrameReader::open(&path, &header)?;
-        let end_at = reader.file_len()?.saturating_sub(FRAME_HEADER_LEN as u64);
-        reader.seek(end_at);
-        let contents_at = match reader.next_frame()? {
-            Ok(frame) if frame.header.kind == FrameKind::SegmentEnd => frame.header.arg,
-            // Its writer has not come to the end.
-            _ => {
-                return Err(Error::Truncated {
-                    path,
-                    offset: end_at,
-                    what: "a snapshot ends with a frame of its own".into(),
-                });
-            }
-        };
-        reader.seek(contents_at);
-        let frame = whole(&path, contents_at, reader.next_frame()?)?;
-        let contents: Option<Contents> = match frame.header.kind {
-            FrameKind::Document => rmp_serde::from_slice(frame.payload).ok(),
-            _ => None,
-        };
-        let contents = contents.filter(Contents::is_sound).ok_or_else(|| {
-            Error::corrupt(&path, contents_at, "this is no table of a snapshot's pages")
-        })?;
-        Ok(Self {
-            path,
-            reader,
-            contents,
-        })
-    }
-
-    fn read(&mut self, run: Run) -> Result<Vec<u8>> {
-        self.reader.seek(run.offset);
-        let frame = whole(&self.path, run.offset, self.reader.next_frame()?)?;
-        let is_it = frame.header.kind == FrameKind::Pages && frame.header.arg == run.addr;
-        let bytes = if is_it { unpack(frame.payload) } else { None };
-        bytes
-            .filter(|bytes| bytes.len() == run.len as usize)
-            .ok_or_else(|| Error::corrupt(&self.path, run.offset, "these are no pages"))
-    }
+/// Reads what a snapshot's file says that it has.
+fn contents_of(path: &Path, recording_id: RecordingId, id: u32) -> Result<Contents> {
+    let mut reader = FrameReader::open(path, &header_of(recording_id, id))?;
+    let end_at = reader.file_len()?.saturating_sub(FRAME_HEADER_LEN as u64);
+    reader.seek(end_at);
+    let contents_at = match reader.next_frame()? {
+        Ok(frame) if frame.header.kind == FrameKind::SegmentEnd => frame.header.arg,
+        // Its writer has not come to the end.
+        _ => {
+            return Err(Error::Truncated {
+                path: path.to_path_buf(),
+                offset: end_at,
+                what: "a snapshot ends with a frame of its own".into(),
+            });
+        }
+    };
+    reader.seek(contents_at);
+    let frame = whole(path, contents_at, reader.next_frame()?)?;
+    let contents: Option<Contents> = match frame.header.kind {
+        FrameKind::Document => rmp_serde::from_slice(frame.payload).ok(),
+        _ => None,
+    };
+    contents
+        .filter(Contents::is_sound)
+        .ok_or_else(|| Error::corrupt(path, contents_at, "this is no table of a snapshot's pages"))
 }
 
 fn whole<'a, E: std::fmt::Display>(

@@ -139,3 +139,66 @@ fn a_changed_byte_is_found_and_harms_nobody() {
         assert!(is_named, "{outcome:?}");
     }
 }
+
+/// Says that this process is the child of a test, and where its recording is.
+const CHILD: &str = "HINDSIGHT_TEST_OF_MANY_SNAPSHOTS";
+const MANY: u32 = 2_000;
+
+/// Page `0` changes in each snapshot, page `1 + id` in one; page 5000 is not covered by every seventh.
+#[test]
+fn a_recording_has_more_snapshots_than_a_process_may_open_files() {
+    let name = "memory::tests::a_recording_has_more_snapshots_than_a_process_may_open_files";
+    if let Some(dir) = std::env::var_os(CHILD) {
+        let recording = Recording::open(&std::path::Path::new(&dir).join("rec")).unwrap();
+        return read_many(&recording);
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let (_open, recording) = created(dir.path());
+    for id in 0..MANY {
+        let mut pages: BTreeMap<u64, u8> = [(0, id as u8), (1 + u64::from(id), 7)].into();
+        let mut regions = vec![region(0, 4000, true)];
+        if id % 7 != 0 {
+            regions.push(region(5000, 1, true));
+        }
+        if id % 7 == 1 {
+            pages.insert(5000, id as u8);
+        }
+        write(&recording, id, regions, &pages);
+    }
+    let child = std::process::Command::new("sh")
+        .args(["-c", "ulimit -n 256 && exec \"$0\" \"$@\""])
+        .arg(std::env::current_exe().unwrap())
+        .args([name, "--exact", "--nocapture"])
+        .env(CHILD, dir.path())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&child.stdout);
+    let errors = String::from_utf8_lossy(&child.stderr);
+    assert!(child.status.success(), "{said}{errors}");
+    assert!(said.contains("2000 snapshots were read"), "{said}{errors}");
+}
+
+fn read_many(recording: &Recording) {
+    let mut memory = Memory::open(recording).unwrap();
+    assert_eq!(memory.len(), MANY as usize);
+    let filled = |byte: u8| Seen::Bytes(vec![byte; PAGE_LEN as usize]);
+    let mut random = StdRng::seed_from_u64(8);
+    for _ in 0..20_000 {
+        let id = random.random_range(0..MANY);
+        let page = random.random_range(1..=u64::from(MANY));
+        let mut seen = |page: u64| memory.page(id, BASE + page * PAGE_LEN).unwrap();
+        assert_eq!(seen(0), filled(id as u8), "in {id}");
+        let expected = match page <= u64::from(id) + 1 {
+            true => filled(7),
+            false => Seen::Zeroes,
+        };
+        assert_eq!(seen(page), expected, "page {page} in {id}");
+        let expected = match id % 7 {
+            0 => Seen::Uncovered,
+            _ => filled((id / 7 * 7 + 1) as u8),
+        };
+        assert_eq!(seen(5000), expected, "in {id}");
+    }
+    assert!(memory.check().unwrap() > 0);
+    println!("{} snapshots were read", memory.len());
+}

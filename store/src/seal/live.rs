@@ -147,6 +147,10 @@ impl Live {
             probe: Some(probe.id),
             aux: Some(probe.state.name()),
             detail: probe.condition.as_deref(),
+            addr: match probe.places.as_slice() {
+                [only] => Some(only.addr),
+                _ => None,
+            },
             ..row.text(&text)
         })?;
         let condition = probe.condition.clone();

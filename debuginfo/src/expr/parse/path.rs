@@ -42,8 +42,10 @@ impl Parser<'_> {
             return None;
         }
         // A type of one word has no scope, template or member.
-        let plain = is_keyword(&text) && !raw;
-        while !plain {
+        if is_keyword(&text) && !raw {
+            return Some(Path { text, raw });
+        }
+        loop {
             let mark = self.pos;
             let length = text.len();
             let takes_arguments = !text.ends_with('>') && !is_builtin_type(&text);

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::format::PACKED_MAX_LEN;
 use crate::wire::{
-    ENTER_WORDS, KIND_ENTER, KIND_LEAVE, LEAVE_WORDS, Records, VALUE_SHIFT, WORD_LEN,
+    ENTER_WORDS, KIND_CAPTURE, KIND_ENTER, KIND_LEAVE, LEAVE_WORDS, Records, VALUE_SHIFT, WORD_LEN,
 };
 
 /// Records are packed in pieces of this many words at most: what is written and read again soon stays near the processor.
@@ -18,6 +18,13 @@ const PIECE_WORDS: usize = 32 << 10;
 const ROOM: usize = (MAX_WORDS + 1).next_power_of_two();
 
 const _: () = assert!(PIECE_WORDS * WORD_LEN <= PACKED_MAX_LEN);
+
+/// Tells whether the record that `words` begin with is an event: what was captured with another one is none.
+#[inline(always)]
+pub fn is_event(words: &[Word]) -> bool {
+    let word1 = words.get(1).map_or(0, |word| u64::from_le_bytes(*word));
+    kind(word1) != KIND_CAPTURE
+}
 
 /// Packs records, one piece after the other.
 pub struct Packer {
@@ -29,6 +36,8 @@ pub struct Packer {
 pub struct Packed<'a> {
     /// How many of the words are in it, from the first on: whole records. 0: the first record can only be stored raw.
     pub taken: usize,
+    /// How many events those are: records but what was captured besides with others.
+    pub events: u64,
     /// The payload of its frame.
     pub payload: &'a [u8],
 }
@@ -49,8 +58,10 @@ impl Packer {
         let base = words.first().map_or(0, |word| u64::from_le_bytes(*word));
         self.known.begin(base);
         let mut taken = 0;
+        let mut events = 0;
         let mut len = PROLOGUE_WORDS;
         while let Some((count, packed)) = self.record(&words[taken..], PIECE_WORDS - taken, len) {
+            events += u64::from(is_event(&words[taken..]));
             taken += count;
             len += packed;
         }
@@ -58,6 +69,7 @@ impl Packer {
         self.out[1] = base.to_le_bytes();
         Packed {
             taken,
+            events,
             payload: self.out[..len].as_flattened(),
         }
     }

@@ -77,6 +77,23 @@ impl Static {
         }
     }
 
+    /// It as a floating-point number of type `ty`, and whether that has 32 bits.
+    pub fn float(&self, ty: &Type) -> Result<(Float, bool)> {
+        let single = match ty.size() {
+            Some(4) => true,
+            Some(8) => false,
+            _ => return Err(not(format!("{} is not computed with", ty.name()))),
+        };
+        let number = match &self.bytes {
+            Bytes::Float(number) => number.clone(),
+            _ => Float::Bits {
+                of: Box::new(self.raw(false)?),
+                single,
+            },
+        };
+        Ok((number, single))
+    }
+
     /// Its bits as a number, extended to 64 by the sign or by zeros.
     pub fn raw(&self, signed: bool) -> Result<Int> {
         let size = self.ty.size();
@@ -123,7 +140,10 @@ impl Compiler<'_, '_> {
         let ty = value.ty.strip();
         Ok(Some(match ty.kind() {
             TypeKind::Bool => Operand::Bool(value.raw(false)?.is_true()),
-            TypeKind::Float => self.float(&value, &ty)?,
+            TypeKind::Float => {
+                let (value, single) = value.float(&ty)?;
+                Operand::Float { value, single }
+            }
             TypeKind::Pointer if ty.size() == Some(8) => Operand::Pointer {
                 address: value.raw(false)?,
                 ty,
@@ -145,25 +165,6 @@ impl Compiler<'_, '_> {
                 None => return Ok(None),
             },
         }))
-    }
-
-    fn float(&self, value: &Static, ty: &Type) -> Result<Operand> {
-        let single = match ty.size() {
-            Some(4) => true,
-            Some(8) => false,
-            _ => return Err(not(format!("{} is not computed with", ty.name()))),
-        };
-        let number = match &value.bytes {
-            Bytes::Float(number) => number.clone(),
-            _ => Float::Bits {
-                of: Box::new(value.raw(false)?),
-                single,
-            },
-        };
-        Ok(Operand::Float {
-            value: number,
-            single,
-        })
     }
 
     /// What the language itself looks through: references, also Rust's to numbers.

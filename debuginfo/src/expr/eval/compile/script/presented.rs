@@ -1,6 +1,6 @@
 //! What values of C, C++ and Rust are in JavaScript: the same as the engine is given, before they are there.
 
-use super::super::super::super::ir::{Float, Int, IntOp, Order};
+use super::super::super::super::ir::{Int, IntOp, Order};
 use super::super::value::{Bytes, Static};
 use super::super::{Result, not};
 use super::Translator;
@@ -40,7 +40,10 @@ impl Translator<'_, '_> {
                 true => character(&value, &ty),
                 false => Ok(Js::of(Kind::Number(Number::Whole(whole(&value, &ty)?)))),
             },
-            TypeKind::Float => float(&value, &ty),
+            TypeKind::Float => {
+                let (number, _) = value.float(&ty)?;
+                Ok(Js::of(Kind::Number(Number::Float(number))))
+            }
             TypeKind::Enum => Ok(Js::of(Kind::Enumerator {
                 number: whole(&value, &ty)?,
                 ty,
@@ -236,22 +239,6 @@ fn either_side_of_pairs(code: Int) -> Int {
         if_true: boxed(nowhere()),
         if_false: boxed(code),
     }
-}
-
-fn float(value: &Static, ty: &Type) -> Result<Js> {
-    let single = match ty.size() {
-        Some(4) => true,
-        Some(8) => false,
-        _ => return Err(not(format!("{} is not computed with", ty.name()))),
-    };
-    let number = match &value.bytes {
-        Bytes::Float(number) => number.clone(),
-        _ => Float::Bits {
-            of: boxed(value.raw(false)?),
-            single,
-        },
-    };
-    Ok(Js::of(Kind::Number(Number::Float(number))))
 }
 
 fn array(value: Static, ty: &Type) -> Result<Js> {
