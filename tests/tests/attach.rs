@@ -3,7 +3,7 @@
 
 use e2e::{
     Ended, Hindsight, Program, Recording, Running, Scratch, Signal, Status, Steady, changed_text,
-    wait_until,
+    fixture_artifact, thread_names, wait_until,
 };
 
 /// The fixture, started natively and at work.
@@ -54,7 +54,7 @@ impl Target {
         });
         // Two of its own; those of the agent end soon after it is told to go.
         wait_until("the agent's threads to end", || {
-            (e2e::thread_names(pid).len() == 2).then_some(())
+            (thread_names(pid).len() == 2).then_some(())
         });
         self.steady.stop();
         let ended = self.running.finish();
@@ -104,6 +104,26 @@ fn attaching_twice_works_as_the_first_time() {
         std::fs::remove_dir_all(recording.path()).expect("the recording is closed");
     }
     target.assert_left_alone();
+}
+
+/// What is left in one program is the same file that others have mapped: writing into it would undo what their linkers did.
+#[test]
+fn programs_that_were_attached_to_twice_end_well_side_by_side() {
+    let targets = ["attach_side", "attach_by_side"].map(Target::start);
+    for target in &targets {
+        for _ in 0..2 {
+            let (recorder, recording) = target.attach(&["--for", "0.5"]);
+            assert_recorded(&recording, &recorder.finish());
+            let ours = "SELECT count(*) FROM modules WHERE name LIKE 'runtime-%'";
+            assert_eq!(
+                recording.number(ours),
+                0,
+                "what we left there is not the program's"
+            );
+            std::fs::remove_dir_all(recording.path()).expect("the recording is closed");
+        }
+    }
+    targets.into_iter().for_each(Target::assert_left_alone);
 }
 
 #[test]
@@ -166,6 +186,94 @@ fn attaching_to_nothing_is_an_error_of_its_own() {
     let ended = Hindsight::command(&scratch, &["record", "--attach", &pid]).run();
     assert_eq!(ended.status, Status::Code(4), "{}", ended.errors());
     assert!(ended.errors().contains(&pid), "{}", ended.errors());
+}
+
+/// Attaches twice to a program that unwinds or takes signals in all of its threads, so that some of them are in our stubs
+/// whenever it is let go, then tells it to come to its end.
+fn assert_unharmed(
+    fixture: &str,
+    artifact: &str,
+    args: &[&str],
+    threads: usize,
+    has_what_matters: impl Fn(&Recording) -> bool,
+) {
+    let scratch = Scratch::new(&format!("attach_{artifact}"));
+    let end = scratch.join("end");
+    let program = Program::new(fixture_artifact(fixture, artifact), scratch.path())
+        .args(args)
+        .args([&end]);
+    std::fs::write(&end, "").expect("the test's folder is writable");
+    let native = program.run();
+    std::fs::remove_file(&end).expect("the file was written");
+    let running = program.start();
+    let pid = running.pid();
+    wait_until("the program's threads", || {
+        (thread_names(pid).len() == threads).then_some(())
+    });
+    for name in ["first", "second"] {
+        let rec = scratch.join(name);
+        let (rec, pid_text) = (rec.display().to_string(), pid.to_string());
+        let args = [
+            "record",
+            "-o",
+            &rec,
+            "--on-full",
+            "block",
+            "--for",
+            "0.5",
+            "--attach",
+            &pid_text,
+        ];
+        let ended = Hindsight::command(&scratch, &args).run();
+        assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
+        let recording = Recording::new(scratch.join(&format!("{name}.hindsight")));
+        let facts = recording.row(
+            "SELECT (SELECT count(*) FROM calls) AS calls, (SELECT count(*) FROM gaps) AS gaps, \
+             (SELECT count(DISTINCT tid) FROM calls) AS threads, \
+             (SELECT count(*) FROM events WHERE kind = 'detached') AS detached, \
+             (SELECT count(*) FROM events WHERE kind = 'process_exit') AS exits",
+        );
+        let number = |name: &str| facts[name].as_i64();
+        assert!(number("calls") > Some(1_000), "{facts:?}");
+        assert!(number("threads") >= Some(3), "{facts:?}");
+        assert_eq!(
+            (number("gaps"), number("detached"), number("exits")),
+            (Some(0), Some(1), Some(0)),
+            "{facts:?}"
+        );
+        assert_eq!(recording.command("check", &[]).status, Status::Code(0));
+        let of_program = format!("/{artifact}");
+        for file in [of_program.as_str(), "/libc.so.6"] {
+            let changed = changed_text(pid, file);
+            assert!(changed.is_empty(), "{file} is as on the disk: {changed:x?}");
+        }
+        assert!(has_what_matters(&recording), "{name}");
+    }
+    std::fs::write(&end, "").expect("the test's folder is writable");
+    let ended = running.finish();
+    assert_eq!(ended.text(), native.text(), "{}", ended.errors());
+    assert_eq!(
+        (ended.status, ended.errors()),
+        (native.status, native.errors())
+    );
+}
+
+#[test]
+fn a_program_that_throws_all_the_time_is_let_go_unharmed() {
+    for artifact in ["cpp_exceptions_O0", "cpp_exceptions_O2"] {
+        assert_unharmed("cpp_exceptions", artifact, &["200"], 5, |recording| {
+            recording.unwound_calls_of("level") > 100
+        });
+    }
+}
+
+#[test]
+fn a_program_that_takes_signals_all_the_time_is_let_go_unharmed() {
+    for artifact in ["signals_O0", "signals_O2"] {
+        assert_unharmed("signals", artifact, &["threads"], 4, |recording| {
+            recording.calls_of("in_handler") > 10
+        });
+    }
 }
 
 fn wait_for_calls(recording: &Recording) {
