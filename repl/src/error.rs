@@ -156,6 +156,7 @@ fn live_exit_code(code: Code) -> u8 {
         | Code::InvalidAddress
         | Code::InvalidCondition
         | Code::BreakpointNotFound
+        | Code::DisplayNotFound
         | Code::NoFrame
         | Code::NoEvent
         | Code::NoThread => exit::USAGE,

@@ -529,6 +529,9 @@ fn each_command_explains_itself() {
               locals       Show the variables of the current frame
               args         Show the arguments of the current function
               print        Show the value of an expression [alias: p]
+              display      Show and record the value of an expression at every stop; without one, list what is
+                           displayed
+              undisplay    Show expressions at stops no more: undisplay 2
               eval         Evaluate an expression with its side effects: x = 3, f(1)
               set          Write a value: set p->len 3
               memory       Show or write memory: memory read &x --count 32, memory write 0x7ffe1234 2a00
@@ -594,8 +597,8 @@ fn each_command_explains_itself() {
                       - drop:  The thread goes on: what is lost is counted in a gap
 
                   --snapshot <WHEN>
-                      When the program's memory is copied: start, every=TIME (as every=100ms; changed pages
-                      only) or never [default: start]
+                      When the program's memory is copied: start, every=TIME or every=N events (as every=100ms,
+                      every=5000events; changed pages only) or never [default: start]
 
                   --regs
                       Keep all general registers at each enter and leave

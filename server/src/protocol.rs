@@ -146,6 +146,8 @@ pub enum Code {
     InvalidCondition,
     /// No probe has this number.
     BreakpointNotFound,
+    /// No displayed expression has this number.
+    DisplayNotFound,
     /// The processor watches four places at most.
     NoWatchpointLeft,
     /// An expression could not be evaluated.

@@ -263,3 +263,63 @@ fn programs_behave_the_same_with_everything_captured() {
         assert_eq!(comparison.recording.number(&few), 0, "{artifact}");
     }
 }
+
+/// The question as people write it: `seq` of `calls`, and a value at each.
+#[test]
+fn values_at_the_calls_of_a_function_are_asked_by_seq() {
+    let comparison = recorded("captured_O0", &["--watch", "queue->length"]);
+    let recording = &comparison.recording;
+    let sql =
+        "SELECT seq, value(seq, 'queue->length') FROM calls WHERE function='push' ORDER BY seq";
+    let rows = recording.rows(sql);
+    let lengths: Vec<&str> = rows
+        .iter()
+        .filter_map(|row| row.values().find_map(serde_json::Value::as_str))
+        .collect();
+    assert_eq!(lengths, ["0", "1", "3", "4"]);
+    let seqs: Vec<i64> = rows.iter().filter_map(|row| row["seq"].as_i64()).collect();
+    assert!(seqs.is_sorted() && seqs.len() == 4, "{rows:?}");
+    let other = "SELECT count(*) FROM calls WHERE seq <> start_seq";
+    assert_eq!(recording.number(other), 0);
+}
+
+/// Copies of memory come as often as was asked for, by events, by time, once or never; the program does what it does.
+#[test]
+fn memory_is_copied_when_it_is_asked_for() {
+    let snapshots = |option: &str| {
+        let scratch = Scratch::new("snapshot-option");
+        let program = Program::new(fixture_artifact("steady", "steady"), scratch.path())
+            .args(["steady", "20000"]);
+        let comparison =
+            Comparison::of_program(scratch, &program, &["--snapshot", option], Nesting::Proper);
+        let sql = "SELECT aux AS value FROM events WHERE kind = 'snapshot' ORDER BY seq";
+        let reasons = texts(&comparison.recording, sql);
+        let events = comparison.recording.number("SELECT count(*) FROM events");
+        (reasons, events)
+    };
+    assert_eq!(snapshots("never").0, [""; 0]);
+    assert_eq!(snapshots("start").0, ["start"]);
+    let (reasons, _) = snapshots("every=1h");
+    assert_eq!(reasons, ["start"]);
+    let (reasons, events) = snapshots("every=20000events");
+    assert_eq!(reasons[0], "start");
+    let later = reasons.len() as i64 - 1;
+    assert!(reasons[1..].iter().all(|reason| reason == "interval"));
+    // They are counted when they are moved: one copy may come for many.
+    assert!(
+        (1..=events / 20_000).contains(&later),
+        "{later} of {events} events"
+    );
+    let (reasons, events) = snapshots("every=1000000000events");
+    assert_eq!(reasons, ["start"], "{events} events");
+}
+
+/// A library that is loaded later is no reason to copy all memory again.
+#[test]
+fn libraries_that_come_later_copy_no_memory() {
+    let comparison = Comparison::of("plugin", "plugin_host", &[]);
+    let loads = "SELECT count(*) FROM events WHERE kind = 'module_load' AND text LIKE '%red.so'";
+    assert_eq!(comparison.recording.number(loads), 10);
+    let copies = "SELECT count(*) FROM events WHERE kind = 'snapshot'";
+    assert_eq!(comparison.recording.number(copies), 1);
+}

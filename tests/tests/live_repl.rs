@@ -348,6 +348,188 @@ fn every_stop_is_the_last_event_of_its_past() {
     }
 }
 
+/// Verbs that look, with what they look at at a stop in `leaf`.
+const LOOKS: [&[&str]; 16] = [
+    &["where"],
+    &["backtrace"],
+    &["backtrace", "--locals"],
+    &["locals"],
+    &["args"],
+    &["print", "x"],
+    &["print", "--type", "counter * 2"],
+    &["print", "chosen"],
+    &["registers"],
+    &["registers", "--vectors"],
+    &["memory", "read", "&counter", "--count", "48"],
+    &["memory", "read", "&x", "--count", "8"],
+    &["threads"],
+    &["thread"],
+    &["source"],
+    &["disassemble", "--count", "8"],
+];
+
+/// A recorded stop looks as it did when the program stood there, but for the words that say which moment it is.
+#[test]
+fn verbs_say_the_same_of_a_stop_live_and_recorded() {
+    let live = Live::new("repl-same");
+    live.start(&["--break", "leaf"], Path::new(&program()), &[]);
+    let mut stops = 0;
+    loop {
+        stops += 1;
+        for words in LOOKS {
+            let now = live.command(words).run();
+            assert_eq!(code(&now), 0, "{words:?}: {}", now.errors());
+            let moved = repl(&live, &[], &["goto last"]).text();
+            let then = repl(&live, &[], &["goto last", &words.join(" ")]);
+            let then_text = then.text();
+            let then_text = then_text
+                .strip_prefix(&moved)
+                .unwrap_or_else(|| panic!("{moved} does not begin {then_text}"));
+            // The stop's own line is the first of `where`.
+            let looks = |text: &str| match words[0] {
+                "where" => text.split_once('\n').expect("a line").1.to_owned(),
+                _ => text.to_owned(),
+            };
+            assert_eq!(
+                looks(then_text),
+                looks(&now.text()),
+                "stop {stops}: {words:?}"
+            );
+        }
+        let next = live.ask(&["continue"]);
+        if next["status"] != "stopped" {
+            break;
+        }
+    }
+    assert_eq!(stops, 2);
+}
+
+/// While other threads run nothing says what memory holds: it is not copied, and a global is as of the last copy.
+#[test]
+fn a_stop_of_one_thread_of_several_copies_no_memory() {
+    let live = Live::new("repl-threads");
+    live.start(
+        &["--break", "worker_step"],
+        Path::new(&program()),
+        &["threads"],
+    );
+    let ended = repl(
+        &live,
+        &[],
+        &[
+            "goto last",
+            "print tempo",
+            "print id",
+            "threads",
+            "SELECT count(*) AS later FROM events WHERE kind = 'snapshot' \
+             AND seq > (SELECT max(seq) FROM pauses WHERE reason = 'entry')",
+        ],
+    );
+    let text = ended.text();
+    assert_in_order(
+        &text,
+        &[
+            ", pause: breakpoint 1 in worker_step",
+            "tempo = 120 <stale: as of event ",
+            "id = ",
+            " | running | ",
+            " | stopped | ",
+            " later\n-------\n     0\n",
+        ],
+    );
+    let id = text.lines().find(|line| line.starts_with("id = "));
+    assert!(matches!(id, Some("id = 0" | "id = 1")), "{text}");
+    live.ask(&["break", "disable", "--all"]);
+    assert_eq!(live.run_to_end(), 0);
+}
+
+/// At a logpoint it is known where the thread is, and nothing else that was not seen.
+#[test]
+fn the_place_of_a_logpoint_is_known_where_it_has_one() {
+    let live = Live::new("repl-logpoints");
+    live.start(&["--stop-on-entry"], Path::new(&program()), &[]);
+    let line = |mark: &str| marked_line("control", "control.c", mark);
+    let at = format!("control.c:{}", line("middle: after"));
+    live.ask(&["logpoint", &at, "a={a}"]);
+    live.ask(&["logpoint", "factorial", "n={n}"]);
+    live.ask(&["logpoint", "--function", "*um*", "somewhere"]);
+    assert_eq!(live.run_to_end(), 7);
+    let ended = repl(
+        &live,
+        &[],
+        &[
+            "goto first",
+            "continue where function = 'middle'",
+            "continue",
+            "registers rip",
+            "backtrace",
+            "print x",
+            "reverse-continue",
+            "continue where function = 'factorial'",
+            "continue",
+            "continue",
+            "backtrace --limit 2",
+        ],
+    );
+    let after = line("middle: after");
+    assert_in_order(
+        &ended.text(),
+        &[
+            "logpoint: a=",
+            ": middle at ",
+            &format!("control.c:{after}\n"),
+            "| middle+",
+            "*#0   middle",
+            " #1   main",
+            "logpoint: n=4: factorial at",
+            "*#0   factorial",
+        ],
+    );
+    let recording = live.recording();
+    // The pattern's logpoint is in several places: which of them it was, no event says.
+    let known = "SELECT count(*) FROM logpoints WHERE reg(seq, 'rip') IS NOT NULL AND message = 'somewhere'";
+    assert_eq!(recording.number(known), 0);
+    let known = "SELECT count(DISTINCT reg(seq, 'rip')) FROM logpoints WHERE message LIKE 'n=%'";
+    assert_eq!(recording.number(known), 1);
+    let unknown =
+        "SELECT count(*) FROM logpoints WHERE reg(seq, 'rip') IS NULL AND message LIKE '%=%'";
+    assert_eq!(recording.number(unknown), 0);
+    let others = "SELECT count(*) FROM logpoints WHERE reg(seq, 'rsp') IS NOT NULL";
+    assert_eq!(recording.number(others), 0);
+}
+
+#[test]
+fn moves_of_nothing_and_lines_behind_the_end_are_refused_in_the_past() {
+    let live = Live::new("repl-bounds");
+    live.start(&["--break", "leaf"], Path::new(&program()), &[]);
+    let said = |line: &str| {
+        let ended = repl(&live, &[], &["goto last", line]);
+        (code(&ended), errors(&ended))
+    };
+    for line in ["step 0", "next 0", "step back 0", "next back 0"] {
+        assert_eq!(
+            said(line),
+            (2, "error: zero steps lead nowhere\n".to_owned()),
+            "{line}"
+        );
+    }
+    let last = marked_line("control", "control.c", "main: factorial") + 3;
+    let (exit, text) = said("break control.c:9999");
+    assert_eq!(exit, 2, "{text}");
+    assert_in_order(
+        &text,
+        &[&format!(
+            "error: no code at control.c:9999; the last line with code is {last}\n"
+        )],
+    );
+    let inside = repl(
+        &live,
+        &[],
+        &["goto last", &format!("break control.c:{last}")],
+    );
+    assert_in_order(&inside.text(), &["(1 function)"]);
+}
+
 #[test]
 fn what_changes_or_runs_the_program_is_refused_in_the_past() {
     let live = Live::new("repl-refusals");
@@ -357,6 +539,8 @@ fn what_changes_or_runs_the_program_is_refused_in_the_past() {
         "set counter 3",
         "eval bump(1)",
         "memory write &counter 00",
+        "display counter",
+        "undisplay 1",
         "logpoint bump hello",
         "catch signal SIGUSR1",
         "until bump",

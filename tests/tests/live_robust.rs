@@ -152,3 +152,276 @@ fn a_step_goes_through_pointers_and_not_into_code_without_lines() {
         assert_eq!(live.run_to_end(), 7, "{name}");
     }
 }
+
+/// Texts that are nothing, or more than anybody writes.
+fn hostile() -> Vec<String> {
+    let mut texts: Vec<String> = [
+        "",
+        " ",
+        "(",
+        ")",
+        "((((((((((",
+        "a[",
+        "x]",
+        "*",
+        "&&",
+        "x.",
+        ".x",
+        "->",
+        "p->->q",
+        "x +",
+        "1 / 0",
+        "1 % 0",
+        "-9223372036854775808 / -1",
+        "(long)1 << 64",
+        "1 << -1",
+        "0x",
+        "0b2",
+        "1e",
+        "1e999999",
+        "99999999999999999999999999999999999999999",
+        "'",
+        "\"",
+        "'\\",
+        "\"\\x",
+        "\"\\u{110000}\"",
+        "'\\777'",
+        "/",
+        "/[/",
+        "/(?:/.test(x)",
+        "`${`",
+        "{",
+        "}",
+        "{{{",
+        "{}",
+        "{x",
+        "{x:}",
+        "{x:nope}",
+        "{{}",
+        "$",
+        "$$",
+        "$rip + $nothing",
+        "$xmm99",
+        "args[99999999999]",
+        "args[-1]",
+        "args.length.x",
+        "*(int *)0",
+        "*(int *)-1",
+        "**(int ***)0x10",
+        "(struct nothing *)x",
+        "(int[4294967295])x",
+        "sizeof",
+        "sizeof(sizeof(x))",
+        "x@99999999999",
+        "*x@-1",
+        "x[..]",
+        "x[5..1]",
+        "x[0..18446744073709551615]",
+        "counter[counter[counter]]",
+        "main(",
+        "main.main",
+        "leaf(1,2,3,4,5,6,7,8,9)",
+        "nothing::nothing::<>",
+        "a<b<c<d<e<f<g",
+        "operator",
+        "operator()",
+        "~~~~~~~~x",
+        "!!!!!x",
+        "- - - - x",
+        "x = ",
+        "= x",
+        "x == = x",
+        "x === ",
+        "x ? y",
+        "x ?: y",
+        "while (true) {}",
+        "(() => { while (true) {} })()",
+        "(function f() { return f() })()",
+        "[].concat(Array(1e9))",
+        "'x'.repeat(1e9)",
+        "throw x",
+        "new Proxy({}, {})",
+        "eval('x')",
+        "state.x.y.z",
+        "import('x')",
+        "__proto__",
+        "this",
+        "null.x",
+        "undefined()",
+        "\u{202e}counter",
+        "\u{fffd}\u{0}",
+        "grüße",
+        "\u{1f600}",
+        "x\ny",
+        "\t\r\n",
+        "// x",
+        "/* x",
+        "'; DROP TABLE calls; --",
+        "%n%n%n%s",
+        "../../etc/passwd:1",
+        "control.c:",
+        "control.c:0",
+        "control.c:-1",
+        "control.c:99999999999",
+        "control.c:21:99999999999",
+        ":21",
+        "0xzz",
+        "0xffffffffffffffffff",
+        "0x0",
+        "***",
+        "[",
+        "\\",
+    ]
+    .map(str::to_owned)
+    .into();
+    texts.push("(".repeat(5_000));
+    texts.push("x+".repeat(5_000));
+    texts.push("*".repeat(10_000));
+    texts.push("a.".repeat(2_000) + "a");
+    texts.push(format!("counter == {}", "9".repeat(3_000)));
+    texts
+}
+
+/// Each goes to the daemon itself, which a shell's words would never reach.
+#[test]
+fn hostile_texts_are_refused_or_answered_and_harm_nobody() {
+    let native = {
+        let program = fixture_artifact("control", "control_O0");
+        let output = std::process::Command::new(program).output();
+        String::from_utf8(output.expect("it runs").stdout).expect("it prints text")
+    };
+    let live = stopped_at("control_O0", &["--break", "bump"], &[]);
+    let texts = hostile();
+    assert!(texts.len() > 100, "{}", texts.len());
+    let before = pid(&live);
+    let mut id = 10;
+    let mut ask = |command: &str, args: serde_json::Value| {
+        id += 1;
+        let request = serde_json::json!({"id": id, "command": command, "args": args});
+        let answer = live.request(&request);
+        let error = answer["error"]["message"].as_str().unwrap_or_default();
+        assert!(
+            !error.contains("a mistake in Hindsight"),
+            "{request}: {answer:#}"
+        );
+        assert_eq!(
+            answer["success"] == true,
+            answer["error"].is_null(),
+            "{answer:#}"
+        );
+        answer
+    };
+    let leaf = serde_json::json!({"function": "leaf"});
+    for text in &texts {
+        ask("print", serde_json::json!({"expression": text}));
+        ask("display", serde_json::json!({"expression": text}));
+        ask(
+            "eval",
+            serde_json::json!({"expression": format!("({text}) + 0")}),
+        );
+        ask("set", serde_json::json!({"target": text, "value": "1"}));
+        ask(
+            "set",
+            serde_json::json!({"target": "by", "value": format!("{text} + nothing")}),
+        );
+        ask(
+            "watch",
+            serde_json::json!({"action": "add", "expression": text}),
+        );
+        ask(
+            "watch",
+            serde_json::json!({"action": "remove", "all": true}),
+        );
+        ask("break", serde_json::json!({"action": "add", "at": text}));
+        ask(
+            "break",
+            serde_json::json!({"action": "add", "at": leaf, "condition": text}),
+        );
+        ask(
+            "logpoint",
+            serde_json::json!({"action": "add", "at": leaf, "message": text}),
+        );
+        ask(
+            "logpoint",
+            serde_json::json!({"action": "add", "at": leaf, "message": "x", "condition": text}),
+        );
+    }
+    let listed = ask("display", serde_json::json!({}));
+    assert_eq!(listed["success"], true, "{listed:#}");
+    // One that nothing has reached is still hit, with a condition and a message that cannot be evaluated.
+    ask(
+        "break",
+        serde_json::json!({"action": "remove", "all": true}),
+    );
+    ask(
+        "break",
+        serde_json::json!({"action": "add", "at": "middle", "condition": "nothing.x[3] > 2"}),
+    );
+    ask(
+        "logpoint",
+        serde_json::json!({"action": "add", "at": "factorial", "message": "{nothing} {n} {*(int*)n}"}),
+    );
+    assert_eq!(pid(&live), before);
+    assert_eq!(live.run_to_end(), 7);
+    assert_eq!(live.output(), native);
+    let recording = live.recording();
+    let errors = "SELECT count(*) FROM events WHERE kind = 'condition_error'";
+    assert!(recording.number(errors) >= 1);
+    let logged = "SELECT count(*) FROM logpoints WHERE message LIKE '<%> % <%>'";
+    assert_eq!(recording.number(logged), 4);
+}
+
+/// Debug information that somebody has damaged is read as far as it makes sense.
+#[test]
+fn a_program_with_damaged_debug_information_starts_and_runs() {
+    let good = fixture_artifact("control", "control_O0");
+    let scratch = e2e::Scratch::new("robust-damaged");
+    let section = scratch.join("info");
+    let run = |words: &[&std::ffi::OsStr]| {
+        let status = std::process::Command::new("objcopy").args(words).status();
+        assert!(status.expect("objcopy runs").success(), "{words:?}");
+    };
+    let dump = format!(".debug_info={}", section.display());
+    run(&[
+        "--dump-section".as_ref(),
+        dump.as_ref(),
+        good.as_ref(),
+        scratch.join("copy").as_ref(),
+    ]);
+    let info = std::fs::read(&section).expect("it was just written");
+    for (number, step) in [3, 7, 31, 257].into_iter().enumerate() {
+        let mut bytes = info.clone();
+        // Not the header of the unit: what is inside is damaged.
+        for at in (12..bytes.len()).step_by(step) {
+            bytes[at] = bytes[at].wrapping_mul(31).wrapping_add(number as u8 + 1);
+        }
+        std::fs::write(&section, &bytes).expect("the folder is writable");
+        let program = scratch.join(&format!("damaged{number}"));
+        let update = format!(".debug_info={}", section.display());
+        run(&[
+            "--update-section".as_ref(),
+            update.as_ref(),
+            good.as_ref(),
+            program.as_ref(),
+        ]);
+        let live = Live::new("robust-damaged-run");
+        live.start(&["--break", "bump"], &program, &[]);
+        for words in [
+            &["where"][..],
+            &["locals"],
+            &["print", "counter"],
+            &["backtrace"],
+            &["break", "leaf"],
+        ] {
+            let (_, response) = live.response(words);
+            let text = response.to_string();
+            assert!(
+                !text.contains("a mistake in Hindsight"),
+                "{words:?}: {text}"
+            );
+        }
+        live.ask(&["break", "remove", "--all"]);
+        assert_eq!(live.run_to_end(), 7, "damaged{number}");
+        assert!(live.output().starts_with("counter 55\n"), "damaged{number}");
+    }
+}

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::model::{ProbeView, Reason, Stop, Tid, Waited};
+use super::model::{Display, Displayed, ProbeView, Reason, Stop, Tid, Waited};
 use crate::Exit;
 
 /// Stops are kept for those who ask late; older ones have been answered or nobody asked.
@@ -20,6 +20,7 @@ struct Written {
     seen: Option<Exit>,
     /// What the tracer has left behind of the probes.
     probes: Vec<ProbeView>,
+    displays: Vec<Display>,
     /// Threads that ended on their way somewhere, with the number of the newest stop then.
     lost: Vec<(Tid, u64)>,
 }
@@ -33,7 +34,14 @@ pub(crate) struct Board {
 
 impl Board {
     /// Numbers a stop and tells everybody.
-    pub fn post(&self, tid: Tid, reason: Reason, pc: u64, calls_to_come: usize) -> Stop {
+    pub fn post(
+        &self,
+        tid: Tid,
+        reason: Reason,
+        pc: u64,
+        calls_to_come: usize,
+        displayed: Vec<Displayed>,
+    ) -> Stop {
         let mut written = self.lock();
         written.newest += 1;
         let stop = Stop {
@@ -42,6 +50,7 @@ impl Board {
             reason,
             pc,
             calls_to_come,
+            displayed,
         };
         if written.stops.len() == KEPT_STOPS {
             written.stops.remove(0);
@@ -51,9 +60,15 @@ impl Board {
         stop
     }
 
-    /// Keeps how the probes were in the end.
-    pub fn keep_probes(&self, probes: Vec<ProbeView>) {
-        self.lock().probes = probes;
+    /// Keeps how the probes were in the end, and what was displayed.
+    pub fn keep(&self, probes: Vec<ProbeView>, displays: Vec<Display>) {
+        let mut written = self.lock();
+        (written.probes, written.displays) = (probes, displays);
+    }
+
+    /// Returns what was displayed in the end.
+    pub fn kept_displays(&self) -> Vec<Display> {
+        self.lock().displays.clone()
     }
 
     /// Returns how the probes were in the end.

@@ -20,6 +20,9 @@ pub enum LiveError {
     /// No probe has that number.
     #[error("there is no breakpoint, logpoint or watchpoint {0}; \"break list\" lists them")]
     NoProbe(ProbeId),
+    /// No displayed expression has that number.
+    #[error("there is no display {0}; \"display\" lists them")]
+    NoDisplay(u32),
     /// A line has no code. The lines that have some are named in the message and listed.
     #[error("{message}")]
     NoCode {
@@ -94,6 +97,9 @@ pub enum LiveError {
     /// The threads did not stop.
     #[error("the program does not stop: a thread is held up in the kernel; try again")]
     NotStopping,
+    /// We panicked; the program and the session go on.
+    #[error("this came upon a mistake in Hindsight: {0}; please report it")]
+    Mistake(String),
     /// Nothing to return to.
     #[error("{0}")]
     Motion(String),

@@ -1,9 +1,8 @@
-//! Conditions, messages and watched expressions, evaluated in a stopped thread.
+//! Conditions and messages, evaluated in a stopped thread.
 
 use debuginfo::{
     RenderOptions, backtrace,
     expr::{self, Context, ParseError, Part, Template},
-    render,
 };
 
 use super::{
@@ -94,25 +93,11 @@ impl Tracer {
         }
     }
 
-    /// Returns the values of expressions that are kept at every stop.
-    pub fn watched_expressions(&self, tid: Tid) -> Vec<(String, String)> {
-        let options = RenderOptions::default();
-        let values = self.displays.iter().map(|text| {
-            let shown = self.in_context(tid, |context| {
-                let parsed = expr::parse(text).map_err(|error| error.to_string())?;
-                let value = expr::evaluate(&parsed, context).map_err(|error| error.to_string())?;
-                Ok::<_, String>(render(&value, &options, context.machine, context.space))
-            });
-            let shown = match shown {
-                Ok(Ok(shown)) => shown,
-                Ok(Err(error)) | Err(error) => format!("<error: {error}>"),
-            };
-            (text.clone(), shown)
-        });
-        values.collect()
-    }
-
-    fn in_context<R>(&self, tid: Tid, work: impl FnOnce(&Context<'_>) -> R) -> Result<R, String> {
+    pub(super) fn in_context<R>(
+        &self,
+        tid: Tid,
+        work: impl FnOnce(&Context<'_>) -> R,
+    ) -> Result<R, String> {
         let machine = self.machine(tid).map_err(|error| error.to_string())?;
         let space = self.space_now();
         let frames = backtrace(&space, &machine, FRAMES).frames;
@@ -126,7 +111,7 @@ impl Tracer {
     }
 }
 
-fn misunderstood(what: &'static str) -> impl Fn(ParseError) -> LiveError {
+pub(super) fn misunderstood(what: &'static str) -> impl Fn(ParseError) -> LiveError {
     move |error| LiveError::Expression {
         position: error.position,
         message: format!("{what} has syntax error: {}", error.message),

@@ -3,6 +3,7 @@
 use store::control::Control;
 
 use super::{
+    guard::guarded,
     model::{Action, Location, ProbeId, Reason, Tid},
     probes::Probe,
     sites::User,
@@ -125,7 +126,9 @@ impl Tracer {
         }
         match &spec.action {
             Action::Log { template } => {
-                let (message, values) = self.fill_in(tid, template);
+                let filled = guarded(|| self.fill_in(tid, template));
+                let (message, values) =
+                    filled.unwrap_or_else(|error| (format!("<error: {error}>"), Vec::new()));
                 self.journal.send(Control::Logpoint {
                     ticks: clock::ticks(),
                     tid: tid as u32,
@@ -185,12 +188,14 @@ impl Tracer {
             .by_id
             .get(&id)
             .is_some_and(|probe| matches!(probe.view.spec.location, Location::Memory { .. }));
-        let evaluated = match (self.judge_script(tid, id, is_watched), is_watched) {
-            (Some(judged), _) => judged,
-            (None, true) => self.evaluate_outwards(tid, condition),
-            (None, false) => self.evaluate_condition(tid, condition),
-        };
-        match evaluated {
+        let evaluated = guarded(
+            || match (self.judge_script(tid, id, is_watched), is_watched) {
+                (Some(judged), _) => judged,
+                (None, true) => self.evaluate_outwards(tid, condition),
+                (None, false) => self.evaluate_condition(tid, condition),
+            },
+        );
+        match evaluated.unwrap_or_else(|error| Err(error.to_string())) {
             Ok(holds) => holds,
             Err(error) => {
                 self.journal.send(Control::ConditionError {

@@ -18,7 +18,7 @@ use store::control::{
 
 use super::{
     machine::RED_ZONE,
-    model::{Action, Location, Motion, ProbeState, ProbeView, Reason, Tid},
+    model::{Action, Displayed, Location, Motion, ProbeState, ProbeView, Reason, Tid},
     tracer::Tracer,
 };
 use crate::{clock, stop::Registers};
@@ -73,7 +73,14 @@ impl Journal {
         let _ = self.log.send(control);
     }
 
-    pub fn pause(&self, tracer: &Tracer, tid: Tid, reason: &Reason, pc: u64) {
+    pub fn pause(
+        &self,
+        tracer: &Tracer,
+        tid: Tid,
+        reason: &Reason,
+        pc: u64,
+        displayed: &[Displayed],
+    ) {
         let machine = tracer.machine(tid).ok();
         let space = tracer.space_now();
         let (probe, hits, watched) = about(tracer, reason);
@@ -82,7 +89,10 @@ impl Journal {
             .as_ref()
             .map_or(0, |machine| machine.registers.general.rsp);
         let (stack_addr, stack) = stack(tracer, sp);
-        let values = tracer.watched_expressions(tid);
+        let values = displayed
+            .iter()
+            .map(|shown| (shown.display.expression.clone(), shown.value.clone()))
+            .collect();
         self.send(Control::Pause(Box::new(Pause {
             ticks: clock::ticks(),
             tid: tid as u32,

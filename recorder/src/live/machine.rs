@@ -95,6 +95,7 @@ impl Tracer {
             reason: super::model::Reason::Step,
             pc: general.rip,
             calls_to_come: thread.calls_to_come,
+            displayed: Vec::new(),
         });
         let state = ptrace::extended_state(tid).unwrap_or_default();
         let mut vectors = [[0; 16]; 16];

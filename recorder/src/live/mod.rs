@@ -10,11 +10,13 @@ pub(crate) mod board;
 mod call;
 mod children;
 mod compiled;
+mod display;
 mod error;
 mod evaluate;
 mod event;
 mod follow;
 mod goal;
+mod guard;
 mod hits;
 pub(crate) mod hooks;
 pub(crate) mod journal;
@@ -186,6 +188,31 @@ impl Live {
     /// There is no such probe, or no debug register left.
     pub fn enable_probe(&self, id: ProbeId, on: bool) -> Result<ProbeView> {
         Ok(self.ask(move |tracer| tracer.enable_probe(id, on))??)
+    }
+
+    /// Has the value of an expression told with every stop of a thread, and kept in the event of the stop: as it is in the
+    /// thread's innermost frame then. Returns it with its number; an expression that is displayed already keeps its own.
+    ///
+    /// # Errors
+    /// It cannot be read; [`MAX_DISPLAYS`] are displayed already.
+    pub fn display(&self, expression: &str) -> Result<Display> {
+        let expression = expression.to_owned();
+        Ok(self.ask(move |tracer| tracer.displays.add(&expression))??)
+    }
+
+    /// Returns what is displayed, in order; once the program has ended, what was then.
+    pub fn displays(&self) -> Vec<Display> {
+        self.ask(|tracer| tracer.displays.all())
+            .unwrap_or_else(|_| self.inner.board.kept_displays())
+    }
+
+    /// Displays these expressions no more. Returns what they were.
+    ///
+    /// # Errors
+    /// There is no such number: all stay then.
+    pub fn undisplay(&self, ids: &[u32]) -> Result<Vec<Display>> {
+        let ids = ids.to_owned();
+        Ok(self.ask(move |tracer| tracer.displays.remove(&ids))??)
     }
 
     /// Has the program judge what can be compiled (which it does from the start), or the tracer judge everything. The

@@ -100,7 +100,30 @@ pub struct Stop {
     /// How many of the inlined calls that begin at `pc` count as not made yet, see
     /// [`debuginfo::Machine::calls_to_come`].
     pub calls_to_come: usize,
+    /// What the expressions that are displayed at every stop were then, in this thread.
+    pub displayed: Vec<Displayed>,
 }
+
+/// An expression whose value is shown and recorded at every stop.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Display {
+    /// Its number in the session, from 1; a number is given once.
+    pub id: u32,
+    /// What was written.
+    pub expression: String,
+}
+
+/// A displayed expression at a stop.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Displayed {
+    /// The expression.
+    pub display: Display,
+    /// Its value as text, in angle brackets why it has none.
+    pub value: String,
+}
+
+/// How many expressions a session displays at most: each is evaluated at every stop, of every thread.
+pub const MAX_DISPLAYS: usize = 64;
 
 /// What a thread does.
 #[derive(Clone, Debug, PartialEq, Eq)]

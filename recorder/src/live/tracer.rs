@@ -20,8 +20,10 @@ use super::{
     board::Board,
     children::Child,
     compiled::Compiling,
+    display::Displays,
     error::{LiveError, LiveResult},
     event::{Event, decode},
+    guard,
     journal::Journal,
     landing::Landings,
     memory::LiveMemory,
@@ -55,6 +57,9 @@ const FIRST_THREAD_PERIOD: Duration = Duration::from_millis(50);
 /// Memory for slots, taken at once; pages exist when touched.
 const SLOT_REGION_BYTES: u64 = 16 << 20;
 
+/// So many panics outside of any command or event, and the program is let go.
+const MOST_MISTAKES: u32 = 8;
+
 /// Something to do for the tracer.
 pub(crate) type Command = Box<dyn FnOnce(&mut Tracer) + Send>;
 
@@ -87,8 +92,8 @@ pub(crate) struct Tracer {
     pub passes_leftovers: bool,
     /// Processes that the program has started and that are not let go yet.
     pub children: BTreeMap<Tid, Child>,
-    /// Expressions whose values are kept at every stop.
-    pub displays: Vec<String>,
+    /// Expressions whose values are told at every stop.
+    pub displays: Displays,
     /// Where functions that we call return to.
     pub call_return_at: Option<u64>,
     /// Conditions in JavaScript.
@@ -130,7 +135,7 @@ impl Tracer {
             syscall_at: None,
             passes_leftovers: false,
             children: BTreeMap::new(),
-            displays: Vec::new(),
+            displays: Displays::default(),
             call_return_at: None,
             scripts: Scripts::default(),
             deadlines: BTreeMap::new(),
@@ -184,38 +189,67 @@ impl Tracer {
     pub fn run(mut self) {
         let mut quiet_since = Instant::now();
         let mut pause = SHORTEST_PAUSE;
+        let mut mistakes = 0;
         while !self.done {
-            let mut busy = self.look();
-            while let Ok(command) = self.commands.try_recv() {
-                command(&mut self);
-                busy = true;
-            }
-            busy |= self.dispatch_deferred();
-            self.settle_compiled();
-            self.end_late_calls();
-            if busy {
-                quiet_since = Instant::now();
-                pause = SHORTEST_PAUSE;
-                continue;
-            }
-            if quiet_since.elapsed() < EAGER {
-                thread::yield_now();
-                continue;
-            }
-            match self.commands.recv_timeout(pause) {
-                Ok(command) => {
-                    command(&mut self);
-                    quiet_since = Instant::now();
-                    pause = SHORTEST_PAUSE;
+            if let Err(error) = guard::guarded(|| self.turn(&mut quiet_since, &mut pause)) {
+                self.confess(&error);
+                mistakes += 1;
+                if mistakes == MOST_MISTAKES {
+                    // Rather than spin on: the program is left without a trap of ours.
+                    let _ = guard::guarded(|| self.let_go());
+                    self.done = true;
                 }
-                Err(RecvTimeoutError::Timeout) => pause = LONGEST_PAUSE.min(pause * 2),
-                // Nobody is left to ask for anything: the program is let go.
-                Err(RecvTimeoutError::Disconnected) => self.let_go(),
             }
-            self.look_after_the_first_thread();
         }
         // Whoever asks from now on gets no answer, and looks there.
-        self.board.keep_probes(self.views());
+        self.board.keep(self.views(), self.displays.all());
+    }
+
+    /// Does what there is to do, or waits a moment for it.
+    fn turn(&mut self, quiet_since: &mut Instant, pause: &mut Duration) {
+        let mut busy = self.look();
+        while let Ok(command) = self.commands.try_recv() {
+            command(self);
+            busy = true;
+        }
+        busy |= self.dispatch_deferred();
+        self.settle_compiled();
+        self.end_late_calls();
+        if busy {
+            *quiet_since = Instant::now();
+            *pause = SHORTEST_PAUSE;
+            return;
+        }
+        if quiet_since.elapsed() < EAGER {
+            thread::yield_now();
+            return;
+        }
+        match self.commands.recv_timeout(*pause) {
+            Ok(command) => {
+                command(self);
+                *quiet_since = Instant::now();
+                *pause = SHORTEST_PAUSE;
+            }
+            Err(RecvTimeoutError::Timeout) => *pause = LONGEST_PAUSE.min(*pause * 2),
+            // Nobody is left to ask for anything: the program is let go.
+            Err(RecvTimeoutError::Disconnected) => self.let_go(),
+        }
+        self.look_after_the_first_thread();
+    }
+
+    /// Lets everything go that a panic has left held.
+    fn let_go_of_what_is_held(&mut self, was_holding: bool) {
+        if self.holding && !was_holding {
+            self.release();
+        }
+    }
+
+    /// Writes down that we panicked.
+    fn confess(&self, error: &LiveError) {
+        self.journal.send(Control::Warning {
+            ticks: clock::ticks(),
+            message: error.to_string(),
+        });
     }
 
     /// Handles all changes that are there. Returns whether there was one.
@@ -354,6 +388,24 @@ impl Tracer {
 
     /// Acts on what a halted thread has reported.
     fn dispatch(&mut self, tid: Tid, event: Event) {
+        let was_holding = self.holding;
+        let Err(error) = guard::guarded(|| self.act_on(tid, event)) else {
+            return;
+        };
+        self.confess(&error);
+        self.let_go_of_what_is_held(was_holding);
+        // Nobody deals with the thread any more: it goes on, unless it was stopped before the panic.
+        let thread = self.threads.get(&tid);
+        let is_left = thread.is_some_and(|thread| {
+            matches!(thread.state, State::Halted { .. }) && thread.stop.is_none()
+        });
+        if is_left && !self.holding {
+            self.abandon_plan(tid);
+            self.go(tid, false);
+        }
+    }
+
+    fn act_on(&mut self, tid: Tid, event: Event) {
         match event {
             Event::Trap { address } => self.hit(tid, address),
             Event::Stepped => self.stepped(tid),
@@ -649,8 +701,9 @@ impl Tracer {
         }
         let pc = self.pc(tid)?;
         let calls_to_come = self.threads.get(&tid).map_or(0, |t| t.calls_to_come);
-        self.journal.pause(self, tid, &reason, pc);
-        Some(self.board.post(tid, reason, pc, calls_to_come))
+        let displayed = self.displayed(tid);
+        self.journal.pause(self, tid, &reason, pc, &displayed);
+        Some(self.board.post(tid, reason, pc, calls_to_come, displayed))
     }
 
     /// Returns where a halted thread stands in the program.
@@ -968,8 +1021,14 @@ pub(crate) fn ask<R: Send + 'static>(
     let (reply, answer) = crossbeam::channel::bounded(1);
     tracer
         .send(Box::new(move |tracer| {
-            let _ = reply.send(question(tracer));
+            let was_holding = tracer.holding;
+            let answer = guard::guarded(|| question(tracer));
+            if let Err(error) = &answer {
+                tracer.confess(error);
+                tracer.let_go_of_what_is_held(was_holding);
+            }
+            let _ = reply.send(answer);
         }))
         .map_err(|_| LiveError::Ended)?;
-    answer.recv().map_err(|_| LiveError::Ended)
+    answer.recv().map_err(|_| LiveError::Ended)?
 }

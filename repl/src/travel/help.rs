@@ -37,6 +37,7 @@ Looks
   where, source, disassemble   where the thread stands
   backtrace, frame N, up, down the calls that led here
   locals, args, print EXPR     variables and expressions
+  display EXPR, undisplay N    show and record a value at every stop; display lists
   registers, memory read ADDRESS
   threads, thread ID, status   all threads; look at another one; all sessions
   output                       what the program printed since the last time

@@ -4,7 +4,8 @@
 //! expression are different: there quotes belong to the expression, unless single ones are around all of it.
 
 /// Verbs whose words are an expression.
-const EXPRESSIONS: [&str; 8] = [
+const EXPRESSIONS: [&str; 9] = [
+    "display",
     "watches",
     "print",
     "p",

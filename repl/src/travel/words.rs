@@ -38,7 +38,8 @@ const TAKE_PLACES: [&str; 8] = [
     "disassemble",
 ];
 /// Verbs that take an expression.
-const TAKE_VARIABLES: [&str; 8] = [
+const TAKE_VARIABLES: [&str; 9] = [
+    "display",
     "print",
     "p",
     "eval",

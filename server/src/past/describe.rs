@@ -3,9 +3,9 @@
 use replay::Event;
 
 use super::{Looked, of_replay};
-use crate::inspect::source_line;
+use crate::inspect::{hex_bytes, source_line};
 use crate::protocol::Failure;
-use crate::session::{PlaceReport, ReasonReport, StopReport};
+use crate::session::{LineReport, PlaceReport, ReasonReport, StopReport, hex};
 
 /// Bytes of output that are shown of an event.
 const MAX_OUTPUT: usize = 60;
@@ -33,7 +33,66 @@ impl Looked<'_> {
                 _ => None,
             },
             place,
+            displays: Vec::new(),
         })
+    }
+
+    /// Why the thread is stopped; `None` if it runs, or nothing says that it does not.
+    pub fn held_by(&self) -> Result<Option<ReasonReport>, Failure> {
+        let state = &self.moment.state;
+        let stop = state.held_by().map_err(|error| of_replay(&error))?;
+        let Some(stop) = stop else {
+            return Ok(None);
+        };
+        let what_came_before = || {
+            let timeline = state.timeline();
+            let before = match stop.seq.checked_sub(1) {
+                Some(until) => timeline.last_of_thread(state.tid(), until, 0),
+                None => Ok(None),
+            };
+            let seq = before.map_err(|error| of_replay(&error))?;
+            let event = seq.map(|seq| timeline.other(seq)).transpose();
+            let event = event.map_err(|error| of_replay(&error))?.flatten();
+            Ok::<_, Failure>(event.filter(|event| event.kind == "exception"))
+        };
+        let probe = stop.probe;
+        Ok(Some(match stop.reason.as_str() {
+            "entry" => ReasonReport::Entry,
+            "breakpoint" => ReasonReport::Breakpoint {
+                probe: probe.unwrap_or_default(),
+                hits: stop.hits.unwrap_or_default(),
+            },
+            "watch" => ReasonReport::Watch {
+                probe: probe.unwrap_or_default(),
+                expression: None,
+                old: hex_bytes(stop.watch_old.as_deref().unwrap_or_default()),
+                new: hex_bytes(stop.watch_new.as_deref().unwrap_or_default()),
+                by: LineReport::of(&self.moment.space, stop.pc.wrapping_sub(1)),
+            },
+            "step" => ReasonReport::Step,
+            "signal" | "exception" => {
+                let Some(event) = what_came_before()? else {
+                    return Ok(Some(ReasonReport::User));
+                };
+                let is_unhandled = event.detail.as_deref() == Some("unhandled");
+                match event.value {
+                    Some(signal) => ReasonReport::Signal {
+                        signal: signal as i32,
+                        fault_address: event.addr.map(hex),
+                        fatal: is_unhandled,
+                        probe,
+                    },
+                    None => ReasonReport::Throw {
+                        probe: probe.unwrap_or_default(),
+                        what: event.aux.unwrap_or_default(),
+                        message: event.text,
+                        unhandled: is_unhandled,
+                    },
+                }
+            }
+            "all_threads" => ReasonReport::AllThreads,
+            _ => ReasonReport::User,
+        }))
     }
 
     /// Says where the thread stands, as far as that is known.

@@ -307,7 +307,10 @@ impl Past {
             .rsplit_once(':')
             .and_then(|(file, line)| Some((file, line.parse::<u32>().ok()?)));
         let functions = match line {
-            Some((file, line)) => self.timeline.functions_at_line(file, line),
+            Some((file, line)) => {
+                self.check_line(file, line)?;
+                self.timeline.functions_at_line(file, line)
+            }
             None => self.timeline.functions_matching(location),
         };
         if functions.is_empty() {
@@ -324,6 +327,27 @@ impl Past {
         };
         self.breaks().push(added.clone());
         Ok(added)
+    }
+
+    /// Refuses a line behind the last one of its file that has code, as far as modules tell that are there.
+    fn check_line(&self, file: &str, line: u32) -> Result<(), Failure> {
+        let modules = self.timeline.modules();
+        let moments = [self.position().seq, self.timeline.last()];
+        let last = moments.iter().find_map(|seq| {
+            let lines = modules.space(*seq).valid_lines(file);
+            lines.ok()?.last().copied()
+        });
+        match last {
+            Some(last) if line > last => {
+                let message =
+                    format!("no code at {file}:{line}; the last line with code is {last}");
+                Err(Failure {
+                    valid_lines: vec![last],
+                    ..Failure::new(Code::InvalidLine, message)
+                })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Returns the breakpoints.

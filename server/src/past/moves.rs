@@ -136,9 +136,9 @@ pub(super) fn serve(past: &Past, command: &str, args: Value) -> Option<Result<Va
             past.motion()
         }),
         "step" => json(args, |args: StepArgs| past.step(lines(&args)?, Forward)),
-        "step_back" => json(args, |args: CountArgs| past.step(args.count, Back)),
+        "step_back" => json(args, |args: CountArgs| past.step(some(args.count)?, Back)),
         "next" => json(args, |args: StepArgs| past.next(lines(&args)?, Forward)),
-        "next_back" => json(args, |args: CountArgs| past.next(args.count, Back)),
+        "next_back" => json(args, |args: CountArgs| past.next(some(args.count)?, Back)),
         "finish" => json(args, |_: TimeoutArgs| past.finish(Forward)),
         "reverse_finish" => json(args, |_: Nothing| past.finish(Back)),
         "calls" => json(args, |args: CallsArgs| {
@@ -154,13 +154,20 @@ pub(super) fn serve(past: &Past, command: &str, args: Value) -> Option<Result<Va
 
 /// A recording has no instructions between its events.
 fn lines(args: &StepArgs) -> Result<Option<u32>, Failure> {
-    match (args.instruction, args.count) {
-        (true, _) => Err(
+    match args.instruction {
+        true => Err(
             Failure::new(Code::NotAllowed, "single instructions were not recorded")
                 .hint("step goes from event to event"),
         ),
-        (false, Some(0)) => Err(Failure::bad_request("zero steps lead nowhere")),
-        (false, count) => Ok(count),
+        false => some(args.count),
+    }
+}
+
+/// Refuses moves that are none.
+fn some(count: Option<u32>) -> Result<Option<u32>, Failure> {
+    match count {
+        Some(0) => Err(Failure::bad_request("zero steps lead nowhere")),
+        count => Ok(count),
     }
 }
 

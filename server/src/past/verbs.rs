@@ -222,8 +222,12 @@ fn known_thread(past: &Past, tid: i32) -> Result<u32, Failure> {
 fn threads(past: &Past) -> Result<ThreadsReply, Failure> {
     let here = past.position();
     let threads = past.timeline().threads().map_err(|e| of_replay(&e))?;
-    let begun = threads.into_iter().filter(|t| t.first <= here.seq);
-    let reports = begun.map(|thread| report(past, thread, here));
+    let mut begun: Vec<_> = threads
+        .into_iter()
+        .filter(|t| t.first <= here.seq)
+        .collect();
+    begun.sort_by_key(|thread| thread.tid);
+    let reports = begun.into_iter().map(|thread| report(past, thread, here));
     Ok(ThreadsReply {
         threads: reports.collect::<Result<_, _>>()?,
     })
@@ -235,25 +239,27 @@ fn report(
     here: Position,
 ) -> Result<ThreadReport, Failure> {
     let has_ended = thread.exit.is_some_and(|exit| exit <= here.seq);
-    let place: Option<PlaceReport> = match has_ended {
-        true => None,
+    let (place, reason): (Option<PlaceReport>, _) = match has_ended {
+        true => (None, None),
         false => {
             let position = Position {
                 tid: thread.tid,
                 frame: 0,
                 ..here
             };
-            Some(past.look_at(position, 1, |looked| Ok(looked.place()))?)
+            let look = |looked: &Looked<'_>| Ok((Some(looked.place()), looked.held_by()?));
+            past.look_at(position, 1, look)?
         }
     };
     Ok(ThreadReport {
         thread: thread.tid as i32,
         name: thread.name.unwrap_or_default(),
-        state: match has_ended {
-            true => StateWord::Ended,
-            false => StateWord::Running,
+        state: match (has_ended, &reason) {
+            (true, _) => StateWord::Ended,
+            (false, Some(_)) => StateWord::Stopped,
+            (false, None) => StateWord::Running,
         },
-        reason: None,
+        reason,
         place,
         selected: thread.tid == here.tid,
     })

@@ -112,9 +112,11 @@ impl Past {
             .iter()
             .flat_map(|b| b.functions.clone())
             .collect();
+        let is_watching = !self.watches().is_empty();
         let stops = Stops {
             functions,
-            passes_pauses: !self.watches().is_empty(),
+            logpoints: !is_watching,
+            passes_pauses: is_watching,
             ..Stops::default()
         };
         self.run_to(&stops, direction)

@@ -55,6 +55,7 @@ fn codes_are_the_documented_words() {
         (Code::InvalidColumn, "INVALID_COLUMN"),
         (Code::InvalidCondition, "INVALID_CONDITION"),
         (Code::BreakpointNotFound, "BREAKPOINT_NOT_FOUND"),
+        (Code::DisplayNotFound, "DISPLAY_NOT_FOUND"),
         (Code::EvalFailed, "EVAL_FAILED"),
         (Code::ModuleNotLoaded, "MODULE_NOT_LOADED"),
         (Code::Timeout, "TIMEOUT"),

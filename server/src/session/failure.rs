@@ -64,6 +64,7 @@ fn live_code(error: &LiveError) -> Code {
         LiveError::Running(_) | LiveError::NotStopping => Code::NotStopped,
         LiveError::NoThread(_) => Code::NoThread,
         LiveError::NoProbe(_) => Code::BreakpointNotFound,
+        LiveError::NoDisplay(_) => Code::DisplayNotFound,
         LiveError::NoCode { .. } => Code::InvalidLine,
         LiveError::NoFile { .. } => Code::InvalidFile,
         LiveError::NoColumn { .. } => Code::InvalidColumn,

@@ -22,8 +22,8 @@ pub(crate) use failure::{of_recorder, of_recorder_text};
 pub(crate) use moment::no_thread;
 pub use moment::{Moment, RunningMachine};
 pub use report::{
-    ExitReport, MotionReport, PlaceReport, ReasonReport, SessionReport, StateWord, StopReport,
-    WatchChange, hex,
+    DisplayReport, ExitReport, LineReport, MotionReport, PlaceReport, ReasonReport, SessionReport,
+    StateWord, StopReport, WatchChange, hex,
 };
 pub use sessions::Sessions;
 

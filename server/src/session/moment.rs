@@ -162,6 +162,7 @@ mod tests {
                     reason: Reason::Step,
                     pc: 0x1000,
                     calls_to_come: 0,
+                    displayed: Vec::new(),
                 }),
             },
         }

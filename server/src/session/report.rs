@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use debuginfo::Space;
 use recorder::Exit;
-use recorder::live::{Location, Reason, Status, Stop, ThreadState, Tid};
+use recorder::live::{Display, Displayed, Location, Reason, Status, Stop, ThreadState, Tid};
 use serde::{Deserialize, Serialize};
 
 use super::{RunningMachine, Session};
@@ -172,6 +172,21 @@ pub struct StopReport {
     /// The text of the line, if the file could be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source_line: Option<String>,
+    /// What is displayed at every stop, by number.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub displays: Vec<DisplayReport>,
+}
+
+/// An expression that is displayed at every stop.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DisplayReport {
+    /// Its number.
+    pub id: u32,
+    /// What was written.
+    pub expression: String,
+    /// Its value, in angle brackets why it has none; left out: there is no moment to look at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
 }
 
 /// How a program ended.
@@ -313,9 +328,30 @@ impl From<&Reason> for ReasonReport {
     }
 }
 
+impl DisplayReport {
+    /// Describes what is displayed, wherever that may be.
+    #[must_use]
+    pub fn without_value(display: &Display) -> DisplayReport {
+        DisplayReport {
+            id: display.id,
+            expression: display.expression.clone(),
+            value: None,
+        }
+    }
+}
+
+impl From<&Displayed> for DisplayReport {
+    fn from(shown: &Displayed) -> DisplayReport {
+        DisplayReport {
+            value: Some(shown.value.clone()),
+            ..DisplayReport::without_value(&shown.display)
+        }
+    }
+}
+
 impl LineReport {
     /// Describes the line of an instruction, any byte of which is at `address`.
-    fn of(space: &Space, address: u64) -> Option<LineReport> {
+    pub(crate) fn of(space: &Space, address: u64) -> Option<LineReport> {
         let source = space.line_at(address)?;
         Some(LineReport {
             function: inspect::function_name(space, address),
@@ -387,6 +423,7 @@ impl Session {
             reason: self.report_reason(stop),
             source_line: place.source_text(),
             place,
+            displays: stop.displayed.iter().map(DisplayReport::from).collect(),
         }
     }
 

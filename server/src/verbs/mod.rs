@@ -12,6 +12,7 @@ mod catch;
 mod r#continue;
 mod detach;
 pub(crate) mod disassemble;
+mod display;
 mod down;
 mod eval;
 mod finish;
@@ -37,6 +38,7 @@ mod step;
 mod stop;
 mod thread;
 mod threads;
+mod undisplay;
 mod until;
 mod up;
 mod watch;
@@ -59,6 +61,7 @@ pub use catch::{Catch, CatchAdd, Caught};
 pub use r#continue::{Continue, ContinueArgs};
 pub use detach::Detach;
 pub use disassemble::{Disassemble, DisassembleArgs};
+pub use display::{Display, DisplayArgs, DisplaysReply};
 pub use down::{Down, DownArgs};
 pub use eval::{Eval, EvalArgs};
 pub use finish::Finish;
@@ -84,6 +87,7 @@ pub use step::Step;
 pub use stop::{EndReply, Stop};
 pub use thread::{Thread, ThreadArgs};
 pub use threads::{ThreadReport, Threads, ThreadsReply};
+pub use undisplay::{Undisplay, UndisplayArgs};
 pub use until::{Until, UntilArgs};
 pub use up::Up;
 pub use watch::{Watch, WatchAccess, WatchAdd};
@@ -158,6 +162,7 @@ const TABLE: &[(&str, Serve)] = &[
     entry::<Continue>(),
     entry::<Detach>(),
     entry::<Disassemble>(),
+    entry::<Display>(),
     entry::<Down>(),
     entry::<Eval>(),
     entry::<Finish>(),
@@ -181,6 +186,7 @@ const TABLE: &[(&str, Serve)] = &[
     entry::<Stop>(),
     entry::<Thread>(),
     entry::<Threads>(),
+    entry::<Undisplay>(),
     entry::<Until>(),
     entry::<Up>(),
     entry::<Watch>(),

@@ -1,12 +1,12 @@
 //! `restart`: ends the program if it still runs and starts it again: same arguments, folder and environment, a recording of
-//! its own, the probes of before, and the number of before.
+//! its own, the probes and displayed expressions of before, and the number of before.
 
 use std::time::Duration;
 
 use debuginfo::Space;
 use recorder::live::{Location, Motion, ProbeState, ProbeView, Status};
 
-use super::{Call, Nothing, ProbeKind, Verb, motion, watch};
+use super::{Call, Nothing, ProbeKind, Verb, display, motion, watch};
 use crate::protocol::{Code, Failure, Notice, NoticeKind};
 use crate::session::{Origin, Session, SessionReport, of_recorder};
 
@@ -30,11 +30,15 @@ impl Verb for Restart {
         // The name that was chosen is taken by the recording of before.
         launch.recording.output = None;
         let probes = old.live.probes();
+        let displays = old.live.displays();
         if !old.has_ended() {
             old.live.kill().map_err(|error| of_recorder(&error))?;
         }
         let has_probes = !probes.is_empty();
         let session = Session::begin(call, Origin::Started(launch), has_probes, Some(old.id))?;
+        for shown in &displays {
+            display::add(&session, &shown.expression)?;
+        }
         if !has_probes {
             return Ok(session.report());
         }

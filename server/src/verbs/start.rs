@@ -7,7 +7,7 @@ use std::time::Duration;
 use recorder::live::{Action, Motion, ProbeSpec, Status};
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Verb, motion, probes};
+use super::{Call, Verb, display, motion, probes};
 use crate::location::Target;
 use crate::protocol::{Code, Failure};
 use crate::session::{
@@ -26,6 +26,9 @@ pub struct StartArgs {
     /// Breakpoints to set before the program's own code runs.
     #[serde(default)]
     pub breaks: Vec<Target>,
+    /// Expressions to display at every stop but the one at the entry point.
+    #[serde(default)]
+    pub displays: Vec<String>,
     /// Stop at the entry point.
     #[serde(default)]
     pub stop_on_entry: bool,
@@ -53,10 +56,10 @@ impl Verb for Start {
         }
         let at_entry = args.stop_on_entry || !args.breaks.is_empty();
         let session = Session::begin(call, Origin::Started(args.launch.clone()), at_entry, None)?;
-        if !at_entry {
-            return Ok(session.report());
-        }
-        let prepared = prepare(call, &session, &args, timeout);
+        let prepared = match at_entry {
+            true => prepare(call, &session, &args, timeout),
+            false => display_all(&session, &args.displays),
+        };
         if prepared.is_err() {
             abandon(call, &session);
         }
@@ -83,6 +86,7 @@ fn prepare(
         let message = format!("{} could not be started: {what}", session.program);
         return Err(Failure::new(Code::NotStarted, message));
     }
+    display_all(session, &args.displays)?;
     for target in &args.breaks {
         let location = probes::located(session, target, args.pending)?;
         let spec = ProbeSpec {
@@ -102,6 +106,13 @@ fn prepare(
     if !args.stop_on_entry {
         let stop = session.stopped()?;
         motion::go(call, session, &stop, Motion::Continue, true, timeout)?;
+    }
+    Ok(())
+}
+
+fn display_all(session: &Session, expressions: &[String]) -> Result<(), Failure> {
+    for expression in expressions {
+        display::add(session, expression)?;
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::display::values;
 use super::{Call, Verb};
 use crate::inspect::{self, FrameReport, SourceReport, ValueFormat, VariableReport, View};
 use crate::protocol::Failure;
@@ -49,7 +50,11 @@ impl Verb for Where {
     fn run(call: &Call<'_>, args: WhereArgs) -> Result<WhereReply, Failure> {
         let session = call.session()?;
         let moment = session.moment()?;
-        described(&moment.view(), session.report_stop(&moment.stop), &args)
+        let view = moment.view();
+        let mut stop = session.report_stop(&moment.stop);
+        // In the frame that is looked at, and as it is now: something may have been changed since the stop.
+        stop.displays = values(&view, &session.live.displays());
+        described(&view, stop, &args)
     }
 }
 

@@ -73,6 +73,8 @@ pub enum Live {
     Args(values::Args),
     #[command(visible_alias = "p")]
     Print(values::Print),
+    Display(values::Display),
+    Undisplay(values::Undisplay),
     Eval(values::Eval),
     Set(values::Set),
     Memory(values::Memory),
@@ -117,6 +119,8 @@ impl Live {
             Live::Locals(args) => args.run(terminal),
             Live::Args(args) => args.run(terminal),
             Live::Print(args) => args.run(terminal),
+            Live::Display(args) => args.run(terminal),
+            Live::Undisplay(args) => args.run(terminal),
             Live::Eval(args) => args.run(terminal),
             Live::Set(args) => args.run(terminal),
             Live::Memory(args) => args.run(terminal),

@@ -48,6 +48,9 @@ pub struct Launching {
     /// Set a breakpoint before the program runs: function, file:line or 0xADDRESS; may be repeated
     #[arg(long = "break", value_name = "LOCATION")]
     breaks: Vec<String>,
+    /// Show and record the value of an expression at every stop; may be repeated
+    #[arg(long = "display", value_name = "EXPRESSION")]
+    displays: Vec<String>,
     /// Stop before the program's own code runs
     #[arg(long)]
     stop_on_entry: bool,
@@ -85,6 +88,7 @@ impl Launching {
         let kept = &self.kept;
         self.stops()
             || self.pending
+            || !self.displays.is_empty()
             || self.timeout.is_some()
             || kept.output.is_some()
             || !kept.include.is_empty()
@@ -129,6 +133,7 @@ impl Launching {
                 recording: self.kept.recording(),
             },
             breaks: self.breaks.iter().cloned().map(Target::Text).collect(),
+            displays: self.displays.clone(),
             stop_on_entry: self.stop_on_entry,
             pending: self.pending,
             timeout_secs: self.timeout,

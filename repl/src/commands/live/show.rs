@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use server::inspect::{FrameReport, ReturnedReport, Shown, SourceReport, VariableReport};
 use server::session::{
-    MotionReport, PlaceReport, ReasonReport, SessionReport, StateWord, StopReport,
+    DisplayReport, MotionReport, PlaceReport, ReasonReport, SessionReport, StateWord, StopReport,
 };
 
 use crate::render::{Align, Colour, Column, Layout, Paint, Table, Terminal, escaped};
@@ -108,6 +108,7 @@ pub fn stop(stop: &StopReport, colour: Colour) -> String {
         let arrow = colour.paint(Paint::Prompt, "->");
         _ = writeln!(text, "{arrow} {line:>5} | {}", code(source));
     }
+    text += &displays(&stop.displays);
     if let ReasonReport::Event { changed, .. } = &stop.reason {
         for change in changed {
             _ = writeln!(
@@ -121,6 +122,18 @@ pub fn stop(stop: &StopReport, colour: Colour) -> String {
         }
     }
     text
+}
+
+/// Writes what is displayed at every stop: `1: total = 3`.
+pub fn displays(displays: &[DisplayReport]) -> String {
+    let line = |shown: &DisplayReport| {
+        let expression = escaped(&shown.expression);
+        match &shown.value {
+            Some(value) => format!("{}: {expression} = {}\n", shown.id, escaped(value)),
+            None => format!("{}: {expression}\n", shown.id),
+        }
+    };
+    displays.iter().map(line).collect()
 }
 
 /// Writes the line that says which thread stopped where and why.
@@ -305,15 +318,21 @@ mod tests {
                 ..PlaceReport::default()
             },
             source_line: Some("\tn += 1;".to_owned()),
+            displays: vec![DisplayReport {
+                id: 2,
+                expression: "name".to_owned(),
+                value: Some("\"\x1b[2J\"".to_owned()),
+            }],
         }
     }
 
     #[test]
     fn a_stop_says_who_why_and_where_and_steers_no_terminal() {
-        expect![[r"
+        expect![[r#"
             Thread 10 (app\x1b[2J) stopped at breakpoint 1 (hit 3): parse at parse.c:42
             ->    42 |     n += 1;
-        "]]
+            2: name = "\x1b[2J"
+        "#]]
         .assert_eq(&stop(&at_breakpoint(), Colour::Off));
     }
 

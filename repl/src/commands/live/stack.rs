@@ -56,6 +56,10 @@ fn shown_where(reply: &WhereReply, terminal: &Terminal) -> String {
             text += &show::variables(&reply.locals, terminal);
         }
     }
+    if !reply.stop.displays.is_empty() {
+        text.push('\n');
+        text += &show::displays(&reply.stop.displays);
+    }
     text
 }
 

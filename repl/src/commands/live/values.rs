@@ -1,11 +1,12 @@
-//! `locals`, `args`, `print`, `eval`, `set`, `memory` and `registers`: what the program holds.
+//! `locals`, `args`, `print`, `display`, `eval`, `set`, `memory` and `registers`: what the program holds.
 
 use std::fmt::Write;
 
 use server::inspect::{ValueFormat, ValueReport};
+use server::session::DisplayReport;
 use server::verbs::{
-    self, EvalArgs, LocalsArgs, MemoryArgs, MemoryReply, PrintArgs, RegistersArgs, RegistersReply,
-    SetArgs, VariablesReply,
+    self, DisplayArgs, EvalArgs, LocalsArgs, MemoryArgs, MemoryReply, PrintArgs, RegistersArgs,
+    RegistersReply, SetArgs, UndisplayArgs, VariablesReply,
 };
 
 use super::ask::{Common, Patience, ask};
@@ -126,6 +127,64 @@ impl Print {
         };
         ask::<verbs::Print>(&self.common, terminal, &args, Patience::Answer, |reply| {
             value(reply, self.with_type)
+        })
+    }
+}
+
+/// Show and record the value of an expression at every stop; without one, list what is displayed
+#[derive(Debug, clap::Args)]
+pub struct Display {
+    #[command(flatten)]
+    common: Common,
+    /// The expression, as for print; of the innermost frame of the thread that stops
+    #[arg(value_name = "EXPRESSION", allow_negative_numbers = true)]
+    expression: Vec<String>,
+}
+
+impl Display {
+    pub fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
+        let args = DisplayArgs {
+            expression: Some(self.expression.join(" ")).filter(|text| !text.is_empty()),
+        };
+        let is_list = args.expression.is_none();
+        ask::<verbs::Display>(
+            &self.common,
+            terminal,
+            &args,
+            Patience::Answer,
+            |reply| match is_list && reply.displays.is_empty() {
+                true => "Nothing is displayed.\n".to_owned(),
+                false => show::displays(&reply.displays),
+            },
+        )
+    }
+}
+
+/// Show expressions at stops no more: undisplay 2
+#[derive(Debug, clap::Args)]
+pub struct Undisplay {
+    #[command(flatten)]
+    common: Common,
+    /// Their numbers
+    #[arg(value_name = "N", required_unless_present = "all")]
+    ids: Vec<u32>,
+    /// All of them
+    #[arg(long, conflicts_with = "ids")]
+    all: bool,
+}
+
+impl Undisplay {
+    pub fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
+        let args = UndisplayArgs {
+            ids: self.ids.clone(),
+            all: self.all,
+        };
+        ask::<verbs::Undisplay>(&self.common, terminal, &args, Patience::Answer, |reply| {
+            let line = |gone: &DisplayReport| {
+                let text = escaped(&gone.expression);
+                format!("Display {} removed: {text}\n", gone.id)
+            };
+            reply.displays.iter().map(line).collect()
         })
     }
 }

@@ -1,0 +1,117 @@
+//! Panics of ours while a program is traced become errors: the thread that traces is the only one that can take its traps
+//! back.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use super::error::{LiveError, LiveResult};
+
+/// Does `work`; what it panics with becomes [`LiveError::Mistake`]. Whoever calls this sees to it that what `work` has left
+/// half done does no harm.
+pub(crate) fn guarded<R>(work: impl FnOnce() -> R) -> LiveResult<R> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
+        let what = panic
+            .downcast_ref::<String>()
+            .map(String::as_str)
+            .or_else(|| panic.downcast_ref::<&str>().copied())
+            .unwrap_or("no word said");
+        LiveError::Mistake(what.to_owned())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{sync::Arc, time::Duration};
+
+    use e2e::{Scratch, fixture_artifact};
+
+    use super::*;
+    use crate::{
+        Exit, Observer, OnFull, RecordOptions, SnapshotTimes, Target,
+        live::{
+            Action, Live, LiveOptions, Location, Motion, ProbeSpec, Stdio, Waited, tracer::Command,
+        },
+    };
+
+    struct Quiet;
+    impl Observer for Quiet {}
+
+    fn started(scratch: &Scratch) -> Live {
+        let program = fixture_artifact("control", "control_O0");
+        let record = RecordOptions {
+            output: Some(scratch.join("rec.hindsight")),
+            include: Vec::new(),
+            exclude: Vec::new(),
+            on_full: OnFull::Block,
+            snapshots: SnapshotTimes::default(),
+            keep_log: false,
+            captures: crate::Captures::default(),
+            guardian: None,
+            target: Target::Spawn {
+                argv: vec![program.into_os_string()],
+            },
+        };
+        let options = LiveOptions {
+            record,
+            stop_on_entry: true,
+            stdio: Stdio::Piped {
+                cwd: scratch.path().to_path_buf(),
+                env: Vec::new(),
+            },
+        };
+        Live::start(options, Arc::new(Quiet)).expect("the program can be started")
+    }
+
+    /// All threads are held, and then we panic: in a command whose sender waits, and in one that nobody waits for.
+    #[test]
+    fn a_panic_while_the_program_is_held_leaves_it_and_the_session_as_they_were() {
+        let scratch = Scratch::new("guard");
+        let live = started(&scratch);
+        let held = live.ask(|tracer| -> LiveResult<()> {
+            tracer.hold()?;
+            panic!("thread {} is held", tracer.pid)
+        });
+        let error = held.expect_err("it panics");
+        let expected = format!("thread {} is held", live.pid());
+        assert!(
+            matches!(&error, LiveError::Mistake(text) if *text == expected),
+            "{error}"
+        );
+        let command: Command = Box::new(|_| panic!("nobody waits"));
+        live.inner
+            .commands
+            .send(command)
+            .expect("the tracer serves");
+        let spec = ProbeSpec {
+            location: Location::Function("leaf".to_owned()),
+            action: Action::Break {
+                all_threads: false,
+                once: false,
+            },
+            condition: None,
+            hit_count: 0,
+        };
+        live.add_probe(spec).expect("there is such a function");
+        let mut stops = 0;
+        let exit = loop {
+            let resumed = live.resume(live.pid(), Motion::Continue, true);
+            match live.wait(resumed.expect("it is stopped"), Duration::from_secs(60)) {
+                Waited::Stopped(_) => stops += 1,
+                Waited::Ended(exit) => break exit,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!((exit, stops), (Exit::Code(7), 2));
+    }
+
+    #[test]
+    fn a_panic_becomes_an_error_with_its_text() {
+        assert_eq!(guarded(|| 3).unwrap(), 3);
+        let error = guarded(|| -> u8 { panic!("index {} out of bounds", 7) }).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "this came upon a mistake in Hindsight: index 7 out of bounds; please report it"
+        );
+        let error = guarded(|| std::panic::panic_any(1)).unwrap_err();
+        assert!(error.to_string().contains("no word said"), "{error}");
+    }
+}

@@ -1,0 +1,90 @@
+//! `display`: an expression whose value is shown, and recorded, at every stop; without one, all that are, with their values.
+
+use serde::{Deserialize, Serialize};
+
+use super::print::viewed;
+use super::{Call, Verb};
+use crate::inspect::{self, ValueFormat, View};
+use crate::protocol::{Code, Failure};
+use crate::session::{DisplayReport, Session, of_recorder};
+
+/// The verb.
+pub struct Display;
+
+/// Its arguments.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct DisplayArgs {
+    /// The expression; left out: none is added, and all are listed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expression: Option<String>,
+}
+
+/// What is displayed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DisplaysReply {
+    /// The one that was added, or all, by number.
+    pub displays: Vec<DisplayReport>,
+}
+
+impl Verb for Display {
+    const NAME: &'static str = "display";
+    type Args = DisplayArgs;
+    type Reply = DisplaysReply;
+
+    fn run(call: &Call<'_>, args: DisplayArgs) -> Result<DisplaysReply, Failure> {
+        let session = call.session()?;
+        let displays = match args.expression {
+            None => session.live.displays(),
+            Some(expression) => {
+                session.must_run()?;
+                vec![add(&session, &expression)?]
+            }
+        };
+        if displays.is_empty() {
+            return Ok(DisplaysReply {
+                displays: Vec::new(),
+            });
+        }
+        let shown = viewed(&session, |view| Ok(values(view, &displays)));
+        let displays = match shown {
+            Ok(shown) => shown,
+            // What was displayed is still told when there is nothing to look at any more.
+            Err(failure) if failure.code == Code::NotRunning => {
+                displays.iter().map(DisplayReport::without_value).collect()
+            }
+            Err(failure) => return Err(failure),
+        };
+        Ok(DisplaysReply { displays })
+    }
+}
+
+/// Displays an expression from now on.
+pub(super) fn add(session: &Session, expression: &str) -> Result<recorder::live::Display, Failure> {
+    session.live.display(expression).map_err(|error| {
+        let failure = of_recorder(&error);
+        match failure.code {
+            Code::InvalidCondition => Failure {
+                code: Code::EvalFailed,
+                ..failure
+            },
+            _ => failure,
+        }
+    })
+}
+
+/// Returns what is displayed with the values where somebody looks.
+pub(super) fn values(view: &View<'_>, displays: &[recorder::live::Display]) -> Vec<DisplayReport> {
+    let shown = displays.iter().map(|display| {
+        let value = inspect::evaluate(view, &display.expression, ValueFormat::Natural, None);
+        DisplayReport {
+            id: display.id,
+            expression: display.expression.clone(),
+            value: Some(match value {
+                Ok(value) => value.shown.text(),
+                Err(failure) => format!("<{}>", failure.message),
+            }),
+        }
+    });
+    shown.collect()
+}

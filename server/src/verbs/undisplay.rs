@@ -1,0 +1,44 @@
+//! `undisplay`: expressions that are shown at every stop no more.
+
+use serde::{Deserialize, Serialize};
+
+use super::display::DisplaysReply;
+use super::{Call, Verb};
+use crate::protocol::Failure;
+use crate::session::{DisplayReport, of_recorder};
+
+/// The verb.
+pub struct Undisplay;
+
+/// Its arguments: numbers, or all.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct UndisplayArgs {
+    /// By number.
+    pub ids: Vec<u32>,
+    /// All of them.
+    pub all: bool,
+}
+
+impl Verb for Undisplay {
+    const NAME: &'static str = "undisplay";
+    type Args = UndisplayArgs;
+    type Reply = DisplaysReply;
+
+    fn run(call: &Call<'_>, args: UndisplayArgs) -> Result<DisplaysReply, Failure> {
+        let session = call.session()?;
+        session.must_run()?;
+        let ids = match (args.all, args.ids) {
+            (true, _) => session.live.displays().iter().map(|d| d.id).collect(),
+            (false, ids) if ids.is_empty() => {
+                return Err(Failure::bad_request("name the numbers, or all"));
+            }
+            (false, ids) => ids,
+        };
+        let removed = session.live.undisplay(&ids);
+        let removed = removed.map_err(|error| of_recorder(&error))?;
+        Ok(DisplaysReply {
+            displays: removed.iter().map(DisplayReport::without_value).collect(),
+        })
+    }
+}
