@@ -26,7 +26,7 @@ pub struct Subject {
 impl Subject {
     pub fn new(artifact: &str) -> Subject {
         let args: &[&str] = match artifact {
-            "threads" => &["16000"],
+            name if name.starts_with("threads") => &["16000"],
             name if name.starts_with("sqlite") => &["4"],
             _ => &[],
         };
@@ -49,17 +49,31 @@ impl Subject {
     }
 
     pub fn is_optimised(&self) -> bool {
-        self.path.to_string_lossy().ends_with("_O2")
+        !self.path.to_string_lossy().ends_with("_O0")
+    }
+
+    /// Variables have their places before they have their values: in optimised code, and in Rust, which does not fill them with a
+    /// pattern as the compilers of C and C++ are told to.
+    pub fn has_idle_variables(&self) -> bool {
+        self.is_optimised() || self.pads_vectors()
+    }
+
+    /// Vector registers hold padding: Rust copies structures through them, and what lies between the fields has no value.
+    pub fn pads_vectors(&self) -> bool {
+        self.sources.contains(&"/orders.rs")
     }
 
     /// Its own source files, as its line tables name them.
     pub fn files(&self, space: &Space) -> Vec<Arc<str>> {
         let mut files = space.source_files();
         files.retain(|file| self.sources.iter().any(|part| file.contains(part)));
-        // What it does depends on the time of day: it makes random numbers.
-        files.retain(|file| !file.ends_with("/lmathlib.c"));
         assert!(!files.is_empty(), "the program has line tables");
         files
+    }
+
+    /// Whether a file's code does the same in every run. That of Lua which makes random numbers asks for the time of day.
+    pub fn does_the_same(file: &str) -> bool {
+        !file.ends_with("/lmathlib.c")
     }
 
     /// Every line of its own with code.
@@ -87,6 +101,28 @@ impl Subject {
             exit: Exit::Code(done.status.code().expect("it exits")),
         }
     }
+}
+
+/// Compiles a program of this folder, of one file.
+pub fn built(scratch: &Scratch, name: &str, options: &[&str]) -> PathBuf {
+    let source = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/live_truth/programs")
+        .join(name);
+    let path = scratch.join(&format!("{name}{}", options.first().unwrap_or(&"")));
+    let done = Command::new("gcc")
+        .arg("-g")
+        .args(options)
+        .arg("-o")
+        .arg(&path)
+        .arg(&source)
+        .output()
+        .expect("gcc can be started");
+    assert!(
+        done.status.success(),
+        "{}",
+        String::from_utf8_lossy(&done.stderr)
+    );
+    path
 }
 
 /// How a program ended and what it printed.

@@ -9,6 +9,8 @@ for setting in [
     "exec-wrapper env -i", "disable-randomization on", "print inferior-events off",
     # With UTF-8, gdb leaves out characters between bytes that begin a character and do not end it.
     "charset ASCII",
+    # To show some values of Rust it would run code of the program.
+    "may-call-functions off",
 ]:
     gdb.execute("set " + setting)
 
@@ -32,6 +34,9 @@ def name_of(frame):
         name = gdb.execute("demangle " + function.linkage_name, to_string=True).strip()
     else:
         name = frame.name() or "?"
+    if frame.language() == "c++" and not name.endswith("operator()"):
+        # Names with a tag in them come with the parentheses.
+        name = re.sub(r"\(\)( const)?$", "", name)
     # Without the hashes that tell crates and copies of a crate apart.
     return re.sub(r"\[[0-9a-f]+\]|::h[0-9a-f]{16}$", "", name)
 
@@ -40,6 +45,15 @@ def begin():
     # The entry point, so that breakpoints get the addresses that the program will have.
     gdb.execute("set args " + os.environ["ARGS"] + " > /dev/null")
     gdb.execute("starti", to_string=True)
+
+
+def enter():
+    # Goes on to the entry point of the program.
+    entry = re.search(r"Entry point: (0x[0-9a-f]+)", gdb.execute("info files", to_string=True)).group(1)
+    breakpoint = gdb.Breakpoint("*" + entry, internal=True)
+    breakpoint.silent = True
+    gdb.execute("continue", to_string=True)
+    breakpoint.delete()
 
 
 def alive():

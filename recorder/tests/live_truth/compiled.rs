@@ -1,7 +1,7 @@
 //! Goal: what the program judges itself is judged as the tracer judges it, and changes nothing. Method: the same conditions
 //! and counts on the same programs, compiled and not; every statement of large programs with a condition that is false.
 
-use std::{path::PathBuf, process::Command};
+use std::path::PathBuf;
 
 use e2e::Scratch;
 use recorder::{Exit, live::*};
@@ -124,25 +124,9 @@ const SCRIPTS: &[&str] = &[
 
 /// Compiles a program of this folder.
 fn built(scratch: &Scratch, name: &str, level: &str) -> PathBuf {
-    let source = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/live_truth/programs")
-        .join(name);
-    let path = scratch.join(&format!("{name}{level}"));
     let most = CONDITIONS.len().max(SCRIPTS.len());
     let checks: String = (0..most).map(|n| format!("C({n}) ")).collect();
-    let done = Command::new("gcc")
-        .args(["-g", level, "-o"])
-        .arg(&path)
-        .arg(format!("-DCHECKS={checks}"))
-        .arg(&source)
-        .output()
-        .expect("gcc can be started");
-    assert!(
-        done.status.success(),
-        "{}",
-        String::from_utf8_lossy(&done.stderr)
-    );
-    path
+    crate::bench::built(scratch, name, &[level, &format!("-DCHECKS={checks}")])
 }
 
 fn subject(path: PathBuf, args: &'static [&'static str]) -> Subject {

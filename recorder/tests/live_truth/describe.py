@@ -11,11 +11,14 @@ REGISTERS = [
     "rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rbp", "rsp", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
     "rip", "fs_base", "gs_base",
 ]
-FRAMES_WITH_VARIABLES = 3
+VECTORS = 16
+# Whether structures of C and C++ are looked into.
+looks_inside = True
+FRAMES_WITH_VARIABLES = 5
 SIMPLE = [gdb.TYPE_CODE_INT, gdb.TYPE_CODE_FLT, gdb.TYPE_CODE_BOOL, gdb.TYPE_CODE_CHAR, gdb.TYPE_CODE_PTR]
 # Parts of these may be there where others are optimised out.
 WHOLE = [gdb.TYPE_CODE_STRUCT, gdb.TYPE_CODE_UNION, gdb.TYPE_CODE_ARRAY]
-# Of the structures of Rust: how deep they are looked into, and how many elements of an array are compared.
+# Of structures: how deep they are looked into, and how many elements of an array are compared.
 DEEPEST = 4
 ELEMENTS = 4
 
@@ -34,6 +37,8 @@ def show(level, name, read, declared):
         if value.type.code in (gdb.TYPE_CODE_REF, gdb.TYPE_CODE_RVALUE_REF):
             value = value.referenced_value()
         if gdb.selected_frame().language() == "rust" and value.type.strip_typedefs().code not in SIMPLE:
+            if value.address is not None:
+                print("PLACE\t%d\t%s\t%x\t%d" % (level, name, int(value.address), value.type.sizeof))
             parts(level, name, value, declared, 0)
             return
         # Parts of structures are parts of the variable.
@@ -44,9 +49,33 @@ def show(level, name, read, declared):
             text = "<no target>" if not part and lacks_target(variable) else "<optimized out>"
         else:
             text = value.format_string(raw=True, symbols=True, static_members=True)
+            if not part and value.address is not None:
+                print("PLACE\t%d\t%s\t%x\t%d" % (level, name, int(value.address), value.type.sizeof))
     except (gdb.error, gdb.MemoryError) as error:
         text = "<error: %s>" % error
     tell(level, name, text)
+    if looks_inside and text.startswith("{") and gdb.selected_frame().language() in ("c", "c++"):
+        members(level, name, value, 0)
+
+
+def members(level, name, value, depth):
+    # Of structures and arrays of C and C++, the numbers and pointers in them. What setjmp keeps is mixed with a secret of the process.
+    kind = value.type.strip_typedefs()
+    if depth == DEEPEST or "jmp_buf" in (value.type.name or "") or "jmp_buf" in (kind.name or ""):
+        return
+    if kind.code == gdb.TYPE_CODE_ARRAY:
+        first, last = kind.range()
+        inner = [("%s[%d]" % (name, at), value[at]) for at in range(first, min(last + 1, first + ELEMENTS))]
+    else:
+        # Static members lie elsewhere.
+        named = [field for field in kind.fields() if field.name and hasattr(field, "bitpos")]
+        part = lambda field: "<%s>" % field.name if field.is_base_class else field.name
+        inner = [("%s.%s" % (name, part(field)), value[field]) for field in named]
+    for name, part in inner:
+        if part.type.strip_typedefs().code in WHOLE:
+            members(level, name, part, depth + 1)
+        else:
+            show(level, name, lambda: part, part.type)
 
 
 def at_entry(name):
@@ -134,15 +163,31 @@ def registers(frame):
         print("REGISTER\t%s\t%x" % (name, int(frame.read_register(name)) & (1 << 64) - 1))
 
 
-def describe(frame):
+def vectors(frame, word="WHOLE"):
+    for number in range(VECTORS):
+        halves = frame.read_register("xmm%d" % number)["v2_int64"]
+        low, high = (int(halves[at]) & (1 << 64) - 1 for at in range(2))
+        print("%s\t%d\t%x" % (word, number, high << 64 | low))
+
+
+def describe_shortly(frame):
+    # Three frames, and structures of C and C++ as a whole.
+    global looks_inside
+    looks_inside = False
+    describe(frame, 3)
+
+
+def describe(frame, frames=FRAMES_WITH_VARIABLES):
     registers(frame)
+    print("REGISTER\teflags\t%x" % int(frame.read_register("eflags")))
+    vectors(frame)
     level = 0
     while frame is not None and level < 60:
         kind = "inlined" if frame.type() == gdb.INLINE_FRAME else ""
         sal = frame.find_sal()
         file = os.path.basename(sal.symtab.filename) if sal.symtab else ""
         print("FRAME\t%s %s:%d %s %x" % (name_of(frame), file, sal.line, kind, frame.pc()))
-        if level < FRAMES_WITH_VARIABLES:
+        if level < frames:
             variables(level, frame)
         level += 1
         frame = frame.older()

@@ -73,7 +73,8 @@ def of_frame(frame, with_variables):
             value = symbol.value(frame)
         except (gdb.error, gdb.MemoryError):
             continue
-        if value.address is None:
+        # A reference is not where the value is that it stands for.
+        if value.address is None or value.type.code in (gdb.TYPE_CODE_REF, gdb.TYPE_CODE_RVALUE_REF):
             continue
         key = (symbol.symtab.filename, symbol.line, symbol.name)
         if key not in layouts:

@@ -1,6 +1,6 @@
 //! A stopped moment as text: what Hindsight says, what gdb says, and where they differ.
 
-use std::{collections::BTreeMap, fmt::Write};
+use std::{collections::BTreeMap, fmt::Write, ops::Range};
 
 use debuginfo::{
     Certainty, Frame, Machine, Register, RenderOptions, Space, at_frame, backtrace,
@@ -12,8 +12,8 @@ use debuginfo::{
 use crate::stops::place;
 
 /// Frames whose variables are compared.
-const FRAMES_WITH_VARIABLES: usize = 3;
-/// Of the structures of Rust: how deep they are looked into, and how many elements of an array are compared.
+const FRAMES_WITH_VARIABLES: usize = 5;
+/// Of structures: how deep they are looked into, and how many elements of an array are compared.
 const DEEPEST: usize = 4;
 const ELEMENTS: usize = 4;
 
@@ -22,33 +22,53 @@ const ELEMENTS: usize = 4;
 pub struct Moment {
     pub place: String,
     pub registers: BTreeMap<String, u64>,
+    /// Vector registers, where they are told.
+    pub vectors: Vectors,
     /// Function, file's name, line, whether inlined, and address.
     pub frames: Vec<String>,
     /// Frame, name and text, the innermost block first.
     pub variables: Vec<Variable>,
     /// Variables here that are declared where the frame stands, or behind that: they need not have a value yet.
     pub undeclared: Vec<(usize, String)>,
+    /// Where variables are that lie in memory: frame, name and addresses.
+    pub places: Vec<(usize, String, Range<u64>)>,
     /// Bytes from rsp on, where gdb was asked for them.
     pub stack: Vec<u8>,
+    /// Of those, what holds a value that the program gave it, and what gdb calls it; see `lasting.py`.
+    pub lasting: Vec<(Range<u64>, String)>,
 }
 
 /// Frame, name and text.
 type Variable = (usize, String, String);
 
-const REGISTERS: [&str; 19] = [
+/// Vector registers by their numbers.
+pub type Vectors = BTreeMap<usize, u128>;
+
+const REGISTERS: [&str; 20] = [
     "rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rbp", "rsp", "r8", "r9", "r10", "r11", "r12", "r13",
-    "r14", "r15", "rip", "fs_base", "gs_base",
+    "r14", "r15", "rip", "fs_base", "gs_base", "eflags",
 ];
+const VECTORS: usize = 16;
 
 /// Behind a call these hold whatever the callee left in them, and a traced callee returns by way of a thunk. Where they
-/// matter, as arguments or for variables, the variables show it.
-const SCRATCH: [&str; 8] = ["rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11"];
+/// matter then, as arguments or for variables, the variables show it.
+const SCRATCH: [&str; 9] = [
+    "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "eflags",
+];
+/// Libc leaves other things in these once the agent has had a thread: its locks and its memory go other ways.
+pub const LEFT_BY_LIBC: [&str; 4] = ["r8", "r9", "r10", "r11"];
 
 impl Moment {
     /// What Hindsight says of a stopped thread.
     pub fn of(space: &Space, machine: &dyn Machine) -> Moment {
         let frames = backtrace(space, machine, 60).frames;
-        Moment::with(space, machine, &REGISTERS, &frames)
+        let mut moment = Moment::with(space, machine, &REGISTERS, &frames);
+        for number in 0..VECTORS {
+            let register = Register(Register::XMM0.0 + number as u16);
+            let (bytes, _) = machine.vector(register).expect("a register that was seen");
+            moment.vectors.insert(number, u128::from_le_bytes(bytes));
+        }
+        moment
     }
 
     /// What Hindsight says of these frames where only these registers are known.
@@ -95,7 +115,14 @@ impl Moment {
                         continue;
                     }
                     let text = text_of(&value, &options, &look);
-                    moment.variables.push((level, name, text));
+                    let is_c = matches!(value.ty.language(), Language::C | Language::Cpp);
+                    let has_members = is_c && text.starts_with('{');
+                    moment.variables.push((level, name.clone(), text));
+                    if has_members {
+                        let members = members(&name, &value, 0, &look).into_iter();
+                        let members = members.map(|(name, text)| (level, name, text));
+                        moment.variables.extend(members);
+                    }
                 }
             });
         }
@@ -121,10 +148,27 @@ impl Moment {
                     let value = u64::from_str_radix(value, 16).expect("a number");
                     moment.registers.insert(name.to_owned(), value);
                 }
+                ["WHOLE", number, value] => {
+                    let number = number.parse().expect("a number");
+                    let value = u128::from_str_radix(value, 16).expect("a number");
+                    moment.vectors.insert(number, value);
+                }
                 ["STACK", text] => {
                     let bytes = (0..text.len()).step_by(2);
                     let byte = |at| u8::from_str_radix(&text[at..at + 2], 16).expect("a byte");
                     moment.stack = bytes.map(byte).collect();
+                }
+                ["PLACE", level, name, address, len] => {
+                    let level = level.parse().expect("a number");
+                    let start = u64::from_str_radix(address, 16).expect("a number");
+                    let len: u64 = len.parse().expect("a number");
+                    let place = (level, name.to_owned(), start..start + len);
+                    moment.places.push(place);
+                }
+                ["LASTING", address, len, what] => {
+                    let start = u64::from_str_radix(address, 16).expect("a number");
+                    let len: u64 = len.parse().expect("a number");
+                    moment.lasting.push((start..start + len, what.to_owned()));
                 }
                 ["FRAME", text] => moment.frames.push(without_arguments(text)),
                 ["VARIABLE", level, name, text] => {
@@ -136,6 +180,29 @@ impl Moment {
             }
         }
         moments
+    }
+
+    /// Forgets vector registers that hold on both sides what they held at the entry point: that was left there by whatever ran
+    /// before the program.
+    pub fn forget_vectors(&mut self, ours_at_entry: &Vectors, theirs: &Moment, output: &str) {
+        for line in output.lines() {
+            let fields: Vec<&str> = line.split('\t').collect();
+            if let ["AT_ENTRY", number, value] = fields[..] {
+                let number = number.parse().expect("a number");
+                let value = u128::from_str_radix(value, 16).expect("a number");
+                let is_ours = self.vectors.get(&number) == ours_at_entry.get(&number);
+                if is_ours && theirs.vectors.get(&number) == Some(&value) {
+                    self.vectors.remove(&number);
+                }
+            }
+        }
+    }
+
+    /// How many registers that libc leaves other things in are the same, and how many are not.
+    pub fn left(&self, theirs: &Moment) -> [usize; 2] {
+        let is_same = |name: &&&str| self.registers.get(**name) == theirs.registers.get(**name);
+        let same = LEFT_BY_LIBC.iter().filter(is_same).count();
+        [same, LEFT_BY_LIBC.len() - same]
     }
 
     /// The variables that another account does not have.
@@ -155,7 +222,7 @@ impl Moment {
         own
     }
 
-    /// Where two accounts of a stop differ.
+    /// Where two accounts of a stop differ. Without values, neither what variables hold is compared nor what calls leave in registers.
     pub fn differences(&self, theirs: &Moment, with_values: bool) -> Vec<String> {
         let mut found = Vec::new();
         let place = &self.place;
@@ -164,8 +231,19 @@ impl Moment {
         }
         for (name, value) in &self.registers {
             let other = theirs.registers.get(name);
-            if other != Some(value) && !SCRATCH.contains(&name.as_str()) {
+            let name = name.as_str();
+            let counts = with_values || !SCRATCH.contains(&name);
+            let counts = counts && !LEFT_BY_LIBC.contains(&name);
+            if other != Some(value) && counts {
                 found.push(format!("{place}: {name} is {value:x}, gdb: {other:x?}"));
+            }
+        }
+        for (number, value) in self.vectors.iter().filter(|_| with_values) {
+            let other = theirs.vectors.get(number);
+            if other != Some(value) {
+                found.push(format!(
+                    "{place}: xmm{number} is {value:x}, gdb: {other:x?}"
+                ));
             }
         }
         for at in 0..self.frames.len().max(theirs.frames.len()) {
@@ -184,11 +262,19 @@ impl Moment {
         let is_error = |v: &&Variable| {
             v.2.starts_with("<error: Cannot access memory at address 0x0")
         };
-        let failed: Vec<&Variable> = theirs.variables.iter().filter(is_error).collect();
+        // Where it fails otherwise, it has nothing to say of what is inside.
+        let is_failure = |v: &&Variable| v.2.starts_with("<error: ");
+        let failed: Vec<&Variable> = theirs.variables.iter().filter(is_failure).collect();
         let is_inside = |v: &&Variable| {
-            let rest = |whole: &&Variable| v.1.strip_prefix(&whole.1).filter(|_| v.0 == whole.0);
+            let rest = |whole: &&Variable| {
+                let rest = v.1.strip_prefix(&whole.1).filter(|_| v.0 == whole.0)?;
+                Some((rest, is_error(whole)))
+            };
             let mut rests = failed.iter().filter_map(rest);
-            rests.any(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+            rests.any(|(rest, is_nowhere)| match rest.is_empty() {
+                true => is_nowhere,
+                false => rest.starts_with(['.', '[']),
+            })
         };
         ours.retain(|v| !is_inside(v));
         other.retain(|v| !is_inside(v));
@@ -217,6 +303,16 @@ impl Moment {
         }
         found
     }
+}
+
+/// The vector registers of a stopped thread.
+pub fn vectors(machine: &dyn Machine) -> Vectors {
+    let vector = |number: usize| {
+        let register = Register(Register::XMM0.0 + number as u16);
+        let (bytes, _) = machine.vector(register).expect("a register that was seen");
+        (number, u128::from_le_bytes(bytes))
+    };
+    (0..VECTORS).map(vector).collect()
 }
 
 /// The frames that gdb shows: where an inlined function has jumped elsewhere, it leaves out those around it.
@@ -279,13 +375,49 @@ fn parts(name: &str, value: &Value, depth: usize, look: &Look<'_>) -> Vec<(Strin
         .address()
         .map_or(String::new(), |at| format!(" at {at:x}"));
     let mut all = vec![(name.to_owned(), format!("{size} bytes{place}"))];
-    if value.ty.strip().variants().is_some() || depth == DEEPEST {
+    // gdb does not look into unions.
+    let ty = value.ty.strip();
+    if ty.variants().is_some() || ty.kind() == TypeKind::Union || depth == DEEPEST {
         return all;
     }
     for (part, inner) in children(value, &options, look) {
         let dot = if part.starts_with('[') { "" } else { "." };
         let name = format!("{name}{dot}{part}");
         all.extend(parts(&name, &inner, depth + 1, look));
+    }
+    all
+}
+
+/// Of a structure or array of C or C++, the numbers and pointers in it. What setjmp keeps is mixed with a secret of the process.
+fn members(name: &str, value: &Value, depth: usize, look: &Look<'_>) -> Vec<(String, String)> {
+    let options = RenderOptions {
+        raw: true,
+        max_elements: ELEMENTS,
+        ..RenderOptions::default()
+    };
+    let mut types = [value.ty.name(), value.ty.strip().name()].into_iter();
+    if depth == DEEPEST || types.any(|name| name.contains("jmp_buf")) {
+        return Vec::new();
+    }
+    let mut all = Vec::new();
+    for (part, inner) in children(value, &options, look) {
+        if part == "*" {
+            // What a reference stands for.
+            return members(name, &inner, depth, look);
+        }
+        let name = match part.starts_with('[') {
+            true => format!("{name}{part}"),
+            false => format!("{name}.{part}"),
+        };
+        let is_whole = matches!(
+            inner.kind(),
+            TypeKind::Struct | TypeKind::Class | TypeKind::Union | TypeKind::Array
+        );
+        match is_whole {
+            _ if part == "<unnamed>" => {}
+            true => all.extend(members(&name, &inner, depth + 1, look)),
+            false => all.push((name, text_of(&inner, &options, look))),
+        }
     }
     all
 }
@@ -375,7 +507,7 @@ fn is_gone(text: &str) -> bool {
 
 /// Tells whether two texts are the same, but for the digits of floating point numbers: gdb writes 17, we as many as tell
 /// the number from others.
-fn is_same(ours: &str, theirs: &str) -> bool {
+pub fn is_same(ours: &str, theirs: &str) -> bool {
     let words = |text: &str| -> Vec<String> {
         let parts = text.split([' ', ',', '{', '}', '[', ']']);
         parts.map(str::to_owned).collect()

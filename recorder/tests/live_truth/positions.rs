@@ -87,17 +87,16 @@ struct Position {
     claims: Vec<Claim>,
 }
 
-/// Chooses positions and asks the recording about their memory.
+/// Chooses positions among these moments and asks the recording about their memory.
 fn choose(
     timeline: &Timeline,
-    course: &Course<'_>,
+    mut moments: Vec<u64>,
     data: &[Range<u64>],
     seed: u64,
     wanted: usize,
     compared: &mut Compared,
 ) -> Vec<Position> {
     let mut random = Random(seed + other_seed());
-    let mut moments: Vec<u64> = course.moments().collect();
     let mut chosen = BTreeSet::new();
     while chosen.len() < wanted && !moments.is_empty() {
         chosen.insert(random.take(&mut moments));
@@ -235,7 +234,8 @@ fn positions_are_the_same(artifact: &str, seed: u64, wanted: usize) {
     let course = Course::of(&timeline);
     let data = data(&timeline, &subject);
     let mut compared = Compared::default();
-    let positions = choose(&timeline, &course, &data, seed, wanted, &mut compared);
+    let moments = course.moments().collect();
+    let positions = choose(&timeline, moments, &data, seed, wanted, &mut compared);
     let mut copies = copies(&course);
     copies.truncate(SNAPSHOTS);
     let walked = walk(&course, &positions, &copies, &data, &subject, &scratch);
@@ -272,6 +272,46 @@ fn positions_are_the_same(artifact: &str, seed: u64, wanted: usize) {
     assert!(3 * returns > wanted, "{returns} of {wanted} are returns");
     compared.are_enough(wanted, subject.is_optimised());
     assert!(copies.len() > 1, "{} copies of memory", copies.len());
+}
+
+/// The same at returns from functions of small programs, which end before memory is copied again.
+fn returns_are_the_same(artifact: &str, seed: u64, wanted: usize) {
+    let scratch = Scratch::new(artifact);
+    let subject = Subject::new(artifact);
+    let timeline = recorded(&subject, &scratch);
+    let course = Course::of(&timeline);
+    let data = data(&timeline, &subject);
+    let mut compared = Compared::default();
+    let is_return = |seq: &u64| matches!(course.events[*seq as usize], Event::Leave(_));
+    let returns = course.moments().filter(is_return).collect();
+    let positions = choose(&timeline, returns, &data, seed, wanted, &mut compared);
+    let walked = walk(&course, &positions, &[], &data, &subject, &scratch);
+    let mut found = Vec::new();
+    for position in &positions {
+        found.extend(differences(
+            &timeline,
+            &course,
+            position,
+            &walked,
+            subject.is_optimised(),
+            &mut compared,
+        ));
+    }
+    eprintln!("{artifact}: {} returns, {compared:?}", positions.len());
+    assert!(
+        found.is_empty(),
+        "{} differ:\n{}",
+        found.len(),
+        found.join("\n")
+    );
+    assert_eq!(positions.len(), wanted);
+    compared.are_enough_of_returns(wanted, subject.is_optimised());
+}
+
+#[test]
+fn returns_in_cxx_are_those_of_gdb() {
+    returns_are_the_same("shapes_O0", 113, 150);
+    returns_are_the_same("shapes_O2", 127, 150);
 }
 
 #[test]

@@ -1,6 +1,10 @@
-//! A breakpoint on every statement: each hit is counted and judged, none stops, and the program does what it always does.
+//! A breakpoint on every statement: each hit is counted and judged, none stops, and the program does what it always does. The
+//! program counts itself, by jumps to code of ours, or each hit is a trap that the tracer hears of: both count the same.
 
-use std::time::Instant;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::{Duration, Instant},
+};
 
 use e2e::Scratch;
 use recorder::live::*;
@@ -20,13 +24,20 @@ pub struct Counted {
 
 /// Runs the subject with a breakpoint on every line; returns how often each was hit.
 pub fn count(subject: &Subject, scratch: &Scratch) -> Vec<Counted> {
+    count_by(subject, scratch, true)
+}
+
+/// As [`count`]; the program counts itself where it can, or the tracer counts all.
+fn count_by(subject: &Subject, scratch: &Scratch, compiled: bool) -> Vec<Counted> {
     let native = subject.native(scratch);
-    let mut controlled = Controlled::start(subject, scratch, "counted");
+    let name = if compiled { "counted" } else { "trapped" };
+    let mut controlled = Controlled::start(subject, scratch, name);
+    controlled.live.compile_probes(compiled).expect("it runs");
     let begin = Instant::now();
     let lines = subject.lines(&controlled.live.space());
     let listed = begin.elapsed();
     let begin = Instant::now();
-    let mut unset = Vec::new();
+    let (mut unset, mut in_program, mut by_tracer) = (Vec::new(), 0, 0);
     let mut thousand = None;
     for (number, (file, line)) in lines.iter().enumerate() {
         let location = Location::Line {
@@ -37,12 +48,22 @@ pub fn count(subject: &Subject, scratch: &Scratch) -> Vec<Counted> {
         let view = controlled.break_at(location, NEVER, false);
         let problems = view.places.iter().filter(|place| place.problem.is_some());
         unset.extend(problems.cloned());
+        for place in &view.places {
+            match place.judged {
+                Some(Judged::InProgram) => in_program += 1,
+                _ => by_tracer += 1,
+            }
+        }
         if number == 999 {
             thousand = Some(begin.elapsed());
         }
     }
     let set = begin.elapsed();
     assert_eq!(unset, [], "places that cannot be breakpoints");
+    match compiled {
+        true => assert!(in_program > by_tracer, "{in_program}, {by_tracer} not"),
+        false => assert_eq!(in_program, 0, "all hits come to the tracer"),
+    }
     controlled.break_at(Location::Function("_exit".to_owned()), 0, false);
     let begin = Instant::now();
     let last = controlled.go(Motion::Continue);
@@ -52,10 +73,11 @@ pub fn count(subject: &Subject, scratch: &Scratch) -> Vec<Counted> {
     let hits: u64 = probes.iter().map(|probe| probe.hits).sum();
     let reached = probes.iter().filter(|probe| probe.hits > 0).count();
     eprintln!(
-        "{}: {} lines listed in {listed:?}, set in {set:?} (the first 1000 in {thousand:?}); {reached} hit, {hits} hits in {ran:?}: {:.0}/s",
+        "{}: {} lines listed in {listed:?}, set in {set:?} (the first 1000 in {thousand:?}); {reached} hit, {hits} hits in {ran:?}: {:.0}/s; {by_tracer} of {} places are traps",
         subject.path.display(),
         lines.len(),
         hits as f64 / ran.as_secs_f64(),
+        in_program + by_tracer,
     );
     let after = controlled.live.newest_stop();
     controlled
@@ -91,6 +113,59 @@ fn every_statement(artifact: &str, at_least: usize) {
         "only {} lines were hit",
         counted.len()
     );
+}
+
+/// As [`every_statement`], with a trap at each place; what the program counts itself is the same.
+fn every_statement_by_traps(subject: &Subject, at_least: usize) {
+    let scratch = Scratch::new("traps");
+    let hits = |compiled: bool| -> BTreeMap<(String, u32), u64> {
+        let mut counted = count_by(subject, &scratch, compiled);
+        counted.retain(|line| Subject::does_the_same(&line.file));
+        let counted = counted.into_iter();
+        counted
+            .map(|line| ((line.file, line.line), line.hits))
+            .collect()
+    };
+    let (traps, jumps) = (hits(false), hits(true));
+    let differing: Vec<_> = traps
+        .keys()
+        .chain(jumps.keys())
+        .filter(|line| traps.get(line) != jumps.get(line))
+        .map(|line| (line, traps.get(line), jumps.get(line)))
+        .collect();
+    assert!(
+        differing.is_empty(),
+        "by traps, by jumps: {:?}",
+        &differing[..differing.len().min(20)]
+    );
+    assert!(traps.len() >= at_least, "only {} lines", traps.len());
+}
+
+#[test]
+fn every_statement_of_optimised_sqlite_can_be_a_trap() {
+    let subject = Subject {
+        args: &["1"],
+        ..Subject::new("sqlite_O2")
+    };
+    every_statement_by_traps(&subject, 5_000);
+}
+
+#[test]
+fn every_statement_of_optimised_lua_can_be_a_trap() {
+    every_statement_by_traps(&Subject::new("lua_O2"), 2_000);
+}
+
+#[test]
+fn every_statement_of_rust_and_of_cxx_can_be_a_trap() {
+    every_statement_by_traps(&Subject::new("orders_O2"), 25);
+    every_statement_by_traps(&Subject::new("shapes_O2"), 20);
+}
+
+/// Exceptions unwind through breakpoints.
+#[test]
+fn every_statement_of_a_cxx_program_can_be_a_breakpoint() {
+    every_statement("shapes_O0", 35);
+    every_statement("shapes_O2", 20);
 }
 
 #[test]
@@ -190,5 +265,88 @@ fn breakpoints_come_and_go_while_threads_run_over_them() {
         .live
         .resume(controlled.tid, Motion::Continue, true)
         .expect("it is stopped");
+    assert_eq!(controlled.end(), native);
+}
+
+/// How often a breakpoint is removed while threads stand at it.
+const REMOVALS: usize = 60;
+
+/// The stops of threads that stand at a breakpoint.
+fn standing(live: &Live, probe: ProbeId) -> Vec<Stop> {
+    let threads = live.threads().into_iter();
+    let stop = |thread: ThreadView| match thread.state {
+        ThreadState::Stopped(stop) => Some(stop),
+        ThreadState::Running => None,
+    };
+    let is_it =
+        |stop: &Stop| matches!(stop.reason, Reason::Breakpoint { probe: of, .. } if of == probe);
+    threads.filter_map(stop).filter(is_it).collect()
+}
+
+/// Waits until so many threads stand at a breakpoint.
+fn await_standing(live: &Live, probe: ProbeId, wanted: usize) {
+    let mut seen = 0;
+    while standing(live, probe).len() < wanted {
+        match live.wait(seen, Duration::from_secs(120)) {
+            Waited::Stopped(stop) => seen = stop.number,
+            other => panic!("no thread comes by: {other:?}, {:?}", live.threads()),
+        }
+    }
+}
+
+/// Removes a breakpoint and lets the threads that stand at it go on meanwhile, others that arrive too; returns the stops.
+fn removed_meanwhile(live: &Live, probe: ProbeId) -> BTreeSet<u64> {
+    let mut stops = BTreeSet::new();
+    let removed = std::thread::scope(|clients| {
+        let remover = clients.spawn(|| live.remove_probe(probe).expect("it is there"));
+        loop {
+            let is_removed = remover.is_finished();
+            let standing = standing(live, probe);
+            if is_removed && standing.is_empty() {
+                break;
+            }
+            for stop in standing {
+                live.resume(stop.tid, Motion::Continue, false)
+                    .expect("it stands still");
+                stops.insert(stop.number);
+            }
+        }
+        remover.join().expect("it is removed")
+    });
+    assert_eq!(removed.hits, stops.len() as u64, "each hit was one stop");
+    stops
+}
+
+/// Threads go from one breakpoint to the other one, and each is removed while some stand at it and others arrive.
+#[test]
+fn threads_that_stop_at_one_breakpoint_go_on_when_it_is_removed() {
+    let scratch = Scratch::new("removed");
+    let subject = Subject::new("threads");
+    let native = subject.native(&scratch);
+    let controlled = Controlled::start(&subject, &scratch, "removed");
+    let source = include_str!("../../../fixtures/statements/threads.c");
+    let places = ["if (value & 1)", "odd ^= seed;"].map(|text| {
+        let line = source.lines().position(|line| line.trim() == text);
+        Location::Line {
+            file: "threads.c".to_owned(),
+            line: line.expect("a line that all threads come by") as u32 + 1,
+            column: None,
+        }
+    });
+    let live = &controlled.live;
+    let mut probe = controlled.break_at(places[0].clone(), 0, false).id;
+    live.resume(controlled.tid, Motion::Continue, true)
+        .expect("it is stopped at its entry");
+    let mut stops = 0;
+    for round in 1..=REMOVALS {
+        await_standing(live, probe, 2);
+        let next = controlled.break_at(places[round % 2].clone(), 0, false).id;
+        stops += removed_meanwhile(live, probe).len();
+        probe = next;
+    }
+    await_standing(live, probe, 4);
+    stops += removed_meanwhile(live, probe).len();
+    eprintln!("{REMOVALS} removals, {stops} stops");
+    assert!(stops >= 2 * REMOVALS, "only {stops} stops");
     assert_eq!(controlled.end(), native);
 }

@@ -46,7 +46,15 @@ fn whereabouts(controlled: &Controlled) -> String {
     let name = without_arguments(frame.function.as_deref().unwrap_or("?"));
     let source = frame.source.as_ref();
     let place = source.map_or_else(|| "?:0".to_owned(), |s| place(&s.file, s.line));
-    format!("{:x} {name} {place}", frame.pc)
+    outside(&format!("{:x} {name} {place}", frame.pc))
+}
+
+/// Of places in libraries only the address: gdb is kept from reading their debug information.
+fn outside(place: &str) -> String {
+    match place.split_once(' ') {
+        Some((address, _)) if address.starts_with("7ffff") => address.to_owned(),
+        _ => place.to_owned(),
+    }
 }
 
 /// The entry of the function that `finish` will leave; `None` for an inlined one.
@@ -130,7 +138,10 @@ fn ours(
 /// What gdb printed, in our words.
 fn theirs(output: &str) -> Vec<String> {
     let said = |line: &str| match line.split_once('\t').unwrap_or((line, "")) {
-        (kind @ ("STOP" | "AT"), place) => Some(format!("{kind}\t{}", without_arguments(place))),
+        (kind @ ("STOP" | "AT"), place) => {
+            let place = outside(&without_arguments(place));
+            Some(format!("{kind}\t{place}"))
+        }
         (LOST | GONE, _) => Some(line.to_owned()),
         ("RETURNED", value) => Some(format!("RETURNED\t{}", plain(&value.replace("\\\\", "\\")))),
         _ => None,
@@ -204,6 +215,11 @@ fn steps_through_lua_are_those_of_gdb() {
 #[test]
 fn steps_through_optimised_lua_are_those_of_gdb() {
     steps_are_the_same("lua_O2", 17, 6, 175);
+}
+
+#[test]
+fn steps_through_a_cxx_program_are_those_of_gdb() {
+    steps_are_the_same("shapes_O0", 31, 6, 200);
 }
 
 #[test]

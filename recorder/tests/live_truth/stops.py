@@ -4,10 +4,12 @@ import sys
 import gdb
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from common import alive, begin, plan
-from describe import describe
+from common import alive, begin, enter, plan
+from describe import describe, vectors
 
 begin()
+enter()
+vectors(gdb.newest_frame(), "AT_ENTRY")
 for where, hit, addresses in plan():
     breakpoint = gdb.Breakpoint(where)
     breakpoint.ignore_count = int(hit) - 1
@@ -24,6 +26,6 @@ while True:
     if not alive():
         break
     describe(gdb.newest_frame())
-    for breakpoint in reached:
+    for breakpoint in set(reached):
         breakpoint.delete()
     reached.clear()

@@ -7,7 +7,7 @@ use recorder::live::*;
 
 use crate::{
     bench::{Controlled, Random, Subject, gdb},
-    moment::Moment,
+    moment::{Moment, vectors},
     statements::{Counted, count},
 };
 
@@ -38,7 +38,7 @@ pub fn choose_among(
 ) -> Vec<Stop> {
     let mut random = Random(seed + other_seed());
     let mut lines = count(subject, scratch);
-    lines.retain(is_fit);
+    lines.retain(|line| Subject::does_the_same(&line.file) && is_fit(line));
     let mut taken: BTreeSet<u64> = BTreeSet::new();
     let mut stops = Vec::new();
     while stops.len() < wanted && !lines.is_empty() {
@@ -93,21 +93,23 @@ fn stops_are_the_same(artifact: &str, seed: u64, wanted: usize) {
         .filter_map(|line| line.strip_prefix("PLACES\t"))
         .map(str::to_owned)
         .collect();
-    differences.extend(compare(&subject, &scratch, &stops, &theirs, true));
-    differences.extend(compare(&subject, &scratch, &stops, &theirs, false));
+    for traced in [true, false] {
+        differences.extend(compare(&subject, &scratch, &stops, &output, traced));
+    }
     assert!(differences.is_empty(), "{}", differences.join("\n"));
     assert_eq!(theirs.len(), stops.len());
 }
 
-/// Stops where gdb did. While functions are traced, variables that have no value yet are not compared: thunks and
-/// callees leave other bytes on the stack than callees alone.
+/// Stops where gdb did. While functions are traced, variables that have no value yet are not compared, nor what calls leave in
+/// registers: thunks and callees leave other things there than callees alone.
 fn compare(
     subject: &Subject,
     scratch: &Scratch,
     stops: &[Stop],
-    theirs: &[Moment],
+    output: &str,
     traced: bool,
 ) -> Vec<String> {
+    let theirs = Moment::all(output);
     let mut controlled = match traced {
         true => Controlled::start(subject, scratch, "traced"),
         false => Controlled::start_without(subject, scratch, "untraced", &["*"]),
@@ -120,24 +122,38 @@ fn compare(
         };
         controlled.break_at(location, stop.hit, true);
     }
+    let machine = controlled.live.machine(controlled.tid);
+    let at_entry = vectors(&machine.expect("it is stopped"));
     let mut differences = Vec::new();
     let mut compared = 0;
+    let mut left = [0, 0];
     while let Some(stop) = controlled.go(Motion::Continue) {
         let space = controlled.live.space();
         let machine = controlled.live.machine(stop.tid).expect("it is stopped");
-        let ours = Moment::of(&space, &machine);
+        let mut ours = Moment::of(&space, &machine);
         let Some(theirs) = theirs.get(compared) else {
             differences.push(format!("{}: gdb does not stop there", ours.place));
             break;
         };
         compared += 1;
+        match subject.pads_vectors() {
+            true => ours.vectors.clear(),
+            false => ours.forget_vectors(&at_entry, theirs, output),
+        }
+        let [same, other] = ours.left(theirs);
+        left = [left[0] + same, left[1] + other];
         differences.extend(ours.differences(theirs, !traced));
     }
     eprintln!(
-        "{}: {compared} of {} stops compared",
+        "{}: {compared} of {} stops compared; left by libc: {left:?}",
         subject.path.display(),
         stops.len()
     );
+    if !traced && left[0] < 3 * left[1] {
+        differences.push(format!(
+            "of registers that libc uses, {left:?} are the same and not"
+        ));
+    }
     if compared != stops.len() {
         let all = stops.len();
         differences.push(format!("only {compared} of {all} stops are the same"));

@@ -1,0 +1,210 @@
+//! What a recording says of stops of several threads is what gdb sees there. Threads come to a line in any order, and their
+//! stacks lie elsewhere: what tells their stops apart is the number that a thread has got to, and what points into its stack
+//! points to the same place of it.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write,
+};
+
+use e2e::Scratch;
+use recorder::live::*;
+use replay::{State, StateMachine, Timeline};
+
+use crate::{
+    bench::{Controlled, Subject, gdb},
+    captured::is_same_word,
+    moment::{LEFT_BY_LIBC, Moment, is_same, is_same_place},
+};
+
+/// Rounds of each thread, which stops several times in each.
+const ROUNDS: &[&str] = &["12"];
+/// Kept by calls, or the function's argument; tracing passes the others through thunks.
+const KEPT: [&str; 8] = ["rbx", "rbp", "rsp", "r12", "r13", "r14", "r15", "rip"];
+
+fn stopped(subject: &Subject, scratch: &Scratch, lines: &[u32], traced: bool) -> Timeline {
+    let name = if traced { "traced" } else { "untraced" };
+    let untraced: &[&str] = if traced { &[] } else { &["*"] };
+    let mut controlled = Controlled::start_without(subject, scratch, name, untraced);
+    for line in lines {
+        let spec = ProbeSpec {
+            location: Location::Line {
+                file: "threads.c".to_owned(),
+                line: *line,
+                column: None,
+            },
+            action: Action::Break {
+                all_threads: true,
+                once: false,
+            },
+            condition: None,
+            hit_count: 0,
+        };
+        controlled.live.add_probe(spec).expect("the place exists");
+    }
+    loop {
+        let live = &controlled.live;
+        let after = live.resume(controlled.tid, Motion::Continue, true);
+        if controlled
+            .next_stop(after.expect("the thread is stopped"))
+            .is_none()
+        {
+            break;
+        }
+    }
+    let _ = controlled.end();
+    let path = scratch.join(&format!("{name}.hindsight"));
+    Timeline::open(&path, scratch.path()).expect("the recording can be read")
+}
+
+/// The frame of the function that each thread runs.
+fn level_of_work(moment: &Moment) -> Option<usize> {
+    let mut frames = moment.frames.iter();
+    frames.position(|frame| frame.starts_with("work "))
+}
+
+/// The place, and the number that the thread has got to.
+fn key(moment: &Moment) -> Option<(String, String)> {
+    let level = level_of_work(moment)?;
+    let is_it = |v: &&(usize, String, String)| v.0 == level && v.1 == "seed";
+    let (_, _, text) = moment.variables.iter().find(is_it)?;
+    let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| (moment.place.clone(), text.clone()))
+}
+
+/// How much was compared.
+#[derive(Debug, Default)]
+struct Compared {
+    stops: usize,
+    registers: usize,
+    variables: usize,
+    frames: usize,
+}
+
+fn differences(
+    ours: &Moment,
+    theirs: &Moment,
+    traced: bool,
+    compared: &mut Compared,
+) -> Vec<String> {
+    let mut found = Vec::new();
+    let place = &ours.place;
+    let delta = ours.registers["rsp"].wrapping_sub(theirs.registers["rsp"]);
+    for (name, value) in &ours.registers {
+        let other = theirs.registers[name];
+        let name = name.as_str();
+        let is_left = traced && !KEPT.contains(&name) || LEFT_BY_LIBC.contains(&name);
+        if is_left {
+            continue;
+        }
+        compared.registers += 1;
+        if !is_same_word(*value, other, delta) {
+            found.push(format!("{place}: {name} is {value:x}, gdb: {other:x}"));
+        }
+    }
+    if ours.frames.len() != theirs.frames.len() {
+        let (ours, theirs) = (&ours.frames, &theirs.frames);
+        found.push(format!("{place}: frames {ours:?}, gdb: {theirs:?}"));
+    }
+    for (own, other) in ours.frames.iter().zip(&theirs.frames) {
+        compared.frames += 1;
+        if !is_same_place(own, other) {
+            found.push(format!("{place}: frame {own:?}, gdb: {other:?}"));
+        }
+    }
+    let own = level_of_work(ours).expect("it is there");
+    for (level, name, text) in ours.variables.iter().filter(|v| v.0 <= own) {
+        let same = |v: &&(usize, String, String)| v.0 == *level && v.1 == *name;
+        let other = theirs.variables.iter().find(same).map(|v| v.2.as_str());
+        compared.variables += 1;
+        // What is not known any more, gdb takes for what a callee left there.
+        let is_lost = text.contains("is not saved by the functions that were called");
+        if !is_lost && !other.is_some_and(|other| is_same(text, other)) {
+            found.push(format!(
+                "{place}: #{level} {name} is {text}, gdb: {other:?}"
+            ));
+        }
+    }
+    found
+}
+
+fn stops_of_threads_are_the_same(artifact: &str) {
+    let scratch = Scratch::new(artifact);
+    let subject = Subject {
+        args: ROUNDS,
+        ..Subject::new(artifact)
+    };
+    let source = include_str!("../../../fixtures/statements/threads.c");
+    let texts = [
+        "if (value & 1)",
+        "odd += is_odd(seed >> 3);",
+        "odd ^= seed;",
+        "pthread_mutex_lock(&lock);",
+    ];
+    let lines = texts.map(|text| {
+        let line = source.lines().position(|line| line.trim() == text);
+        line.expect("a line of the program") as u32 + 1
+    });
+    let mut plan = String::new();
+    for line in lines {
+        writeln!(plan, "threads.c:{line}\t1\t").unwrap();
+    }
+    let plan_file = scratch.join("plan");
+    std::fs::write(&plan_file, plan).expect("the folder is writable");
+    let theirs = Moment::all(&gdb(&subject, &scratch, "every.py", &plan_file));
+    let mut by_key: BTreeMap<(String, String), &Moment> = BTreeMap::new();
+    for moment in &theirs {
+        // Of a line in two parts, the first one.
+        by_key
+            .entry(key(moment).expect("a number"))
+            .or_insert(moment);
+    }
+    let mut found = Vec::new();
+    for traced in [true, false] {
+        let timeline = stopped(&subject, &scratch, &lines, traced);
+        let mut compared = Compared::default();
+        let (mut threads, mut seen) = (BTreeSet::new(), BTreeSet::new());
+        for (seq, tid) in timeline.stops() {
+            let event = timeline.other(seq).unwrap().expect("a stop is an event");
+            if event.aux.as_deref() != Some("breakpoint") {
+                continue;
+            }
+            let state = State::new(&timeline, seq, tid).unwrap();
+            let space = timeline.modules().space(seq);
+            let ours = Moment::of(&space, &StateMachine::new(&state, &space));
+            let key = key(&ours).expect("a number");
+            let Some(theirs) = by_key.get(&key) else {
+                found.push(format!("gdb does not stop at {key:?}"));
+                continue;
+            };
+            if !seen.insert(key) {
+                continue;
+            }
+            threads.insert(tid);
+            compared.stops += 1;
+            found.extend(differences(&ours, theirs, traced, &mut compared));
+        }
+        eprintln!(
+            "{artifact}, traced {traced}: {compared:?}, {} threads",
+            threads.len()
+        );
+        assert_eq!(seen.len(), by_key.len(), "all stops of gdb's");
+        assert_eq!(threads.len(), 4);
+        assert!(compared.stops >= 60, "{compared:?}");
+        assert!(compared.variables >= 3 * compared.stops, "{compared:?}");
+        assert!(compared.frames >= 3 * compared.stops, "{compared:?}");
+    }
+    assert!(
+        found.is_empty(),
+        "{} differ:\n{}",
+        found.len(),
+        found.join("\n")
+    );
+}
+
+#[test]
+fn recorded_stops_of_threads_are_those_of_gdb() {
+    for artifact in ["threads_O0", "threads", "threads_O2"] {
+        stops_of_threads_are_the_same(artifact);
+    }
+}
