@@ -286,8 +286,8 @@ mod tests {
             .spawn()
             .expect("it starts");
         let pid = program.id() as i32;
-        // Its name is there once it has been executed.
-        while procfs::name(pid) != "sleep" {
+        // It sleeps once it has been executed and its libraries are there.
+        while procfs::name(pid) != "sleep" || procfs::state(pid, pid) != Some('S') {
             std::thread::sleep(FIRST_PAUSE);
         }
         let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).expect("it lives");

@@ -4,6 +4,7 @@
 mod ask;
 mod cli;
 mod commands;
+mod duration;
 mod error;
 mod exit;
 mod facts;

@@ -78,7 +78,7 @@ fn runs_stop_at_logpoints_unless_something_is_watched() {
              rip      | 0x555555555048                         | 
              rsp      | 0x7f0000008008 <stale: as of event 12> | 
             *#0   0x555555555048 ()
-              (the rest is not known: it was last seen at event 12, and may have changed since)
+              (the rest is not known: the module /home/ada/shop/shop cannot be read: open /home/ada/shop/shop: No such file or directory (os error 2))
             Thread 4243 (synth-4243) at event 16, logpoint: order 2 of Archibal...: 5.0: 0x555555555048
             Thread 4242 (synth-4242) at event 14, logpoint: order 1 of Ada: 2.5: 0x555555555048
             Thread 4242 (synth-4242) at event 9, pause: step in price at /src/shop.c:13: 0x555555555051
@@ -861,7 +861,7 @@ fn notes_are_refused_where_they_cannot_be_kept() {
     assert_eq!(std::fs::read(folder.path(name)).unwrap(), damaged);
     expect![[r#"
         debugged.hindsight: damaged
-          read     7 files, 25.3 kB
+          read     7 files, 25.4 kB
           columns  1 part, 1 call (0 unfinished), 26 other events, 1 function
           damage: notes at offset 64: the frame's checksum differs
         --- exit code 1

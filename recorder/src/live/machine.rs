@@ -30,7 +30,7 @@ impl Machine for LiveMachine {
     fn memory(&self, address: u64, bytes: &mut [u8]) -> Result<Certainty, Unknown> {
         let len = bytes.len();
         self.memory
-            .read(address, bytes)
+            .read_unhooked(address, bytes)
             .map(|()| Certainty::Known)
             .map_err(|_| match len {
                 1 => Unknown::because(format!("there is no memory at {address:#x}")),

@@ -78,6 +78,17 @@ impl LiveMemory {
         Ok(())
     }
 
+    /// As [`Self::read`], with the program's return addresses where ours stand, also where only a part of one is asked for.
+    pub fn read_unhooked(&self, address: u64, bytes: &mut [u8]) -> io::Result<()> {
+        let before = (address % 8) as usize;
+        let mut words = vec![0; (before + bytes.len()).next_multiple_of(8)];
+        let start = address - before as u64;
+        self.read(start, &mut words)?;
+        unhook(&self.file, self.hooks_now().runtime(), start, &mut words);
+        bytes.copy_from_slice(&words[before..before + bytes.len()]);
+        Ok(())
+    }
+
     /// Reads up to `len` bytes, fewer where what is mapped ends.
     pub fn read_up_to(&self, address: u64, len: usize) -> Vec<u8> {
         let mut bytes = vec![0; len];

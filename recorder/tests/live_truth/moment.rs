@@ -198,6 +198,13 @@ impl Moment {
         }
     }
 
+    /// How many vector registers are the same, and how many are not: no call keeps one, so that libc leaves what it likes in them.
+    pub fn vectors_left(&self, theirs: &Moment) -> [usize; 2] {
+        let is_same = |(number, value): &(&usize, &u128)| theirs.vectors.get(number) == Some(value);
+        let same = self.vectors.iter().filter(is_same).count();
+        [same, self.vectors.len() - same]
+    }
+
     /// How many registers that libc leaves other things in are the same, and how many are not.
     pub fn left(&self, theirs: &Moment) -> [usize; 2] {
         let is_same = |name: &&&str| self.registers.get(**name) == theirs.registers.get(**name);
@@ -236,14 +243,6 @@ impl Moment {
             let counts = counts && !LEFT_BY_LIBC.contains(&name);
             if other != Some(value) && counts {
                 found.push(format!("{place}: {name} is {value:x}, gdb: {other:x?}"));
-            }
-        }
-        for (number, value) in self.vectors.iter().filter(|_| with_values) {
-            let other = theirs.vectors.get(number);
-            if other != Some(value) {
-                found.push(format!(
-                    "{place}: xmm{number} is {value:x}, gdb: {other:x?}"
-                ));
             }
         }
         for at in 0..self.frames.len().max(theirs.frames.len()) {

@@ -126,7 +126,7 @@ fn compare(
     let at_entry = vectors(&machine.expect("it is stopped"));
     let mut differences = Vec::new();
     let mut compared = 0;
-    let mut left = [0, 0];
+    let (mut left, mut vectors) = ([0, 0], [0, 0]);
     while let Some(stop) = controlled.go(Motion::Continue) {
         let space = controlled.live.space();
         let machine = controlled.live.machine(stop.tid).expect("it is stopped");
@@ -140,18 +140,25 @@ fn compare(
             true => ours.vectors.clear(),
             false => ours.forget_vectors(&at_entry, theirs, output),
         }
+        let [same, other] = ours.vectors_left(theirs);
+        vectors = [vectors[0] + same, vectors[1] + other];
         let [same, other] = ours.left(theirs);
         left = [left[0] + same, left[1] + other];
         differences.extend(ours.differences(theirs, !traced));
     }
     eprintln!(
-        "{}: {compared} of {} stops compared; left by libc: {left:?}",
+        "{}: {compared} of {} stops compared; left by libc: {left:?}, vectors: {vectors:?}",
         subject.path.display(),
         stops.len()
     );
     if !traced && left[0] < 3 * left[1] {
         differences.push(format!(
             "of registers that libc uses, {left:?} are the same and not"
+        ));
+    }
+    if !traced && vectors[0] < 20 * vectors[1] {
+        differences.push(format!(
+            "of vector registers, {vectors:?} are the same and not"
         ));
     }
     if compared != stops.len() {

@@ -2,7 +2,13 @@
 //! every register and a stack deeper than that is stopped; registers are held against gdb's and against what the program put
 //! there, the stack against what the kernel reads in the stopped process.
 
-use std::{collections::BTreeSet, fs::File, ops::Range, os::unix::fs::FileExt};
+use std::{
+    collections::BTreeSet,
+    fs::File,
+    ops::Range,
+    os::unix::fs::FileExt,
+    time::{Duration, Instant},
+};
 
 use debuginfo::Register;
 use e2e::Scratch;
@@ -55,7 +61,17 @@ fn kept(pid: i32, rsp: u64) -> Kept {
 
 /// The rows of pauses at breakpoints, as they were recorded.
 fn states(timeline: &Timeline) -> Vec<ReadState> {
-    let columns = timeline.recording().dir().join("columns");
+    let recording = timeline.recording().dir();
+    // The program's end is told before the recording is closed and sealed.
+    let since = Instant::now();
+    while recording.join("incomplete").exists() {
+        assert!(
+            since.elapsed() < Duration::from_secs(120),
+            "it is not closed"
+        );
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let columns = recording.join("columns");
     let mut files: Vec<_> = std::fs::read_dir(columns)
         .expect("the recording is closed")
         .map(|entry| entry.expect("it can be listed").path())

@@ -9,6 +9,7 @@ use server::verbs::{
 
 use super::ask::{Common, Patience, ask};
 use super::show;
+use crate::duration;
 use crate::error::Error;
 use crate::render::Terminal;
 
@@ -18,7 +19,7 @@ struct Waiting {
     #[command(flatten)]
     common: Common,
     /// How long to wait for a stop [default: await_default_secs of the configuration, 300]
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long, value_name = "SECONDS", value_parser = duration::seconds)]
     timeout: Option<f64>,
 }
 

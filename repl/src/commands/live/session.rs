@@ -12,6 +12,7 @@ use super::ask::{Common, Patience, answer, ask, fetch};
 use super::attended::{self, Origin};
 use super::show;
 use crate::commands::target;
+use crate::duration;
 use crate::error::Error;
 use crate::render::{Terminal, bytes, count, escaped};
 
@@ -58,7 +59,7 @@ pub struct Launching {
     #[arg(long)]
     pending: bool,
     /// How long to wait for the first stop
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long, value_name = "SECONDS", value_parser = duration::seconds)]
     timeout: Option<f64>,
 }
 

@@ -1,0 +1,67 @@
+//! Reads lengths of time as people write them.
+
+use std::time::Duration;
+
+/// Reads `500ms`, `10s`, `2m`, `1h`, or bare seconds, more than none.
+///
+/// # Errors
+/// A text for the user when it is none.
+pub fn parse(text: &str) -> Result<Duration, String> {
+    match Duration::try_from_secs_f64(seconds(text)?) {
+        Ok(duration) if !duration.is_zero() => Ok(duration),
+        Ok(_) => Err("it must be longer than nothing".to_owned()),
+        Err(_) => Err("it is too long".to_owned()),
+    }
+}
+
+/// Reads the same as a number of seconds, which may be 0.
+///
+/// # Errors
+/// A text for the user when it is none.
+pub fn seconds(text: &str) -> Result<f64, String> {
+    let digits = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let unit = match unit.trim() {
+        "ms" => 1e-3,
+        "" | "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        other => return Err(format!("\"{other}\" is no unit; use ms, s, m or h")),
+    };
+    let number: f64 = number
+        .parse()
+        .map_err(|_| "write a number and a unit, as 500ms or 10s".to_owned())?;
+    Ok(number * unit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_units() {
+        assert_eq!(parse("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(parse("10"), Ok(Duration::from_secs(10)));
+        assert_eq!(parse("1.5m"), Ok(Duration::from_secs(90)));
+        for bad in [
+            "",
+            "0s",
+            "ten",
+            "3 weeks",
+            "-1s",
+            "1e3",
+            "999999999999999999999h",
+        ] {
+            assert!(parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn no_time_is_a_number_of_seconds() {
+        assert_eq!(seconds("0"), Ok(0.0));
+        assert_eq!(seconds("1.5m"), Ok(90.0));
+        assert!(seconds("soon").is_err());
+    }
+}
