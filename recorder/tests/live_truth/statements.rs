@@ -197,7 +197,11 @@ fn every_statement_of_a_rust_program_can_be_a_breakpoint() {
 #[test]
 fn breakpoints_come_and_go_while_threads_run_over_them() {
     let scratch = Scratch::new("threads");
-    let subject = Subject::new("threads");
+    // Long enough for the changes that are wanted.
+    let subject = Subject {
+        args: &["400000"],
+        ..Subject::new("threads")
+    };
     let native = subject.native(&scratch);
     let mut controlled = Controlled::start(&subject, &scratch, "threads");
     // Every hit is to come to the tracer.
