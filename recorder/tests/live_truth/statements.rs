@@ -197,9 +197,9 @@ fn every_statement_of_a_rust_program_can_be_a_breakpoint() {
 #[test]
 fn breakpoints_come_and_go_while_threads_run_over_them() {
     let scratch = Scratch::new("threads");
-    // Long enough for the changes that are wanted.
+    // Long enough for the changes that are wanted, also while few places are hit.
     let subject = Subject {
-        args: &["400000"],
+        args: &["2000000"],
         ..Subject::new("threads")
     };
     let native = subject.native(&scratch);
@@ -228,11 +228,11 @@ fn breakpoints_come_and_go_while_threads_run_over_them() {
     let mut random = Random(7);
     let (mut changes, mut unset) = (0, Vec::new());
     let mut judged = 0;
-    while controlled.live.newest_stop() == after {
-        assert!(
-            !matches!(controlled.live.status(), Status::Ended(_)),
-            "{:?} {changes}",
-            controlled.live.status()
+    while changes < 3_000 {
+        assert_eq!(
+            controlled.live.newest_stop(),
+            after,
+            "it has come to its end after {changes} changes"
         );
         if set.is_empty() || !unset.is_empty() && random.below(2) == 0 {
             let at = random.take(&mut unset);
@@ -255,6 +255,9 @@ fn breakpoints_come_and_go_while_threads_run_over_them() {
         }
         changes += 1;
     }
+    for (_, id) in set {
+        judged += controlled.live.remove_probe(id).expect("it is there").hits;
+    }
     let stop = controlled
         .next_stop(after)
         .expect("it stops before it ends");
@@ -263,7 +266,6 @@ fn breakpoints_come_and_go_while_threads_run_over_them() {
         "{stop:?}"
     );
     eprintln!("{changes} changes, {judged} hits of what was removed");
-    assert!(changes > 1_000, "only {changes} changes happened meanwhile");
     assert!(judged > 1_000, "only {judged} hits");
     controlled
         .live
