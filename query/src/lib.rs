@@ -1,8 +1,9 @@
 //! Answers SQL over a recording: tables over its sealed columns, and over what is not sealed yet.
 //!
 //! Knows no symbols but those the recording defines, and writes nothing but answers and temporary files.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
+mod allocator;
 mod answer;
 pub mod complete;
 mod context;
