@@ -110,7 +110,12 @@ fn at_prompt(first: &str, typed: &[&str]) -> String {
         lines.insert(0, format!("goto {}\n", seq.unwrap_or_default()));
     }
     lines.push("quit\n".to_owned());
-    let steps: Vec<(&str, &str)> = lines.iter().map(|line| (PROMPT, line.as_str())).collect();
+    // At the beginning of a line: answers have the word too.
+    let prompt = format!("\n{PROMPT}");
+    let steps: Vec<(&str, &str)> = lines
+        .iter()
+        .map(|line| (prompt.as_str(), line.as_str()))
+        .collect();
     let folder = folder();
     let name = first.strip_prefix(OPENING).unwrap_or("orders");
     let shown = folder.on_terminal(100, &["TERM=dumb"], &["repl", name], &steps);
