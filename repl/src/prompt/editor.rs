@@ -27,8 +27,6 @@ use crate::statement;
 const PROMPT: &str = "hindsight> ";
 /// The file of the history.
 const FILE: &str = "history";
-/// As many lines are kept.
-const HISTORY_LINES: usize = 5_000;
 /// Shown where a line was begun in the middle of a statement.
 const GOES_ON: &str = "  (end with ; or an empty line)";
 
@@ -65,22 +63,11 @@ impl Prompt {
     /// # Errors
     /// When the terminal cannot be used.
     pub fn open(words: Words, colour: Colour) -> Result<Prompt, Error> {
-        let config = Config::builder()
+        let builder = Config::builder()
             .completion_type(CompletionType::List)
-            .completion_show_all_if_ambiguous(true)
-            .history_ignore_dups(true)
-            .and_then(|builder| builder.max_history_size(HISTORY_LINES))
-            .map_err(terminal_error)?
-            .history_ignore_space(true)
-            .auto_add_history(false)
-            .build();
-        let mut history = FileHistory::with_config(&config);
-        let file = history::file(FILE).filter(|path| history::prepare(path));
-        if let Some(path) = &file
-            && let Err(error) = history.load(path)
-        {
-            tracing::debug!(%error, path = %path.display(), "history not read");
-        }
+            .completion_show_all_if_ambiguous(true);
+        let config = history::configured(builder)?;
+        let (history, file) = history::read(FILE, &config);
         Ok(Prompt {
             config,
             words: Rc::new(words),
@@ -102,7 +89,7 @@ impl Prompt {
         let history = std::mem::take(&mut self.history);
         let mut editor =
             Editor::<Assistant, FileHistory>::with_history(self.config.clone(), history)
-                .map_err(terminal_error)?;
+                .map_err(history::terminal_error)?;
         editor.set_helper(Some(Assistant {
             words: Rc::clone(&self.words),
             colour: self.colour,
@@ -118,7 +105,7 @@ impl Prompt {
             }
             Err(ReadlineError::Interrupted) => Ok(Input::Dropped),
             Err(ReadlineError::Eof) => Ok(Input::End),
-            Err(error) => Err(terminal_error(error)),
+            Err(error) => Err(history::terminal_error(error)),
         }
     }
 
@@ -157,10 +144,6 @@ impl Prompt {
             tracing::debug!(%error, path = %path.display(), "history not kept");
         }
     }
-}
-
-fn terminal_error(error: ReadlineError) -> Error {
-    Error::io("use the terminal", std::io::Error::other(error))
 }
 
 /// What rustyline asks while a line is typed.

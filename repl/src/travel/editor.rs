@@ -18,8 +18,6 @@ use crate::prompt::ahead::Typed;
 use crate::prompt::{ahead, history};
 use crate::render::{Colour, Paint, escaped};
 
-/// As many lines are kept.
-const HISTORY_LINES: usize = 5_000;
 /// The file of the history, beside that of the SQL prompt.
 const FILE: &str = "travel_history";
 
@@ -47,21 +45,9 @@ impl Editor {
     /// # Errors
     /// When the terminal cannot be used.
     pub fn open(words: Words, colour: Colour) -> Result<Editor, Error> {
-        let config = Config::builder()
-            .completion_type(CompletionType::List)
-            .history_ignore_dups(true)
-            .and_then(|builder| builder.max_history_size(HISTORY_LINES))
-            .map_err(terminal_error)?
-            .history_ignore_space(true)
-            .auto_add_history(false)
-            .build();
-        let mut past_lines = FileHistory::with_config(&config);
-        let file = history::file(FILE).filter(|path| history::prepare(path));
-        if let Some(path) = &file
-            && let Err(error) = past_lines.load(path)
-        {
-            tracing::debug!(%error, path = %path.display(), "history not read");
-        }
+        let builder = Config::builder().completion_type(CompletionType::List);
+        let config = history::configured(builder)?;
+        let (past_lines, file) = history::read(FILE, &config);
         Ok(Editor {
             config,
             words: Rc::new(words),
@@ -90,7 +76,7 @@ impl Editor {
         let history = std::mem::take(&mut self.history);
         let mut editor =
             rustyline::Editor::<Assistant, FileHistory>::with_history(self.config.clone(), history)
-                .map_err(terminal_error)?;
+                .map_err(history::terminal_error)?;
         editor.set_helper(Some(Assistant {
             words: Rc::clone(&self.words),
             colour: self.colour,
@@ -106,7 +92,7 @@ impl Editor {
             }
             Err(ReadlineError::Interrupted) => Ok(Input::Dropped),
             Err(ReadlineError::Eof) => Ok(Input::End),
-            Err(error) => Err(terminal_error(error)),
+            Err(error) => Err(history::terminal_error(error)),
         }
     }
 
@@ -121,10 +107,6 @@ impl Editor {
             tracing::debug!(%error, path = %path.display(), "history not kept");
         }
     }
-}
-
-fn terminal_error(error: ReadlineError) -> Error {
-    Error::io("use the terminal", std::io::Error::other(error))
 }
 
 /// What rustyline asks while a line is typed.
