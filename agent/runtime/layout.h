@@ -65,6 +65,23 @@
 #define HS_RING_BYTES (8 << 20)
 /* Shared memory: the control page, the ring headers, the rings. */
 #define HS_DATA_OFFSET (4096 + HS_RINGS * 128)
+/* Behind the rings: the counters of code that judges, then what such code asks. */
+#define HS_COUNTERS_OFFSET (HS_DATA_OFFSET + HS_RINGS * (HS_RING_BYTES + 0UL))
+#define HS_COUNTERS_BYTES (8 << 20)
+#define HS_ASKS_OFFSET (HS_COUNTERS_OFFSET + HS_COUNTERS_BYTES)
+
+/* Threads that can ask at the same time, and what they show of their stacks. */
+#define HS_ASKS 64
+#define HS_ASK_STACK_BYTES 1536
+
+/* States of a question. */
+#define HS_ASK_FREE 0
+#define HS_ASK_WRITING 1 /* by the thread */
+#define HS_ASK_WAITING 2
+#define HS_ASK_TAKEN 3   /* by the tracer */
+#define HS_ASK_PASS 4    /* the answer: go on */
+#define HS_ASK_STOP 5    /* the answer: into the trap */
+
 /* Records may reach this far past a ring's limit: what signal handlers that
  * interrupt the writing of a record may add (2,400 calls). */
 #define HS_GUARD_BYTES (256 << 10)
@@ -144,6 +161,34 @@ struct hs_control
   volatile uint64_t watch[HS_WATCH_WORDS];
 };
 
+/* A question to the tracer: what a thread that has come to a statement looks
+ * like, so that it need not be stopped to be judged. */
+struct hs_ask
+{
+  volatile uint64_t state; /* HS_ASK_ */
+  uint32_t tid;
+  uint32_t unused_a;
+  uint64_t site;          /* the statement's address */
+  uint64_t flags;         /* rflags, as far as programs can see them */
+  uint64_t thread_block;  /* the base of fs */
+  uint64_t stack_at;      /* what `stack` begins with */
+  uint64_t stack_bytes;   /* how much of it is there */
+  uint64_t unused_b;
+  uint64_t registers[16]; /* by their DWARF numbers */
+  uint64_t vectors[32];   /* xmm0 to xmm15 */
+  uint64_t unused_c[8];
+  uint64_t stack[HS_ASK_STACK_BYTES / 8];
+};
+
+struct hs_asks
+{
+  volatile uint32_t listening; /* 1: the tracer looks at `waiting` all the time */
+  uint32_t unused_a[15];
+  volatile uint64_t waiting; /* bit set: this question may be waiting */
+  uint64_t unused_b[7];
+  struct hs_ask ask[HS_ASKS];
+};
+
 /* Thread-local in the target. All zero: no ring yet. */
 struct hs_local
 {
@@ -190,6 +235,7 @@ _Static_assert (offsetof (struct hs_local, shared) == HS_LOCAL_SHARED, "shared")
 _Static_assert (offsetof (struct hs_probe, trampoline) == HS_PROBE_TRAMPOLINE, "trampoline");
 _Static_assert (offsetof (struct hs_probe, bytes) == HS_PROBE_BYTES, "bytes");
 _Static_assert (sizeof (struct hs_control) <= 4096, "control page");
+_Static_assert (sizeof (struct hs_ask) == 2048, "question");
 #endif
 
 #endif

@@ -460,6 +460,13 @@ local_or_register (uint64_t here)
   return local;
 }
 
+/* The same, for other files. */
+struct hs_local *
+hs_local_or_register (void)
+{
+  return local_or_register ((uint64_t) __builtin_frame_address (0));
+}
+
 /* Runs when a thread ends, among its destructors. Others may still call
  * traced functions, so the ring stays the thread's until it is gone. */
 static void

@@ -89,6 +89,7 @@ void hs_capture_leave (struct hs_capture * capture, const struct hs_local * loca
                        const struct hs_saved_leave * saved);
 void hs_capture_write (const struct hs_capture * capture, uint64_t * words,
                        uint64_t ticks);
+struct hs_local * hs_local_or_register (void);
 void hs_record_words (uint64_t word1, const volatile uint64_t * words,
                       uint64_t count);
 

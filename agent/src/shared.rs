@@ -16,8 +16,10 @@ use std::{
 
 use crate::{Error, Result};
 
+mod asks;
 mod owner;
 
+pub use asks::{Asked, Verdict};
 pub use owner::RobustOwner;
 
 /// First word of the control page.
@@ -34,8 +36,10 @@ pub const DATA_OFFSET: u64 = CONTROL_BYTES + (RINGS * size_of::<Ring>()) as u64;
 pub const COUNTERS_OFFSET: u64 = DATA_OFFSET + RINGS as u64 * RING_BYTES;
 /// Bytes of the counters.
 pub const COUNTERS_BYTES: u64 = 8 << 20;
+/// Where the questions begin that such code asks without a stop, in bytes.
+pub const ASKS_OFFSET: u64 = COUNTERS_OFFSET + COUNTERS_BYTES;
 /// Length of the shared memory in bytes.
-pub const TOTAL_BYTES: u64 = COUNTERS_OFFSET + COUNTERS_BYTES;
+pub const TOTAL_BYTES: u64 = ASKS_OFFSET + asks::BYTES;
 
 /// Memory for the return addresses of stacks: slot `a` has its shadow at `a ^ (1 << SHADOW_BIT)`.
 #[derive(Clone, Copy, Debug)]

@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, fs, path::PathBuf, process::Command};
 
 use super::*;
 
-type Fields = BTreeMap<String, (usize, usize)>;
+pub(super) type Fields = BTreeMap<String, (usize, usize)>;
 
 /// What the compiler makes of layout.h: constants by name, and each structure's fields with offset and size.
 struct Header {
@@ -112,7 +112,7 @@ fn compiled() -> Header {
     header
 }
 
-fn size_of_field<T, F>(_: fn(&T) -> &F) -> usize {
+pub(super) fn size_of_field<T, F>(_: fn(&T) -> &F) -> usize {
     size_of::<F>()
 }
 
@@ -124,6 +124,8 @@ macro_rules! fields {
         )),*])
     };
 }
+
+pub(super) use fields;
 
 fn ring_fields() -> Fields {
     fields!(Ring: head wrap_at tid tenancy lost exiting waits told unused_a tail may_sleep unused_b)
@@ -139,6 +141,8 @@ fn control_fields() -> Fields {
 #[test]
 fn both_sides_see_the_same_structures() {
     let header = compiled();
+    assert_eq!(header.structures["hs_ask"], asks::ask_fields());
+    assert_eq!(header.structures["hs_asks"], asks::asks_fields());
     assert_eq!(header.structures["hs_ring"], ring_fields());
     assert_eq!(header.structures["hs_control"], control_fields());
     assert_eq!(header.lengths["hs_ring"], size_of::<Ring>() as u64);
@@ -153,6 +157,16 @@ fn both_sides_have_the_same_constants() {
         ("HS_RINGS", RINGS as u64),
         ("HS_RING_BYTES", RING_BYTES),
         ("HS_DATA_OFFSET", DATA_OFFSET),
+        ("HS_COUNTERS_OFFSET", COUNTERS_OFFSET),
+        ("HS_COUNTERS_BYTES", COUNTERS_BYTES),
+        ("HS_ASKS_OFFSET", ASKS_OFFSET),
+        ("HS_ASKS", asks::ASKS as u64),
+        ("HS_ASK_STACK_BYTES", asks::STACK_BYTES as u64),
+        ("HS_ASK_FREE", asks::FREE),
+        ("HS_ASK_WAITING", asks::WAITING),
+        ("HS_ASK_TAKEN", asks::TAKEN),
+        ("HS_ASK_PASS", asks::PASS),
+        ("HS_ASK_STOP", asks::STOP),
         ("HS_SHADOW_BIT", SHADOW_BIT.into()),
         ("HS_CAPTURE_REGISTERS", CAPTURE_REGISTERS.into()),
         ("HS_CAPTURE_TEXTS", CAPTURE_TEXTS.into()),
@@ -245,6 +259,17 @@ fn the_page_and_the_header_say_the_same_of_records() {
         "HS_RINGS",
         "HS_DATA_OFFSET",
         "HS_GUARD_BYTES",
+        "HS_COUNTERS_OFFSET",
+        "HS_COUNTERS_BYTES",
+        "HS_ASKS_OFFSET",
+        "HS_ASKS",
+        "HS_ASK_STACK_BYTES",
+        "HS_ASK_FREE",
+        "HS_ASK_WRITING",
+        "HS_ASK_WAITING",
+        "HS_ASK_TAKEN",
+        "HS_ASK_PASS",
+        "HS_ASK_STOP",
         "HS_SHADOW_BIT",
         "HS_CAPTURE_STACK_MAX",
         "HS_CAPTURE_TEXT_MAX",
@@ -292,6 +317,8 @@ fn the_page_and_the_code_say_the_same_of_shared_memory() {
     for (heading, mut expected) in [
         ("### The control page", control_fields()),
         ("### A ring's header", ring_fields()),
+        ("### Questions", asks::asks_fields()),
+        ("### A question", asks::ask_fields()),
     ] {
         let (_, section) = page.split_once(heading).unwrap();
         let section = section.split("\n#").next().unwrap();

@@ -13,8 +13,8 @@ mod template_tests;
 
 pub use ast::{BinaryOp, CharKind, Expr, ExprKind, Literal, Span, Suffix, TypeName, UnaryOp};
 pub use eval::compile::{
-    ENGINE_NAMES, Logged, Message, MessagePart, NotCompiled, Shown, compile_condition,
-    compile_message, compile_script,
+    ENGINE_NAMES, Known, KnownPlace, Logged, Message, MessagePart, NotCompiled, Shown,
+    compile_condition, compile_message, compile_script, known_argument, known_global, known_local,
 };
 pub use eval::{
     Calls, Context, EvalError, argument, argument_count, assign, assign_value, evaluate,

@@ -24,6 +24,13 @@ const FAULTS: [i32; 7] = [
     libc::SIGTRAP,
 ];
 
+/// A thread that a probe means.
+pub(crate) struct Wanted {
+    /// How often it was hit, this time included.
+    pub hits: u64,
+    thrown: Option<Thrown>,
+}
+
 impl Tracer {
     /// A thread stands at the trap of a site.
     pub fn hit(&mut self, tid: Tid, address: u64) {
@@ -73,7 +80,7 @@ impl Tracer {
 
     /// Says how many inlined calls that begin at a place of a probe come after what the probe is about: a breakpoint on
     /// a function stops before the calls that are inlined at its beginning.
-    fn calls_before(&self, id: ProbeId, address: u64) -> usize {
+    pub fn calls_before(&self, id: ProbeId, address: u64) -> usize {
         let probe = self.probes.by_id.get(&id);
         let is_address = |probe: Option<&Probe>| {
             probe.is_none_or(|probe| matches!(probe.view.spec.location, Location::Address(_)))
@@ -98,13 +105,59 @@ impl Tracer {
 
     /// Decides whether a probe stops a thread. Logs if it is to log.
     fn judge(&mut self, tid: Tid, id: ProbeId) -> Option<(Reason, bool)> {
+        let here = |tracer: &Tracer| {
+            let general = tracer.registers(tid).ok()?;
+            Some((tracer.original_pc(general.rip), general.rsp))
+        };
+        let mut asks = std::mem::take(&mut self.asks);
+        let decided = asks.take_decided(tid, id, || here(self));
+        self.asks = asks;
+        let wanted = match decided {
+            Some(hits) => Wanted { hits, thrown: None },
+            None => self.is_wanted(tid, id)?,
+        };
         let probe = self.probes.by_id.get(&id)?;
-        let spec = probe.view.spec.clone();
-        if let Some(condition) = &spec.condition
-            && !self.holds(tid, id, condition)
-        {
+        let Action::Break { all_threads, once } = probe.view.spec.action else {
+            return None;
+        };
+        let hits = wanted.hits;
+        let reason = match wanted.thrown {
+            None => Reason::Breakpoint { probe: id, hits },
+            Some(Thrown { what, message }) => {
+                let unhandled = matches!(
+                    probe.view.spec.location,
+                    Location::Throw {
+                        unhandled_only: true,
+                        ..
+                    }
+                );
+                let (thrown, text) = (what.clone(), message.clone());
+                let pc = self.pc(tid);
+                self.journal
+                    .exception(tid, None, Some(thrown), unhandled, pc, text);
+                Reason::Throw {
+                    probe: id,
+                    what,
+                    message,
+                    unhandled,
+                }
+            }
+        };
+        if once {
+            // Nothing is stopped at it yet, and it certainly exists.
+            let _ = self.remove_probe(id);
+        }
+        Some((reason, all_threads))
+    }
+
+    /// Tells whether a probe means a thread: its condition holds, what it is about was thrown, it was hit often enough. The
+    /// hit is counted; a message is logged.
+    pub fn is_wanted(&mut self, tid: Tid, id: ProbeId) -> Option<Wanted> {
+        let probe = self.probes.by_id.get(&id)?;
+        if probe.view.spec.condition.is_some() && !self.holds(tid, id) {
             return None;
         }
+        let spec = self.probes.by_id.get(&id)?.view.spec.clone();
         let thrown = match &spec.location {
             Location::Throw {
                 pattern,
@@ -124,55 +177,23 @@ impl Tracer {
         if spec.hit_count != 0 && hits != spec.hit_count {
             return None;
         }
-        match &spec.action {
-            Action::Log { template } => {
-                let filled = guarded(|| self.fill_in(tid, template));
-                let (message, values) =
-                    filled.unwrap_or_else(|error| (format!("<error: {error}>"), Vec::new()));
-                self.journal.send(Control::Logpoint {
-                    ticks: clock::ticks(),
-                    tid: tid as u32,
-                    probe: id,
-                    message,
-                    values,
-                });
-                None
-            }
-            Action::Break { all_threads, once } => {
-                let reason = match thrown {
-                    None => Reason::Breakpoint { probe: id, hits },
-                    Some(Thrown { what, message }) => {
-                        let unhandled = matches!(
-                            spec.location,
-                            Location::Throw {
-                                unhandled_only: true,
-                                ..
-                            }
-                        );
-                        self.journal.exception(
-                            tid,
-                            None,
-                            Some(what.clone()),
-                            unhandled,
-                            self.pc(tid),
-                            message.clone(),
-                        );
-                        Reason::Throw {
-                            probe: id,
-                            what,
-                            message,
-                            unhandled,
-                        }
-                    }
-                };
-                let all_threads = *all_threads;
-                if *once {
-                    // Nothing is stopped at it yet, and it certainly exists.
-                    let _ = self.remove_probe(id);
-                }
-                Some((reason, all_threads))
-            }
+        if let Action::Log { template } = &spec.action {
+            self.log(tid, id, template);
         }
+        Some(Wanted { hits, thrown })
+    }
+
+    fn log(&mut self, tid: Tid, id: ProbeId, template: &str) {
+        let filled = guarded(|| self.fill_in(tid, template));
+        let (message, values) =
+            filled.unwrap_or_else(|error| (format!("<error: {error}>"), Vec::new()));
+        self.journal.send(Control::Logpoint {
+            ticks: clock::ticks(),
+            tid: tid as u32,
+            probe: id,
+            message,
+            values,
+        });
     }
 
     /// As [`judge`](Self::judge), for a watched place. Returns whether all threads are to stop.
@@ -182,12 +203,12 @@ impl Tracer {
         }
     }
 
-    fn holds(&mut self, tid: Tid, id: ProbeId, condition: &str) -> bool {
-        let is_watched = self
-            .probes
-            .by_id
-            .get(&id)
-            .is_some_and(|probe| matches!(probe.view.spec.location, Location::Memory { .. }));
+    fn holds(&self, tid: Tid, id: ProbeId) -> bool {
+        let spec = self.probes.by_id.get(&id).map(|probe| &probe.view.spec);
+        let condition = spec.and_then(|spec| spec.condition.as_deref());
+        let condition = condition.unwrap_or_default();
+        let is_watched =
+            spec.is_some_and(|spec| matches!(spec.location, Location::Memory { .. }));
         let evaluated = guarded(
             || match (self.judge_script(tid, id, is_watched), is_watched) {
                 (Some(judged), _) => judged,

@@ -1,5 +1,8 @@
 //! A stopped thread as debuginfo asks about it, and the names of its registers.
 
+use std::sync::Arc;
+
+use agent::shared::Asked;
 use debuginfo::{Certainty, Machine, Register, Unknown};
 
 use super::{
@@ -24,10 +27,18 @@ pub struct LiveMachine {
     /// Its registers.
     pub registers: AllRegisters,
     pub(crate) memory: LiveMemory,
+    /// It does not stand but asks: its vector registers and its stack are there.
+    pub(crate) asked: Option<Arc<Asked>>,
 }
 
 impl Machine for LiveMachine {
     fn memory(&self, address: u64, bytes: &mut [u8]) -> Result<Certainty, Unknown> {
+        if let Some(asked) = &self.asked {
+            let hooks = self.memory.hooks_now();
+            if asked.read_stack(address, bytes, |word| hooks.is_leave(word)) {
+                return Ok(Certainty::Known);
+            }
+        }
         let len = bytes.len();
         self.memory
             .read_unhooked(address, bytes)
@@ -47,10 +58,13 @@ impl Machine for LiveMachine {
     }
 
     fn vector(&self, register: Register) -> Result<([u8; 16], Certainty), Unknown> {
-        let index = register.0.checked_sub(Register::XMM0.0);
-        index
-            .and_then(|index| self.registers.vectors.get(usize::from(index)))
-            .map(|value| (*value, Certainty::Known))
+        let index = register.0.checked_sub(Register::XMM0.0).map(usize::from);
+        let found = index.and_then(|index| match &self.asked {
+            Some(asked) => asked.vector(index),
+            None => self.registers.vectors.get(index).copied(),
+        });
+        found
+            .map(|value| (value, Certainty::Known))
             .ok_or_else(|| Unknown::because("not a vector register"))
     }
 
@@ -75,6 +89,9 @@ impl Machine for LiveMachine {
 
 impl Tracer {
     pub fn registers(&self, tid: Tid) -> LiveResult<Registers> {
+        if let Some((registers, _)) = self.asks.of(tid) {
+            return Ok(*registers);
+        }
         ptrace::registers(tid).map_err(|source| match source.raw_os_error() {
             Some(libc::ESRCH) => LiveError::NoThread(tid),
             _ => LiveError::System {
@@ -97,6 +114,17 @@ impl Tracer {
             calls_to_come: thread.calls_to_come,
             displayed: Vec::new(),
         });
+        if let Some((_, asked)) = self.asks.of(tid) {
+            return Ok(LiveMachine {
+                stop,
+                registers: AllRegisters {
+                    general,
+                    vectors: [[0; 16]; 16],
+                },
+                memory: self.memory.clone(),
+                asked: Some(Arc::clone(asked)),
+            });
+        }
         let state = ptrace::extended_state(tid).unwrap_or_default();
         let mut vectors = [[0; 16]; 16];
         for (index, vector) in vectors.iter_mut().enumerate() {
@@ -109,6 +137,7 @@ impl Tracer {
             stop,
             registers: AllRegisters { general, vectors },
             memory: self.memory.clone(),
+            asked: None,
         })
     }
 }

@@ -6,6 +6,7 @@
 //! the program with ptrace(2): it sees traps, signals and new threads first. The kernel lets the program go by itself
 //! should we die, which a thread that waits for our word in a handler of its own would not.
 
+mod asks;
 pub(crate) mod board;
 mod call;
 mod children;

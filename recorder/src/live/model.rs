@@ -311,7 +311,9 @@ pub enum Judged {
     InProgram,
     /// The same, save for what is told here.
     Partly(String),
-    /// The tracer, each time; the text says why.
+    /// The tracer, which is asked without a stop where it can be; the text says why.
+    Asked(String),
+    /// The tracer, each time, of a thread that stands; the text says why.
     ByTracer(String),
 }
 

@@ -17,6 +17,7 @@ use debuginfo::Space;
 use store::control::{Control, SnapshotReason};
 
 use super::{
+    asks::Asks,
     board::Board,
     children::Child,
     compiled::Compiling,
@@ -80,6 +81,8 @@ pub(crate) struct Tracer {
     commands: Receiver<Command>,
     /// What the program judges itself.
     pub compiling: Compiling,
+    /// What it asks instead.
+    pub asks: Asks,
     /// Everything is to stand still: what threads report is kept for later.
     holding: bool,
     /// Threads that were being dealt with when everything was held: they are let go by who deals with them.
@@ -128,6 +131,7 @@ impl Tracer {
             snapshots: None,
             commands,
             compiling: Compiling::default(),
+            asks: Asks::default(),
             holding: false,
             busy: BTreeSet::new(),
             has_deferred: false,
@@ -221,9 +225,14 @@ impl Tracer {
             return;
         }
         if quiet_since.elapsed() < EAGER {
-            thread::yield_now();
+            if !self.asks.are_expected {
+                thread::yield_now();
+            } else if self.answer_asks() {
+                *quiet_since = Instant::now();
+            }
             return;
         }
+        self.stop_listening();
         match self.commands.recv_timeout(*pause) {
             Ok(command) => {
                 command(self);
@@ -245,7 +254,7 @@ impl Tracer {
     }
 
     /// Writes down that we panicked.
-    fn confess(&self, error: &LiveError) {
+    pub fn confess(&self, error: &LiveError) {
         self.journal.send(Control::Warning {
             ticks: clock::ticks(),
             message: error.to_string(),
@@ -285,6 +294,7 @@ impl Tracer {
         self.abandon_plan(tid);
         let thread = self.threads.remove(&tid);
         self.deadlines.remove(&tid);
+        self.forget_asks(tid);
         if thread.is_some_and(|thread| thread.is_moved) && self.others_live(tid) {
             self.board.lose(tid);
         }
@@ -708,7 +718,7 @@ impl Tracer {
 
     /// Returns where a halted thread stands in the program.
     pub fn pc(&self, tid: Tid) -> Option<u64> {
-        let registers = ptrace::registers(tid).ok()?;
+        let registers = self.registers(tid).ok()?;
         Some(self.original_pc(registers.rip))
     }
 
@@ -932,6 +942,7 @@ impl Tracer {
         self.threads.retain(|other, _| *other == tid);
         self.sites.clear(&self.memory);
         self.compiling.clear();
+        self.asks = Asks::default();
         if let Ok(mut hooks) = self.memory.hooks.write() {
             hooks.clear();
         }

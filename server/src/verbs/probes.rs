@@ -351,7 +351,7 @@ fn place(place: &recorder::live::Place) -> PlaceReport {
         None => (None, None),
         Some(Judged::InProgram) => (Some(true), None),
         Some(Judged::Partly(what)) => (Some(true), Some(what.clone())),
-        Some(Judged::ByTracer(why)) => (Some(false), Some(why.clone())),
+        Some(Judged::Asked(why) | Judged::ByTracer(why)) => (Some(false), Some(why.clone())),
     };
     PlaceReport {
         address: hex(place.address),

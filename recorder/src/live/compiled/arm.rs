@@ -69,6 +69,8 @@ struct Waiting {
 pub(crate) struct Runtime {
     /// `hs_log`.
     pub log: u64,
+    /// `hs_ask`.
+    pub ask: u64,
     /// The instruction that reads texts, and where it goes on when it faults.
     pub text_load: u64,
     pub text_fault: u64,
@@ -87,6 +89,7 @@ impl Runtime {
         };
         Some(Runtime {
             log: address("hs_log")?,
+            ask: address("hs_ask")?,
             text_load: address("hs_text_load")?,
             text_fault: address("hs_text_fault")?,
             tracer: address("hs_runtime_at")?,
@@ -243,11 +246,7 @@ impl Tracer {
             };
             judged.insert(
                 address,
-                match made {
-                    Ok(Some(note)) => Judged::Partly(note),
-                    Ok(None) => Judged::InProgram,
-                    Err(why) => Judged::ByTracer(why),
-                },
+                made.unwrap_or_else(Judged::ByTracer),
             );
         }
         // The formats of messages are in the log before the first record.
@@ -431,8 +430,9 @@ impl Tracer {
     /// there; then it stands at its site.
     pub fn leave_judging(&mut self, tid: Tid) -> LiveResult<()> {
         const MOST_STEPS: usize = 20_000;
+        let has_asked = self.dismiss(tid);
         let mut pc = self.registers(tid)?.rip;
-        if !self.sites.is_judging(pc) {
+        if !has_asked && !self.sites.is_judging(pc) {
             return Ok(());
         }
         for _ in 0..MOST_STEPS {

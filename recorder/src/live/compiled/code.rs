@@ -221,7 +221,7 @@ impl Coder {
         }
     }
 
-    fn register(&mut self, register: Register) -> Done {
+    pub(super) fn register(&mut self, register: Register) -> Done {
         if let Some(offset) = self.saved.registers.get(&register.0) {
             return self.asm.mov(rax, qword_ptr(rbx + *offset));
         }

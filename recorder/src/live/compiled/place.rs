@@ -7,12 +7,12 @@ use debuginfo::expr::{MessagePart, Shown, compile_condition, compile_message, co
 
 use super::{
     super::{
-        model::{Action, ProbeId, ProbeSpec},
+        model::{Action, Judged, ProbeId, ProbeSpec},
         sites::{Compiled, User},
         tracer::Tracer,
     },
     plan::in_hook,
-    stub::{Log, Program, Then, assemble},
+    stub::{Log, Program, Question, Then, assemble},
 };
 use crate::{
     clock,
@@ -35,7 +35,7 @@ struct Words {
 }
 
 impl Tracer {
-    /// Makes the code of a probe at an address; what it does not do itself is told.
+    /// Makes the code of a probe at an address; says who judges then.
     ///
     /// # Errors
     /// Why there is none.
@@ -44,14 +44,14 @@ impl Tracer {
         id: ProbeId,
         spec: &ProbeSpec,
         address: u64,
-    ) -> Result<Option<String>, String> {
+    ) -> Result<Judged, String> {
         let site = self.sites.at(address).ok_or("it has no place")?;
         if site.users.len() != 1 || !site.users.contains(&User::Probe(id)) {
             return Err("something else stops at the same place".to_owned());
         }
         let at = site.patched_at;
         let displacement = self.displace(address, at)?;
-        let (mut program, words, note) = self.program(id, spec, address)?;
+        let (mut program, words, judged) = self.program(id, spec, address)?;
         let start = self.room(at)?;
         let spec_bytes = words.as_ref().map_or(0, |words| {
             SPEC_BYTES + SPEC_TEXT_BYTES * words.texts.len() as u64
@@ -97,7 +97,8 @@ impl Tracer {
         if let Some(words) = words {
             self.tell_format(id, words);
         }
-        Ok(note)
+        self.asks.are_expected |= program.question.is_some();
+        Ok(judged)
     }
 
     /// All places of a probe leave the same words.
@@ -140,33 +141,42 @@ impl Tracer {
         id: ProbeId,
         spec: &ProbeSpec,
         address: u64,
-    ) -> Result<(Program, Option<Words>, Option<String>), String> {
+    ) -> Result<(Program, Option<Words>, Judged), String> {
         let space = self.space_now();
+        let runtime = self.compiling.runtime;
+        let question = runtime.map(|runtime| Question {
+            function: runtime.ask,
+            site: address,
+        });
+        let program = |condition, then, question| Program {
+            condition,
+            then,
+            tracer_at: runtime.map(|runtime| runtime.tracer),
+            question,
+        };
+        let is_script = self.scripts.has(id);
         let condition = match &spec.condition {
-            None => None,
-            Some(text) if self.scripts.has(id) => {
-                let compiled = compile_script(text, &space, address);
-                Some(compiled.map_err(|why| format!("its condition is JavaScript: {why}"))?)
-            }
-            Some(text) => {
-                let compiled = compile_condition(text, &space, address);
-                Some(compiled.map_err(|why| why.to_string())?)
+            None => Ok(None),
+            Some(text) if is_script => compile_script(text, &space, address)
+                .map(Some)
+                .map_err(|why| format!("its condition is JavaScript: {why}")),
+            Some(text) => compile_condition(text, &space, address)
+                .map(Some)
+                .map_err(|why| why.to_string()),
+        };
+        let condition = match (condition, question) {
+            (Ok(condition), _) => condition,
+            (Err(why), None) => return Err(why),
+            (Err(why), Some(_)) => {
+                return Ok((program(None, Then::Ask, question), None, Judged::Asked(why)));
             }
         };
-        let tracer_at = self.compiling.runtime.map(|runtime| runtime.tracer);
         let counts = spec.hit_count != 0;
         let message = match &spec.action {
             Action::Log { template } if !counts => Some(self.words(template, address)),
             _ => None,
         };
-        let ask = |then, words, note| {
-            let program = Program {
-                condition: condition.clone(),
-                then,
-                tracer_at,
-            };
-            Ok((program, words, note))
-        };
+        let is_conditional = condition.is_some();
         match message {
             Some(Ok((function, words))) => {
                 let log = Log {
@@ -176,17 +186,28 @@ impl Tracer {
                     words: words.count,
                     values: words.values.clone(),
                 };
-                ask(Then::Log(log), Some(words), None)
+                let program = program(condition, Then::Log(log), question);
+                Ok((program, Some(words), Judged::InProgram))
             }
-            Some(Err(why)) if condition.is_some() => {
-                ask(Then::Ask, None, Some(format!("its message is not: {why}")))
+            Some(Err(why)) if is_conditional => {
+                let note = Judged::Partly(format!("its message is not: {why}"));
+                Ok((program(condition, Then::Ask, question), None, note))
+            }
+            Some(Err(why)) if question.is_some() => {
+                Ok((program(None, Then::Ask, question), None, Judged::Asked(why)))
             }
             Some(Err(why)) => Err(why),
             None if counts => {
                 let counter_at = self.counter(id)?;
-                ask(Then::Count { counter_at }, None, None)
+                let question = question.filter(|_| is_script);
+                let then = Then::Count { counter_at };
+                Ok((program(condition, then, question), None, Judged::InProgram))
             }
-            None if condition.is_some() => ask(Then::Ask, None, None),
+            None if is_conditional => {
+                // What is true stops the thread; what only looks so to code is for the engine.
+                let question = question.filter(|_| is_script);
+                Ok((program(condition, Then::Ask, question), None, Judged::InProgram))
+            }
             None => Err("it always stops".to_owned()),
         }
     }

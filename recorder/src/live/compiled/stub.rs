@@ -4,14 +4,15 @@
 //! ```text
 //! entry:      save registers, flags and the red zone
 //!             false: to pass              count or log, where that is all: to pass
-//! no answer:  restore ; int3 ; jmp copy   (nop instead of int3 once nobody listens)
+//! no answer:  ask the tracer, where that may be: to pass
+//!             restore ; int3 ; jmp copy   (nop instead of int3 once nobody listens)
 //! pass:       restore
 //! copy:       the displaced instructions ; jmp to the rest of the function
 //! ```
 
 use std::collections::BTreeMap;
 
-use debuginfo::expr::ir::Int;
+use debuginfo::{Register, expr::ir::Int};
 use iced_x86::{BlockEncoderOptions, IcedError, code_asm::*};
 
 use super::code::{Coder, Saved, takes_vectors};
@@ -24,6 +25,8 @@ const OWNER_DIED: u32 = 0x4000_0000;
 const USUAL_MXCSR: u32 = 0x1f80;
 /// xmm0, xmm1, mxcsr.
 const VECTOR_AREA: i32 = 48;
+/// Flags that a program in user space always has: IF, and bit 1.
+const ALWAYS_SET: i32 = 0x202;
 
 /// What a statement's code is to do.
 #[derive(Clone, Debug)]
@@ -34,6 +37,17 @@ pub(super) struct Program {
     pub then: Then,
     /// The tracer's lock, by which its death is seen.
     pub tracer_at: Option<u64>,
+    /// Where there is no answer, the tracer is asked without a stop first.
+    pub question: Option<Question>,
+}
+
+/// What the tracer is asked with.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Question {
+    /// `hs_ask` in the runtime.
+    pub function: u64,
+    /// The statement.
+    pub site: u64,
 }
 
 /// What is done where the condition holds.
@@ -83,17 +97,18 @@ pub(crate) struct Stub {
 /// # Errors
 /// What the assembler says.
 pub(super) fn assemble(program: &Program, at: u64) -> Result<Stub, IcedError> {
-    let is_log = matches!(program.then, Then::Log(_));
+    // Registers that calls may change are saved where something is called.
+    let calls = matches!(program.then, Then::Log(_)) || program.question.is_some();
     let vectors = program.condition.as_ref().is_some_and(takes_vectors);
     let mut asm = CodeAssembler::new(64)?;
     let (no_answer, pass, done) = (asm.create_label(), asm.create_label(), asm.create_label());
     let mut coder = Coder {
         asm,
-        saved: saved(is_log, vectors),
+        saved: saved(calls, vectors),
         no_answer,
         loads: Vec::new(),
     };
-    save(&mut coder, is_log)?;
+    save(&mut coder, calls)?;
     if let Some(tracer_at) = program.tracer_at {
         // Nobody would mend a load that faults.
         coder.asm.mov(rax, tracer_at)?;
@@ -118,12 +133,17 @@ pub(super) fn assemble(program: &Program, at: u64) -> Result<Stub, IcedError> {
     }
     let no_answer_number = coder.asm.instructions().len();
     coder.place(no_answer)?;
-    restore(&mut coder, is_log)?;
+    if let Some(question) = program.question {
+        ask(&mut coder, question)?;
+        coder.asm.test(rax, rax)?;
+        coder.asm.je(pass)?;
+    }
+    restore(&mut coder, calls)?;
     let trap_number = coder.asm.instructions().len();
     coder.asm.int3()?;
     coder.asm.jmp(done)?;
     coder.place(pass)?;
-    restore(&mut coder, is_log)?;
+    restore(&mut coder, calls)?;
     coder.place(done)?;
     let options = BlockEncoderOptions::RETURN_NEW_INSTRUCTION_OFFSETS;
     let made = coder.asm.assemble_options(at, options)?.inner;
@@ -142,8 +162,8 @@ pub(super) fn assemble(program: &Program, at: u64) -> Result<Stub, IcedError> {
 const CALL_CLOBBERED: [(u16, AsmRegister64); 6] =
     [(11, r11), (10, r10), (9, r9), (8, r8), (5, rdi), (4, rsi)];
 
-fn saved(is_log: bool, vectors: bool) -> Saved {
-    let more = if is_log {
+fn saved(calls: bool, vectors: bool) -> Saved {
+    let more = if calls {
         8 * CALL_CLOBBERED.len() as i32
     } else {
         0
@@ -152,7 +172,7 @@ fn saved(is_log: bool, vectors: bool) -> Saved {
     let registers = [(3, 0), (1, 8), (2, 16), (0, 32 + more)];
     let clobbered = CALL_CLOBBERED.iter().rev().zip(0..);
     let others = clobbered
-        .filter(|_| is_log)
+        .filter(|_| calls)
         .map(|((number, _), index)| (*number, 24 + 8 * index));
     Saved {
         registers: registers
@@ -164,7 +184,7 @@ fn saved(is_log: bool, vectors: bool) -> Saved {
     }
 }
 
-fn save(coder: &mut Coder, is_log: bool) -> Result<(), IcedError> {
+fn save(coder: &mut Coder, calls: bool) -> Result<(), IcedError> {
     let asm = &mut coder.asm;
     asm.lea(rsp, qword_ptr(rsp - RED_ZONE))?;
     asm.push(rax)?;
@@ -173,7 +193,7 @@ fn save(coder: &mut Coder, is_log: bool) -> Result<(), IcedError> {
     asm.lahf()?;
     asm.seto(al)?;
     asm.push(rax)?;
-    if is_log {
+    if calls {
         for (_, register) in CALL_CLOBBERED {
             asm.push(register)?;
         }
@@ -193,7 +213,7 @@ fn save(coder: &mut Coder, is_log: bool) -> Result<(), IcedError> {
     Ok(())
 }
 
-fn restore(coder: &mut Coder, is_log: bool) -> Result<(), IcedError> {
+fn restore(coder: &mut Coder, calls: bool) -> Result<(), IcedError> {
     let asm = &mut coder.asm;
     if let Some([first, second]) = coder.saved.vectors {
         asm.ldmxcsr(dword_ptr(rbx - 40))?;
@@ -204,7 +224,7 @@ fn restore(coder: &mut Coder, is_log: bool) -> Result<(), IcedError> {
     asm.pop(rbx)?;
     asm.pop(rdx)?;
     asm.pop(rcx)?;
-    if is_log {
+    if calls {
         for (_, register) in CALL_CLOBBERED.iter().rev() {
             asm.pop(*register)?;
         }
@@ -214,6 +234,33 @@ fn restore(coder: &mut Coder, is_log: bool) -> Result<(), IcedError> {
     asm.sahf()?;
     asm.pop(rax)?;
     asm.lea(rsp, qword_ptr(rsp + RED_ZONE))
+}
+
+/// Leaves the answer in rax.
+fn ask(coder: &mut Coder, question: Question) -> Result<(), IcedError> {
+    const REGISTERS: u16 = 16;
+    let buffer = -(VECTOR_AREA + 8 * i32::from(REGISTERS));
+    coder.asm.lea(rsp, qword_ptr(rbx + buffer))?;
+    for number in 0..REGISTERS {
+        coder.register(Register(number))?;
+        let place = buffer + 8 * i32::from(number);
+        coder.asm.mov(qword_ptr(rbx + place), rax)?;
+    }
+    if let Some([first, second]) = coder.saved.vectors {
+        coder.asm.movups(xmm0, xmmword_ptr(rbx + first))?;
+        coder.asm.movups(xmm1, xmmword_ptr(rbx + second))?;
+    }
+    // Of what was saved of the flags, ah has those of its name and al the one for overflow.
+    let flags = coder.saved.registers[&0] - 8;
+    coder.asm.movzx(edx, byte_ptr(rbx + flags + 1))?;
+    coder.asm.movzx(eax, byte_ptr(rbx + flags))?;
+    coder.asm.shl(eax, 11)?;
+    coder.asm.lea(edx, dword_ptr(rdx + rax + ALWAYS_SET))?;
+    coder.asm.mov(rdi, question.site)?;
+    coder.asm.lea(rsi, qword_ptr(rbx + buffer))?;
+    coder.asm.and(rsp, -16)?;
+    coder.asm.mov(rax, question.function)?;
+    coder.asm.call(rax)
 }
 
 fn count_up_to(coder: &mut Coder, counter_at: u64) -> Result<(), IcedError> {

@@ -112,7 +112,7 @@ fn compare(space: &Arc<Space>, pc: u64, engine: &Engine, text: &str, tally: &mut
             tally.none += 1;
             continue;
         };
-        let moment = Moment::new(Arc::clone(space), Box::new(machine), 1, 2);
+        let moment = Moment::new(Arc::clone(space), Box::new(machine), &Rc::default(), 1, 2);
         let said = engine.holds(&script, Rc::new(moment));
         let is_unread = |why: &str| {
             let ends = [
@@ -395,6 +395,6 @@ fn the_names_of_the_engine_are_known() {
          Object.getOwnPropertyNames(globalThis).filter(n => !['{known}', 'unescape'].includes(n)))"
     );
     let script = engine.compile(&text).expect("it is right");
-    let moment = Moment::new(space, Box::new(Fake { seed: 1, pc }), 1, 2);
+    let moment = Moment::new(space, Box::new(Fake { seed: 1, pc }), &Rc::default(), 1, 2);
     assert_eq!(engine.holds(&script, Rc::new(moment)), Ok(true));
 }

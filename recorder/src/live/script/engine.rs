@@ -22,6 +22,8 @@ use crate::clock;
 pub const TIME_LIMIT: Duration = Duration::from_millis(100);
 /// The clock of the processor's time, a system call, is not asked more often than this.
 const SHORTEST_WAIT: Duration = Duration::from_micros(500);
+/// Questions about the program between two looks at the clock.
+const LOOKS: u32 = 64;
 /// Memory of all conditions of a session together, in bytes.
 pub const MEMORY_LIMIT: usize = 32 << 20;
 /// Stack of one evaluation, in bytes; a thread has two megabytes.
@@ -32,6 +34,8 @@ const PIECE: usize = 64;
 const HANDLES: u64 = 1 << 20;
 /// The largest integer up to which doubles have all.
 const EXACT: i128 = 1 << 53;
+/// What is said to who writes; the prelude says it too.
+const WRITTEN: &str = "a condition only looks: it cannot change the program; what it is to remember goes into state, as in state.count = 1";
 const PRELUDE: &str = include_str!("prelude.js");
 
 /// A mistake in a condition.
@@ -63,9 +67,11 @@ struct Shared {
     turn: Cell<u64>,
     /// Before this it cannot be late.
     deadline: Cell<Instant>,
-    /// What the thread had used of a processor when it began.
-    begun: Cell<Duration>,
+    /// What the thread had used of a processor when it was looked at first, which is a system call: most have ended by then.
+    begun: Cell<Option<Duration>>,
     is_late: Cell<bool>,
+    /// Questions about the program.
+    asked: Cell<u32>,
 }
 
 impl Engine {
@@ -85,9 +91,10 @@ impl Engine {
         let shared = Rc::new(Shared {
             program: RefCell::new(None),
             turn: Cell::new(0),
-            deadline: Cell::new(Instant::now() + TIME_LIMIT),
-            begun: Cell::new(clock::thread_time()),
+            deadline: Cell::new(Instant::now()),
+            begun: Cell::new(None),
             is_late: Cell::new(false),
+            asked: Cell::new(0),
         });
         let compile = context.with(|ctx| {
             let native = natives(&ctx, &shared)?;
@@ -151,6 +158,13 @@ impl Engine {
                 let name: Option<String> = thrown.as_object().get("name").ok();
                 let message = thrown.message().unwrap_or_default();
                 match name.as_deref() {
+                    Some("ReferenceError") => match self.unknown_name(&message) {
+                        Some(unknown) => format!("ReferenceError: {unknown}"),
+                        None => format!("ReferenceError: {message}"),
+                    },
+                    Some("TypeError") if message.ends_with(" is read-only") => {
+                        format!("TypeError: {WRITTEN}")
+                    }
                     Some("InternalError") if message == "out of memory" => format!(
                         "it needs too much memory; all conditions of a session have {} MiB together",
                         MEMORY_LIMIT >> 20
@@ -169,6 +183,13 @@ impl Engine {
             }
             CaughtError::Error(error) => error.to_string(),
         }
+    }
+
+    /// What the program has to say of a name that the engine does not know.
+    fn unknown_name(&self, message: &str) -> Option<String> {
+        let name = message.strip_suffix(" is not defined")?;
+        let program = self.shared.program.borrow().clone()?;
+        Some(program.unknown(name.trim_matches('\'')))
     }
 
     fn mistake(&self, error: &CaughtError<'_>, text: &str) -> Mistake {
@@ -242,9 +263,10 @@ impl Shared {
     fn begin(&self, program: Option<Rc<dyn Program>>) {
         *self.program.borrow_mut() = program;
         self.turn.set(self.turn.get() + 1);
-        self.deadline.set(Instant::now() + TIME_LIMIT);
-        self.begun.set(clock::thread_time());
+        self.deadline.set(Instant::now() + SHORTEST_WAIT);
+        self.begun.set(None);
         self.is_late.set(false);
+        self.asked.set(0);
     }
 
     /// Tells whether the limit is used up. Only what the thread has used of a processor counts: on a busy machine others have
@@ -254,7 +276,10 @@ impl Shared {
         if now <= self.deadline.get() {
             return false;
         }
-        let used = clock::thread_time().saturating_sub(self.begun.get());
+        let used = clock::thread_time();
+        let begun = self.begun.get().unwrap_or(used);
+        self.begun.set(Some(begun));
+        let used = used.saturating_sub(begun);
         match TIME_LIMIT.checked_sub(used) {
             Some(left) => self.deadline.set(now + left.max(SHORTEST_WAIT)),
             None => self.is_late.set(true),
@@ -264,7 +289,8 @@ impl Shared {
 
     /// The program, unless time is up: loops of built-in functions over values of the program end here.
     fn program(&self) -> Answer<Rc<dyn Program>> {
-        if self.is_over() {
+        self.asked.set(self.asked.get().wrapping_add(1));
+        if self.asked.get() % LOOKS == 0 && self.is_over() {
             return Err("time is up".to_owned());
         }
         let program = self.program.borrow().clone();
@@ -383,11 +409,53 @@ fn said<'js>(
     }
 }
 
-fn names<'js>(ctx: &Ctx<'js>, native: &Object<'js>, shared: &Rc<Shared>) -> rquickjs::Result<()> {
-    let by_name = |program: &dyn Program, name: &str| {
-        let local = program.local(name)?;
-        Ok(local.or_else(|| program.global(name)))
+fn by_name(program: &dyn Program, name: &str) -> Answer<Option<Seen>> {
+    let local = program.local(name)?;
+    Ok(local.or_else(|| program.global(name)))
+}
+
+/// Makes the function that reads all names of a condition at once. It returns an array: which of them there are, as bits, and
+/// their values; `undefined` if one has to be looked at on its own, to be told why it has no value.
+fn reader<'js>(
+    ctx: &Ctx<'js>,
+    shared: &Rc<Shared>,
+    names: Vec<(String, bool)>,
+) -> rquickjs::Result<Function<'js>> {
+    let own = Rc::clone(shared);
+    let read = move |ctx: Ctx<'js>| -> rquickjs::Result<Value<'js>> {
+        let unsure = || Ok(Value::new_undefined(ctx.clone()));
+        let Ok(program) = own.program() else {
+            return unsure();
+        };
+        let array = rquickjs::Array::new(ctx.clone())?;
+        let (mut found, mut count) = (0, 1);
+        for (index, (name, is_own)) in names.iter().enumerate() {
+            let seen = match is_own {
+                true => program.local(name),
+                false => by_name(&*program, name),
+            };
+            match seen {
+                Ok(None) => {}
+                Err(_) | Ok(Some(Seen::Unknown(_))) => return unsure(),
+                Ok(Some(seen)) => {
+                    found |= 1 << index;
+                    array.set(count, own.described(&ctx, seen)?)?;
+                    count += 1;
+                }
+            }
+        }
+        array.set(0, found)?;
+        Ok(array.into_value())
     };
+    Function::new(ctx.clone(), read)
+}
+
+fn names<'js>(ctx: &Ctx<'js>, native: &Object<'js>, shared: &Rc<Shared>) -> rquickjs::Result<()> {
+    let own = Rc::clone(shared);
+    let make = move |ctx: Ctx<'js>, names: Vec<String>, own_names: Vec<bool>| {
+        reader(&ctx, &own, names.into_iter().zip(own_names).collect())
+    };
+    native.set("reader", Function::new(ctx.clone(), make)?)?;
     let own = Rc::clone(shared);
     let name =
         move |ctx: Ctx<'js>, name: String| said(&ctx, &own, |program| by_name(program, &name));

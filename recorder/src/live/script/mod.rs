@@ -7,6 +7,7 @@
 //! language, or calls what only JavaScript has, and can be read there.
 
 mod engine;
+mod known;
 mod language;
 mod moment;
 mod program;
@@ -24,7 +25,7 @@ use debuginfo::expr::{self, ParseError};
 pub use engine::{MEMORY_LIMIT, TIME_LIMIT};
 
 pub(crate) use self::engine::Script;
-use self::{engine::Engine, moment::Moment};
+use self::{engine::Engine, known::KnownNames, moment::Moment};
 use super::{
     error::LiveResult,
     model::{ProbeId, Tid},
@@ -54,6 +55,7 @@ pub(crate) struct Scripts {
     // They go before the engine does.
     by_probe: HashMap<ProbeId, Script>,
     engine: Option<Engine>,
+    known: Rc<KnownNames>,
 }
 
 impl Scripts {
@@ -132,6 +134,7 @@ impl Tracer {
             true => (FRAMES_OUTWARDS, FRAMES_OUTWARDS),
             false => (1, FRAMES),
         };
-        Ok(Moment::new(self.space_now(), machine, asked, unwound))
+        let known = &self.scripts.known;
+        Ok(Moment::new(self.space_now(), machine, known, asked, unwound))
     }
 }

@@ -4,6 +4,7 @@
 use std::{
     cell::{OnceCell, RefCell},
     collections::HashMap,
+    rc::Rc,
     sync::Arc,
 };
 
@@ -15,6 +16,7 @@ use debuginfo::{
 };
 
 use super::{
+    known::{Found, KnownNames},
     program::{Answer, Handle, Program, Seen},
     values::{self, reason},
 };
@@ -38,6 +40,8 @@ pub struct Moment {
     values: RefCell<Vec<Value>>,
     /// Elements of containers that were walked through.
     walked: RefCell<HashMap<Handle, Vec<Value>>>,
+    /// What names are where the thread stands, if its frame is the one that is asked first.
+    known: Option<(Rc<KnownNames>, u64)>,
 }
 
 impl Moment {
@@ -45,10 +49,14 @@ impl Moment {
     pub fn new(
         space: Arc<Space>,
         machine: Box<dyn Machine>,
+        known: &Rc<KnownNames>,
         asked: usize,
         unwound: usize,
     ) -> Moment {
+        let pc = machine.register(Register::RIP).ok();
+        let pc = pc.filter(|_| machine.calls_to_come() == 0);
         Moment {
+            known: pc.map(|(pc, _)| (Rc::clone(known), pc)),
             space,
             machine,
             asked,
@@ -122,6 +130,13 @@ impl Moment {
                 Some(_) => self.expression(name).map(Some),
                 None => Ok(None),
             };
+        }
+        if let Some((known, pc)) = &self.known {
+            match known.local(name, &self.space, *pc, &*self.machine) {
+                Found::Value(value) => return Ok(Some(self.named(name, value))),
+                Found::Nothing if self.asked == 1 => return Ok(None),
+                Found::Nothing | Found::Unsure => {}
+            }
         }
         if let Some(value) = self.find_innermost(name) {
             return Ok(Some(self.named(name, value)));
@@ -202,6 +217,13 @@ impl Program for Moment {
     }
 
     fn global(&self, name: &str) -> Option<Seen> {
+        if let Some((known, pc)) = &self.known {
+            match known.global(name, &self.space, *pc, &*self.machine) {
+                Found::Value(value) => return Some(self.named(name, value)),
+                Found::Nothing => return None,
+                Found::Unsure => {}
+            }
+        }
         let value = expr::find_global(name, &self.context(0))?;
         Some(self.named(name, value))
     }
@@ -211,6 +233,12 @@ impl Program for Moment {
     }
 
     fn argument(&self, number: u32) -> Answer<Seen> {
+        if let Some((known, pc)) = &self.known
+            && let Found::Value(value) =
+                known.argument(number, &self.space, *pc, &*self.machine)
+        {
+            return Ok(self.named(&format!("args[{number}]"), value));
+        }
         let value = expr::argument(i128::from(number), &self.context(0))?;
         Ok(self.named(&format!("args[{number}]"), value))
     }

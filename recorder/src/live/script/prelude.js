@@ -25,12 +25,13 @@
   for (const name of Object.getOwnPropertyNames(ArrayProto)) {
     const original = ArrayProto[name];
     if (name === 'constructor' || typeof original !== 'function') continue;
+    const withOne = Function.prototype.call.bind(original);
     const guarded = {
-      [name](...given) {
+      [name](first) {
         if (this !== undefined && this !== null && this.length > MOST) {
           throw new RangeError(`${this.length} elements are too many for ${name}`);
         }
-        return Reflect.apply(original, this, given);
+        return arguments.length === 1 ? withOne(this, first) : Reflect.apply(original, this, arguments);
       },
     }[name];
     Object.defineProperty(guarded, 'length', { value: original.length });
@@ -239,15 +240,70 @@
   for (const made of [function* () {}, async function () {}, async function* () {}, [][ITERATOR](), new MapOf()[ITERATOR](),
     new SetOf()[ITERATOR](), ''[ITERATOR](), Enumerator]) frozen(made);
 
+  // Words that JavaScript itself gives a meaning.
+  const RESERVED = new SetOf(('async await break case catch class const continue debugger default delete do else enum export extends '
+    + 'false finally for function get if in instanceof let new null of return set static switch throw true try typeof var void '
+    + 'while yield state args $').split(' '));
+  // What may look for names while it runs, or is written in a way that hides them.
+  const HIDES = /\b(eval|Function|constructor|arguments|with|super|import|target|this)\b|\\u/;
+  const WRITES = /(?<![=!<>])=(?![=>])|\+\+|--|>>=|<<=|\bdelete\b|\btypeof\b/;
+  const MOST_NAMES = 30;
+
+  // The names that a condition may ask for; more of them do no harm. Null: they are looked for one by one, in the scope.
+  const namesIn = (text) => {
+    if (HIDES.test(text)) return null;
+    const found = new SetOf();
+    for (const [name] of text.matchAll(/(?<![\p{ID_Continue}$\u200c\u200d]|(?<!\.\.)\.\s*)[\p{ID_Start}$_][\p{ID_Continue}$\u200c\u200d]*/gu)) {
+      if (!RESERVED.has(name)) found.add(name);
+    }
+    return found.size > MOST_NAMES ? null : [...found];
+  };
+
+  // The condition as a function of the names that are known where it is asked; they are constants in it.
+  const withNames = (text, names) => {
+    const given = names.map((_, at) => `$given${at}`);
+    const constants = names.map((name, at) => `const ${name} = $given${at};`);
+    return new Maker('state', 'args', '$', ...given, `${constants.join(' ')} return !(\n${text}\n)`);
+  };
+
   return (text) => {
     // Only what is one expression can stand in both kinds of brackets.
     new Maker(`[(\n${text}\n)]`);
     const condition = new Maker('state', 'args', '$', `with (arguments[3]) { return !(\n${text}\n) }`);
     const state = {};
     const asksThis = /\bthis\b/.test(text);
-    return () => {
+    const inScope = () => {
       const self = asksThis && native.isLocal('this') ? made(native.name('this')) : undefined;
       return !Reflect.apply(condition, self, [state, args, inOurLanguage, scope]);
+    };
+    const names = namesIn(text);
+    if (names === null) return inScope;
+    const read = native.reader(names, names.map((name) => name in known));
+    const isStrict = WRITES.test(text);
+    // By the names that were found: a condition may be asked at several places.
+    const forms = create(null);
+    const form = (found) => {
+      const isFound = (_, at) => (found & 1 << at) !== 0;
+      const isMissing = (name, at) => !isFound(name, at) && !(name in known);
+      // Who writes to a name of nothing, or asks for its type, is told more in the scope.
+      if (isStrict && names.some(isMissing)) return null;
+      return withNames(text, names.filter(isFound));
+    };
+    return () => {
+      const given = read();
+      if (given === undefined) return inScope();
+      const found = given[0];
+      let asked = forms[found];
+      if (asked === undefined) asked = forms[found] = form(found);
+      if (asked === null) return inScope();
+      switch (given.length) {
+        case 1: return !asked(state, args, inOurLanguage);
+        case 2: return !asked(state, args, inOurLanguage, made(given[1]));
+        case 3: return !asked(state, args, inOurLanguage, made(given[1]), made(given[2]));
+      }
+      const all = [state, args, inOurLanguage];
+      for (let i = 1; i < given.length; i++) all[i + 2] = made(given[i]);
+      return !Reflect.apply(asked, undefined, all);
     };
   };
 })

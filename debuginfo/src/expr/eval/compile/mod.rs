@@ -5,6 +5,7 @@
 //! is not compiled, and the reason is said. What fails at some moments only has no answer at those.
 
 mod access;
+mod known;
 mod message;
 mod names;
 mod operators;
@@ -22,6 +23,7 @@ use crate::space::Space;
 use crate::unwind::{Frame, FrameRegisters, innermost_call};
 use value::{Bytes, Static};
 
+pub use known::{Known, KnownPlace, known_argument, known_global, known_local};
 pub use message::{Logged, Message, MessagePart, Shown, compile_message};
 pub use script::{ENGINE_NAMES, compile_script};
 

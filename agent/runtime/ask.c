@@ -1,0 +1,171 @@
+/* Questions to the tracer that need no stop: code beside a statement that
+ * cannot judge itself calls this with the registers; the tracer, which looks at
+ * the shared memory all the time while it listens, judges as it does at a trap,
+ * and answers. A stop by ptrace costs fifty times as much.
+ *
+ * Where it does not listen, or does not answer soon, the thread runs into the
+ * trap, as it would without this.
+ *
+ * Rules of this file: as in runtime.c.
+ */
+#include "runtime.h"
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+
+/* Ticks that a question waits to be taken: some 30 us. */
+#define PATIENCE 100000
+/* So many looks at the answer, and the processor is offered to others. */
+#define LOOKS 4096
+/* Places that a thread tries before it gives up asking. */
+#define TRIES 4
+/* What calling conventions allow below the stack pointer. */
+#define RED_ZONE 128
+/* The number of rsp in DWARF. */
+#define RSP 7
+
+uint64_t hs_ask (uint64_t site, const uint64_t * registers, uint64_t flags);
+
+static uint64_t
+ticks_now (void)
+{
+  uint32_t low, high;
+  __asm__ volatile ("rdtsc" : "=a" (low), "=d" (high) : : "memory");
+  return ((uint64_t) high << 32) | low;
+}
+
+static void
+offer_processor (void)
+{
+  long result;
+  __asm__ volatile ("syscall"
+                    : "=a" (result)
+                    : "a" (SYS_sched_yield)
+                    : "rcx", "r11", "memory");
+}
+
+#define STORE_VECTOR(n) \
+  __asm__ volatile ("movups %%xmm" #n ", %0" \
+                    : "=m" (*(uint64_t (*)[2]) (to + 2 * n)))
+
+static void
+store_vectors (uint64_t * to)
+{
+  STORE_VECTOR (0);
+  STORE_VECTOR (1);
+  STORE_VECTOR (2);
+  STORE_VECTOR (3);
+  STORE_VECTOR (4);
+  STORE_VECTOR (5);
+  STORE_VECTOR (6);
+  STORE_VECTOR (7);
+  STORE_VECTOR (8);
+  STORE_VECTOR (9);
+  STORE_VECTOR (10);
+  STORE_VECTOR (11);
+  STORE_VECTOR (12);
+  STORE_VECTOR (13);
+  STORE_VECTOR (14);
+  STORE_VECTOR (15);
+}
+
+/* Shows the stack from the red zone on, if it is the thread's own: of others it
+ * is not known where they end. */
+static void
+show_stack (struct hs_ask * ask, const struct hs_local * local, uint64_t sp)
+{
+  uint64_t at = (sp - RED_ZONE) & ~7UL;
+  uint64_t bytes = 0;
+  if (at >= local->stack_low && at < local->stack_high)
+    bytes = local->stack_high - at;
+  if (bytes > HS_ASK_STACK_BYTES)
+    bytes = HS_ASK_STACK_BYTES;
+  bytes &= ~7UL;
+  ask->stack_at = at;
+  ask->stack_bytes = bytes;
+  void * to = ask->stack;
+  uint64_t words = bytes / 8;
+  __asm__ volatile ("rep movsq"
+                    : "+D" (to), "+S" (at), "+c" (words)
+                    :
+                    : "memory");
+}
+
+static struct hs_ask *
+take_place (struct hs_asks * asks, uint32_t tid, unsigned * number)
+{
+  for (unsigned n = 0; n != TRIES; n++)
+  {
+    uint64_t free = HS_ASK_FREE;
+    struct hs_ask * ask = &asks->ask[(tid + n) % HS_ASKS];
+    *number = (tid + n) % HS_ASKS;
+    if (__atomic_compare_exchange_n (&ask->state, &free, HS_ASK_WRITING, 0,
+                                     __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+      return ask;
+  }
+  return NULL;
+}
+
+/* Waits for the answer: 0 to go on, 1 to run into the trap. */
+static uint64_t
+wait_for_answer (struct hs_ask * ask)
+{
+  uint64_t began = ticks_now ();
+  for (unsigned looks = 1;; looks++)
+  {
+    uint64_t state = ask->state;
+    if (state == HS_ASK_PASS || state == HS_ASK_STOP)
+    {
+      __atomic_store_n (&ask->state, HS_ASK_FREE, __ATOMIC_RELEASE);
+      return state == HS_ASK_STOP;
+    }
+    __builtin_ia32_pause ();
+    if (state == HS_ASK_WAITING && ticks_now () - began > PATIENCE
+        && __atomic_compare_exchange_n (&ask->state, &state, HS_ASK_FREE, 0,
+                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+      return 1;
+    if (looks % LOOKS != 0)
+      continue;
+    if (hs_runtime.control->tracer & FUTEX_OWNER_DIED)
+    {
+      ask->state = HS_ASK_FREE;
+      return 0;
+    }
+    offer_processor ();
+  }
+}
+
+/* Returns 0 if the thread is to go on, 1 if it is to run into the trap. */
+uint64_t
+hs_ask (uint64_t site, const uint64_t * registers, uint64_t flags)
+{
+  struct hs_local * local = hs_local_or_register ();
+  unsigned number;
+  if (local == NULL)
+    return 1;
+  struct hs_asks * asks =
+      (struct hs_asks *) ((char *) hs_runtime.control + HS_ASKS_OFFSET);
+  if (!asks->listening)
+    return 1;
+  struct hs_ask * ask = take_place (asks, local->tid, &number);
+  if (ask == NULL)
+    return 1;
+  ask->tid = local->tid;
+  ask->site = site;
+  ask->flags = flags;
+  __asm__ ("mov %%fs:0, %0" : "=r" (ask->thread_block));
+  for (unsigned n = 0; n != 16; n++)
+    ask->registers[n] = registers[n];
+  store_vectors (ask->vectors);
+  show_stack (ask, local, registers[RSP]);
+  __atomic_store_n (&ask->state, HS_ASK_WAITING, __ATOMIC_RELEASE);
+  /* The tracer stops listening before it looks for the last time: it sees this
+   * question then, or the thread sees that nobody listens. */
+  __atomic_fetch_or (&asks->waiting, 1UL << number, __ATOMIC_SEQ_CST);
+  uint64_t waiting = HS_ASK_WAITING;
+  if (!asks->listening
+      && __atomic_compare_exchange_n (&ask->state, &waiting, HS_ASK_FREE, 0,
+                                      __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+    return 1;
+  return wait_for_answer (ask);
+}

@@ -1,0 +1,111 @@
+//! Names that are looked up once and read at many moments: of all threads that get to one address.
+
+use super::value::{Bytes, Static};
+use super::{Compiler, Result, at_address};
+use crate::expr::ir::Int;
+use crate::layout::Type;
+use crate::location::{Symbolic, ValuePlace};
+use crate::machine::Machine;
+use crate::scope::Variable;
+use crate::space::Space;
+use crate::value::Value;
+
+/// What a name is at an address.
+#[derive(Debug, Clone)]
+pub enum Known {
+    /// Nothing has this name.
+    Nothing,
+    /// A value, wherever a thread comes from.
+    Constant(Value),
+    /// A variable.
+    Variable(KnownPlace),
+}
+
+/// Where a value is, as operations on registers and memory.
+#[derive(Debug, Clone)]
+pub struct KnownPlace {
+    ty: Type,
+    place: Symbolic,
+}
+
+/// Finds what [`find_local`](super::super::find_local) would, for the innermost frame of all threads that get to `pc`. `None`:
+/// it depends on more than registers and memory.
+#[must_use]
+pub fn known_local(name: &str, space: &Space, pc: u64) -> Option<Known> {
+    with_compiler(space, pc, |compiler| {
+        if let Some(variable) = compiler.evaluator.variable(name) {
+            return place_of(compiler, &variable);
+        }
+        match compiler.member_of_object(name).ok()? {
+            None => Some(Known::Nothing),
+            Some(member) => place_of_value(member),
+        }
+    })
+}
+
+/// Finds what [`find_global`](super::super::find_global) would, in the same way.
+#[must_use]
+pub fn known_global(name: &str, space: &Space, pc: u64) -> Option<Known> {
+    with_compiler(space, pc, |compiler| {
+        if let Some(variable) = compiler.evaluator.global(name) {
+            return place_of(compiler, &variable);
+        }
+        let enumerator = compiler.evaluator.enumerator(name);
+        Some(enumerator.map_or(Known::Nothing, Known::Constant))
+    })
+}
+
+/// Finds what [`argument`](super::super::argument) would, in the same way.
+#[must_use]
+pub fn known_argument(number: u32, space: &Space, pc: u64) -> Option<Known> {
+    with_compiler(space, pc, |compiler| {
+        let argument: Result<Static> = compiler.argument(number.into());
+        place_of_value(argument.ok()?)
+    })
+}
+
+fn with_compiler<T>(space: &Space, pc: u64, ask: impl FnOnce(&Compiler<'_, '_>) -> T) -> T {
+    at_address(space, pc, |context| {
+        super::with_evaluator(context, |evaluator| ask(&Compiler { evaluator }))
+    })
+}
+
+fn place_of(compiler: &Compiler<'_, '_>, variable: &Variable) -> Option<Known> {
+    let place = variable.symbolic(compiler.evaluator.site).ok()?;
+    let ty = variable.ty();
+    // How many elements an array has may be for the running program to say.
+    ty.size()?;
+    Some(Known::Variable(KnownPlace { ty, place }))
+}
+
+fn place_of_value(value: Static) -> Option<Known> {
+    let place = match value.bytes {
+        _ if value.bits.is_some() => return None,
+        Bytes::Memory(address) => Symbolic::Memory(address),
+        Bytes::Number(Int::Register(register)) | Bytes::Vector(register) => {
+            Symbolic::Register(register)
+        }
+        Bytes::Number(number) => Symbolic::Number(number),
+        Bytes::Float(_) => return None,
+    };
+    let ty = value.ty;
+    ty.size()?;
+    Some(Known::Variable(KnownPlace { ty, place }))
+}
+
+impl KnownPlace {
+    /// Reads the value that is there. `None` where there is none at this moment; whoever asks in the long way is told why.
+    #[must_use]
+    pub fn read(&self, machine: &dyn Machine) -> Option<Value> {
+        let place = match &self.place {
+            Symbolic::Memory(address) => ValuePlace::Memory(address.run(machine)?),
+            Symbolic::Register(register) => ValuePlace::Register(*register),
+            Symbolic::Number(number) => {
+                ValuePlace::Implicit(number.run(machine)?.to_le_bytes().to_vec())
+            }
+            Symbolic::Bytes(bytes) => ValuePlace::Implicit(bytes.clone()),
+        };
+        let value = Value::read(self.ty.clone(), place, machine);
+        value.bytes.is_ok().then_some(value)
+    }
+}

@@ -1,0 +1,103 @@
+//! What names are at addresses where conditions are judged again and again: looking that up takes far longer than reading the
+//! value does.
+
+use std::{borrow::Borrow, cell::RefCell, collections::HashMap, hash::Hash, sync::Arc};
+
+use debuginfo::{
+    Machine, Space, Value,
+    expr::{self, Known},
+};
+
+/// Addresses whose names are kept; with more, all are forgotten.
+const MOST_PLACES: usize = 1024;
+/// Names that are kept at one.
+const MOST_NAMES: usize = 1024;
+
+/// Names by address, as long as the modules are the same.
+#[derive(Default)]
+pub struct KnownNames {
+    space: RefCell<Arc<Space>>,
+    here: RefCell<HashMap<u64, Here>>,
+}
+
+/// Names at one address. `None`: they are to be looked up in the long way.
+#[derive(Default)]
+struct Here {
+    locals: HashMap<String, Option<Known>>,
+    globals: HashMap<String, Option<Known>>,
+    arguments: HashMap<u32, Option<Known>>,
+}
+
+/// What was found.
+pub enum Found {
+    /// A value.
+    Value(Value),
+    /// There is none of this name.
+    Nothing,
+    /// It is to be looked up in the long way.
+    Unsure,
+}
+
+impl KnownNames {
+    /// Finds a variable of the innermost frame at `pc`, or a member of the object that is worked on.
+    pub fn local(&self, name: &str, space: &Arc<Space>, pc: u64, machine: &dyn Machine) -> Found {
+        self.at(space, pc, |here| {
+            let find = || expr::known_local(name, space, pc);
+            read(&mut here.locals, name, machine, find)
+        })
+    }
+
+    /// Finds a global variable or an enumerator.
+    pub fn global(&self, name: &str, space: &Arc<Space>, pc: u64, machine: &dyn Machine) -> Found {
+        self.at(space, pc, |here| {
+            let find = || expr::known_global(name, space, pc);
+            read(&mut here.globals, name, machine, find)
+        })
+    }
+
+    /// Finds what came in an integer argument register.
+    pub fn argument(&self, n: u32, space: &Arc<Space>, pc: u64, machine: &dyn Machine) -> Found {
+        self.at(space, pc, |here| {
+            let find = || expr::known_argument(n, space, pc);
+            read(&mut here.arguments, &n, machine, find)
+        })
+    }
+
+    fn at(&self, space: &Arc<Space>, pc: u64, ask: impl FnOnce(&mut Here) -> Found) -> Found {
+        let mut places = self.here.borrow_mut();
+        if !Arc::ptr_eq(&self.space.borrow(), space) {
+            *self.space.borrow_mut() = Arc::clone(space);
+            places.clear();
+        }
+        if places.len() > MOST_PLACES {
+            places.clear();
+        }
+        ask(places.entry(pc).or_default())
+    }
+}
+
+fn read<K, Q>(
+    names: &mut HashMap<K, Option<Known>>,
+    name: &Q,
+    machine: &dyn Machine,
+    find: impl FnOnce() -> Option<Known>,
+) -> Found
+where
+    K: Borrow<Q> + Hash + Eq,
+    Q: ToOwned<Owned = K> + Hash + Eq + ?Sized,
+{
+    if !names.contains_key(name) {
+        if names.len() > MOST_NAMES {
+            names.clear();
+        }
+        names.insert(name.to_owned(), find());
+    }
+    match names.get(name) {
+        None | Some(None) => Found::Unsure,
+        Some(Some(Known::Nothing)) => Found::Nothing,
+        Some(Some(Known::Constant(value))) => Found::Value(value.clone()),
+        Some(Some(Known::Variable(place))) => {
+            place.read(machine).map_or(Found::Unsure, Found::Value)
+        }
+    }
+}
