@@ -13,7 +13,7 @@ mod template_tests;
 
 pub use ast::{BinaryOp, CharKind, Expr, ExprKind, Literal, Span, Suffix, TypeName, UnaryOp};
 pub use eval::compile::{
-    ENGINE_NAMES, Known, KnownPlace, Logged, Message, MessagePart, NotCompiled, Shown,
+    ENGINE_NAMES, Known, KnownPlace, Logged, Message, MessagePart, NotCompiled, PlainValue, Shown,
     compile_condition, compile_message, compile_script, known_argument, known_global, known_local,
 };
 pub use eval::{

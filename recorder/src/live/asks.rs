@@ -4,10 +4,10 @@
 //! between two looks; for this time threads show what they look like in shared memory, and it judges them as it does those
 //! that stand at a trap. Only those that are to be stopped run into the trap; what was decided about them is kept until then.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use agent::shared::{Asked, Verdict};
-use debuginfo::Register;
+use debuginfo::{Register, Space};
 
 use super::{
     guard::guarded,
@@ -32,6 +32,9 @@ pub(crate) struct Asks {
     now: Option<(Registers, Arc<Asked>)>,
     /// Threads that were told to run into the trap.
     decided: Vec<Decided>,
+    /// How many inlined calls come after what a probe is about, by its address; as long as the modules are the same.
+    before: BTreeMap<(ProbeId, u64), usize>,
+    modules: Arc<Space>,
 }
 
 /// A thread is to be stopped at a probe.
@@ -153,6 +156,20 @@ impl Tracer {
         })
     }
 
+    fn known_calls_before(&mut self, id: ProbeId, address: u64) -> usize {
+        let space = self.space_now();
+        if !Arc::ptr_eq(&space, &self.asks.modules) {
+            self.asks.modules = space;
+            self.asks.before.clear();
+        }
+        if let Some(before) = self.asks.before.get(&(id, address)) {
+            return *before;
+        }
+        let before = self.calls_before(id, address);
+        self.asks.before.insert((id, address), before);
+        before
+    }
+
     /// Decides about a thread that has come to `address`.
     fn judge_asked(&mut self, tid: Tid, address: u64, stack: u64) -> Verdict {
         self.asks.decided.retain(|decided| decided.tid != tid);
@@ -168,7 +185,7 @@ impl Tracer {
             return Verdict::Stop;
         };
         self.look_at_faults(tid, address);
-        let before = self.calls_before(id, address);
+        let before = self.known_calls_before(id, address);
         self.set_calls_to_come(tid, before);
         let wanted = self.is_wanted(tid, id);
         self.set_calls_to_come(tid, 0);

@@ -30,7 +30,13 @@ impl Tracer {
 
     /// Tells whether a condition is true in a thread.
     pub fn evaluate_condition(&self, tid: Tid, condition: &str) -> Result<bool, String> {
-        self.in_context(tid, |context| {
+        // Most need no caller, and finding it takes as long as all the rest.
+        let alone = self.evaluate_with(tid, condition, 1);
+        alone.or_else(|_| self.evaluate_with(tid, condition, FRAMES))
+    }
+
+    fn evaluate_with(&self, tid: Tid, condition: &str, frames: usize) -> Result<bool, String> {
+        self.in_frames(tid, frames, |context| {
             let is_type = |name: &str| expr::is_type(name, context);
             let parsed =
                 expr::parse_with(condition, &is_type).map_err(|error| error.to_string())?;
@@ -98,9 +104,18 @@ impl Tracer {
         tid: Tid,
         work: impl FnOnce(&Context<'_>) -> R,
     ) -> Result<R, String> {
+        self.in_frames(tid, FRAMES, work)
+    }
+
+    fn in_frames<R>(
+        &self,
+        tid: Tid,
+        most: usize,
+        work: impl FnOnce(&Context<'_>) -> R,
+    ) -> Result<R, String> {
         let machine = self.machine(tid).map_err(|error| error.to_string())?;
         let space = self.space_now();
-        let frames = backtrace(&space, &machine, FRAMES).frames;
+        let frames = backtrace(&space, &machine, most).frames;
         Ok(work(&Context {
             space: &space,
             machine: &machine,

@@ -11,11 +11,14 @@ use std::{
 };
 
 use rquickjs::{
-    CaughtError, Constructor, Context, Ctx, Function, IntoJs, Object, Persistent, Runtime, Value,
+    Array, CaughtError, Constructor, Context, Ctx, Function, IntoJs, Object, Persistent, Runtime, Value,
     context::EvalOptions,
 };
 
-use super::program::{Answer, Handle, Program, Seen};
+use super::{
+    condition::Script,
+    program::{Answer, Handle, Program, Seen},
+};
 use crate::clock;
 
 /// How long one evaluation may take, in time of a processor.
@@ -47,13 +50,12 @@ pub struct Mistake {
     pub message: String,
 }
 
-/// A compiled condition with its `state`.
-pub struct Script(Persistent<Function<'static>>);
-
 /// The engine.
 pub struct Engine {
     /// The prelude's function that compiles. It goes before the runtime does.
     compile: Persistent<Function<'static>>,
+    /// The prelude's function that makes values of the program of what they are described with.
+    made: Persistent<Function<'static>>,
     shared: Rc<Shared>,
     context: Context,
     runtime: Runtime,
@@ -96,18 +98,21 @@ impl Engine {
             is_late: Cell::new(false),
             asked: Cell::new(0),
         });
-        let compile = context.with(|ctx| {
+        let (compile, made) = context.with(|ctx| {
             let native = natives(&ctx, &shared)?;
             let mut options = EvalOptions::default();
             options.filename = Some("prelude".to_owned());
             let prelude: Function = ctx.eval_with_options(PRELUDE, options)?;
-            let compile: Function = prelude.call((native,))?;
-            Ok::<_, rquickjs::Error>(Persistent::save(&ctx, compile))
+            let made: Array = prelude.call((native,))?;
+            let [compile, made] = [made.get::<Function>(0)?, made.get::<Function>(1)?];
+            let saved = |function| Persistent::save(&ctx, function);
+            Ok::<_, rquickjs::Error>((saved(compile), saved(made)))
         })?;
         let watch = Rc::clone(&shared);
         runtime.set_interrupt_handler(Some(Box::new(move || watch.is_over())));
         Ok(Engine {
             compile,
+            made,
             shared,
             context,
             runtime,
@@ -122,9 +127,10 @@ impl Engine {
         self.shared.begin(None);
         self.context.with(|ctx| {
             let compile = self.compile.clone().restore(&ctx);
-            let compiled = compile.and_then(|compile| compile.call::<_, Function>((text,)));
-            match CaughtError::catch(&ctx, compiled) {
-                Ok(function) => Ok(Script(Persistent::save(&ctx, function))),
+            let compiled = compile.and_then(|compile| compile.call::<_, Array>((text,)));
+            let script = compiled.and_then(|parts| Script::of(&ctx, &parts));
+            match CaughtError::catch(&ctx, script) {
+                Ok(script) => Ok(script),
                 Err(error) => Err(self.mistake(&error, text)),
             }
         })
@@ -137,12 +143,34 @@ impl Engine {
     pub fn holds(&self, script: &Script, program: Rc<dyn Program>) -> Answer<bool> {
         self.shared.begin(Some(program));
         let answer = self.context.with(|ctx| {
-            let script = script.0.clone().restore(&ctx);
-            let answer = script.and_then(|script| script.call::<_, bool>(()));
+            let answer = script.ask(&ctx, self);
             CaughtError::catch(&ctx, answer).map_err(|error| self.told(&error))
         });
         *self.shared.program.borrow_mut() = None;
         answer
+    }
+
+    /// Asks the program for one of the names of a condition. `is_own`: JavaScript has this name itself, and hides those of
+    /// globals.
+    pub(super) fn name(&self, name: &str, is_own: bool) -> Answer<Option<Seen>> {
+        let program = self.shared.program()?;
+        match is_own {
+            true => program.local(name),
+            false => by_name(&*program, name),
+        }
+    }
+
+    /// A value of the program, as JavaScript has it.
+    pub(super) fn value<'js>(&self, ctx: &Ctx<'js>, seen: Seen) -> rquickjs::Result<Value<'js>> {
+        let is_plain = matches!(
+            seen,
+            Seen::Null | Seen::Bool(_) | Seen::Float(_) | Seen::Text(_)
+        );
+        let described = self.shared.described(ctx, seen)?;
+        if is_plain || described.is_number() {
+            return Ok(described);
+        }
+        self.made.clone().restore(ctx)?.call((described,))
     }
 
     /// What a condition's error means to people.
@@ -414,48 +442,7 @@ fn by_name(program: &dyn Program, name: &str) -> Answer<Option<Seen>> {
     Ok(local.or_else(|| program.global(name)))
 }
 
-/// Makes the function that reads all names of a condition at once. It returns an array: which of them there are, as bits, and
-/// their values; `undefined` if one has to be looked at on its own, to be told why it has no value.
-fn reader<'js>(
-    ctx: &Ctx<'js>,
-    shared: &Rc<Shared>,
-    names: Vec<(String, bool)>,
-) -> rquickjs::Result<Function<'js>> {
-    let own = Rc::clone(shared);
-    let read = move |ctx: Ctx<'js>| -> rquickjs::Result<Value<'js>> {
-        let unsure = || Ok(Value::new_undefined(ctx.clone()));
-        let Ok(program) = own.program() else {
-            return unsure();
-        };
-        let array = rquickjs::Array::new(ctx.clone())?;
-        let (mut found, mut count) = (0, 1);
-        for (index, (name, is_own)) in names.iter().enumerate() {
-            let seen = match is_own {
-                true => program.local(name),
-                false => by_name(&*program, name),
-            };
-            match seen {
-                Ok(None) => {}
-                Err(_) | Ok(Some(Seen::Unknown(_))) => return unsure(),
-                Ok(Some(seen)) => {
-                    found |= 1 << index;
-                    array.set(count, own.described(&ctx, seen)?)?;
-                    count += 1;
-                }
-            }
-        }
-        array.set(0, found)?;
-        Ok(array.into_value())
-    };
-    Function::new(ctx.clone(), read)
-}
-
 fn names<'js>(ctx: &Ctx<'js>, native: &Object<'js>, shared: &Rc<Shared>) -> rquickjs::Result<()> {
-    let own = Rc::clone(shared);
-    let make = move |ctx: Ctx<'js>, names: Vec<String>, own_names: Vec<bool>| {
-        reader(&ctx, &own, names.into_iter().zip(own_names).collect())
-    };
-    native.set("reader", Function::new(ctx.clone(), make)?)?;
     let own = Rc::clone(shared);
     let name =
         move |ctx: Ctx<'js>, name: String| said(&ctx, &own, |program| by_name(program, &name));

@@ -5,7 +5,7 @@ use std::{borrow::Borrow, cell::RefCell, collections::HashMap, hash::Hash, sync:
 
 use debuginfo::{
     Machine, Space, Value,
-    expr::{self, Known},
+    expr::{self, Known, PlainValue},
 };
 
 /// Addresses whose names are kept; with more, all are forgotten.
@@ -39,6 +39,22 @@ pub enum Found {
 }
 
 impl KnownNames {
+    /// As [`Self::local`], if it is no more than a number.
+    pub fn plain_local(
+        &self,
+        name: &str,
+        space: &Arc<Space>,
+        pc: u64,
+        machine: &dyn Machine,
+    ) -> Option<PlainValue> {
+        let is_known = Arc::ptr_eq(&self.space.borrow(), space);
+        let places = self.here.borrow();
+        match places.get(&pc)?.locals.get(name)? {
+            Some(Known::Variable(place)) if is_known => place.plain(machine),
+            _ => None,
+        }
+    }
+
     /// Finds a variable of the innermost frame at `pc`, or a member of the object that is worked on.
     pub fn local(&self, name: &str, space: &Arc<Space>, pc: u64, machine: &dyn Machine) -> Found {
         self.at(space, pc, |here| {

@@ -6,6 +6,7 @@
 //! the program where that is possible, and knows `p->x` and `ns::x`. A condition is JavaScript if it cannot be read in our
 //! language, or calls what only JavaScript has, and can be read there.
 
+mod condition;
 mod engine;
 mod known;
 mod language;
@@ -24,7 +25,7 @@ use debuginfo::expr::{self, ParseError};
 
 pub use engine::{MEMORY_LIMIT, TIME_LIMIT};
 
-pub(crate) use self::engine::Script;
+pub(crate) use self::condition::Script;
 use self::{engine::Engine, known::KnownNames, moment::Moment};
 use super::{
     error::LiveResult,

@@ -10,7 +10,7 @@ use std::{
 
 use debuginfo::{
     Frame, Machine, Register, RenderOptions, Space, Value, backtrace,
-    expr::{self, Context},
+    expr::{self, Context, PlainValue},
     render,
     value::{Look, containers::Container},
 };
@@ -207,6 +207,15 @@ impl Moment {
 
 impl Program for Moment {
     fn local(&self, name: &str) -> Answer<Option<Seen>> {
+        if let Some((known, pc)) = &self.known
+            && let Some(plain) = known.plain_local(name, &self.space, *pc, &*self.machine)
+        {
+            return Ok(Some(match plain {
+                PlainValue::Bool(value) => Seen::Bool(value),
+                PlainValue::Integer(value) => Seen::Integer(value),
+                PlainValue::Float(value) => Seen::Float(value),
+            }));
+        }
         if let Some(known) = self.names.borrow().get(name) {
             return known.clone();
         }

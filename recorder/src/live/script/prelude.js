@@ -266,7 +266,9 @@
     return new Maker('state', 'args', '$', ...given, `${constants.join(' ')} return !(\n${text}\n)`);
   };
 
-  return (text) => {
+  // Returns how a condition is asked: a function that looks its names up in the scope, then, if it can be asked so too, its
+  // names, which of them are JavaScript's own, what makes a function of the names that are found, and its first arguments.
+  const compile = (text) => {
     // Only what is one expression can stand in both kinds of brackets.
     new Maker(`[(\n${text}\n)]`);
     const condition = new Maker('state', 'args', '$', `with (arguments[3]) { return !(\n${text}\n) }`);
@@ -277,33 +279,18 @@
       return !Reflect.apply(condition, self, [state, args, inOurLanguage, scope]);
     };
     const names = namesIn(text);
-    if (names === null) return inScope;
-    const read = native.reader(names, names.map((name) => name in known));
+    if (names === null) return [inScope];
+    const isOwn = names.map((name) => name in known);
     const isStrict = WRITES.test(text);
-    // By the names that were found: a condition may be asked at several places.
-    const forms = create(null);
+    // For the names that are found, as bits: a condition may be asked at several places.
     const form = (found) => {
       const isFound = (_, at) => (found & 1 << at) !== 0;
-      const isMissing = (name, at) => !isFound(name, at) && !(name in known);
+      const isMissing = (name, at) => !isFound(name, at) && !isOwn[at];
       // Who writes to a name of nothing, or asks for its type, is told more in the scope.
       if (isStrict && names.some(isMissing)) return null;
       return withNames(text, names.filter(isFound));
     };
-    return () => {
-      const given = read();
-      if (given === undefined) return inScope();
-      const found = given[0];
-      let asked = forms[found];
-      if (asked === undefined) asked = forms[found] = form(found);
-      if (asked === null) return inScope();
-      switch (given.length) {
-        case 1: return !asked(state, args, inOurLanguage);
-        case 2: return !asked(state, args, inOurLanguage, made(given[1]));
-        case 3: return !asked(state, args, inOurLanguage, made(given[1]), made(given[2]));
-      }
-      const all = [state, args, inOurLanguage];
-      for (let i = 1; i < given.length; i++) all[i + 2] = made(given[i]);
-      return !Reflect.apply(asked, undefined, all);
-    };
+    return [inScope, names, isOwn, form, state, args, inOurLanguage];
   };
+  return [compile, made];
 })

@@ -1,9 +1,10 @@
 //! Names that are looked up once and read at many moments: of all threads that get to one address.
 
+use super::script::is_character;
 use super::value::{Bytes, Static};
 use super::{Compiler, Result, at_address};
-use crate::expr::ir::Int;
-use crate::layout::Type;
+use crate::expr::ir::{Float, Int};
+use crate::layout::{Type, TypeKind};
 use crate::location::{Symbolic, ValuePlace};
 use crate::machine::Machine;
 use crate::scope::Variable;
@@ -26,6 +27,26 @@ pub enum Known {
 pub struct KnownPlace {
     ty: Type,
     place: Symbolic,
+    plain: Option<Plain>,
+}
+
+/// A value that is no more than a number, as operations.
+#[derive(Debug, Clone)]
+enum Plain {
+    Bool(Int),
+    Integer { of: Int, signed: bool },
+    Float(Float),
+}
+
+/// A value that is no more than a number.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum PlainValue {
+    /// A boolean.
+    Bool(bool),
+    /// An integer; characters are none.
+    Integer(i128),
+    /// A floating-point number of at most 64 bits.
+    Float(f64),
 }
 
 /// Finds what [`find_local`](super::super::find_local) would, for the innermost frame of all threads that get to `pc`. `None`:
@@ -38,7 +59,7 @@ pub fn known_local(name: &str, space: &Space, pc: u64) -> Option<Known> {
         }
         match compiler.member_of_object(name).ok()? {
             None => Some(Known::Nothing),
-            Some(member) => place_of_value(member),
+            Some(member) => place_of_value(compiler, member),
         }
     })
 }
@@ -60,7 +81,7 @@ pub fn known_global(name: &str, space: &Space, pc: u64) -> Option<Known> {
 pub fn known_argument(number: u32, space: &Space, pc: u64) -> Option<Known> {
     with_compiler(space, pc, |compiler| {
         let argument: Result<Static> = compiler.argument(number.into());
-        place_of_value(argument.ok()?)
+        place_of_value(compiler, argument.ok()?)
     })
 }
 
@@ -75,11 +96,13 @@ fn place_of(compiler: &Compiler<'_, '_>, variable: &Variable) -> Option<Known> {
     let ty = variable.ty();
     // How many elements an array has may be for the running program to say.
     ty.size()?;
-    Some(Known::Variable(KnownPlace { ty, place }))
+    let value = compiler.variable(variable).ok();
+    let plain = value.and_then(|value| plain_of(compiler, value));
+    Some(Known::Variable(KnownPlace { ty, place, plain }))
 }
 
-fn place_of_value(value: Static) -> Option<Known> {
-    let place = match value.bytes {
+fn place_of_value(compiler: &Compiler<'_, '_>, value: Static) -> Option<Known> {
+    let place = match value.bytes.clone() {
         _ if value.bits.is_some() => return None,
         Bytes::Memory(address) => Symbolic::Memory(address),
         Bytes::Number(Int::Register(register)) | Bytes::Vector(register) => {
@@ -88,12 +111,42 @@ fn place_of_value(value: Static) -> Option<Known> {
         Bytes::Number(number) => Symbolic::Number(number),
         Bytes::Float(_) => return None,
     };
-    let ty = value.ty;
+    let ty = value.ty.clone();
     ty.size()?;
-    Some(Known::Variable(KnownPlace { ty, place }))
+    let plain = plain_of(compiler, value);
+    Some(Known::Variable(KnownPlace { ty, place, plain }))
+}
+
+fn plain_of(compiler: &Compiler<'_, '_>, value: Static) -> Option<Plain> {
+    let value = compiler.unreferenced(value).ok()?;
+    let ty = value.ty.strip();
+    match ty.kind() {
+        TypeKind::Bool => Some(Plain::Bool(value.raw(false).ok()?.is_true())),
+        TypeKind::Integer { signed } if !is_character(&ty) => Some(Plain::Integer {
+            of: value.raw(signed).ok()?,
+            signed,
+        }),
+        TypeKind::Float => Some(Plain::Float(value.float(&ty).ok()?.0)),
+        _ => None,
+    }
 }
 
 impl KnownPlace {
+    /// Reads a value that is no more than a number. `None` where it is something else, or cannot be read.
+    #[must_use]
+    pub fn plain(&self, machine: &dyn Machine) -> Option<PlainValue> {
+        Some(match self.plain.as_ref()? {
+            Plain::Bool(of) => PlainValue::Bool(of.run(machine)? != 0),
+            Plain::Integer { of, signed: true } => {
+                PlainValue::Integer(i128::from(of.run(machine)? as i64))
+            }
+            Plain::Integer { of, signed: false } => {
+                PlainValue::Integer(i128::from(of.run(machine)?))
+            }
+            Plain::Float(of) => PlainValue::Float(of.run(machine)?),
+        })
+    }
+
     /// Reads the value that is there. `None` where there is none at this moment; whoever asks in the long way is told why.
     #[must_use]
     pub fn read(&self, machine: &dyn Machine) -> Option<Value> {

@@ -23,7 +23,7 @@ use crate::space::Space;
 use crate::unwind::{Frame, FrameRegisters, innermost_call};
 use value::{Bytes, Static};
 
-pub use known::{Known, KnownPlace, known_argument, known_global, known_local};
+pub use known::{Known, KnownPlace, PlainValue, known_argument, known_global, known_local};
 pub use message::{Logged, Message, MessagePart, Shown, compile_message};
 pub use script::{ENGINE_NAMES, compile_script};
 

@@ -22,6 +22,7 @@ use crate::space::Space;
 use value::{Js, Kind};
 
 pub use names::ENGINE_NAMES;
+pub(super) use presented::is_character;
 
 /// Compiles a condition in JavaScript for the instruction at `pc`, an address of the process. It gives 0 for what
 /// JavaScript calls false, and another number for what it calls true.

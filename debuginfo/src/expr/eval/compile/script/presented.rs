@@ -18,7 +18,7 @@ const MAX_STEPS: usize = 16;
 const MAX_TEXT: i64 = 1 << 16;
 
 /// The types of single characters; small integers have other names.
-fn is_character(ty: &Type) -> bool {
+pub(in super::super) fn is_character(ty: &Type) -> bool {
     let names = ["char", "wchar_t", "char8_t", "char16_t", "char32_t"];
     ty.plain_name().is_some_and(|name| names.contains(&name))
 }
