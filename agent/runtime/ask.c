@@ -6,21 +6,25 @@
  * Where it does not listen, or does not answer soon, the thread runs into the
  * trap, as it would without this.
  *
- * Rules of this file: as in runtime.c.
+ * Rules of this file: as in runtime.c; besides, the direction flag is the
+ * program's.
  */
 #include "runtime.h"
 
 #include <linux/futex.h>
 #include <sys/syscall.h>
 
-/* Ticks that a question waits to be taken: some 30 us. */
-#define PATIENCE 100000
-/* So many looks at the answer, and the processor is offered to others. */
-#define LOOKS 4096
+/* Ticks between two offers of the processor to others: some 5 us. The tracer
+ * may wait for just this processor. */
+#define TURN 16000
+/* Turns that a question waits to be taken. */
+#define PATIENCE 5
 /* Places that a thread tries before it gives up asking. */
 #define TRIES 4
 /* What calling conventions allow below the stack pointer. */
 #define RED_ZONE 128
+/* The kernel's frame of a signal handler is larger than this. */
+#define SIGNAL_FRAME_BYTES 512
 /* The number of rsp in DWARF. */
 #define RSP 7
 
@@ -83,27 +87,74 @@ show_stack (struct hs_ask * ask, const struct hs_local * local, uint64_t sp)
   bytes &= ~7UL;
   ask->stack_at = at;
   ask->stack_bytes = bytes;
-  void * to = ask->stack;
-  uint64_t words = bytes / 8;
-  __asm__ volatile ("rep movsq"
-                    : "+D" (to), "+S" (at), "+c" (words)
-                    :
-                    : "memory");
+  /* Not by a string instruction: the direction flag is the program's. */
+  volatile uint64_t * to = ask->stack;
+  const uint64_t * from = (const uint64_t *) at;
+  for (uint64_t word = 0; word != bytes / 8; word++)
+    to[word] = from[word];
+}
+
+static int
+on_own_stack (const struct hs_local * local, uint64_t sp)
+{
+  return sp >= local->stack_low && sp < local->stack_high;
+}
+
+/* Has a signal handler jumped out of the wait for this answer? If not, the
+ * handler that asks now has its frame below, or runs on the other stack. */
+static int
+was_abandoned (const struct hs_ask * ask, const struct hs_local * local,
+               uint64_t sp)
+{
+  uint64_t then = ask->registers[RSP];
+  int then_own = on_own_stack (local, then), now_own = on_own_stack (local, sp);
+  if (ask->tid != local->tid)
+    return 0;
+  if (then_own != now_own)
+    return now_own; /* a handler leaves its stack only for good */
+  return then < sp + SIGNAL_FRAME_BYTES;
 }
 
 static struct hs_ask *
-take_place (struct hs_asks * asks, uint32_t tid, unsigned * number)
+take_place (struct hs_asks * asks, const struct hs_local * local, uint64_t sp,
+            unsigned * number)
 {
   for (unsigned n = 0; n != TRIES; n++)
   {
-    uint64_t free = HS_ASK_FREE;
-    struct hs_ask * ask = &asks->ask[(tid + n) % HS_ASKS];
-    *number = (tid + n) % HS_ASKS;
-    if (__atomic_compare_exchange_n (&ask->state, &free, HS_ASK_WRITING, 0,
-                                     __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-      return ask;
+    *number = (local->tid + n) % HS_ASKS;
+    struct hs_ask * ask = &asks->ask[*number];
+    uint64_t state = ask->state;
+    if (state == HS_ASK_TAKEN
+        || (state != HS_ASK_FREE && !was_abandoned (ask, local, sp)))
+      continue;
+    if (!__atomic_compare_exchange_n (&ask->state, &state, HS_ASK_WRITING, 0,
+                                      __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+      continue;
+    /* Before all else, for a handler that jumps out of the writing. */
+    ask->registers[RSP] = sp;
+    __atomic_store_n (&ask->tid, local->tid, __ATOMIC_RELEASE);
+    return ask;
   }
   return NULL;
+}
+
+static void
+give_back (struct hs_ask * ask)
+{
+  __atomic_store_n (&ask->tid, 0, __ATOMIC_RELAXED);
+  __atomic_store_n (&ask->state, HS_ASK_FREE, __ATOMIC_RELEASE);
+}
+
+/* Takes a question back; 0 if the tracer has it already. */
+static int
+take_back (struct hs_ask * ask)
+{
+  uint64_t state = HS_ASK_WAITING;
+  if (!__atomic_compare_exchange_n (&ask->state, &state, HS_ASK_WRITING, 0,
+                                    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+    return 0;
+  give_back (ask);
+  return 1;
 }
 
 /* Waits for the answer: 0 to go on, 1 to run into the trap. */
@@ -111,27 +162,26 @@ static uint64_t
 wait_for_answer (struct hs_ask * ask)
 {
   uint64_t began = ticks_now ();
-  for (unsigned looks = 1;; looks++)
+  for (unsigned turns = 0;;)
   {
     uint64_t state = ask->state;
     if (state == HS_ASK_PASS || state == HS_ASK_STOP)
     {
-      __atomic_store_n (&ask->state, HS_ASK_FREE, __ATOMIC_RELEASE);
+      give_back (ask);
       return state == HS_ASK_STOP;
     }
     __builtin_ia32_pause ();
-    if (state == HS_ASK_WAITING && ticks_now () - began > PATIENCE
-        && __atomic_compare_exchange_n (&ask->state, &state, HS_ASK_FREE, 0,
-                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-      return 1;
-    if (looks % LOOKS != 0)
+    if (ticks_now () - began < TURN)
       continue;
+    if (++turns >= PATIENCE && state == HS_ASK_WAITING && take_back (ask))
+      return 1;
     if (hs_runtime.control->tracer & FUTEX_OWNER_DIED)
     {
-      ask->state = HS_ASK_FREE;
+      give_back (ask);
       return 0;
     }
     offer_processor ();
+    began = ticks_now ();
   }
 }
 
@@ -147,10 +197,9 @@ hs_ask (uint64_t site, const uint64_t * registers, uint64_t flags)
       (struct hs_asks *) ((char *) hs_runtime.control + HS_ASKS_OFFSET);
   if (!asks->listening)
     return 1;
-  struct hs_ask * ask = take_place (asks, local->tid, &number);
+  struct hs_ask * ask = take_place (asks, local, registers[RSP], &number);
   if (ask == NULL)
     return 1;
-  ask->tid = local->tid;
   ask->site = site;
   ask->flags = flags;
   __asm__ ("mov %%fs:0, %0" : "=r" (ask->thread_block));
@@ -162,10 +211,7 @@ hs_ask (uint64_t site, const uint64_t * registers, uint64_t flags)
   /* The tracer stops listening before it looks for the last time: it sees this
    * question then, or the thread sees that nobody listens. */
   __atomic_fetch_or (&asks->waiting, 1UL << number, __ATOMIC_SEQ_CST);
-  uint64_t waiting = HS_ASK_WAITING;
-  if (!asks->listening
-      && __atomic_compare_exchange_n (&ask->state, &waiting, HS_ASK_FREE, 0,
-                                      __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+  if (!asks->listening && take_back (ask))
     return 1;
   return wait_for_answer (ask);
 }

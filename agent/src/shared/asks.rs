@@ -181,6 +181,7 @@ impl Shared {
     /// Forgets what a thread has asked that is gone.
     pub fn forget_asks(&self, tid: u32) {
         for ask in self.asks().ask.iter().filter(|ask| ask.is_of(tid)) {
+            ask.tid.store(0, Relaxed);
             ask.state.store(FREE, Release);
         }
     }

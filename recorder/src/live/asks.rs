@@ -7,11 +7,10 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use agent::shared::{Asked, Verdict};
-use debuginfo::{Register, Space};
+use debuginfo::Space;
 
 use super::{
     guard::guarded,
-    machine::field,
     model::{Action, ProbeId, Tid},
     sites::User,
     tracer::Tracer,
@@ -50,29 +49,46 @@ struct Decided {
 
 /// The general registers of a thread that asks.
 fn registers_of(asked: &Asked) -> Registers {
-    let mut general = Registers {
+    let [rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, others @ ..] = asked.registers;
+    let [r8, r9, r10, r11, r12, r13, r14, r15] = others;
+    Registers {
+        rax,
+        rdx,
+        rcx,
+        rbx,
+        rsi,
+        rdi,
+        rbp,
+        rsp,
+        r8,
+        r9,
+        r10,
+        r11,
+        r12,
+        r13,
+        r14,
+        r15,
         rip: asked.site,
         eflags: asked.flags,
         fs_base: asked.thread_block,
-        ..no_registers()
-    };
-    for (number, value) in (0..).zip(asked.registers) {
-        if let Some(register) = field(&mut general, Register(number)) {
-            *register = value;
-        }
+        // It is in no system call.
+        orig_rax: u64::MAX,
+        cs: 0,
+        ss: 0,
+        ds: 0,
+        es: 0,
+        fs: 0,
+        gs: 0,
+        gs_base: 0,
     }
-    general
-}
-
-fn no_registers() -> Registers {
-    // SAFETY: all fields are numbers.
-    unsafe { std::mem::zeroed() }
 }
 
 impl Asks {
     /// The registers and all else of a thread, if it is being judged while it waits.
     pub fn of(&self, tid: Tid) -> Option<&(Registers, Arc<Asked>)> {
-        self.now.as_ref().filter(|(_, asked)| asked.tid == tid as u32)
+        self.now
+            .as_ref()
+            .filter(|(_, asked)| asked.tid == tid as u32)
     }
 
     /// Whether a thread at a trap was judged already, and how often the probe was hit then. It is told once.

@@ -207,8 +207,7 @@ impl Tracer {
         let spec = self.probes.by_id.get(&id).map(|probe| &probe.view.spec);
         let condition = spec.and_then(|spec| spec.condition.as_deref());
         let condition = condition.unwrap_or_default();
-        let is_watched =
-            spec.is_some_and(|spec| matches!(spec.location, Location::Memory { .. }));
+        let is_watched = spec.is_some_and(|spec| matches!(spec.location, Location::Memory { .. }));
         let evaluated = guarded(
             || match (self.judge_script(tid, id, is_watched), is_watched) {
                 (Some(judged), _) => judged,

@@ -225,10 +225,10 @@ impl Tracer {
             return;
         }
         if quiet_since.elapsed() < EAGER {
-            if !self.asks.are_expected {
-                thread::yield_now();
-            } else if self.answer_asks() {
+            if self.asks.are_expected && self.answer_asks() {
                 *quiet_since = Instant::now();
+            } else {
+                thread::yield_now();
             }
             return;
         }

@@ -244,10 +244,7 @@ impl Tracer {
                 true => self.make_code(id, &spec, address),
                 false => Err("compiling is switched off".to_owned()),
             };
-            judged.insert(
-                address,
-                made.unwrap_or_else(Judged::ByTracer),
-            );
+            judged.insert(address, made.unwrap_or_else(Judged::ByTracer));
         }
         // The formats of messages are in the log before the first record.
         let after_events = self.journal.sent();

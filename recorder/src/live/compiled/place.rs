@@ -206,7 +206,11 @@ impl Tracer {
             None if is_conditional => {
                 // What is true stops the thread; what only looks so to code is for the engine.
                 let question = question.filter(|_| is_script);
-                Ok((program(condition, Then::Ask, question), None, Judged::InProgram))
+                Ok((
+                    program(condition, Then::Ask, question),
+                    None,
+                    Judged::InProgram,
+                ))
             }
             None => Err("it always stops".to_owned()),
         }

@@ -12,10 +12,7 @@ use e2e::{Scratch, fixture_artifact};
 mod grammar;
 
 use self::grammar::{Grammar, Random, mixed};
-use super::{
-    engine::{Engine, Script},
-    moment::Moment,
-};
+use super::{condition::Script, engine::Engine, moment::Moment};
 
 const BIAS: u64 = 0x5555_5555_4000;
 /// Letters of the texts in memory.

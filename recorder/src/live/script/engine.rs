@@ -11,8 +11,8 @@ use std::{
 };
 
 use rquickjs::{
-    Array, CaughtError, Constructor, Context, Ctx, Function, IntoJs, Object, Persistent, Runtime, Value,
-    context::EvalOptions,
+    Array, CaughtError, Constructor, Context, Ctx, Function, IntoJs, Object, Persistent, Runtime,
+    Value, context::EvalOptions,
 };
 
 use super::{

@@ -136,6 +136,12 @@ impl Tracer {
             false => (1, FRAMES),
         };
         let known = &self.scripts.known;
-        Ok(Moment::new(self.space_now(), machine, known, asked, unwound))
+        Ok(Moment::new(
+            self.space_now(),
+            machine,
+            known,
+            asked,
+            unwound,
+        ))
     }
 }

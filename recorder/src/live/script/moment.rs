@@ -243,8 +243,7 @@ impl Program for Moment {
 
     fn argument(&self, number: u32) -> Answer<Seen> {
         if let Some((known, pc)) = &self.known
-            && let Found::Value(value) =
-                known.argument(number, &self.space, *pc, &*self.machine)
+            && let Found::Value(value) = known.argument(number, &self.space, *pc, &*self.machine)
         {
             return Ok(self.named(&format!("args[{number}]"), value));
         }

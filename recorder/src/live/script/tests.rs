@@ -12,7 +12,8 @@ use proptest::{
 
 use super::{
     Scripts, check_condition,
-    engine::{Engine, Script, TIME_LIMIT},
+    condition::Script,
+    engine::{Engine, TIME_LIMIT},
     program::{Answer, Handle, Program, Seen},
 };
 
