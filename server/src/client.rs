@@ -121,7 +121,13 @@ impl Client {
             next_id: 1,
         };
         client.set_patience(Some(CONNECT_PATIENCE))?;
-        let Some(line) = client.read_line().map_err(failed())? else {
+        let line = match client.read_line() {
+            Ok(line) => line,
+            // It listens and does not greet: most likely it is being killed. Who starts another finds out.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+            Err(error) => return Err(failed()(error)),
+        };
+        let Some(line) = line else {
             return Ok(None);
         };
         if let Ok(greeting) = serde_json::from_slice::<Greeting>(&line) {
