@@ -55,6 +55,15 @@ impl Script {
         })
     }
 
+    /// The same, asked in the scope only.
+    #[cfg(test)]
+    pub(super) fn in_scope_alone(self) -> Script {
+        Script {
+            direct: None,
+            ..self
+        }
+    }
+
     /// Asks it about the moment that the engine looks at.
     pub(super) fn ask(&self, ctx: &Ctx<'_>, engine: &Engine) -> rquickjs::Result<bool> {
         if let Some(direct) = &self.direct

@@ -183,6 +183,66 @@ fn what_is_not_known_is_an_error_with_its_reason() {
     }
 }
 
+/// A condition is called with its names where it can be; asked in the scope, where each name is looked up when it is used, it
+/// says the same.
+#[test]
+fn names_are_the_same_in_both_ways() {
+    let engine = Engine::new().expect("there is memory");
+    for condition in [
+        "n === 7 && name === 'req-1' && total === 100",
+        "typeof nope === 'undefined'",
+        "typeof n === 'number'",
+        "typeof total === 'number'",
+        "n = 3",
+        "n += 1",
+        "total++",
+        "[n] = [3]",
+        "nope = 3",
+        "(() => { nope = 1 })()",
+        "state.n = n, state.n === 7",
+        "false && gone > 3",
+        "gone > 3",
+        "true || nope",
+        "nope",
+        "[1].some(nope => nope === 1)",
+        "[1].some(n => n === 1)",
+        "`${n}` === '7' && `${`${name}`}` === 'req-1'",
+        "p . price === 3 && p?.price === 3 && p /* . */ .next.price === 3",
+        "[...list].length === 100 && Math.max(...list.slice(0, 3)) === 2",
+        "({n}).n === 7 && ({n: 1}).n === 1 && ({['n']: n}).n === 7",
+        "Math.max(n, 1) === 7 && Math !== total",
+        "eval('n') === 7",
+        "new Function('return 1')() === 1",
+        "(function () { return n })() === 7",
+        "(() => { const n = 1; return n })() === 1",
+        "(() => { let total = 1; total++; return total })() === 2",
+        "this.price === 3",
+        "this === undefined",
+        "\\u006e === 7",
+        "((a, b = n) => b)(1) === 7",
+        "nothing === null && undefined === void 0",
+        "NaN !== NaN && Infinity > n",
+        "/n/.test(name) || 'gone'.length === 4",
+        "'gone' === 'gone'",
+        "args.name === 'req-1' && args[0] === 10 && $('n') === 'n'",
+        "$rax === 99",
+        "color === RED && color === color",
+        "prices.get('tea') + numbers[1] === 5",
+        "large > 3n && ratio < 1",
+        "(() => { throw n })()",
+        "nope.x + gone",
+        "name.nope.x",
+    ] {
+        let compiled = || {
+            let script = engine.compile(condition);
+            script.unwrap_or_else(|e| panic!("{condition}: {e:?}"))
+        };
+        let alone = compiled().in_scope_alone();
+        let (direct, scoped) = (judged(&engine, &compiled()), judged(&engine, &alone));
+        assert_eq!(direct, scoped, "{condition}");
+    }
+}
+
 #[test]
 fn nothing_is_written() {
     for condition in [
