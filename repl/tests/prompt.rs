@@ -5,8 +5,21 @@ mod common;
 use common::Folder;
 use expect_test::{Expect, expect};
 
+/// A terminal that can do everything, with no colours: texts are found as they are.
+const PLAIN: [&str; 2] = ["TERM=xterm-256color", "NO_COLOR=1"];
+
 fn check_script(stdin: &str, expected: Expect) {
     expected.assert_eq(&Folder::with_shop().transcript_with(&["sql", "shop"], stdin));
+}
+
+/// Types at the prompt, step by step.
+fn typed(folder: &Folder, steps: &[(&str, &str)]) -> String {
+    folder.on_terminal(80, &PLAIN, &["sql", "shop"], steps)
+}
+
+/// Returns what the prompt has kept for the next time.
+fn history(folder: &Folder) -> String {
+    std::fs::read_to_string(folder.path(".local/share/hindsight/history")).unwrap()
 }
 
 /// Types lines at a terminal that cannot edit, where all that is shown is what was typed and answered.
@@ -290,7 +303,7 @@ fn colour_is_for_terminals_that_want_it() {
     let args = ["sql", "shop", "select null as a"];
     let coloured = folder.on_terminal(80, &["TERM=xterm-256color"], &args, &[]);
     assert!(coloured.contains("\x1b[1ma\x1b[0m"), "{coloured:?}");
-    let plain = folder.on_terminal(80, &["TERM=xterm-256color", "NO_COLOR=1"], &args, &[]);
+    let plain = folder.on_terminal(80, &PLAIN, &args, &[]);
     assert!(!plain.contains('\x1b'), "{plain:?}");
     expect![[r#"
          a
@@ -312,14 +325,9 @@ fn tab_completes_and_history_comes_back() {
         ("(1 row)", ""),
         ("hindsight> ", "\x04"),
     ];
-    let text = folder.on_terminal(
-        80,
-        &["TERM=xterm-256color", "NO_COLOR=1"],
-        &["sql", "shop"],
-        &steps,
-    );
+    let text = typed(&folder, &steps);
     assert_eq!(text.matches("     11\n").count(), 2, "{text}");
-    let history = std::fs::read_to_string(folder.path(".local/share/hindsight/history")).unwrap();
+    let history = history(&folder);
     assert!(history.contains("select 7 + 4 as eleven;"), "{history}");
 }
 
@@ -332,14 +340,9 @@ fn tab_completes_names_of_tables() {
         ("(1 row)", ""),
         ("hindsight> ", "\x04"),
     ];
-    let text = folder.on_terminal(
-        80,
-        &["TERM=xterm-256color", "NO_COLOR=1"],
-        &["sql", "shop"],
-        &steps,
-    );
+    let text = typed(&folder, &steps);
     assert!(!text.contains("error"), "{text}");
-    let history = std::fs::read_to_string(folder.path(".local/share/hindsight/history")).unwrap();
+    let history = history(&folder);
     let words: Vec<&str> = history.split_whitespace().collect();
     let asked = words.join(" ");
     let whole = "select count(*) as whole from calls where a0 > 7;";
@@ -359,12 +362,7 @@ fn an_interrupt_ends_the_question_and_not_the_prompt() {
         ("     11", ""),
         ("hindsight> ", "\x04"),
     ];
-    let text = folder.on_terminal(
-        80,
-        &["TERM=xterm-256color", "NO_COLOR=1"],
-        &["sql", "shop"],
-        &steps,
-    );
+    let text = typed(&folder, &steps);
     assert!(!text.contains("exit code"), "{text}");
 }
 
@@ -378,12 +376,7 @@ fn several_pasted_lines_run_in_turn() {
         ("error: ", ""),
         ("hindsight> ", "\x04"),
     ];
-    let text = folder.on_terminal(
-        80,
-        &["TERM=xterm-256color", "NO_COLOR=1"],
-        &["sql", "shop"],
-        &steps,
-    );
+    let text = typed(&folder, &steps);
     let (_, answers) = text.split_once("(1 row)").unwrap();
     assert!(answers.contains(" reason | text  | why\n"), "{text}");
     assert!(

@@ -8,6 +8,39 @@ use expect_test::expect;
 
 /// A terminal that can do everything, with no colours: texts are found as they are.
 const PLAIN: [&str; 2] = ["TERM=xterm-256color", "NO_COLOR=1"];
+/// A pager that runs until it is given a line.
+const WAITING_PAGER: &str = "PAGER=cat; read line < /dev/tty";
+/// A pager whose lines can be told from others.
+const MARKING_PAGER: &str = "PAGER=sed s/^/P:/";
+
+/// Types at the prompt of `orders`, step by step.
+fn typed(folder: &Folder, steps: &[(&str, &str)]) -> String {
+    folder.on_terminal(80, &PLAIN, &["repl", "orders"], steps)
+}
+
+/// As [`typed`], at a terminal that cannot edit, where all that is shown is what was typed and answered.
+fn typed_without_editing(folder: &Folder, steps: &[(&str, &str)]) -> String {
+    folder.on_terminal(80, &["TERM=dumb"], &["repl", "orders"], steps)
+}
+
+/// Runs `hindsight ARGS` on a terminal of so few rows that a long answer goes to a pager.
+fn paged(
+    folder: &Folder,
+    rows: usize,
+    pager: &str,
+    args: &[&str],
+    steps: &[(&str, &str)],
+) -> String {
+    folder.on_terminal_of((80, rows), &[PLAIN[0], PLAIN[1], pager], args, steps)
+}
+
+/// The lines that the prompt has kept for the next time.
+fn kept_lines(folder: &Folder) -> Vec<String> {
+    let kept = std::fs::read_to_string(folder.path(".local/share/hindsight/travel_history"));
+    let kept = kept.unwrap();
+    let lines = kept.lines().filter(|line| !line.starts_with('#'));
+    lines.map(str::to_owned).collect()
+}
 
 #[test]
 fn lines_are_kept_for_the_next_time_and_found_with_ctrl_r() {
@@ -17,7 +50,7 @@ fn lines_are_kept_for_the_next_time_and_found_with_ctrl_r() {
         ("recorded 13 ", "goto 20\r"),
         ("recorded 20 ", "\x04"),
     ];
-    folder.on_terminal(80, &PLAIN, &["repl", "orders"], &first);
+    typed(&folder, &first);
     let second = [
         ("recorded 0 ", "\x12to 1"),
         ("goto 13", "\r"),
@@ -27,12 +60,12 @@ fn lines_are_kept_for_the_next_time_and_found_with_ctrl_r() {
         ("at event 20", ""),
         ("recorded 20 ", "quit\r"),
     ];
-    let text = folder.on_terminal(80, &PLAIN, &["repl", "orders"], &second);
+    let text = typed(&folder, &second);
     assert!(text.contains("reverse-i-search"), "{text}");
-    let kept = std::fs::read_to_string(folder.path(".local/share/hindsight/travel_history"));
-    let kept = kept.unwrap();
-    let lines: Vec<&str> = kept.lines().filter(|line| !line.starts_with('#')).collect();
-    assert_eq!(lines, ["goto 13", "goto 20", "goto 13", "goto 20", "quit"]);
+    assert_eq!(
+        kept_lines(&folder),
+        ["goto 13", "goto 20", "goto 13", "goto 20", "quit"]
+    );
 }
 
 #[test]
@@ -65,7 +98,7 @@ fn tab_completes_what_the_recording_has() {
         ("first", ""),
         ("output:", "\x15quit\r"),
     ];
-    let text = folder.on_terminal(80, &PLAIN, &["repl", "orders"], &steps);
+    let text = typed(&folder, &steps);
     assert!(!text.contains("error:"), "{text}");
     assert!(!text.contains("exit code"), "{text}");
 }
@@ -83,24 +116,23 @@ fn long_answers_are_paged_on_a_terminal_alone() {
         "--cmd",
         "registers rip",
     ];
-    let pager = "PAGER=sed s/^/P:/";
-    let paged = folder.on_terminal_of((80, 10), &[PLAIN[0], PLAIN[1], pager], &args, &[]);
-    let lines: Vec<&str> = paged
+    let short = paged(&folder, 10, MARKING_PAGER, &args, &[]);
+    let lines: Vec<&str> = short
         .lines()
         .filter(|line| line.starts_with("P:"))
         .collect();
     assert_eq!(
         lines.len(),
         22,
-        "twenty registers and their heading: {paged}"
+        "twenty registers and their heading: {short}"
     );
-    assert!(lines[0].contains("Register | Value"), "{paged}");
+    assert!(lines[0].contains("Register | Value"), "{short}");
     // What fits is not paged.
     assert!(
-        paged.ends_with(" rip      | 0x55a57873f2df | settle+12\n"),
-        "{paged}"
+        short.ends_with(" rip      | 0x55a57873f2df | settle+12\n"),
+        "{short}"
     );
-    let tall = folder.on_terminal_of((80, 60), &[PLAIN[0], PLAIN[1], pager], &args, &[]);
+    let tall = paged(&folder, 60, MARKING_PAGER, &args, &[]);
     assert!(!tall.contains("P:"), "{tall}");
     let mut command = folder.command(&args);
     let piped = command
@@ -144,15 +176,11 @@ fn colour_is_for_terminals() {
 #[test]
 fn modules_that_are_missing_are_told_of_first() {
     let folder = Folder::with_frozen(&["orders"]);
-    let text = folder.on_terminal(
-        80,
-        &["TERM=dumb"],
-        &["repl", "orders"],
-        &[
-            ("recorded 0 ", "goto 19\n"),
-            ("recorded 19 t28464 settle> ", "quit\n"),
-        ],
-    );
+    let steps = [
+        ("recorded 0 ", "goto 19\n"),
+        ("recorded 19 t28464 settle> ", "quit\n"),
+    ];
+    let text = typed_without_editing(&folder, &steps);
     expect![[r#"
         70 events of /home/ada/orders/./orders; help lists the verbs, quit leaves
         note: the module /usr/lib/orders/libc.so.6 cannot be read: open /usr/lib/orders/libc.so.6: No such file or directory (os error 2)
@@ -167,8 +195,6 @@ fn modules_that_are_missing_are_told_of_first() {
 #[test]
 fn lines_that_are_typed_while_a_verb_runs_come_next() {
     let folder = Folder::with_frozen(&["orders"]);
-    // The verb runs until its pager was given a line.
-    let pager = "PAGER=cat; read line < /dev/tty";
     let steps = [
         ("recorded 0 ", "goto 19\r"),
         ("recorded 19 ", "registers\r"),
@@ -177,40 +203,27 @@ fn lines_that_are_typed_while_a_verb_runs_come_next() {
         ("at event 20", ""),
         ("recorded 20 ", "quit\r"),
     ];
-    let text = folder.on_terminal_of(
-        (80, 10),
-        &[PLAIN[0], PLAIN[1], pager],
-        &["repl", "orders"],
-        &steps,
-    );
+    let text = paged(&folder, 10, WAITING_PAGER, &["repl", "orders"], &steps);
     assert!(!text.contains("error:"), "{text}");
-    let kept = std::fs::read_to_string(folder.path(".local/share/hindsight/travel_history"));
-    assert!(kept.unwrap().contains("goto 13\ngoto 20\nquit\n"));
+    assert!(kept_lines(&folder).ends_with(&["goto 13", "goto 20", "quit"].map(str::to_owned)));
 }
 
 #[test]
 fn an_end_that_is_typed_while_a_verb_runs_ends_the_prompt() {
     let folder = Folder::with_frozen(&["orders"]);
-    let pager = "PAGER=cat; read line < /dev/tty";
     let steps = [
         ("recorded 0 ", "goto 19\r"),
         ("recorded 19 ", "registers\r"),
         ("gs_base", "go on\ngoto 13\n\x04"),
         ("at event 13", ""),
     ];
-    let text = folder.on_terminal_of(
-        (80, 10),
-        &[PLAIN[0], PLAIN[1], pager],
-        &["repl", "orders"],
-        &steps,
-    );
+    let text = paged(&folder, 10, WAITING_PAGER, &["repl", "orders"], &steps);
     assert!(!text.contains("exit code"), "{text}");
 }
 
 #[test]
 fn statements_that_are_typed_while_a_question_is_answered_come_next() {
     let folder = Folder::with_shop();
-    let pager = "PAGER=cat; read line < /dev/tty";
     let steps = [
         ("hindsight> ", "select seq from events limit 20;\r"),
         (
@@ -223,12 +236,7 @@ fn statements_that_are_typed_while_a_question_is_answered_come_next() {
         ("  36", ""),
         ("hindsight> ", "\x04"),
     ];
-    let text = folder.on_terminal_of(
-        (80, 10),
-        &[PLAIN[0], PLAIN[1], pager],
-        &["sql", "shop"],
-        &steps,
-    );
+    let text = paged(&folder, 10, WAITING_PAGER, &["sql", "shop"], &steps);
     assert!(!text.contains("error:"), "{text}");
 }
 
@@ -244,7 +252,7 @@ fn several_pasted_lines_run_in_turn_up_to_one_that_fails() {
         ("there is no verb", ""),
         ("recorded 20 ", "quit\r"),
     ];
-    let text = folder.on_terminal(80, &PLAIN, &["repl", "orders"], &steps);
+    let text = typed(&folder, &steps);
     assert!(!text.contains("at event 30"), "{text}");
 }
 
@@ -253,17 +261,13 @@ fn aliases_that_cannot_be_kept_are_told_of() {
     let folder = Folder::with_frozen(&["orders"]);
     std::fs::create_dir(folder.path(".config")).unwrap();
     std::os::unix::fs::symlink("nowhere", folder.path(".config/hindsight")).unwrap();
-    let text = folder.on_terminal(
-        80,
-        &["TERM=dumb"],
-        &["repl", "orders"],
-        &[
-            ("recorded 0 ", "alias g = goto\n"),
-            ("recorded 0 ", "g 13\n"),
-            ("recorded 13 ", "unalias g\n"),
-            ("recorded 13 ", "quit\n"),
-        ],
-    );
+    let steps = [
+        ("recorded 0 ", "alias g = goto\n"),
+        ("recorded 0 ", "g 13\n"),
+        ("recorded 13 ", "unalias g\n"),
+        ("recorded 13 ", "quit\n"),
+    ];
+    let text = typed_without_editing(&folder, &steps);
     expect![[r#"
         70 events of /home/ada/orders/./orders; help lists the verbs, quit leaves
         note: the module /usr/lib/orders/libc.so.6 cannot be read: open /usr/lib/orders/libc.so.6: No such file or directory (os error 2)
@@ -283,7 +287,7 @@ fn aliases_that_cannot_be_kept_are_told_of() {
 fn what_is_no_text_ends_the_prompt() {
     let folder = Folder::with_frozen(&["orders"]);
     let steps = [("recorded 0 ", "hex:676f746f20ff0a")];
-    let text = folder.on_terminal(80, &["TERM=dumb"], &["repl", "orders"], &steps);
+    let text = typed_without_editing(&folder, &steps);
     expect![[r#"
         70 events of /home/ada/orders/./orders; help lists the verbs, quit leaves
         note: the module /usr/lib/orders/libc.so.6 cannot be read: open /usr/lib/orders/libc.so.6: No such file or directory (os error 2)

@@ -1,9 +1,9 @@
 //! Question: how many bytes a second does one thread append to a log on this disk, checksums and rolling included,
 //! and how fast are they read back and decoded?
 //!
-//! `cargo run --release -p store --example append_speed -- DIR [MIB] [BLOCK_KIB]` appends MIB mebibytes (2048) of enter
-//! records in blocks of BLOCK_KIB (1024) to a log in the new folder DIR/append-speed, five times, prints the medians
-//! and removes the folder. `records` is the decoder alone, on a block that stays in the cache.
+//! `cargo run --release -p store --example append_speed -- DIR [MIB] [BLOCK_KIB] [ROUNDS]` appends MIB mebibytes (2048) of
+//! enter and leave records in blocks of BLOCK_KIB (1024) to a log in the new folder DIR/append-speed, ROUNDS times (5), prints
+//! each round and the medians, and removes the folder. `records` is the decoder alone, on a block that stays in the cache.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -13,8 +13,7 @@ use store::log::{FrameBody, LogReader, LogWriter, Step, Tail};
 use store::synth::RECORDING_ID;
 use store::wire::{self, EnterFields, EnterForm, Leave, Record, Records};
 
-const ROUNDS: usize = 5;
-
+/// How long each part of a round took.
 struct Round {
     append: Duration,
     /// Time that the appending thread spent on a processor, whatever else the machine did.
@@ -27,33 +26,48 @@ fn main() -> Result<()> {
     let mut args = std::env::args().skip(1);
     let dir = args.next().unwrap_or_else(|| ".".into());
     let mut number = |default: usize| args.next().and_then(|a| a.parse().ok()).unwrap_or(default);
-    let (mebibytes, block_kib) = (number(2048), number(1024));
+    let (mebibytes, block_kib, count_rounds) = (number(2048), number(1024), number(5));
     let block = block(block_kib << 10);
     let count = (mebibytes << 20) / block.len();
     let dir = Path::new(&dir).join("append-speed");
+    let bytes = (count * block.len()) as f64;
     let mut rounds = Vec::new();
-    for _ in 0..ROUNDS {
+    for _ in 0..count_rounds {
         std::fs::create_dir(&dir).map_err(Error::io("create", &dir))?;
         let round = measure(&dir, &block, count);
         std::fs::remove_dir_all(&dir).map_err(Error::io("remove", &dir))?;
         rounds.push(round?);
+        print_round(&rounds[rounds.len() - 1], bytes);
     }
-    let bytes = (count * block.len()) as f64;
+    println!(
+        "{count} blocks of {} bytes, median of {count_rounds} rounds",
+        block.len()
+    );
+    print_medians(&rounds, bytes);
+    decode_speed();
+    Ok(())
+}
+
+fn print_round(round: &Round, bytes: f64) {
+    let rate = |time: Duration| bytes / time.as_secs_f64() / 1e9;
+    println!(
+        "round: append {:.3}, of CPU time {:.3}, read {:.3} GB/s",
+        rate(round.append),
+        rate(round.append_cpu),
+        rate(round.read)
+    );
+}
+
+fn print_medians(rounds: &[Round], bytes: f64) {
     let rate = |of: fn(&Round) -> Duration| {
         let mut times: Vec<f64> = rounds.iter().map(|round| of(round).as_secs_f64()).collect();
         times.sort_by(f64::total_cmp);
-        bytes / times[ROUNDS / 2] / 1e9
+        bytes / times[times.len() / 2] / 1e9
     };
-    println!(
-        "{count} blocks of {} bytes, median of {ROUNDS} rounds",
-        block.len()
-    );
     println!("append        {:6.2} GB/s", rate(|r| r.append));
     println!("  of CPU time {:6.2} GB/s", rate(|r| r.append_cpu));
     println!("append, close {:6.2} GB/s", rate(|r| r.append + r.close));
     println!("read, check   {:6.2} GB/s", rate(|r| r.read));
-    decode_speed();
-    Ok(())
 }
 
 fn measure(dir: &Path, block: &[u8], count: usize) -> Result<Round> {

@@ -1,26 +1,25 @@
-"""What does tracing one call cost? Hindsight beside uftrace and Frida's CModule, in one run, as medians.
+"""What does tracing one call cost? Hindsight beside uftrace and Frida's CModule, as `tests/bench/run call` measures it.
 
-Usage: python3 tests/bench/call_cost.py [MILLION-CALLS]     (needs gcc, uftrace, and the binary that HINDSIGHT_BIN names or
-       target/release/hindsight; "hindsight setup" fetches the Frida that is measured)
-Each tracer runs the same function (fixtures/tight: a multiply and an add) that many times; the program's own clock
+Each tracer runs the same function (that of fixtures/tight: a multiply and an add) as many times; the program's own clock
 gives ns per call. Runs are interleaved, so that a slow moment of the machine falls on all of them. Where Hindsight lost a call,
 all ends: calls that are not recorded cost nothing. Where uftrace did, its row says so.
 """
 
 import os
-import pathlib
 import shutil
-import statistics
-import subprocess
 import sys
-import tempfile
 
-CALLS = int(float(sys.argv[1] if len(sys.argv) > 1 else "10") * 1e6)
-RUNS = 5
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-HINDSIGHT = pathlib.Path(os.environ.get("HINDSIGHT_BIN", ROOT / "target/release/hindsight"))
-CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
-FRIDA = CACHE / "hindsight/frida-17.25.2"
+from harness import FRIDA, HINDSIGHT, Row, check_nothing_was_lost, folder_bytes, run
+
+UFTRACE = ("gcc", "uftrace")
+ROWS = [
+    Row("call.native", "a call, not traced", "ns", needs=("gcc",)),
+    Row("call.hindsight", "a call: Hindsight (6 args, return value, 2 times)", "ns", at_most=45, needs=("hindsight", "gcc")),
+    Row("call.uftrace-pg", "a call: uftrace -pg (2 times)", "ns", needs=UFTRACE),
+    Row("call.uftrace-finstrument", "a call: uftrace -finstrument-functions", "ns", needs=UFTRACE),
+    Row("call.uftrace-dynamic", "a call: uftrace -P, no recompilation", "ns", needs=UFTRACE),
+    Row("call.cmodule", "a call: Frida CModule, enter and leave, nothing kept", "ns", needs=("gcc", "frida")),
+]
 
 SOURCE = r"""
 #include <stdint.h>
@@ -67,86 +66,49 @@ print(b"".join(output).decode(), end="")
 """
 
 
-def ns(command, cwd):
-    environment = os.environ | {"PYTHONPATH": str(FRIDA)}
-    result = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
-    words = result.stdout.split()
-    if result.returncode or not words:
-        sys.exit(f"{command}: {result.returncode}\n{result.stderr}")
-    return float(words[0]), "LOST" in result.stderr
-
-
-def number(sql, cwd):
-    command = [HINDSIGHT, "sql", "rec", sql, "--format", "csv"]
-    result = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
-    if result.returncode:
-        sys.exit(f"{command}: {result.returncode}\n{result.stderr}")
-    return int(result.stdout.split()[1])
-
-
-def check_nothing_was_lost(cwd):
-    calls = number("SELECT count(*) FROM calls WHERE function = 'work' AND NOT unwound", cwd)
-    gaps = number("SELECT count(*) FROM gaps", cwd)
-    if (calls, gaps) != (CALLS, 0):
-        sys.exit(f"Hindsight recorded {calls:,} of {CALLS:,} calls, with {gaps} gaps: its figure would mean nothing")
-
-
-def check_tools():
-    if not HINDSIGHT.exists():
-        sys.exit(f"there is no {HINDSIGHT}; build it, or name it in HINDSIGHT_BIN")
-    environment = os.environ | {"PYTHONPATH": str(FRIDA)}
-    asked = [sys.executable, "-c", "import frida; print(frida.__version__)"]
-    frida = subprocess.run(asked, env=environment, capture_output=True, text=True, check=False)
-    if frida.stdout.strip() != "17.25.2":
-        sys.exit(
-            f"the row of Frida's CModule cannot be made: {FRIDA} has no frida 17.25.2 for {sys.executable}; "
-            f'run "{HINDSIGHT} setup"\n{frida.stdout}{frida.stderr}'
-        )
-    if shutil.which("uftrace") is None:
-        sys.exit("the rows of uftrace cannot be made: it is not installed (Debian: uftrace)")
-
-
-def folder_bytes(folder):
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-
-
-def main():
-    check_tools()
-    work = pathlib.Path(tempfile.mkdtemp())
+def build(work):
+    """Compiles the program in all ways; each prints ns per call for as many calls as it is told."""
     (work / "work.c").write_text(SOURCE)
-    (work / "cmodule.py").write_text(CMODULE)
     for name, flags in (("plain", []), ("pg", ["-pg"]), ("finstrument", ["-finstrument-functions"])):
-        subprocess.run(["gcc", "-O2", "-g", *flags, "-o", name, "work.c"], cwd=work, check=True)
-    calls = str(CALLS)
-    rows = {
-        "native": ["./plain", calls],
-        "Hindsight (6 args, return value, 2 times)": [HINDSIGHT, "record", "-o", "rec", "-f", "work", "--", "./plain", calls],
-        "uftrace -pg": ["uftrace", "record", "--no-libcall", "-d", "uf", "./pg", calls],
-        "uftrace -finstrument-functions": ["uftrace", "record", "--no-libcall", "-d", "uf", "./finstrument", calls],
-        "Frida CModule, enter and leave, nothing kept": [sys.executable, "cmodule.py", "./plain", calls],
+        run(["gcc", "-O2", "-g", *flags, "-o", name, "work.c"], work)
+
+
+def ns_per_call(output):
+    """What the program printed of itself."""
+    return float(output.split()[0])
+
+
+def measure(bench):
+    work, calls = bench.work, int(bench.sizes.call_millions * 1e6)
+    build(work)
+    (work / "cmodule.py").write_text(CMODULE)
+    uftrace = ["uftrace", "record", "--no-libcall", "-d", "uf"]
+    commands = {
+        "call.native": ["./plain"],
+        "call.hindsight": [HINDSIGHT, "record", "-o", "rec", "-f", "work", "--", "./plain"],
+        "call.uftrace-pg": [*uftrace, "./pg"],
+        "call.uftrace-finstrument": [*uftrace, "./finstrument"],
+        "call.uftrace-dynamic": [*uftrace, "-P", "work", "./plain"],
+        "call.cmodule": [sys.executable, "cmodule.py", "./plain"],
     }
-    figures = {name: [] for name in rows}
-    sizes, lossy = {}, set()
-    for _ in range(RUNS):
-        for name, command in rows.items():
-            for left in ("rec.hindsight", "uf"):
-                shutil.rmtree(work / left, ignore_errors=True)
-            figure, has_lost = ns(command, work)
-            figures[name].append(figure)
-            if has_lost:
-                lossy.add(name)
-            if command[0] == HINDSIGHT:
-                check_nothing_was_lost(work)
-            for folder in ("rec.hindsight", "uf"):
-                if (work / folder).exists():
-                    sizes[name] = folder_bytes(work / folder) / CALLS
-    print(f"{CALLS:,} calls, median of {RUNS} runs\n")
-    print("| tracer | ns per call | min - max | B per call on disk |\n|---|---|---|---|")
-    for name, values in figures.items():
-        size = f"{sizes[name]:.1f}" if name in sizes else ""
-        name = f"{name} (lost records)" if name in lossy else name
-        print(f"| {name} | {statistics.median(values):.1f} | {min(values):.1f} - {max(values):.1f} | {size} |")
-    shutil.rmtree(work)
+    environment = os.environ | {"PYTHONPATH": str(FRIDA)}
+    for _ in range(bench.sizes.rounds):
+        for name, command in commands.items():
+            if not bench.wants(name):
+                continue
+            result = run([*command, str(calls)], work, env=environment)
+            bench.add(name, ns_per_call(result.stdout))
+            if name == "call.hindsight":
+                check_nothing_was_lost(work, calls)
+            note_size(bench, name, calls, "LOST" in result.stderr)
 
 
-main()
+def note_size(bench, name, calls, is_lossy):
+    """Says beside the row how much a call takes on disk, and whether the tracer lost any; takes its files away."""
+    for folder in ("rec.hindsight", "uf"):
+        if (bench.work / folder).exists():
+            size = f"{folder_bytes(bench.work / folder) / calls:.1f} B a call on disk"
+            if is_lossy or "lost" in bench.notes.get(name, ""):
+                size += ", lost records"
+            bench.note(name, size)
+            shutil.rmtree(bench.work / folder)

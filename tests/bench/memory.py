@@ -1,25 +1,26 @@
-"""How much memory do recorder, sealing and a query take on a long recording?
+"""How much memory do recorder, sealing and a query take on a long recording? As `tests/bench/run memory` measures it.
 
-Usage: python3 tests/bench/memory.py [MILLION-CALLS]     (100 by default; needs gcc, and the binary that HINDSIGHT_BIN names or
-       target/release/hindsight; 100 million calls need some 10 GB of disk below the folder for temporary files, TMPDIR)
-A function of 1 ns (that of fixtures/tight) is called that many times. The peak is what the kernel says of the process (VmHWM), read
+A function of 1 ns (that of fixtures/tight) is called that many times; 100 million calls need some 10 GB of disk below the folder
+for temporary files (TMPDIR). The peak is what the kernel says of the process (VmHWM), read
 while the program runs (the recorder, with the sealing that goes on beside it) and after it has ended (the sealing of what is left).
-RssAnon is memory of its own, RssShmem the rings that it shares with the program, both as seen every few milliseconds. What
-was recorded is counted afterwards: nothing may be missing.
+What is its own (RssAnon) and what are the rings that it shares with the program (RssShmem) is told beside it, both as seen every few
+milliseconds. What was recorded is counted afterwards: nothing may be missing.
 """
 
 import os
 import pathlib
 import re
-import shutil
 import subprocess
-import sys
-import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-HINDSIGHT = pathlib.Path(os.environ.get("HINDSIGHT_BIN", ROOT / "target/release/hindsight"))
-CALLS = int(float(sys.argv[1] if len(sys.argv) > 1 else "100") * 1e6)
+from harness import HINDSIGHT, ROOT, Failed, Row, check_nothing_was_lost, run
+
+NEEDS = ("hindsight", "gcc")
+ROWS = [
+    Row("memory.recorder", "most memory of the recorder while the program runs", "MB", needs=NEEDS),
+    Row("memory.sealing", "most memory of sealing what is left", "MB", needs=NEEDS),
+    Row("memory.query", "most memory of GROUP BY function with sums over all calls", "MB", needs=NEEDS),
+]
 QUESTION = "SELECT function, count(*), sum(dur_ns), sum(self_ns) FROM calls GROUP BY function ORDER BY 2 DESC"
 POLL_S = 0.005
 
@@ -55,9 +56,11 @@ class Peak:
             self.kib[name] = max(value, self.kib.get(name, 0))
         self.seconds += seconds
 
-    def row(self, name):
-        mb = [f"{self.kib[key] / 1024:.0f}" if key in self.kib else "" for key in ("VmHWM", "RssAnon", "RssShmem")]
-        return f"| {name} | {' | '.join(mb)} | {self.seconds:.1f} |"
+    def mb(self, name):
+        """One of the peaks."""
+        if name not in self.kib:
+            raise Failed(f"a phase was over before its {name} was seen: ask for more calls")
+        return self.kib[name] / 1024
 
 
 def watch(command, cwd, program=None):
@@ -76,45 +79,28 @@ def watch(command, cwd, program=None):
             time.sleep(POLL_S)
         text = (cwd / "out").read_text()
         if process.returncode:
-            sys.exit(f"{command}: {process.returncode}\n{(cwd / 'err').read_text()}")
+            raise Failed(f"{command}: {process.returncode}\n{(cwd / 'err').read_text()}")
     return phases[True], phases[False], text
 
 
-def number(cwd, sql):
-    answer = subprocess.run(
-        [HINDSIGHT, "sql", "rec", sql, "--format", "csv"], cwd=cwd, capture_output=True, text=True, check=True
-    )
-    return int(answer.stdout.split()[1])
-
-
-def main():
-    if not HINDSIGHT.exists():
-        sys.exit(f"there is no {HINDSIGHT}; build it, or name it in HINDSIGHT_BIN")
-    work = pathlib.Path(tempfile.mkdtemp(prefix="hindsight-memory-"))
-    try:
-        measure(work)
-    finally:
-        shutil.rmtree(work)
-
-
-def measure(work):
+def measure(bench):
+    work, calls = bench.work, int(bench.sizes.memory_millions * 1e6)
     program = work.resolve() / "tight"
-    source = ROOT / "fixtures/tight/tight.c"
-    subprocess.run(["gcc", "-O2", "-g", "-o", program, source], check=True)
-    command = [HINDSIGHT, "record", "-o", "rec", "-f", "work", "--", program, str(CALLS)]
+    run(["gcc", "-O2", "-g", "-o", program, ROOT / "fixtures/tight/tight.c"], work)
+    command = [HINDSIGHT, "record", "-o", "rec", "-f", "work", "--", program, str(calls)]
     recording, sealing, _ = watch(command, work, program)
-    calls = number(work, "SELECT count(*) FROM calls WHERE function = 'work' AND NOT unwound")
-    gaps = number(work, "SELECT count(*) FROM gaps")
-    if (calls, gaps) != (CALLS, 0):
-        sys.exit(f"{calls:,} of {CALLS:,} calls are in the recording, with {gaps} gaps")
-    _, query, answer = watch([HINDSIGHT, "sql", "rec", QUESTION], work)
-    if f"{CALLS}" not in answer:
-        sys.exit(f"not all calls were counted:\n{answer}")
-    print(f"{CALLS:,} calls, all recorded\n")
-    print("| what | peak MB (VmHWM) | own MB (RssAnon) | shared MB (RssShmem) | s |\n|---|---|---|---|---|")
-    print(recording.row("recorder, while the program runs"))
-    print(sealing.row("sealing, after it"))
-    print(query.row("GROUP BY function with sums"))
+    check_nothing_was_lost(work, calls)
+    tell(bench, "memory.recorder", recording, calls)
+    tell(bench, "memory.sealing", sealing, calls)
+    if bench.wants("memory.query"):
+        _, query, answer = watch([HINDSIGHT, "sql", "rec", QUESTION], work)
+        if f"{calls}" not in answer:
+            raise Failed(f"not all calls were counted:\n{answer}")
+        tell(bench, "memory.query", query, calls)
 
 
-main()
+def tell(bench, name, peak, calls):
+    """Adds a phase's peak, with what it consists of."""
+    bench.add(name, peak.mb("VmHWM"))
+    parts = f"{peak.mb('RssAnon'):.0f} own, {peak.mb('RssShmem'):.0f} shared"
+    bench.note(name, f"{calls:,} calls, {parts}, {peak.seconds:.1f} s")

@@ -80,6 +80,22 @@ impl Build {
     }
 }
 
+/// Writes a value as a person does; the reply tells both values, and is returned.
+fn assert_set(live: &Live, name: &str, variable: &str, (from, to): (&str, &str)) -> Value {
+    let written = live.ask(&["set", variable, to])["results"][0].take();
+    assert_eq!(written["variable"], variable, "{name}");
+    assert_eq!(written["previous_value"], from, "{name}");
+    assert_eq!(written["new_value"], to, "{name}");
+    written
+}
+
+/// Says that the program runs to its end, with this exit code, and has printed this.
+fn assert_ends(live: &Live, name: &str, code: i64, printed: &str) {
+    assert_eq!(live.run_to_end(), code, "{name}");
+    let output = live.output();
+    assert!(output.contains(printed), "{name}: {output}");
+}
+
 /// Those whose lines are all there, in the order of the source.
 fn unoptimised() -> impl Iterator<Item = Build> {
     BUILDS.into_iter().filter(|build| !build.optimised)
@@ -301,10 +317,7 @@ fn a_global_that_is_written_is_seen_by_the_program() {
     for build in BUILDS {
         let name = build.name;
         let live = build.stopped_at(&build.named("middle"));
-        let written = &live.ask(&["set", "tempo", "90"])["results"][0];
-        assert_eq!(written["variable"], "tempo", "{name}");
-        assert_eq!(written["previous_value"], "120", "{name}");
-        assert_eq!(written["new_value"], "90", "{name}");
+        assert_set(&live, name, "tempo", ("120", "90"));
         assert_eq!(live.run_to_end(), 7, "{name}");
         assert!(
             live.output().ends_with("tempo 90\n"),
@@ -332,18 +345,11 @@ fn a_local_that_is_written_changes_what_happens() {
     for build in unoptimised() {
         let name = build.name;
         let live = build.stopped_at(&build.at("leaf: last"));
-        let written = &live.ask(&["set", "twice", "1000"])["results"][0];
-        assert_eq!(written["previous_value"], "40", "{name}");
-        assert_eq!(written["new_value"], "1000", "{name}");
+        assert_set(&live, name, "twice", ("40", "1000"));
         live.moved(&["next"]);
         live.ask(&["break", "disable", "--all"]);
-        assert_eq!(live.run_to_end(), 7, "{name}");
         // leaf (20) returned 1001: middle (1001) is 2003 + 1001.
-        assert!(
-            live.output().contains("middle 3004\n"),
-            "{name}: {}",
-            live.output()
-        );
+        assert_ends(&live, name, 7, "middle 3004\n");
     }
 }
 
@@ -352,16 +358,10 @@ fn a_parameter_in_a_register_is_written() {
     for build in optimised() {
         let name = build.name;
         let live = build.stopped_at(&build.named("leaf"));
-        let written = &live.ask(&["set", "x", "500"])["results"][0];
+        let written = assert_set(&live, name, "x", ("20", "500"));
         assert_eq!(written["address"], "rdi", "{name}");
-        assert_eq!(written["previous_value"], "20", "{name}");
         live.ask(&["break", "disable", "--all"]);
-        assert_eq!(live.run_to_end(), 7, "{name}");
-        assert!(
-            live.output().contains("middle 3004\n"),
-            "{name}: {}",
-            live.output()
-        );
+        assert_ends(&live, name, 7, "middle 3004\n");
     }
 }
 
@@ -435,15 +435,8 @@ fn a_spoilt_sample_rate_is_found_and_mended() {
         assert_eq!(live.print("frequency"), "-440", "{name}");
         assert_eq!(live.print("sampleRate"), "-1", "{name}");
         assert_eq!(live.print("bufferSize"), "256", "{name}");
-        let written = &live.ask(&["set", "sampleRate", "44100"])["results"][0];
-        assert_eq!(written["previous_value"], "-1", "{name}");
-        assert_eq!(written["new_value"], "44100", "{name}");
-        assert_eq!(live.run_to_end(), 0, "{name}");
-        assert!(
-            live.output().contains("rate 44100 size 256\n"),
-            "{name}: {}",
-            live.output()
-        );
+        assert_set(&live, name, "sampleRate", ("-1", "44100"));
+        assert_ends(&live, name, 0, "rate 44100 size 256\n");
         // The recording tells who spoilt it: the call before the stop.
         let status = live.ask(&["status", "--session", "2"]);
         let path = status["sessions"][0]["recording"].as_str().expect("a path");

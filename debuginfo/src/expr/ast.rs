@@ -314,71 +314,59 @@ impl Expr {
     }
 }
 
+/// Shows each direct operand of a kind, borrowed as the kind is; `$iter` goes through several in that way.
+macro_rules! show_operands {
+    ($kind:expr, $iter:ident, $see:ident) => {
+        match $kind {
+            ExprKind::Name(_)
+            | ExprKind::Register(_)
+            | ExprKind::Literal(_)
+            | ExprKind::SizeOfType(_) => {}
+            ExprKind::Member { of, .. }
+            | ExprKind::Unary(_, of)
+            | ExprKind::Cast { of, .. }
+            | ExprKind::SizeOf(of) => $see(of),
+            ExprKind::Index { of, index } => {
+                $see(of);
+                $see(index);
+            }
+            ExprKind::Range { of, from, to, .. } => {
+                $see(of);
+                for end in from.$iter().chain(to) {
+                    $see(end);
+                }
+            }
+            ExprKind::Binary(_, left, right) => {
+                $see(left);
+                $see(right);
+            }
+            ExprKind::Conditional {
+                condition,
+                if_true,
+                if_false,
+            } => {
+                $see(condition);
+                $see(if_true);
+                $see(if_false);
+            }
+            ExprKind::Call {
+                function,
+                arguments,
+            } => {
+                $see(function);
+                arguments.$iter().for_each($see);
+            }
+        }
+    };
+}
+
 impl ExprKind {
     /// Shows each direct operand.
     pub fn for_each_child<'e>(&'e self, mut see: impl FnMut(&'e Expr)) {
-        match self {
-            ExprKind::Name(_)
-            | ExprKind::Register(_)
-            | ExprKind::Literal(_)
-            | ExprKind::SizeOfType(_) => {}
-            ExprKind::Member { of, .. }
-            | ExprKind::Unary(_, of)
-            | ExprKind::Cast { of, .. }
-            | ExprKind::SizeOf(of) => see(of),
-            ExprKind::Index { of, index } => [of, index].into_iter().for_each(|e| see(e)),
-            ExprKind::Range { of, from, to, .. } => {
-                see(of);
-                from.iter().chain(to).for_each(|e| see(e));
-            }
-            ExprKind::Binary(_, left, right) => [left, right].into_iter().for_each(|e| see(e)),
-            ExprKind::Conditional {
-                condition,
-                if_true,
-                if_false,
-            } => [condition, if_true, if_false]
-                .into_iter()
-                .for_each(|e| see(e)),
-            ExprKind::Call {
-                function,
-                arguments,
-            } => {
-                see(function);
-                arguments.iter().for_each(see);
-            }
-        }
+        show_operands!(self, iter, see);
     }
 
     fn for_each_child_mut(&mut self, mut see: impl FnMut(&mut Expr)) {
-        match self {
-            ExprKind::Name(_)
-            | ExprKind::Register(_)
-            | ExprKind::Literal(_)
-            | ExprKind::SizeOfType(_) => {}
-            ExprKind::Member { of, .. }
-            | ExprKind::Unary(_, of)
-            | ExprKind::Cast { of, .. }
-            | ExprKind::SizeOf(of) => see(of),
-            ExprKind::Index { of, index } => [of, index].into_iter().for_each(|e| see(e)),
-            ExprKind::Range { of, from, to, .. } => {
-                see(of);
-                from.iter_mut().chain(to).for_each(|e| see(e));
-            }
-            ExprKind::Binary(_, left, right) => [left, right].into_iter().for_each(|e| see(e)),
-            ExprKind::Conditional {
-                condition,
-                if_true,
-                if_false,
-            } => [condition, if_true, if_false]
-                .into_iter()
-                .for_each(|e| see(e)),
-            ExprKind::Call {
-                function,
-                arguments,
-            } => {
-                see(function);
-                arguments.iter_mut().for_each(see);
-            }
-        }
+        show_operands!(self, iter_mut, see);
     }
 }

@@ -2,15 +2,12 @@
 //!
 //! A row belongs to the event with its `seq`. The file is there only in parts with a capture.
 
-use std::io;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, BinaryBuilder, Int32Builder, Int64Builder, RecordBatch};
+use arrow::array::{ArrayRef, BinaryBuilder, Int32Builder, Int64Builder};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use parquet::arrow::ArrowWriter;
-use parquet::errors::Result as ParquetResult;
 
-use super::events::{ROW_GROUP_BYTES, properties};
+use super::rows::{Batch, RowsWriter};
 use crate::wire::{CAPTURE_REGISTER_WORDS, Capture};
 
 /// Rows of a page: what is read to see one of them.
@@ -48,48 +45,29 @@ pub fn captures_schema() -> SchemaRef {
 }
 
 /// A file of captures being written.
-pub struct CapturesWriter<W: io::Write + Send> {
-    file: ArrowWriter<W>,
+pub type CapturesWriter<W> = RowsWriter<W, CaptureBatch>;
+
+/// Captures that are not written yet.
+#[derive(Default)]
+pub struct CaptureBatch {
     seq: Int64Builder,
     ts_ns: Int64Builder,
     tid: Int32Builder,
     registers: [Int64Builder; CAPTURE_REGISTER_WORDS],
     memory: BinaryBuilder,
-    rows_in_batch: usize,
-    rows_in_file: u64,
-    bytes_in_group: usize,
+    rows: usize,
+    len_bytes: usize,
 }
 
-impl<W: io::Write + Send> CapturesWriter<W> {
-    /// Returns a writer that has written the file's first bytes.
-    ///
-    /// # Errors
-    /// When `out` fails.
-    pub fn new(out: W) -> ParquetResult<Self> {
-        let properties = properties(CAPTURE_PAGE_ROWS)?;
-        Ok(Self {
-            file: ArrowWriter::try_new(out, captures_schema(), Some(properties))?,
-            seq: Int64Builder::new(),
-            ts_ns: Int64Builder::new(),
-            tid: Int32Builder::new(),
-            registers: Default::default(),
-            memory: BinaryBuilder::new(),
-            rows_in_batch: 0,
-            rows_in_file: 0,
-            bytes_in_group: 0,
-        })
+impl Batch for CaptureBatch {
+    type Row<'a> = CaptureRow<'a>;
+    const PAGE_ROWS: usize = CAPTURE_PAGE_ROWS;
+
+    fn schema() -> SchemaRef {
+        captures_schema()
     }
 
-    /// Returns the rows given so far.
-    pub fn rows(&self) -> u64 {
-        self.rows_in_file
-    }
-
-    /// Appends a capture.
-    ///
-    /// # Errors
-    /// When the file cannot be written.
-    pub fn push(&mut self, row: &CaptureRow<'_>) -> ParquetResult<()> {
+    fn push(&mut self, row: &CaptureRow<'_>) {
         self.seq.append_value(row.seq as i64);
         self.ts_ns.append_value(row.ts_ns);
         self.tid.append_option(row.tid.map(|tid| tid as i32));
@@ -100,25 +78,21 @@ impl<W: io::Write + Send> CapturesWriter<W> {
         let memory = row.capture.memory();
         self.memory
             .append_option((!memory.is_empty()).then_some(memory));
-        self.rows_in_batch += 1;
-        self.rows_in_file += 1;
-        self.bytes_in_group += memory.len() + 8 * CAPTURE_REGISTER_WORDS;
-        if self.rows_in_batch == CAPTURE_PAGE_ROWS {
-            self.end_batch()?;
-        }
-        Ok(())
+        self.rows += 1;
+        self.len_bytes += memory.len() + 8 * CAPTURE_REGISTER_WORDS;
     }
 
-    /// Writes what is left and the footer, and returns the file.
-    ///
-    /// # Errors
-    /// When the file cannot be written.
-    pub fn finish(mut self) -> ParquetResult<W> {
-        self.end_batch()?;
-        self.file.into_inner()
+    fn is_full(&self) -> bool {
+        self.rows == CAPTURE_PAGE_ROWS
     }
 
-    fn end_batch(&mut self) -> ParquetResult<()> {
+    fn len_bytes(&self) -> usize {
+        self.len_bytes
+    }
+
+    fn take(&mut self) -> Vec<ArrayRef> {
+        self.rows = 0;
+        self.len_bytes = 0;
         let mut columns: Vec<ArrayRef> = vec![
             Arc::new(self.seq.finish()),
             Arc::new(self.ts_ns.finish()),
@@ -127,13 +101,6 @@ impl<W: io::Write + Send> CapturesWriter<W> {
         let registers = self.registers.iter_mut();
         columns.extend(registers.map(|column| Arc::new(column.finish()) as ArrayRef));
         columns.push(Arc::new(self.memory.finish()));
-        self.file
-            .write(&RecordBatch::try_new(captures_schema(), columns)?)?;
-        self.rows_in_batch = 0;
-        if self.bytes_in_group >= ROW_GROUP_BYTES {
-            self.file.flush()?;
-            self.bytes_in_group = 0;
-        }
-        Ok(())
+        columns
     }
 }

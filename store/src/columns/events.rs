@@ -25,27 +25,14 @@
 //!
 //! Values are an object in JSON: expressions and their texts.
 
-use std::io::Write;
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayRef, BinaryBuilder, Int32Builder, Int64Builder, RecordBatch, StringBuilder,
-    StringDictionaryBuilder,
+    ArrayRef, BinaryBuilder, Int32Builder, Int64Builder, StringBuilder, StringDictionaryBuilder,
 };
 use arrow::datatypes::{DataType, Field, Int32Type, Schema, SchemaRef};
-use parquet::arrow::ArrowWriter;
-use parquet::basic::{Compression, Encoding, ZstdLevel};
-use parquet::errors::Result as ParquetResult;
-use parquet::file::metadata::SortingColumn;
-use parquet::file::properties::{WriterProperties, WriterVersion};
-use parquet::schema::types::ColumnPath;
 
-/// Rows of a row group.
-const ROW_GROUP_ROWS: usize = 128 << 10;
-/// Rows of a page.
-const PAGE_ROWS: usize = 8 << 10;
-/// Bytes of text and output after which rows are handed on and the row group ends, so that memory stays bounded.
-pub(super) const ROW_GROUP_BYTES: usize = 16 << 20;
+use super::rows::{Batch, ROW_GROUP_BYTES, RowsWriter};
 
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -228,15 +215,11 @@ pub fn events_schema() -> SchemaRef {
 }
 
 /// A file of events being written.
-pub struct EventsWriter<W: Write + Send> {
-    file: ArrowWriter<W>,
-    batch: Batch,
-    rows_in_file: u64,
-    bytes_in_group: usize,
-}
+pub type EventsWriter<W> = RowsWriter<W, EventBatch>;
 
+/// Events that are not written yet.
 #[derive(Default)]
-struct Batch {
+pub struct EventBatch {
     seq: Int64Builder,
     ts_ns: Int64Builder,
     tid: Int32Builder,
@@ -254,82 +237,14 @@ struct Batch {
     len_bytes: usize,
 }
 
-impl<W: Write + Send> EventsWriter<W> {
-    /// Returns a writer that has written the file's first bytes.
-    ///
-    /// # Errors
-    /// When `out` fails.
-    pub fn new(out: W) -> ParquetResult<Self> {
-        let file = ArrowWriter::try_new(out, events_schema(), Some(properties(PAGE_ROWS)?))?;
-        Ok(Self {
-            file,
-            batch: Batch::default(),
-            rows_in_file: 0,
-            bytes_in_group: 0,
-        })
+impl Batch for EventBatch {
+    type Row<'a> = EventRow<'a>;
+    const PAGE_ROWS: usize = 8 << 10;
+
+    fn schema() -> SchemaRef {
+        events_schema()
     }
 
-    /// Returns the rows given so far.
-    pub fn rows(&self) -> u64 {
-        self.rows_in_file
-    }
-
-    /// Appends an event.
-    ///
-    /// # Errors
-    /// When the file cannot be written.
-    pub fn push(&mut self, row: &EventRow<'_>) -> ParquetResult<()> {
-        self.batch.push(row);
-        self.rows_in_file += 1;
-        if self.batch.rows >= PAGE_ROWS || self.batch.len_bytes >= ROW_GROUP_BYTES {
-            self.end_batch()?;
-        }
-        Ok(())
-    }
-
-    /// Writes what is left and the footer, and returns the file.
-    ///
-    /// # Errors
-    /// When the file cannot be written.
-    pub fn finish(mut self) -> ParquetResult<W> {
-        self.end_batch()?;
-        self.file.into_inner()
-    }
-
-    fn end_batch(&mut self) -> ParquetResult<()> {
-        self.bytes_in_group += self.batch.len_bytes;
-        self.file.write(&self.batch.take()?)?;
-        if self.bytes_in_group >= ROW_GROUP_BYTES {
-            self.file.flush()?;
-            self.bytes_in_group = 0;
-        }
-        Ok(())
-    }
-}
-
-/// Returns how files of events, states and captures are written, with so many rows in a page.
-pub(super) fn properties(page_rows: usize) -> ParquetResult<WriterProperties> {
-    let by_seq = SortingColumn {
-        column_idx: 0,
-        descending: false,
-        nulls_first: false,
-    };
-    let mut properties = WriterProperties::builder()
-        .set_writer_version(WriterVersion::PARQUET_2_0)
-        .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
-        .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))
-        .set_data_page_row_count_limit(page_rows)
-        .set_sorting_columns(Some(vec![by_seq]));
-    for name in ["seq", "ts_ns"] {
-        let path = ColumnPath::from(name);
-        properties = properties
-            .set_column_dictionary_enabled(path.clone(), false)
-            .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
-    }
-    Ok(properties.build())
-}
-
-impl Batch {
     fn push(&mut self, row: &EventRow<'_>) {
         self.seq.append_value(row.seq as i64);
         self.ts_ns.append_value(row.ts_ns);
@@ -348,8 +263,18 @@ impl Batch {
         self.len_bytes += row.len_bytes();
     }
 
-    fn take(&mut self) -> ParquetResult<RecordBatch> {
-        let columns: Vec<ArrayRef> = vec![
+    fn is_full(&self) -> bool {
+        self.rows >= Self::PAGE_ROWS || self.len_bytes >= ROW_GROUP_BYTES
+    }
+
+    fn len_bytes(&self) -> usize {
+        self.len_bytes
+    }
+
+    fn take(&mut self) -> Vec<ArrayRef> {
+        self.rows = 0;
+        self.len_bytes = 0;
+        vec![
             Arc::new(self.seq.finish()),
             Arc::new(self.ts_ns.finish()),
             Arc::new(self.tid.finish()),
@@ -363,9 +288,6 @@ impl Batch {
             Arc::new(self.probe.finish()),
             Arc::new(self.detail.finish()),
             Arc::new(self.old.finish()),
-        ];
-        self.rows = 0;
-        self.len_bytes = 0;
-        Ok(RecordBatch::try_new(events_schema(), columns)?)
+        ]
     }
 }

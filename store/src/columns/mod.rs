@@ -24,6 +24,7 @@ mod events;
 mod page;
 mod read;
 mod rle;
+mod rows;
 mod sealed_file;
 mod states;
 #[cfg(test)]

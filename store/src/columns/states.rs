@@ -3,18 +3,13 @@
 //! Such rows are few and long, and questions about events have no use for them, so they have a file of their own. It
 //! is there only in parts with a pause.
 
-use std::io;
 use std::sync::Arc;
 
-use arrow::array::{
-    ArrayRef, BinaryBuilder, Int32Builder, Int64Builder, RecordBatch, StringBuilder,
-};
+use arrow::array::{ArrayRef, BinaryBuilder, Int32Builder, Int64Builder, StringBuilder};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use parquet::arrow::ArrowWriter;
-use parquet::errors::Result as ParquetResult;
 
 use super::calls::PAGE_ROWS;
-use super::events::{ROW_GROUP_BYTES, properties};
+use super::rows::{Batch, ROW_GROUP_BYTES, RowsWriter};
 use crate::control::{GENERAL_REGISTERS, Pause, REGISTER_NAMES};
 
 /// Rows that are handed on together, unless they are long.
@@ -69,15 +64,11 @@ pub fn states_schema() -> SchemaRef {
 }
 
 /// A file of states being written.
-pub struct StatesWriter<W: io::Write + Send> {
-    file: ArrowWriter<W>,
-    batch: Batch,
-    rows_in_file: u64,
-    bytes_in_group: usize,
-}
+pub type StatesWriter<W> = RowsWriter<W, StateBatch>;
 
+/// States that are not written yet.
 #[derive(Default)]
-struct Batch {
+pub struct StateBatch {
     seq: Int64Builder,
     ts_ns: Int64Builder,
     tid: Int32Builder,
@@ -101,59 +92,25 @@ struct Batch {
     len_bytes: usize,
 }
 
-impl<W: io::Write + Send> StatesWriter<W> {
-    /// Returns a writer that has written the file's first bytes.
-    ///
-    /// # Errors
-    /// When `out` fails.
-    pub fn new(out: W) -> ParquetResult<Self> {
-        Ok(Self {
-            file: ArrowWriter::try_new(out, states_schema(), Some(properties(PAGE_ROWS)?))?,
-            batch: Batch::default(),
-            rows_in_file: 0,
-            bytes_in_group: 0,
-        })
-    }
-
-    /// Returns the rows given so far.
-    pub fn rows(&self) -> u64 {
-        self.rows_in_file
-    }
-
-    /// Appends a state.
-    ///
-    /// # Errors
-    /// When the file cannot be written.
-    pub fn push(&mut self, row: &StateRow<'_>) -> ParquetResult<()> {
-        self.batch.push(row);
-        self.rows_in_file += 1;
-        if self.batch.rows >= BATCH_ROWS || self.batch.len_bytes >= ROW_GROUP_BYTES {
-            self.end_batch()?;
+impl StateBatch {
+    fn push_registers(&mut self, pause: &Pause) {
+        let registers = pause.registers.as_ref();
+        for (index, column) in self.registers.iter_mut().enumerate() {
+            column.append_option(registers.map(|registers| registers.general[index] as i64));
         }
-        Ok(())
-    }
-
-    /// Writes what is left and the footer, and returns the file.
-    ///
-    /// # Errors
-    /// When the file cannot be written.
-    pub fn finish(mut self) -> ParquetResult<W> {
-        self.end_batch()?;
-        self.file.into_inner()
-    }
-
-    fn end_batch(&mut self) -> ParquetResult<()> {
-        self.bytes_in_group += self.batch.len_bytes;
-        self.file.write(&self.batch.take()?)?;
-        if self.bytes_in_group >= ROW_GROUP_BYTES {
-            self.file.flush()?;
-            self.bytes_in_group = 0;
-        }
-        Ok(())
+        self.vectors
+            .append_option(registers.map(|registers| registers.vectors.as_flattened()));
     }
 }
 
-impl Batch {
+impl Batch for StateBatch {
+    type Row<'a> = StateRow<'a>;
+    const PAGE_ROWS: usize = PAGE_ROWS;
+
+    fn schema() -> SchemaRef {
+        states_schema()
+    }
+
     fn push(&mut self, row: &StateRow<'_>) {
         let pause = row.pause;
         self.seq.append_value(row.seq as i64);
@@ -186,16 +143,17 @@ impl Batch {
         self.len_bytes += row.len_bytes();
     }
 
-    fn push_registers(&mut self, pause: &Pause) {
-        let registers = pause.registers.as_ref();
-        for (index, column) in self.registers.iter_mut().enumerate() {
-            column.append_option(registers.map(|registers| registers.general[index] as i64));
-        }
-        self.vectors
-            .append_option(registers.map(|registers| registers.vectors.as_flattened()));
+    fn is_full(&self) -> bool {
+        self.rows >= BATCH_ROWS || self.len_bytes >= ROW_GROUP_BYTES
     }
 
-    fn take(&mut self) -> ParquetResult<RecordBatch> {
+    fn len_bytes(&self) -> usize {
+        self.len_bytes
+    }
+
+    fn take(&mut self) -> Vec<ArrayRef> {
+        self.rows = 0;
+        self.len_bytes = 0;
         let mut columns: Vec<ArrayRef> = vec![
             Arc::new(self.seq.finish()),
             Arc::new(self.ts_ns.finish()),
@@ -223,8 +181,6 @@ impl Batch {
             Arc::new(self.stack_len.finish()),
             Arc::new(self.stack.finish()),
         ]);
-        self.rows = 0;
-        self.len_bytes = 0;
-        Ok(RecordBatch::try_new(states_schema(), columns)?)
+        columns
     }
 }

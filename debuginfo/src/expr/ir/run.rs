@@ -1,5 +1,7 @@
 //! Runs the trees: what compiled code is to give.
 
+use std::cmp::Ordering;
+
 use super::{EXACT, Float, FloatOp, Int, IntOp, Order};
 use crate::machine::Machine;
 
@@ -15,11 +17,8 @@ impl Int {
                 bytes.first_chunk().map(|low| u64::from_le_bytes(*low))
             }
             Int::Load { at, bytes, signed } => {
-                let address = at.run(machine)?;
-                let mut word = [0; 8];
-                let part = word.get_mut(..usize::from(*bytes))?;
-                machine.memory(address, part).ok()?;
-                Some(extend(u64::from_le_bytes(word), bytes * 8, *signed))
+                let word = load(machine, at.run(machine)?, *bytes)?;
+                Some(extend(word, bytes * 8, *signed))
             }
             Int::Extend { of, bits, signed } => Some(extend(of.run(machine)?, *bits, *signed)),
             Int::Binary { op, left, right } => op.run(left.run(machine)?, right.run(machine)?),
@@ -29,11 +28,7 @@ impl Int {
                 left,
                 right,
             } => {
-                let (a, b) = (left.run(machine)?, right.run(machine)?);
-                let found = match signed {
-                    true => (a as i64).cmp(&(b as i64)),
-                    false => a.cmp(&b),
-                };
+                let found = compare(left.run(machine)?, right.run(machine)?, *signed);
                 Some(u64::from(order.holds(Some(found))))
             }
             Int::CompareFloats { order, left, right } => {
@@ -57,36 +52,21 @@ impl Int {
                 0 => if_false.run(machine),
                 _ => if_true.run(machine),
             },
-            Int::Within { of, low, high } => {
-                let value = of.run(machine)?;
-                (*low..=*high).contains(&(value as i64)).then_some(value)
-            }
+            Int::Within { of, low, high } => of
+                .run(machine)
+                .filter(|value| (*low..=*high).contains(&(*value as i64))),
             Int::NonNull(of) => of.run(machine).filter(|value| *value != 0),
             Int::OneOf { of, values } => of.run(machine).filter(|value| values.contains(value)),
-            Int::Outside { of, ranges } => {
-                let value = of.run(machine)?;
-                let inside = ranges
-                    .iter()
-                    .any(|(from, to)| (*from..*to).contains(&value));
-                (!inside).then_some(value)
-            }
-            Int::Truncate { of, down } => {
-                let value = of.run(machine)?;
-                let whole = if *down { value.floor() } else { value.trunc() };
-                (whole.abs() <= EXACT as f64).then_some(whole as i64 as u64)
-            }
+            Int::Outside { of, ranges } => of
+                .run(machine)
+                .filter(|value| !ranges.iter().any(|(from, to)| (*from..*to).contains(value))),
+            Int::Truncate { of, down } => truncate(of.run(machine)?, *down),
             Int::Match { at, bytes } => {
                 let at = at.run(machine)?;
                 matches(machine, at, bytes).map(u64::from)
             }
             Int::Contains { at, len, bytes } => {
-                let (at, len) = (at.run(machine)?, len.run(machine)? as i64);
-                for place in 0..=len.wrapping_sub(bytes.len() as i64) {
-                    if matches(machine, at.wrapping_add(place as u64), bytes)? {
-                        return Some(1);
-                    }
-                }
-                Some(0)
+                contains(machine, at.run(machine)?, len.run(machine)?, bytes).map(u64::from)
             }
             Int::TextLength {
                 at,
@@ -94,27 +74,32 @@ impl Int {
                 open,
                 ascii,
             } => {
-                let at = at.run(machine)?;
-                for place in 0..u64::from(*most) {
-                    match byte(machine, at.wrapping_add(place))? {
-                        0 => return Some(place),
-                        0x80.. if *ascii => return None,
-                        _ => {}
-                    }
-                }
-                open.then_some(u64::from(*most))
+                let found = text_length(machine, at.run(machine)?, *most, *ascii)?;
+                found.or(open.then_some(u64::from(*most)))
             }
-            Int::Ascii { at, len } => {
-                let (at, len) = (at.run(machine)?, len.run(machine)?);
-                for place in 0..len {
-                    if !byte(machine, at.wrapping_add(place))?.is_ascii() {
-                        return None;
-                    }
-                }
-                Some(len)
-            }
+            Int::Ascii { at, len } => ascii(machine, at.run(machine)?, len.run(machine)?),
         }
     }
+}
+
+fn load(machine: &dyn Machine, at: u64, bytes: u8) -> Option<u64> {
+    let mut word = [0; 8];
+    let part = word.get_mut(..usize::from(bytes))?;
+    machine.memory(at, part).ok()?;
+    Some(u64::from_le_bytes(word))
+}
+
+fn compare(a: u64, b: u64, signed: bool) -> Ordering {
+    match signed {
+        true => (a as i64).cmp(&(b as i64)),
+        false => a.cmp(&b),
+    }
+}
+
+/// The whole number below `value`, or towards zero from it; `None` where a float does not hold it exactly.
+fn truncate(value: f64, down: bool) -> Option<u64> {
+    let whole = if down { value.floor() } else { value.trunc() };
+    (whole.abs() <= EXACT as f64).then_some(whole as i64 as u64)
 }
 
 fn byte(machine: &dyn Machine, at: u64) -> Option<u8> {
@@ -131,6 +116,39 @@ fn matches(machine: &dyn Machine, at: u64, bytes: &[u8]) -> Option<bool> {
         }
     }
     Some(true)
+}
+
+/// Tells whether these bytes are somewhere in the `len` at `at`.
+fn contains(machine: &dyn Machine, at: u64, len: u64, bytes: &[u8]) -> Option<bool> {
+    for place in 0..=(len as i64).wrapping_sub(bytes.len() as i64) {
+        if matches(machine, at.wrapping_add(place as u64), bytes)? {
+            return Some(true);
+        }
+    }
+    Some(false)
+}
+
+/// Finds the zero among the first `most` bytes of a text; `Some(None)` if there is none. There is no answer where a byte is not
+/// there or, if it has to be ASCII, where one is not.
+fn text_length(machine: &dyn Machine, at: u64, most: u16, ascii: bool) -> Option<Option<u64>> {
+    for place in 0..u64::from(most) {
+        match byte(machine, at.wrapping_add(place))? {
+            0 => return Some(Some(place)),
+            0x80.. if ascii => return None,
+            _ => {}
+        }
+    }
+    Some(None)
+}
+
+/// Returns `len` if so many bytes at `at` are ASCII.
+fn ascii(machine: &dyn Machine, at: u64, len: u64) -> Option<u64> {
+    for place in 0..len {
+        if !byte(machine, at.wrapping_add(place))?.is_ascii() {
+            return None;
+        }
+    }
+    Some(len)
 }
 
 impl IntOp {
@@ -159,7 +177,7 @@ impl IntOp {
 impl Order {
     /// Tells whether the comparison holds for operands in this order; `None`: in no order.
     #[must_use]
-    pub fn holds(self, found: Option<std::cmp::Ordering>) -> bool {
+    pub fn holds(self, found: Option<Ordering>) -> bool {
         match found {
             None => self == Order::NotEqual,
             Some(found) => match self {

@@ -1,0 +1,325 @@
+//! The version, and the help of every command.
+
+use expect_test::expect;
+
+use super::check;
+use super::common::Folder;
+
+#[test]
+fn the_version_is_one_line() {
+    check(
+        &Folder::empty(),
+        &["--version"],
+        expect![[r#"
+        hindsight 0.1.0
+    "#]],
+    );
+}
+
+#[test]
+fn each_command_explains_itself() {
+    let folder = Folder::empty();
+    check(
+        &folder,
+        &["--help"],
+        expect![[r#"
+            Records a program while it runs, then answers SQL over everything it did
+
+            Usage: hindsight <COMMAND>
+
+            Commands:
+              record       Record a program while it runs
+              sql          Ask a recording in SQL
+              repl         Go through a recording or a live program, forwards and backwards
+              info         Show what a recording holds
+              check        Verify every checksum and rule of a recording
+              pack         Copy a recording's modules, debug files and sources into it
+              setup        Install what recording needs, once
+              start        Start a program under control
+              attach       Take a running process under control
+              detach       Leave the program running and close its recording
+              stop         Kill the program and close its recording; the last session ends the daemon
+              restart      Start the program again: same arguments, same breakpoints, a new recording
+              status       Show the live sessions
+              note         Append a note to the recording
+              break        Set, list, remove, enable or disable breakpoints [aliases: breakpoint, b]
+              logpoint     Log a message wherever the program passes a place
+              watch        Stop when a value is written or read
+              catch        Stop at C++ throws, Rust panics and signals
+              continue     Let the program go on until something stops it [alias: c]
+              next         Go to the next line, over calls [alias: n]
+              step         Go to the next line, into calls [alias: s]
+              finish       Run until the current function has returned [alias: out]
+              until        Run until a place is reached in this frame or one further out
+              pause        Stop all threads
+              await        Wait for the next stop; one that is there already is shown at once
+              where        Show where the program stands: source and variables [alias: context]
+              backtrace    Show the calls that led here [alias: bt]
+              frame        Look at another frame, or show the current one
+              up           Look at the caller
+              down         Look at what was called
+              threads      Show all threads
+              thread       Look at another thread, or show the current one
+              source       Show source lines; those with code are marked | [aliases: list, l]
+              disassemble  Show machine code
+              locals       Show the variables of the current frame
+              args         Show the arguments of the current function
+              print        Show the value of an expression [alias: p]
+              display      Show and record the value of an expression at every stop; without one, list what is
+                           displayed
+              undisplay    Show expressions at stops no more: undisplay 2
+              eval         Evaluate an expression with its side effects: x = 3, f(1)
+              set          Write a value: set p->len 3
+              memory       Show or write memory: memory read &x --count 32, memory write 0x7ffe1234 2a00
+              registers    Show the registers of the current frame
+              output       Show what the program printed since the last time, and forget it
+              help         Print this message or the help of the given subcommand(s)
+
+            Options:
+              -h, --help     Print help
+              -V, --version  Print version
+
+            Examples:
+              hindsight record ./app        run it and write app.hindsight
+              hindsight info app            what was recorded
+              hindsight sql app             a prompt: SQL, Tab completes, \d lists the tables
+              hindsight sql app "select * from calls order by dur_ns desc limit 10"
+              hindsight sql app "select * from calls" -o calls.parquet
+              hindsight repl app            go through it: goto, step back, print, backtrace
+              hindsight start --break parse ./app   control it live: next, step, where, print
+              hindsight check app           verify every checksum and rule
+
+            Exit codes:
+              0  done
+              1  the answer is "damaged", or the command failed
+              2  wrong usage: command line, SQL or recording name
+              3  check: the recording is incomplete (it was not closed cleanly)
+              4  record, start, attach: the program could not be started or attached
+            `record` otherwise exits with the recorded program's own status (128 + signal).
+        "#]],
+    );
+    check(
+        &folder,
+        &["record", "--help"],
+        expect![[r#"
+            Record a program while it runs
+
+            Runs a program, or attaches to one, and records every call of its functions: arguments, return
+            values and times, from all threads, into the folder NAME.hindsight. The program is not recompiled
+            and needs no debug information, though with it arguments have names and types.
+
+            Usage: hindsight record [OPTIONS] [PROGRAM]...
+
+            Arguments:
+              [PROGRAM]...
+                      The program and its arguments
+
+            Options:
+              -o, --output <NAME>
+                      Where to write [default: the program's name with .hindsight, in this folder]
+
+              -f, --function <PATTERN>
+                      Record only functions that match: a name (* and ?), file:GLOB or module:GLOB; may be
+                      repeated
+
+              -x, --exclude <PATTERN>
+                      Do not record functions that match; may be repeated, wins over --function
+
+                  --on-full <POLICY>
+                      What a thread does when the recorder cannot keep up [default: block; drop with --attach]
+
+                      Possible values:
+                      - block: The thread waits: nothing is lost
+                      - drop:  The thread goes on: what is lost is counted in a gap
+
+                  --snapshot <WHEN>
+                      When the program's memory is copied: start, every=TIME or every=N events (as every=100ms,
+                      every=5000events; changed pages only) or never [default: start]
+
+                  --regs
+                      Keep all general registers at each enter and leave
+
+                  --stack <BYTES>
+                      Keep so many bytes of the stack at each enter and leave, 8 to 16384
+
+                  --strings
+                      Keep the text behind arguments that are text: char*, &str, String, std::string; of each up
+                      to 256 bytes
+
+                  --watch <EXPRESSION>
+                      Keep the value of an expression: over global variables at each enter and leave, over a
+                      parameter (`q->len`, or `push::q->len`) where its functions are entered; may be repeated
+
+                  --keep-log
+                      Keep the raw log after it was turned into columns
+
+                  --portable
+                      When the program has ended, copy its modules, debug files and sources into the recording,
+                      as hindsight pack does
+
+                  --attach <PID>
+                      Attach to this running process instead of starting one
+
+                  --for <SECONDS>
+                      With --attach: stop after this many seconds (or 500ms, 2m) and let the process go on
+
+                  --json
+                      Print the summary as JSON (on stderr: stdout is the program's)
+
+              -h, --help
+                      Print help (see a summary with '-h')
+
+            Examples:
+              hindsight record ./app --port 8080            what follows the program is its own
+              hindsight record -o run1 -f 'parse*' ./app    only functions that match
+              hindsight record -x 'std::*' -x '*alloc*' ./app
+              hindsight record --attach 4711 --for 10       look at a running program
+              hindsight sql app "select * from calls"       then ask
+
+            Exits with the program's own status (128 + signal), or with 4 if it could not be started.
+        "#]],
+    );
+    check(
+        &folder,
+        &["sql", "--help"],
+        expect![[r#"
+            Ask a recording in SQL
+
+            Prints the answer to QUERY, which may be several statements with semicolons between them. Without
+            QUERY it opens a prompt, or runs the statements on stdin when that is not a terminal. A recording
+            may be asked while it is written.
+
+            Usage: hindsight sql [OPTIONS] <RECORDING> [QUERY]
+
+            Arguments:
+              <RECORDING>
+                      The recording, with or without .hindsight
+
+              [QUERY]
+                      The question, or a command of the prompt like \\d; - reads from stdin
+
+            Options:
+              -f, --format <FORMAT>
+                      The form of the answer [default: by the name of the output file, else table]
+
+                      Possible values:
+                      - table:   Aligned columns, to be read by a person
+                      - csv:     Comma-separated values (RFC 4180) with a heading
+                      - json:    One JSON array of objects
+                      - jsonl:   One JSON object per line
+                      - parquet: A Parquet file
+
+                  --json
+                      The same as --format json
+
+              -o, --output <FILE>
+                      Write the answer to this new file
+
+                  --rows <N>
+                      Show at most this many rows of a table, 0 for all [default: 1000 on a terminal, else all]
+
+                  --timing
+                      Say how long each answer took
+
+              -h, --help
+                      Print help (see a summary with '-h')
+
+            Examples:
+              hindsight sql app                             a prompt; Tab completes
+              hindsight sql app '\d'                        the tables
+              hindsight sql app "select * from calls order by dur_ns desc limit 10"
+              hindsight sql app "select function, count(*) from calls group by function"
+              hindsight sql app "select * from calls" -o calls.parquet
+              hindsight sql app -f jsonl "select * from gaps" | jq .lost
+              hindsight sql app < questions.sql             statements from stdin
+
+            Tables: calls, events, functions, modules, threads, output, gaps, probes,
+            pauses, logpoints, writes, exceptions, notes.
+            Times are nanoseconds since the recording began (ts_ns, dur_ns); seq numbers
+            every event of the recording in one order.
+        "#]],
+    );
+    check(
+        &folder,
+        &["info", "--help"],
+        expect![[r#"
+        Show what a recording holds
+
+        The program, when and where it ran and how it ended, how much was recorded and lost, size on disk
+        and settings.
+
+        Usage: hindsight info [OPTIONS] <RECORDING>
+
+        Arguments:
+          <RECORDING>
+                  The recording, with or without .hindsight
+
+        Options:
+              --json
+                  Print the facts as JSON
+
+          -h, --help
+                  Print help (see a summary with '-h')
+
+        Examples:
+          hindsight info app
+          hindsight info app --json | jq .rows.calls
+          hindsight info app --json | jq -e '.state == "closed" and .lost == 0'
+    "#]],
+    );
+    check(
+        &folder,
+        &["check", "--help"],
+        expect![[r#"
+        Verify every checksum and rule of a recording
+
+        Reads the whole recording. What is merely unusual is shown as a note; damage names file and offset.
+
+        Usage: hindsight check [OPTIONS] <RECORDING>
+
+        Arguments:
+          <RECORDING>
+                  The recording, with or without .hindsight
+
+        Options:
+              --json
+                  Print the result as JSON
+
+          -h, --help
+                  Print help (see a summary with '-h')
+
+        Examples:
+          hindsight check app
+          hindsight check app --json | jq .findings
+          hindsight check app && cp -r app.hindsight archive/
+
+        Exits with 0 when everything holds, 1 when something is damaged, 3 when the recording was not
+        closed.
+    "#]],
+    );
+    check(
+        &folder,
+        &["setup", "--help"],
+        expect![[r#"
+        Install what recording needs, once
+
+        Installs the official Frida wheel, pinned by version and digest, into the user's cache. Does nothing
+        when it is there already.
+
+        Usage: hindsight setup [OPTIONS]
+
+        Options:
+              --json
+                  Print the result as JSON
+
+          -h, --help
+                  Print help (see a summary with '-h')
+
+        Examples:
+          hindsight setup          install Frida into the user's cache
+          hindsight setup --json   the same, for scripts
+
+        Needs python3 with pip. `record` does this by itself when it was not done before.
+    "#]],
+    );
+}

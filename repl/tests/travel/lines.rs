@@ -1,0 +1,204 @@
+//! Lines: scripts, aliases, help, and what is answered to mistakes.
+
+use expect_test::expect;
+
+use super::check;
+use super::common::Folder;
+
+#[test]
+fn scripts_have_comments_aliases_and_sql() {
+    let folder = Folder::with_debugged();
+    std::fs::write(
+        folder.path("look.txt"),
+        "# where does it stop?\nalias g goto\ng 5\n\nSELECT seq, kind FROM events WHERE kind = 'pause' ORDER BY seq;\nquit\nnot reached\n",
+    )
+    .unwrap();
+    let args = ["repl", "debugged", "--script", "look.txt"];
+    expect![[r#"
+        Thread 4242 (synth-4242) at event 5, entry of price: somewhere in price
+         seq | kind
+        -----+-------
+           6 | pause
+           9 | pause
+          22 | pause
+          25 | pause
+    "#]]
+    .assert_eq(&folder.transcript(&args));
+}
+
+#[test]
+fn aliases_are_named_listed_and_refused() {
+    check(
+        &[
+            "alias g = goto",
+            "alias where-5 = print 5",
+            "alias",
+            "alias g",
+            "g 5",
+            "g 5 --json --frob",
+            "alias goto = print",
+            "alias x = frob",
+            "alias nothing",
+            "unalias g",
+            "g 5",
+            "unalias g",
+            "unalias",
+            "help where-5",
+            "alias pauses = SELECT count(*) AS n FROM events WHERE kind = 'pause'",
+            "pauses AND seq > 6",
+        ],
+        expect![[r#"
+            g = goto
+            where-5 = print 5
+            g = goto
+            Thread 4242 (synth-4242) at event 5, entry of price: somewhere in price
+            where-5 = print 5
+             n
+            ---
+             3
+            --- stderr
+            error: unexpected argument '--frob' found
+            help: write: goto --json <PLACE>...
+              at --cmd 6: g 5 --json --frob (exit code 2)
+            error: "goto" is a verb and cannot be an alias
+            help: choose another name
+              at --cmd 7: alias goto = print (exit code 2)
+            error: an alias stands for a verb, and "frob" is none
+            help: write: alias NAME = VERB ...; help lists the verbs
+              at --cmd 8: alias x = frob (exit code 2)
+            error: there is no alias "nothing"
+            help: aliases: g, where-5
+              at --cmd 9: alias nothing (exit code 2)
+            error: there is no verb "g"
+            help: help lists the verbs; SQL begins with SELECT, WITH or EXPLAIN
+              at --cmd 11: g 5 (exit code 2)
+            error: there is no alias "g"
+            help: aliases: where-5
+              at --cmd 12: unalias g (exit code 2)
+            error: unalias takes the name of an alias
+            help: alias lists them
+              at --cmd 13: unalias (exit code 2)
+            --- exit code 2
+        "#]],
+    );
+}
+
+#[test]
+fn help_tells_of_verbs_of_all_kinds() {
+    check(
+        &[
+            "help step back",
+            "help alias",
+            "help continue where",
+            "help quit",
+        ],
+        expect![[r#"
+            Go to the event before
+
+            Usage: step-back [OPTIONS] [COUNT]
+
+            Arguments:
+              [COUNT]
+                      How many events
+
+            Options:
+                  --json
+                      Print the reply as JSON
+
+              -h, --help
+                      Print help
+
+            Give a name to a verb with some of its words
+
+              alias NAME = VERB ...   alias px = print --format hex
+              alias, alias NAME       all aliases; one of them
+              unalias NAME            forget it
+
+            What is made at a prompt is kept in ~/.config/hindsight/aliases; what a script makes
+            ends with it. What stands behind the name in a line is added to the meaning.
+            Go to the next call of which a condition is true, or to the one before
+
+              continue where CONDITION
+              reverse-continue where CONDITION
+
+            The condition is one of SQL over the columns of calls: continue where dur_ns > 1000000
+            Leave. A program that was started here is ended and its recording closed;
+            one that was started elsewhere or attached to goes on under the daemon.
+
+              quit --keep   let a program that was started here go on too
+        "#]],
+    );
+}
+
+#[test]
+fn mistakes_are_answered_with_the_next_step() {
+    check(
+        &[
+            "goto 4711",
+            "goto soon",
+            "goto @nothing",
+            "goto output:3",
+            "stepp",
+            "step -i",
+            "next 0",
+            "break nothing",
+            "frame 7",
+            "thread 1",
+            "print 1 +",
+            "print nobody",
+            "set x 3",
+            "memory write 0x10 00",
+            "help frob",
+            "select nothing from calls",
+        ],
+        expect![[r#"
+            --- stderr
+            error: there is no event 4711
+            help: events are 0 to 27
+              at --cmd 1: goto 4711 (exit code 2)
+            error: "soon" is no place in time
+            help: write an event's number, first, last, 50%, 1.5s, @NOTE or output:LINE
+              at --cmd 2: goto soon (exit code 2)
+            error: there is no note "nothing"
+            help: list them with: notes
+              at --cmd 3: goto @nothing (exit code 2)
+            error: there is no line 3 of output
+            help: the program wrote 0
+              at --cmd 4: goto output:3 (exit code 2)
+            error: there is no verb "stepp"
+            help: did you mean step? help lists the verbs
+              at --cmd 5: stepp (exit code 2)
+            error: single instructions were not recorded
+            help: step goes from event to event
+              at --cmd 6: step -i (exit code 1)
+            error: zero steps lead nowhere
+              at --cmd 7: next 0 (exit code 2)
+            error: no recorded function is called nothing
+            help: write a function's name, in which * stands for any text, or file:line; SELECT name FROM functions lists them
+              at --cmd 8: break nothing (exit code 2)
+            error: no frame of thread 4242 is known at event 0: no recorded call is open, and registers are not known
+            help: go to an event that shows one: next, or continue
+              at --cmd 9: frame 7 (exit code 2)
+            error: there is no thread 1
+            help: threads: 4242, 4243
+              at --cmd 10: thread 1 (exit code 2)
+            error: the expression "1 +": expected an expression at position 3
+              at --cmd 11: print 1 + (exit code 1)
+            error: no variable "nobody" here
+            help: the module /home/ada/shop/shop cannot be read: open /home/ada/shop/shop: No such file or directory (os error 2)
+              at --cmd 12: print nobody (exit code 1)
+            error: set needs a program that runs: this is a recording, and what it recorded does not change
+              at --cmd 13: set x 3 (exit code 1)
+            error: memory of a recording cannot be written: what it recorded does not change
+              at --cmd 14: memory write 0x10 00 (exit code 1)
+            error: there is no verb "frob"
+            help: help lists the verbs; SQL begins with SELECT, WITH or EXPLAIN
+              at --cmd 15: help frob (exit code 2)
+            error: there is no column "nothing"
+              1 | select nothing from calls
+                |        ^^^^^^^
+              at --cmd 16: select nothing from calls (exit code 2)
+            --- exit code 2
+        "#]],
+    );
+}

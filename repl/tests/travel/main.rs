@@ -1,0 +1,24 @@
+//! `hindsight repl` on a made-up debugging session: moves, looks, refusals, JSON and scripts, as transcripts.
+
+mod lines;
+mod looks;
+mod moves;
+mod notes;
+mod terminal;
+mod values;
+
+#[path = "../common/mod.rs"]
+mod common;
+
+use common::Folder;
+use expect_test::Expect;
+
+/// Runs lines through `--cmd`.
+fn check(lines: &[&str], expected: Expect) {
+    let folder = Folder::with_debugged();
+    let mut args = vec!["repl", "debugged"];
+    for line in lines {
+        args.extend(["--cmd", line]);
+    }
+    expected.assert_eq(&folder.transcript(&args));
+}

@@ -1,0 +1,69 @@
+"""How many bytes does a call take, how fast do records get from the rings to the log, and does the program wait for room?
+
+As `tests/bench/run bytes log` measures it. The program is the one of call_cost.py, which writes as fast as a thread can; a call
+of it is 104 bytes of records in its ring. Whether it would have waited is asked with `--on-full drop`: a record is then lost exactly
+where the thread would have waited, and nothing else is different before the first one.
+"""
+
+import re
+import shutil
+
+from call_cost import build, ns_per_call
+from harness import HINDSIGHT, ROOT, Row, cargo_built, check_nothing_was_lost, info, record, run
+
+NEEDS = ("hindsight", "gcc")
+ROWS = [
+    Row("bytes.log", "a call in the log, packed (of 104 in the ring)", "B", needs=NEEDS),
+    Row("bytes.sealed", "the same call sealed: two of its numbers are random, 16 B", "B", at_most=12, needs=NEEDS),
+    Row("bytes.sealed-fib", "a call of fib(25), sealed", "B", at_most=12, needs=NEEDS),
+    Row("log.rings", "records from a ring to the log, the program's own time", "GB/s", at_least=1, needs=NEEDS),
+    Row("log.waits", "records for which the program would have waited", "%", at_most=0, needs=NEEDS),
+    Row("log.append", "blocks appended to a log by one thread, checksums included", "GB/s", needs=("cargo",)),
+    Row("log.read", "the same log read and checked", "GB/s", needs=("cargo",)),
+]
+# An enter record with six arguments and a leave record with two results (docs/wire.md).
+RING_BYTES = 104
+
+
+def measure(bench):
+    if any(map(bench.wants, ("bytes.log", "bytes.sealed", "log.rings", "log.waits"))):
+        tight(bench)
+    if bench.wants("bytes.sealed-fib"):
+        fib(bench)
+    if bench.wants("log.append") or bench.wants("log.read"):
+        append(bench)
+
+
+def tight(bench):
+    """Records the loop, with its log kept, and once more with loss instead of waiting."""
+    work, calls = bench.work, int(bench.sizes.call_millions * 1e6)
+    build(work)
+    program = ["./plain", str(calls)]
+    for _ in range(bench.sizes.rounds):
+        output, _ = record(work, ["-f", "work", "--keep-log"], program)
+        check_nothing_was_lost(work, calls)
+        size = info(work)["bytes_on_disk"]
+        bench.add("bytes.log", size["log"] / calls)
+        bench.add("bytes.sealed", (size["total"] - size["log"]) / calls)
+        bench.add("log.rings", RING_BYTES / ns_per_call(output))
+        if bench.wants("log.waits"):
+            _, summary = record(work, ["-f", "work", "--on-full", "drop"], program)
+            bench.add("log.waits", summary["lost"] / (summary["lost"] + 2 * summary["calls"]) * 100)
+    shutil.rmtree(work / "rec.hindsight")
+
+
+def fib(bench):
+    """The recursion of fixtures/fib, 242,786 calls."""
+    run(["gcc", "-g", "-O1", "-o", "fib", ROOT / "fixtures/fib/fib.c"], bench.work)
+    _, summary = record(bench.work, [], ["./fib", "25"])
+    bench.add("bytes.sealed-fib", summary["bytes_on_disk"] / summary["calls"])
+    shutil.rmtree(bench.work / "rec.hindsight")
+
+
+def append(bench):
+    """Runs the example `append_speed` of `store`, which prints one line for each of its rounds."""
+    example = cargo_built("example", "store", "append_speed")
+    rounds = run([example, bench.work, str(bench.sizes.log_mib), "1024", str(bench.sizes.rounds)], bench.work).stdout
+    for append_rate, read_rate in re.findall(r"^round: append ([\d.]+), .*read ([\d.]+) GB/s$", rounds, re.MULTILINE):
+        bench.add("log.append", float(append_rate))
+        bench.add("log.read", float(read_rate))

@@ -1,0 +1,56 @@
+"""How long does it take until a program runs recorded? As `tests/bench/run start armed` measures it: whole commands, by the clock."""
+
+import os
+import shutil
+import subprocess
+import time
+
+from harness import ROOT, Failed, Row, record, run
+
+FUNCTIONS = 5000
+NEEDS = ("hindsight", "gcc")
+ROWS = [
+    Row("start.true", "true", "s", needs=()),
+    Row("start.record-true", "hindsight record -- true", "s"),
+    Row("armed.5000", f"hindsight record of a program of {FUNCTIONS:,} functions, all armed, from start to end", "s", needs=NEEDS),
+    Row("armed.processor", "the same, processor time of all that took part", "s", needs=NEEDS),
+]
+
+
+def measure(bench):
+    is_armed_wanted = bench.wants("armed.5000") or bench.wants("armed.processor")
+    if is_armed_wanted:
+        source = run(["sh", ROOT / "fixtures/many_functions/generate.sh", str(FUNCTIONS)], bench.work).stdout
+        (bench.work / "many_functions.c").write_text(source)
+        run(["gcc", "-O1", "-g", "-o", "many_functions", "many_functions.c"], bench.work)
+    for _ in range(bench.sizes.rounds):
+        if bench.wants("start.true"):
+            bench.add("start.true", seconds(lambda: subprocess.run(["true"], check=True)))
+        if bench.wants("start.record-true"):
+            bench.add("start.record-true", seconds(lambda: record(bench.work, [], ["true"])))
+        if is_armed_wanted:
+            armed(bench)
+    shutil.rmtree(bench.work / "rec.hindsight", ignore_errors=True)
+
+
+def seconds(action):
+    """How long it takes."""
+    begun = time.monotonic()
+    action()
+    return time.monotonic() - begun
+
+
+def processor_seconds():
+    """The processor time of all commands so far, with what they started and waited for."""
+    times = os.times()
+    return times.children_user + times.children_system
+
+
+def armed(bench):
+    """Records the program of many functions; all must have been armed, and called."""
+    begun, used = time.monotonic(), processor_seconds()
+    _, summary = record(bench.work, [], ["./many_functions"])
+    bench.add("armed.5000", time.monotonic() - begun)
+    bench.add("armed.processor", processor_seconds() - used)
+    if summary["functions_armed"] < FUNCTIONS or summary["calls"] < 2 * FUNCTIONS:
+        raise Failed(f"not all of {FUNCTIONS:,} functions were armed and called: {summary}")
