@@ -1,11 +1,11 @@
 # Steps from a place in the ways of the plan, one after the other, and says where each step leads. A line of the plan is
-# FILE:LINE, how many steps, and the command.
+# FILE:LINE, its addresses, how many steps, and the command.
 import os
 import sys
 import gdb
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from common import alive, begin, name_of, place, plan
+from common import alive, begin, break_at, name_of, place, plan
 
 
 def tell(kind):
@@ -60,14 +60,14 @@ def returned(silently=False):
 # Without line tables of the C library it is not stepped into.
 gdb.execute("set debug-file-directory /nowhere")
 begin()
-for where, steps, command in plan():
-    breakpoint = gdb.Breakpoint(where)
-    breakpoint.silent = True
+for where, addresses, steps, command in plan():
+    breakpoints = break_at(where, addresses)
     gdb.execute("continue", to_string=True)
     if not alive():
         print("GONE")
         break
-    breakpoint.delete()
+    for breakpoint in breakpoints:
+        breakpoint.delete()
     tell("STOP")
     for _ in range(int(steps)):
         gdb.execute(command, to_string=True)
