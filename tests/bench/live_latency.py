@@ -267,10 +267,23 @@ def program(env):
     return compiled(env, "program.c", SOURCE, "gcc", "-O1")
 
 
+def processor_time(daemon):
+    """What the daemon has worked so far, in ms: other than the time that passes, it depends little on what else the machine does."""
+    fields = pathlib.Path(f"/proc/{daemon.pid()}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) * 1e3 / os.sysconf("SC_CLK_TCK")
+
+
+def answered(daemon, figures, name, action):
+    """How long an answer takes, and what the daemon works for it."""
+    worked = processor_time(daemon)
+    figures.add(name, repeated(action))
+    figures.add(name + ": the daemon's work", [(processor_time(daemon) - worked) * 1e3 / REPEATS])
+
+
 def stops(daemon, figures, where=""):
     """Stops at `stamped` again and again, and what is asked there."""
-    figures.add("`next`" + where, repeated(lambda: daemon.ask("next")))
-    figures.add("`step --instruction`" + where, repeated(lambda: daemon.ask("step", instruction=True)))
+    answered(daemon, figures, "`next`" + where, lambda: daemon.ask("next"))
+    answered(daemon, figures, "`step --instruction`" + where, lambda: daemon.ask("step", instruction=True))
     reports = []
     for _ in range(REPEATS):
         daemon.ask("continue")
@@ -278,10 +291,14 @@ def stops(daemon, figures, where=""):
         left = int(daemon.ask("print", expression="stamp")["value"])
         reports.append((arrived - left) / 1e3)
     figures.add("from the call of a function to the answer that it was reached" + where, reports)
-    figures.add("`registers rip`" + where, repeated(lambda: daemon.ask("registers", names=["rip"])))
-    figures.add("`print stamp`" + where, repeated(lambda: daemon.ask("print", expression="stamp")))
-    figures.add("`where`, with source and variables" + where, repeated(lambda: daemon.ask("where")))
-    figures.add("`backtrace`" + where, repeated(lambda: daemon.ask("backtrace")))
+    looks(daemon, figures, where)
+    answered(daemon, figures, "`print stamp`" + where, lambda: daemon.ask("print", expression="stamp"))
+
+
+def looks(daemon, figures, where=""):
+    answered(daemon, figures, "`registers rip`" + where, lambda: daemon.ask("registers", names=["rip"]))
+    answered(daemon, figures, "`where`, with source and variables" + where, lambda: daemon.ask("where"))
+    answered(daemon, figures, "`backtrace`" + where, lambda: daemon.ask("backtrace"))
 
 
 def verbs(env, figures):
@@ -324,12 +341,6 @@ def breakpoints(env, figures):
     measure("by line, one request each", lambda: set_all(lambda number: f"many.c:{number + 2}"))
     measure("by one pattern", lambda: daemon.ask("break", action="add", at="f*_"))
     end(env)
-
-
-def processor_time(daemon):
-    """What the daemon has worked so far, in ms: other than the time that passes, it does not depend on what else the machine does."""
-    fields = pathlib.Path(f"/proc/{daemon.pid()}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) * 1e3 / os.sysconf("SC_CLK_TCK")
 
 
 def private(pid):
@@ -496,10 +507,8 @@ def itself(env, figures):
     begun = time.monotonic_ns()
     daemon = begin(env, HINDSIGHT, "--", "--version", options=("--break", "hindsight::main", "--exclude", "*"))
     figures.add("`hindsight start`, to the first stop" + where, [(time.monotonic_ns() - begun) / 1e6], "ms")
-    figures.add("`step --instruction`" + where, repeated(lambda: daemon.ask("step", instruction=True)))
-    figures.add("`registers rip`" + where, repeated(lambda: daemon.ask("registers", names=["rip"])))
-    figures.add("`where`, with source and variables" + where, repeated(lambda: daemon.ask("where")))
-    figures.add("`backtrace`" + where, repeated(lambda: daemon.ask("backtrace")))
+    answered(daemon, figures, "`step --instruction`" + where, lambda: daemon.ask("step", instruction=True))
+    looks(daemon, figures, where)
     end(env)
 
 

@@ -198,7 +198,8 @@ fn compare(artifact: &str, subject: &Subject, stop: &Stop) -> Compared {
     let output = gdb(subject, scratch, "steps.py", &plan_file);
     let theirs = theirs(&output);
     // gdb holds that a line goes on up to the next one of the same file (or of some others) and passes statements of
-    // functions of other files that are inlined in between; readelf has a statement wherever we stop there. And it takes the first range of an inlined copy for its
+    // functions of other files that are inlined in between; readelf has a statement wherever we stop there, or an inlined call
+    // begins. And it takes the first range of an inlined copy for its
     // beginning, where DW_AT_entry_pc states another one, and passes calls that begin there.
     // (The standard library of Rust is always optimised.)
     let is_plain = artifact.ends_with("_O0") && !artifact.starts_with("orders");
