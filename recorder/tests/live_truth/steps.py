@@ -23,8 +23,10 @@ def go_on(command):
         try:
             gdb.execute("next", to_string=True)
         except gdb.error:
-            # Of a function that it knows no bounds of.
+            # Of a function that it knows no bounds of. What is left of the line of the call belongs to the step.
             gdb.execute("finish", to_string=True)
+            if alive() and not is_statement(gdb.newest_frame()):
+                gdb.execute("next", to_string=True)
         return True
     is_entry = " + " not in gdb.execute("info symbol $pc", to_string=True)
     if command == "step" or not is_entry:

@@ -198,12 +198,12 @@ fn compare(artifact: &str, subject: &Subject, stop: &Stop) -> Compared {
     let output = gdb(subject, scratch, "steps.py", &plan_file);
     let theirs = theirs(&output);
     // gdb holds that a line goes on up to the next one of the same file (or of some others) and passes statements of
-    // functions of other files that are inlined in between; readelf has a statement wherever we stop there, or an inlined call
-    // begins. And it takes the first range of an inlined copy for its
-    // beginning, where DW_AT_entry_pc states another one, and passes calls that begin there.
+    // functions of other files that are inlined in between; where we stop there, readelf has a statement, or an inlined call
+    // begins. And gdb takes the first range of an inlined copy for its beginning, where DW_AT_entry_pc states another one,
+    // and passes calls that begin there.
     // (The standard library of Rust is always optimised.)
-    let is_plain = artifact.ends_with("_O0") && !artifact.starts_with("orders");
-    let more = if is_plain { 0 } else { 8 };
+    let is_passed_by = artifact.starts_with("orders") || artifact == "lua_O2";
+    let more = if is_passed_by { 8 } else { 0 };
     let (ours, extra) = ours(subject, scratch, stop, walks, &theirs, more);
     let both = ours.iter().zip(&theirs);
     let same = both.take_while(|(a, b)| is_same_place(a, b)).count();
