@@ -104,15 +104,18 @@ impl Index {
         &self.entries[start..end]
     }
 
-    /// Tells whether a unit of the module's own file may have copies of a function called `name`: it describes one as
-    /// inlined, or its names are in a file of their own.
-    pub(crate) fn has_inlined(&self, name: &str, unit: usize) -> bool {
-        if !self.units.contains(&unit) {
-            return true;
-        }
-        let mut candidates = self.candidates(name).iter();
-        candidates
-            .any(|e| e.kind == EntryKind::Inlined && e.id.home == Home::Info && e.id.index == unit)
+    /// The units of the module's own file that describe a function as inlined that may be called `name`.
+    pub(crate) fn inlining(&self, name: &str) -> impl Iterator<Item = usize> {
+        let candidates = self.candidates(name).iter();
+        let inlined =
+            candidates.filter(|e| e.kind == EntryKind::Inlined && e.id.home == Home::Info);
+        inlined.map(|e| e.id.index)
+    }
+
+    /// Tells whether a unit of the module's own file has names here. Those of others are in a file of their own, if they
+    /// have any.
+    pub(crate) fn lists(&self, unit: usize) -> bool {
+        self.units.contains(&unit)
     }
 }
 

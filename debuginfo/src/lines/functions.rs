@@ -153,10 +153,7 @@ fn place_at(
 fn copies(mapped: &Mapped, name: &str, way: Way) -> Vec<LinePlace> {
     let module = &mapped.module;
     let mut found = Vec::new();
-    for unit in module.units().list.iter() {
-        if !module.known().index(module).has_inlined(name, unit.index) {
-            continue;
-        }
+    for unit in module.units().with_copies(module, name) {
         let scopes = unit.scopes(module);
         for copy in scopes.list.iter().filter(|scope| scope.parent.is_some()) {
             let is_named = |own: &Arc<str>| match way {

@@ -43,6 +43,8 @@ pub(crate) struct Units {
     /// Where the line tables name files: by the last component of the path, the unit's index in `list` and the file's
     /// number.
     by_name: OnceLock<HashMap<Box<str>, Vec<(u32, u32)>>>,
+    /// Units with inlined code whose names the module's index does not have, as indexes in `list`.
+    unlisted: OnceLock<Vec<usize>>,
 }
 
 impl Units {
@@ -113,6 +115,27 @@ impl Units {
             by_name
         });
         by_name.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    /// The units that may have copies of a function called `name`, in order: they describe one as inlined, or their names
+    /// are in a file of their own.
+    pub(super) fn with_copies(&self, module: &Module, name: &str) -> Vec<&CodeUnit> {
+        let index = module.known().index(module);
+        let unlisted = self.unlisted.get_or_init(|| {
+            let has_copies = |unit: &CodeUnit| {
+                let scopes = unit.scopes(module);
+                scopes.list.iter().any(|scope| scope.parent.is_some())
+            };
+            let units = self.list.iter().enumerate();
+            let unlisted = units.filter(|(_, unit)| !index.lists(unit.index) && has_copies(unit));
+            unlisted.map(|(at, _)| at).collect()
+        });
+        let place = |unit: usize| self.list.binary_search_by_key(&unit, |u| u.index).ok();
+        let mut places: Vec<usize> = index.inlining(name).filter_map(place).collect();
+        places.extend(unlisted);
+        places.sort_unstable();
+        places.dedup();
+        places.into_iter().map(|at| &self.list[at]).collect()
     }
 }
 

@@ -66,3 +66,31 @@ def entered():
     while frame.type() == gdb.INLINE_FRAME:
         frame = frame.older()
     return frame
+
+
+class Place(gdb.Breakpoint):
+    # One of the places of a line: the hits of all of them are counted together.
+    def __init__(self, address, hits_left):
+        super().__init__("*0x%x" % address)
+        self.silent = True
+        self.hits_left = hits_left
+
+    def stop(self):
+        self.hits_left[0] -= 1
+        return self.hits_left[0] <= 0
+
+
+def break_at(where, addresses, hit=1):
+    # Stops at a hit of a line, at the places that Hindsight has for it. Where gdb has others it says so; the test judges that.
+    breakpoint = gdb.Breakpoint(where)
+    breakpoint.ignore_count = hit - 1
+    breakpoint.silent = True
+    theirs = sorted(set(location.address for location in breakpoint.locations))
+    ours = sorted(int(address, 16) for address in addresses.split(","))
+    if theirs == ours:
+        return [breakpoint]
+    breakpoint.delete()
+    listed = lambda all: ",".join("%x" % address for address in all)
+    print("PLACES\t%s\t%s\t%s" % (os.path.basename(where), listed(ours), listed(theirs)))
+    hits_left = [hit]
+    return [Place(address, hits_left) for address in ours]

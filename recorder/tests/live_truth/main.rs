@@ -15,6 +15,7 @@ mod data;
 mod instructions;
 mod moment;
 mod pauses;
+mod places;
 mod positions;
 mod recorded;
 mod statements;

@@ -9,7 +9,8 @@ use recorder::live::*;
 
 use crate::{
     bench::{Controlled, Subject, gdb},
-    moment::{plain, text_of, without_arguments},
+    moment::{is_same_place, plain, text_of, without_arguments},
+    places,
     stops::{Stop, choose_among, place},
 };
 
@@ -82,7 +83,7 @@ fn value(controlled: &Controlled, entry: u64) -> Option<String> {
 }
 
 /// Goes to the place for each walk, the next time that it is hit, and steps from there. A step may be made of `more` ones, if the
-/// last of them leads where gdb got with one.
+/// last of them leads where gdb got with one; returns where those led that only we made, too.
 fn ours(
     subject: &Subject,
     scratch: &Scratch,
@@ -90,10 +91,10 @@ fn ours(
     walks: &[Walk],
     theirs: &[String],
     more: usize,
-) -> (Vec<String>, usize) {
+) -> (Vec<String>, Vec<String>) {
     let mut controlled = Controlled::start(subject, scratch, "stepped");
     let mut found = Vec::new();
-    let mut extra = 0;
+    let mut extra = Vec::new();
     for (motion, _, steps) in walks {
         let location = Location::Line {
             file: from.file.clone(),
@@ -121,12 +122,13 @@ fn ours(
                     found.push("ENDED".to_owned());
                     return (found, extra);
                 }
-                let at = format!("AT\t{}", whereabouts(&controlled));
-                if left == 0 || wanted == Some(&at) {
+                let here = whereabouts(&controlled);
+                let at = format!("AT\t{here}");
+                if left == 0 || wanted.is_some_and(|wanted| is_same_place(&at, wanted)) {
                     found.push(at);
                     break;
                 }
-                extra += 1;
+                extra.push(here);
             }
             let value = left.and_then(|entry| value(&controlled, entry));
             found.extend(value.map(|value| format!("RETURNED\t{value}")));
@@ -155,12 +157,15 @@ fn steps_are_the_same(artifact: &str, seed: u64, places: usize, at_least: usize)
     let subject = Subject::new(artifact);
     let chosen = choose_among(&subject, &scratch, seed, places, |line| line.hits >= HITS);
     let [mut steps, mut extra] = [0; 2];
+    let mut differences = Vec::new();
     for stop in &chosen {
-        let (same, more) = walks_are_the_same(artifact, &subject, stop);
-        steps += same;
-        extra += more;
+        let compared = compare(artifact, &subject, stop);
+        steps += compared.same;
+        extra += compared.extra;
+        differences.extend(compared.differences);
     }
     eprintln!("{artifact}: {steps} steps compared, {extra} extra steps");
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
     assert!(extra <= steps / 5, "{extra} steps that gdb does not make");
     assert!(
         steps >= at_least,
@@ -168,8 +173,17 @@ fn steps_are_the_same(artifact: &str, seed: u64, places: usize, at_least: usize)
     );
 }
 
-/// Compares what all commands do from one place; returns how many steps were the same, and how many only we made.
-fn walks_are_the_same(artifact: &str, subject: &Subject, stop: &Stop) -> (usize, usize) {
+/// What came of the walks from one place.
+struct Compared {
+    /// Steps that were the same.
+    same: usize,
+    /// Steps that only we made.
+    extra: usize,
+    differences: Vec<String>,
+}
+
+/// Compares what all commands do from one place.
+fn compare(artifact: &str, subject: &Subject, stop: &Stop) -> Compared {
     let scratch = &Scratch::new(artifact);
     let walks = match artifact.starts_with("orders") {
         true => &WALKS_OF_RUST[..],
@@ -177,29 +191,40 @@ fn walks_are_the_same(artifact: &str, subject: &Subject, stop: &Stop) -> (usize,
     };
     let mut plan = String::new();
     for (_, word, steps) in walks {
-        writeln!(plan, "{}:{}\t{steps}\t{word}", stop.file, stop.line).unwrap();
+        writeln!(plan, "{}\t{steps}\t{word}", places::planned(stop)).unwrap();
     }
     let plan_file = scratch.join("plan");
     std::fs::write(&plan_file, plan).expect("the folder is writable");
-    let theirs = theirs(&gdb(subject, scratch, "steps.py", &plan_file));
+    let output = gdb(subject, scratch, "steps.py", &plan_file);
+    let theirs = theirs(&output);
     // gdb holds that a line goes on up to the next one of the same file (or of some others) and passes statements of
-    // functions of other files that are inlined in between. And it takes the first range of an inlined copy for its
-    // beginning, where DW_AT_entry_pc states another one, and passes calls that begin there.
+    // functions of other files that are inlined in between; where we stop there, readelf has a statement, or an inlined call
+    // begins. And gdb takes the first range of an inlined copy for its beginning, where DW_AT_entry_pc states another one,
+    // and passes calls that begin there.
     // (The standard library of Rust is always optimised.)
-    let is_plain = artifact.ends_with("_O0") && !artifact.starts_with("orders");
-    let more = if is_plain { 0 } else { 8 };
+    let is_passed_by = artifact.starts_with("orders") || artifact == "lua_O2";
+    let more = if is_passed_by { 8 } else { 0 };
     let (ours, extra) = ours(subject, scratch, stop, walks, &theirs, more);
-    let same = ours.iter().zip(&theirs).take_while(|(a, b)| a == b).count();
+    let both = ours.iter().zip(&theirs);
+    let same = both.take_while(|(a, b)| is_same_place(a, b)).count();
     let from = same.saturating_sub(8);
     let shown = |all: &[String]| all[from.min(all.len())..(same + 4).min(all.len())].join("\n  ");
-    assert!(
-        ours == theirs,
-        "{artifact}: step {same} of {} differs\nhere:\n  {}\ngdb:\n  {}",
-        theirs.len(),
-        shown(&ours),
-        shown(&theirs)
-    );
-    (same, extra)
+    let difference = || {
+        let from = place(&stop.file, stop.line);
+        let (of, ours, theirs) = (theirs.len(), shown(&ours), shown(&theirs));
+        format!(
+            "{artifact}, from {from}: step {same} of {of} differs\nhere:\n  {ours}\ngdb:\n  {theirs}"
+        )
+    };
+    let mut differences = places::wrong(subject, &output);
+    differences.extend((same < ours.len().max(theirs.len())).then(difference));
+    let astray = places::without_statement(subject, &extra).into_iter();
+    differences.extend(astray.map(|at| format!("{artifact}: no statement begins at {at}")));
+    Compared {
+        same,
+        extra: extra.len(),
+        differences,
+    }
 }
 
 #[test]
@@ -218,8 +243,18 @@ fn steps_through_optimised_lua_are_those_of_gdb() {
 }
 
 #[test]
+fn steps_through_optimised_sqlite_are_those_of_gdb() {
+    steps_are_the_same("sqlite_O2", 29, 6, 175);
+}
+
+#[test]
 fn steps_through_a_cxx_program_are_those_of_gdb() {
     steps_are_the_same("shapes_O0", 31, 6, 200);
+}
+
+#[test]
+fn steps_through_an_optimised_cxx_program_are_those_of_gdb() {
+    steps_are_the_same("shapes_O2", 37, 6, 175);
 }
 
 #[test]

@@ -8,6 +8,7 @@ use recorder::live::*;
 use crate::{
     bench::{Controlled, Random, Subject, gdb},
     moment::{Moment, vectors},
+    places,
     statements::{Counted, count},
 };
 
@@ -73,26 +74,13 @@ fn stops_are_the_same(artifact: &str, seed: u64, wanted: usize) {
     let stops = choose(&subject, &scratch, seed, wanted);
     let mut plan = String::new();
     for stop in &stops {
-        let addresses: Vec<String> = stop.addresses.iter().map(|at| format!("{at:x}")).collect();
-        writeln!(
-            plan,
-            "{}:{}\t{}\t{}",
-            stop.file,
-            stop.line,
-            stop.hit,
-            addresses.join(",")
-        )
-        .unwrap();
+        writeln!(plan, "{}\t{}", places::planned(stop), stop.hit).unwrap();
     }
     let plan_file = scratch.join("plan");
     std::fs::write(&plan_file, plan).expect("the folder is writable");
     let output = gdb(&subject, &scratch, "stops.py", &plan_file);
     let theirs = Moment::all(&output);
-    let mut differences: Vec<String> = output
-        .lines()
-        .filter_map(|line| line.strip_prefix("PLACES\t"))
-        .map(str::to_owned)
-        .collect();
+    let mut differences = places::wrong(&subject, &output);
     for traced in [true, false] {
         differences.extend(compare(&subject, &scratch, &stops, &output, traced));
     }
