@@ -59,20 +59,34 @@ fn bare(value: &serde_json::Value) -> Option<String> {
     }
     let quoted = text.find('"').map(|from| &text[from + 1..]);
     match quoted {
-        Some(quoted) => Some(quoted.trim_end_matches('.').trim_end_matches('"').to_owned()),
+        Some(quoted) => Some(
+            quoted
+                .trim_end_matches('.')
+                .trim_end_matches('"')
+                .to_owned(),
+        ),
         None => text.split(' ').next().map(str::to_owned),
     }
 }
 
 /// The values of an expression at the entries of a function, by its first two integer arguments.
-fn values(recording: &Recording, function: &str, at: &str, expression: &str) -> Vec<([i64; 2], Option<String>)> {
-    let name = function.rsplit("::").next().expect("a name has a last part");
+fn values(
+    recording: &Recording,
+    function: &str,
+    at: &str,
+    expression: &str,
+) -> Vec<([i64; 2], Option<String>)> {
+    let name = function
+        .rsplit("::")
+        .next()
+        .expect("a name has a last part");
     let sql = format!(
         "SELECT a0, a1, value({at}, '{expression}') AS value FROM calls \
          WHERE function = '{function}' OR function LIKE '{name}(%' OR function LIKE '%::{name}' ORDER BY {at}"
     );
     let rows = recording.rows(&sql);
-    let argument = |row: &e2e::Row, name: &str| row[name].as_i64().map_or(0, |word| i64::from(word as i32));
+    let argument =
+        |row: &e2e::Row, name: &str| row[name].as_i64().map_or(0, |word| i64::from(word as i32));
     rows.iter()
         .map(|row| {
             let arguments = [argument(row, "a0"), argument(row, "a1")];
@@ -83,7 +97,13 @@ fn values(recording: &Recording, function: &str, at: &str, expression: &str) -> 
 
 /// Compares what both say at the entries of `function`; threads come there in any order, so calls are told apart by their
 /// arguments if `by_arguments`.
-fn compare(artifact: &str, (function, language): (&str, &str), prefix: &str, watched: &[Watched], by_arguments: bool) {
+fn compare(
+    artifact: &str,
+    (function, language): (&str, &str),
+    prefix: &str,
+    watched: &[Watched],
+    by_arguments: bool,
+) {
     let comparison = recorded(artifact, watched, prefix);
     let scratch = Scratch::new(&format!("{artifact}-gdb"));
     let mut asked = vec!["number\t(int)$rdi", "number\t(int)$rsi"];
@@ -96,7 +116,11 @@ fn compare(artifact: &str, (function, language): (&str, &str), prefix: &str, wat
     let mut differences = Vec::new();
     for (index, one) in watched.iter().enumerate() {
         let ours = values(&comparison.recording, function, "start_seq", one.ours);
-        assert_eq!(ours.len(), told.len(), "{artifact}: {function} is called as often");
+        assert_eq!(
+            ours.len(),
+            told.len(),
+            "{artifact}: {function} is called as often"
+        );
         let mut theirs: BTreeMap<[String; 2], Option<String>> = BTreeMap::new();
         for (number, entry) in told.iter().enumerate() {
             let word = |at: usize| entry[at].clone().expect("registers can be read");
@@ -117,12 +141,18 @@ fn compare(artifact: &str, (function, language): (&str, &str), prefix: &str, wat
             known += 1;
             if theirs[&key].as_ref() != Some(value) {
                 let theirs = &theirs[&key];
-                differences.push(format!("{artifact}, {}, {key:?}: {value}, gdb: {theirs:?}", one.ours));
+                differences.push(format!(
+                    "{artifact}, {}, {key:?}: {value}, gdb: {theirs:?}",
+                    one.ours
+                ));
             }
         }
         let wanted = one.known.unwrap_or(ours.len());
         if known != wanted {
-            differences.push(format!("{artifact}, {}: known at {known} calls, not {wanted}: {ours:?}", one.ours));
+            differences.push(format!(
+                "{artifact}, {}: known at {known} calls, not {wanted}: {ours:?}",
+                one.ours
+            ));
         }
     }
     assert!(differences.is_empty(), "{}", differences.join("\n"));
@@ -157,13 +187,20 @@ fn variables_of_threads_are_known_at_returns() {
     }
     for ([worker, round], value) in values(recording, "work", "end_seq", "mine") {
         let next = by_worker[&worker].get(round as usize + 1);
-        assert!(next.is_none_or(|next| *next == value), "{worker}, {round}: {value:?}");
+        assert!(
+            next.is_none_or(|next| *next == value),
+            "{worker}, {round}: {value:?}"
+        );
     }
     // Another thread's is never taken for it: each begins with the same.
     for (worker, values) in &by_worker {
         let first = values.first().cloned().flatten();
         let expected = if *worker == 7 { 1 } else { 4 };
-        assert_eq!((first.as_deref(), values.len()), (Some("5"), expected), "{worker}");
+        assert_eq!(
+            (first.as_deref(), values.len()),
+            (Some("5"), expected),
+            "{worker}"
+        );
     }
 }
 
@@ -173,21 +210,47 @@ fn what_containers_of_cxx_hold_is_what_gdb_prints() {
         at(2, "numbers[2]", "number\tnumbers._M_impl._M_start[2]"),
         at(4, "*numbers.begin()", "number\tnumbers._M_impl._M_start[0]"),
         at(4, "numbers.front()", "number\tnumbers._M_impl._M_start[0]"),
-        same("numbers.size()", "number\tnumbers._M_impl._M_finish - numbers._M_impl._M_start"),
+        same(
+            "numbers.size()",
+            "number\tnumbers._M_impl._M_finish - numbers._M_impl._M_start",
+        ),
         at(3, "triples[1].c", "number\ttriples._M_impl._M_start[1].c"),
-        at(3, "items[1].name", "text\titems._M_impl._M_start[1].name._M_dataplus._M_p"),
-        at(4, "items[0].parts[2]", "number\titems._M_impl._M_start[0].parts._M_impl._M_start[2]"),
-        at(2, "(*names)[2]", "text\tnames->_M_impl._M_start[2]._M_dataplus._M_p"),
+        at(
+            3,
+            "items[1].name",
+            "text\titems._M_impl._M_start[1].name._M_dataplus._M_p",
+        ),
+        at(
+            4,
+            "items[0].parts[2]",
+            "number\titems._M_impl._M_start[0].parts._M_impl._M_start[2]",
+        ),
+        at(
+            2,
+            "(*names)[2]",
+            "text\tnames->_M_impl._M_start[2]._M_dataplus._M_p",
+        ),
         same("chain.size()", "number\tchain._M_impl._M_node._M_size"),
-        at(4, "chain.front()", "number\t*(int*)(chain._M_impl._M_node._M_next + 1)"),
-        at(3, "chain[1]", "number\t*(int*)(chain._M_impl._M_node._M_next->_M_next + 1)"),
+        at(
+            4,
+            "chain.front()",
+            "number\t*(int*)(chain._M_impl._M_node._M_next + 1)",
+        ),
+        at(
+            3,
+            "chain[1]",
+            "number\t*(int*)(chain._M_impl._M_node._M_next->_M_next + 1)",
+        ),
         same("tree.size()", "number\ttree._M_t._M_impl._M_node_count"),
         same("text", "text\ttext._M_dataplus._M_p"),
         same("text.size()", "number\ttext._M_string_length"),
         same("text[4]", "number\ttext._M_dataplus._M_p[4]"),
         same("view", "bytes\tview._M_str\tview._M_len"),
         same("plain", "text\tplain"),
-        same("owned->name", "text\t(*(item**)&owned)->name._M_dataplus._M_p"),
+        same(
+            "owned->name",
+            "text\t(*(item**)&owned)->name._M_dataplus._M_p",
+        ),
         at(4, "*(int*)&maybe", "number\t*(int*)&maybe"),
     ];
     for artifact in ["watched_cxx_O0", "watched_cxx_O2"] {
@@ -201,8 +264,14 @@ fn what_containers_of_cxx_hold_is_what_gdb_prints() {
 fn what_parameters_of_cxx_hold_is_what_gdb_prints() {
     let watched = [
         same("name", "text\t((std::string*)$rdx)->_M_dataplus._M_p"),
-        same("local[2]", "number\t((std::vector<int>*)$rsi)->_M_impl._M_start[2]"),
-        same("local.size()", "number\t((std::vector<int>*)$rsi)->_M_impl._M_finish - ((std::vector<int>*)$rsi)->_M_impl._M_start"),
+        same(
+            "local[2]",
+            "number\t((std::vector<int>*)$rsi)->_M_impl._M_start[2]",
+        ),
+        same(
+            "local.size()",
+            "number\t((std::vector<int>*)$rsi)->_M_impl._M_finish - ((std::vector<int>*)$rsi)->_M_impl._M_start",
+        ),
     ];
     for artifact in ["watched_cxx_O0", "watched_cxx_O2"] {
         compare(artifact, ("grow", "c++"), "grow::", &watched, false);
@@ -222,22 +291,42 @@ fn what_containers_of_rust_hold_is_what_gdb_prints() {
         };
     }
     let watched = [
-        same("queue.items.len()", concat!("number\t", queue!(".items.len"))),
-        at(4, "queue.items[0].number", concat!("number\t", item!("0", ".number"))),
+        same(
+            "queue.items.len()",
+            concat!("number\t", queue!(".items.len")),
+        ),
+        at(
+            4,
+            "queue.items[0].number",
+            concat!("number\t", item!("0", ".number")),
+        ),
         at(
             3,
             "queue.items[1].name",
-            concat!("bytes\t", item!("1", ".name.vec.buf.inner.ptr.pointer.pointer"), "\t", item!("1", ".name.vec.len")),
+            concat!(
+                "bytes\t",
+                item!("1", ".name.vec.buf.inner.ptr.pointer.pointer"),
+                "\t",
+                item!("1", ".name.vec.len")
+            ),
         ),
         at(
             3,
             "queue.small[1][0]",
-            concat!("number\t*((*($rdi as *mut watched::Queue)).small.buf.inner.ptr.pointer.pointer as *mut u32 + 3)"),
+            concat!(
+                "number\t*((*($rdi as *mut watched::Queue)).small.buf.inner.ptr.pointer.pointer as *mut u32 + 3)"
+            ),
         ),
         same("queue.list.len", concat!("number\t", queue!(".list.len"))),
         same("queue.ring.len()", concat!("number\t", queue!(".ring.len"))),
-        same("queue.tree.len()", concat!("number\t", queue!(".tree.length"))),
-        same("name", "bytes\t(*($rdx as *mut alloc::string::String)).vec.buf.inner.ptr.pointer.pointer\t(*($rdx as *mut alloc::string::String)).vec.len"),
+        same(
+            "queue.tree.len()",
+            concat!("number\t", queue!(".tree.length")),
+        ),
+        same(
+            "name",
+            "bytes\t(*($rdx as *mut alloc::string::String)).vec.buf.inner.ptr.pointer.pointer\t(*($rdx as *mut alloc::string::String)).vec.len",
+        ),
     ];
     for artifact in ["watched_rust_O0", "watched_rust_O2"] {
         compare(artifact, ("watched::grow", "rust"), "", &watched, false);
@@ -256,7 +345,11 @@ fn variables_of_threads_in_rust_are_those_of_gdb() {
         assert_eq!(ours.len(), 12, "{artifact}");
         for ([worker, round], value) in ours {
             let sum = sums.entry(worker).or_insert(5);
-            assert_eq!(value, Some(sum.to_string()), "{artifact}: {worker}, {round}");
+            assert_eq!(
+                value,
+                Some(sum.to_string()),
+                "{artifact}: {worker}, {round}"
+            );
             *sum += worker + round;
         }
     }
@@ -278,7 +371,11 @@ fn what_cannot_be_watched_is_refused_before_the_program_runs() {
     ] {
         let args = ["record", "--watch", expression, "--", program];
         let ended = Hindsight::command(&scratch, &args).run();
-        assert!(ended.errors().contains(wanted), "{expression}: {}", ended.errors());
+        assert!(
+            ended.errors().contains(wanted),
+            "{expression}: {}",
+            ended.errors()
+        );
         assert!(ended.text().is_empty(), "{expression}: the program ran");
         assert_eq!(ended.status.as_shell_code(), 2, "{expression}");
     }

@@ -83,7 +83,10 @@ fn thread_locals(module: &Arc<Module>, name: &str) -> Vec<(u8, Variable)> {
         });
         module.has_thread_local(&linkage.flatten()?)
     };
-    match fitting.iter().all(|(_, variable)| is_kept(variable).is_none()) {
+    match fitting
+        .iter()
+        .all(|(_, variable)| is_kept(variable).is_none())
+    {
         // Without symbols nothing tells them apart.
         true if fitting.len() > 1 => fitting.clear(),
         true => {}
