@@ -19,4 +19,5 @@ def measure(bench):
             if rate is None:
                 raise Failed(f"seal_bench says no rate: {line}")
             bench.add(f"seal.{name}", float(rate[1]))
-            shutil.rmtree(bench.work / f"seal-bench-{name}")
+            for recording in bench.work.glob("seal-bench-*"):
+                shutil.rmtree(recording)
