@@ -127,120 +127,49 @@ struct watch
   uint64_t base;     /* 0, or 1 + a register */
   uint64_t address;  /* counted from it */
   uint64_t steps;
-  uint64_t function; /* 0, or 1 + the function at whose enters it is captured */
   uint32_t offsets;  /* where their offsets begin, and then the number of bytes */
-  uint64_t bytes;    /* at most */
-  uint64_t count;    /* what says how many of them: HS_WATCH_COUNT_SHIFT */
-  uint64_t unit;
+  uint64_t bytes;
 };
-
-/* Reads the watched value that begins with word `*at`, and goes on behind it. */
-static int
-parse_watch (uint32_t words_used, uint32_t * at, struct watch * watch)
-{
-  const volatile uint64_t * words = hs_runtime.control->watch;
-  if (*at + 3 > words_used)
-    return 0;
-  uint64_t head = words[*at];
-  watch->function = head >> HS_WATCH_FUNCTION_SHIFT;
-  watch->steps = head & HS_WATCH_STEPS_MASK;
-  watch->base = head >> HS_WATCH_BASE_SHIFT & 0xff;
-  watch->address = words[*at + 1];
-  watch->offsets = *at + 2;
-  *at += 3 + (uint32_t) watch->steps;
-  if (watch->steps > MAX_STEPS || *at > words_used)
-    return 0;
-  uint64_t last = words[*at - 1];
-  watch->bytes = last & HS_WATCH_BYTES_MASK;
-  watch->count = last >> HS_WATCH_COUNT_SHIFT & 0xffff;
-  watch->unit = last >> HS_WATCH_UNIT_SHIFT & 0xffff;
-  return watch->bytes <= HS_WATCH_BYTES_MAX;
-}
 
 /* Finds the next watched value from word `*at` on that is captured now. */
 static int
 next_watch (const struct hs_capture * capture, uint32_t * at, struct watch * watch)
 {
-  while (parse_watch (capture->watch_words, at, watch))
-    if (watch->function == 0 || watch->function == capture->function)
+  const volatile uint64_t * words = hs_runtime.control->watch;
+  while (*at + 3 <= capture->watch_words)
+  {
+    uint64_t head = words[*at];
+    uint64_t function = head >> HS_WATCH_FUNCTION_SHIFT;
+    watch->steps = head & HS_WATCH_STEPS_MASK;
+    watch->base = head >> HS_WATCH_BASE_SHIFT & 0xff;
+    watch->address = words[*at + 1];
+    watch->offsets = *at + 2;
+    *at += 3 + (uint32_t) watch->steps;
+    if (watch->steps > MAX_STEPS || *at > capture->watch_words)
+      return 0;
+    watch->bytes = words[*at - 1];
+    if (function == 0 || function == capture->function)
       return 1;
+  }
   return 0;
+}
+
+static uint64_t
+watch_bytes (const struct hs_capture * capture)
+{
+  uint64_t bytes = 0;
+  struct watch watch;
+  for (uint32_t at = 0; next_watch (capture, &at, &watch);)
+    bytes += watch.steps * section_bytes (8) + section_bytes (watch.bytes);
+  return bytes;
 }
 
 static uint64_t
 watch_address (const struct hs_capture * capture, const struct watch * watch)
 {
-  if (watch->base == HS_WATCH_BASE_THREAD)
-    return capture->thread + watch->address;
   if (watch->base == 0 || watch->base > HS_CAPTURE_WORDS)
     return watch->address;
   return capture->registers[watch->base - 1] + watch->address;
-}
-
-/* Follows the pointers of a watched value; 0: one cannot be read. */
-static uint64_t
-follow (const struct hs_capture * capture, const struct watch * watch)
-{
-  const volatile uint64_t * words = hs_runtime.control->watch;
-  uint64_t at = watch_address (capture, watch);
-  for (uint64_t step = 0; step != watch->steps && at != 0; step++)
-  {
-    uint64_t word;
-    if (read_memory (capture->tid, &word, at, 8) != 8)
-      return 0;
-    at = word + words[watch->offsets + step];
-  }
-  return at;
-}
-
-/* How many bytes there are of a watched value that is counted. */
-static uint64_t
-count_bytes (const struct hs_capture * capture, const struct watch * watch)
-{
-  uint64_t at = follow (capture, watch);
-  if (at == 0)
-    return 0;
-  if (watch->count == HS_WATCH_COUNT_TERMINATED)
-    return terminated (capture->tid, at);
-  struct watch counter;
-  uint32_t from = (uint32_t) watch->count - 1;
-  uint64_t count;
-  if (!parse_watch (capture->watch_words, &from, &counter))
-    return 0;
-  uint64_t counter_at = follow (capture, &counter);
-  if (counter_at == 0 || read_memory (capture->tid, &count, counter_at, 8) != 8)
-    return 0;
-  if (watch->unit != 0)
-    return count > watch->bytes / watch->unit ? watch->bytes : count * watch->unit;
-  return count < at ? 0 : count - at < watch->bytes ? count - at : watch->bytes;
-}
-
-/* Sizes the watched values, and notes how many bytes those have that are
- * counted: there may be fewer when they are written, and those are not read. */
-static uint64_t
-watch_bytes (struct hs_capture * capture)
-{
-  uint64_t bytes = 0;
-  uint32_t counted = 0;
-  struct watch watch;
-  capture->thread = 0;
-  for (uint32_t at = 0; next_watch (capture, &at, &watch);)
-  {
-    if (watch.base == HS_WATCH_BASE_THREAD && capture->thread == 0)
-    {
-      __asm__ ("mov %%fs:0, %0" : "=r" (capture->thread));
-      bytes += section_bytes (8);
-    }
-    if (watch.count != 0)
-    {
-      if (counted == HS_WATCH_COUNTED)
-        break;
-      watch.bytes = count_bytes (capture, &watch);
-      capture->counted[counted++] = (uint16_t) watch.bytes;
-    }
-    bytes += watch.steps * section_bytes (8) + section_bytes (watch.bytes);
-  }
-  return bytes;
 }
 
 /* Sizes what has been chosen so far. */
@@ -334,21 +263,9 @@ static uint64_t *
 write_watches (const struct hs_capture * capture, uint64_t * words)
 {
   const volatile uint64_t * offsets = hs_runtime.control->watch;
-  uint32_t counted = 0;
   struct watch watch;
-  if (capture->thread != 0)
-  {
-    words = section (words, capture, capture->thread, 8, 0);
-    words[-2] |= 1UL << HS_SECTION_THREAD_BIT;
-  }
   for (uint32_t i = 0; next_watch (capture, &i, &watch);)
   {
-    if (watch.count != 0)
-    {
-      if (counted == HS_WATCH_COUNTED)
-        break;
-      watch.bytes = capture->counted[counted++];
-    }
     uint64_t at = watch_address (capture, &watch);
     for (uint64_t step = 0; step != watch.steps; step++)
     {

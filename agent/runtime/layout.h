@@ -44,21 +44,8 @@
 /* The head of a watched value: bits 0..7 the number of steps, from these bits
  * on what its address is counted from and the function it belongs to. */
 #define HS_WATCH_STEPS_MASK 0xff
-#define HS_WATCH_BASE_SHIFT 8      /* 8 bits: 0 nothing; else 1 + DWARF number: a general register, */
-#define HS_WATCH_BASE_THREAD 59    /* or the thread pointer, the base of fs */
+#define HS_WATCH_BASE_SHIFT 8      /* 8 bits: 0 nothing; else 1 + DWARF number: a general register */
 #define HS_WATCH_FUNCTION_SHIFT 16 /* 0: every enter and leave; else 1 + function: its enters */
-
-/* The last word of a watched value: bits 0..15 how many bytes, at most
- * HS_WATCH_BYTES_MAX; from these bits on what says how many of them. */
-#define HS_WATCH_BYTES_MASK 0xffff
-#define HS_WATCH_COUNT_SHIFT 16    /* 16 bits: 0 nothing, all; 1 + where in `watch` the value of 8 bytes begins that does */
-#define HS_WATCH_COUNT_TERMINATED 0xffff /* in these: they end with a NUL */
-#define HS_WATCH_UNIT_SHIFT 32     /* 16 bits: bytes of each that it counts; 0: it is where they end */
-#define HS_WATCH_BYTES_MAX 256
-#define HS_WATCH_COUNTED 128       /* values whose bytes are counted, at most: each takes three words */
-
-/* In the length of a section, this bit: its address is the thread pointer. */
-#define HS_SECTION_THREAD_BIT 63
 
 /* Where an argument's text is: how to get from its register to it. */
 #define HS_TEXT_TERMINATED 1      /* the register has its address; up to a NUL */

@@ -63,8 +63,6 @@ struct hs_capture
   uint32_t stack_is_safe; /* 1: that is the thread's own stack */
   uint32_t watch_words;
   uint64_t function;   /* 1 + the function that is entered; 0: one is left */
-  uint64_t thread;     /* the thread pointer, if something watched is counted from it; else 0 */
-  uint16_t counted[HS_WATCH_COUNTED]; /* bytes of watched values that are counted, in their order */
   uint64_t words_at[6], text_at[6];
   uint16_t words_bytes[6], text_bytes[6];
 };

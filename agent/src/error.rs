@@ -110,17 +110,6 @@ impl Error {
             _ => false,
         }
     }
-
-    /// Tells whether it was attaching that failed, so that nothing was asked of the process yet.
-    #[must_use]
-    pub fn is_of_attaching(&self) -> bool {
-        match self {
-            Self::HelperStuck { action, .. } | Self::Frida { action, .. } => {
-                action.starts_with("attach ")
-            }
-            _ => false,
-        }
-    }
 }
 
 #[cfg(test)]
@@ -135,6 +124,5 @@ mod tests {
         };
         assert!(said("unexpectedly timed out while trying to sync up with agent").is_timeout());
         assert!(!said("unable to find process with pid 7").is_timeout());
-        assert!(said("timed out").is_of_attaching());
     }
 }

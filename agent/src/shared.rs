@@ -60,19 +60,8 @@ pub const CAPTURE_STACK_MAX: u32 = 16384;
 pub const WATCH_WORDS: usize = 384;
 /// In the head of a watched value: 1 + the DWARF number of the register that its address is counted from, or 0.
 pub const WATCH_BASE_SHIFT: u32 = 8;
-/// In the head of a watched value: what its address is counted from, the thread pointer.
-pub const WATCH_BASE_THREAD: u64 = 59;
 /// In the head of a watched value: 1 + the function at whose enters it is captured, or 0.
 pub const WATCH_FUNCTION_SHIFT: u32 = 16;
-/// In the last word of a watched value, above how many bytes it has at most: what says how many it has. 1 + the word at
-/// which the watched value begins that does, or one of these.
-pub const WATCH_COUNT_SHIFT: u32 = 16;
-/// The bytes of a watched value end with a NUL.
-pub const WATCH_COUNT_TERMINATED: u64 = 0xffff;
-/// In the last word of a watched value: bytes of each that is counted; 0: the counter is the address where they end.
-pub const WATCH_UNIT_SHIFT: u32 = 32;
-/// Bytes of one watched value.
-pub const WATCH_BYTES_MAX: usize = 256;
 
 /// How to get from an argument register to a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

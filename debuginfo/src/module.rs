@@ -307,11 +307,6 @@ impl Module {
         &self.known
     }
 
-    /// Tells whether the module has a thread-local variable of this linker name; `None` if its symbols do not tell.
-    pub(crate) fn has_thread_local(&self, linkage: &str) -> Option<bool> {
-        self.files().has_thread_local(linkage)
-    }
-
     /// Bytes and alignment of the thread-local storage that the module brings along, if any.
     pub(crate) fn tls(&self) -> Option<(u64, u64)> {
         self.elf.tls()

@@ -71,22 +71,6 @@ impl<'a> SymbolFiles<'a> {
     }
 }
 
-impl SymbolFiles<'_> {
-    /// Tells whether a thread-local variable of this linker name exists; `None` without a table of all symbols.
-    pub(crate) fn has_thread_local(&self, name: &str) -> Option<bool> {
-        let mut files = [Some(self.main), self.debug].into_iter().flatten();
-        let (file, table) =
-            files.find_map(|file| Some((file, file.section_of_kind(elf::SHT_SYMTAB)?)))?;
-        let (symbols, names_offset, names_size) = file.symbol_table(table);
-        let names = slice(file.bytes(), names_offset, names_size).unwrap_or_default();
-        let is_it = |symbol: &RawSym| {
-            let rest = names.get(symbol.st_name.get(LittleEndian) as usize..);
-            symbol.st_info & 0xf == elf::STT_TLS && rest.and_then(symbol_name) == Some(name)
-        };
-        Some(symbols.iter().any(is_it))
-    }
-}
-
 impl SymbolIndex {
     /// Reads the symbol tables of both files.
     pub(crate) fn read(files: SymbolFiles<'_>) -> SymbolIndex {

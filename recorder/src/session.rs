@@ -18,7 +18,7 @@ use std::{
 };
 
 use agent::{
-    host::{wait_until_gone, wheel::WheelHost},
+    host::wheel::WheelHost,
     shared::{RobustOwner, Shared},
 };
 use store::{
@@ -99,37 +99,14 @@ pub(crate) fn prepare(
     observer: &dyn Observer,
 ) -> Result<(Session, Plan)> {
     let once = || prepare_once(options, filter, signals, live, observer);
-    let prepared = match once() {
-        Err(Error::Agent(error)) if error.is_timeout() && may_be_repeated(options, &error) => {
+    match once() {
+        // The program has not run yet: nothing is lost by starting it once more.
+        Err(Error::Agent(error))
+            if error.is_timeout() && matches!(options.target, Target::Spawn { .. }) =>
+        {
             once()
         }
         prepared => prepared,
-    };
-    match (prepared, &options.target) {
-        (Err(Error::Agent(error)), Target::Attach { pid, .. }) if error.is_timeout() => {
-            let advice = match wait_until_gone(*pid) {
-                Ok(()) => "nothing of it is left in the program, and another try may succeed",
-                Err(_) => {
-                    "some of it is still in the program, so it was not tried again: try once no \
-                     line of the program's /proc maps file has frida-agent in it, or start the program again"
-                }
-            };
-            Err(Error::Attach {
-                pid: *pid,
-                reason: format!("{error}; {advice}"),
-            })
-        }
-        (prepared, _) => prepared,
-    }
-}
-
-/// Says whether all may be done once more after Frida has taken too long. A program that is started here has not run yet, and
-/// another one is started. One that runs already must be as it was: a second agent beside a first one that comes late would
-/// be one too many.
-fn may_be_repeated(options: &RecordOptions, error: &agent::Error) -> bool {
-    match options.target {
-        Target::Spawn { .. } => true,
-        Target::Attach { pid, .. } => error.is_of_attaching() && wait_until_gone(pid).is_ok(),
     }
 }
 

@@ -240,63 +240,6 @@ fn statements_that_are_typed_while_a_question_is_answered_come_next() {
     assert!(!text.contains("error:"), "{text}");
 }
 
-/// What terminals without marks for pasted text send, and programs that type.
-#[test]
-fn several_lines_that_come_at_once_run_in_turn() {
-    let folder = Folder::with_frozen(&["orders"]);
-    let filler = "print 1 + 1\r".repeat(150);
-    let many = format!("goto 13\rfrob\r{filler}select 7 + 4 as eleven;\rgoto 20\rpri");
-    let steps = [
-        ("recorded 0 ", many.as_str()),
-        ("at event 13", ""),
-        ("there is no verb", ""),
-        ("     11", ""),
-        ("at event 20", ""),
-        // The last one is not whole, and can be gone on with.
-        ("recorded 20 ", ""),
-        ("pri", "nt 40 + 2\r"),
-        ("40 + 2 = 42", "goto 13\rgoto 19\r\x04"),
-        ("at event 13", ""),
-        ("at event 19", ""),
-    ];
-    let text = folder.on_terminal(80, &PLAIN, &["repl", "orders"], &steps);
-    assert_eq!(text.matches("1 + 1 = 2").count(), 150, "{text}");
-    assert!(!text.contains("exit code"), "{text}");
-    let kept = std::fs::read_to_string(folder.path(".local/share/hindsight/travel_history"));
-    assert!(kept.unwrap().ends_with("print 40 + 2\ngoto 13\ngoto 19\n"));
-}
-
-#[test]
-fn several_statements_that_come_at_once_run_in_turn() {
-    let folder = Folder::with_shop();
-    let steps = [
-        (
-            "hindsight> ",
-            "select 7 +\r 4 as eleven;\r\\d gaps\rselect 5 * 5 as square;\rquit\r",
-        ),
-        ("     11", ""),
-        ("reason | text", ""),
-        ("     25", ""),
-    ];
-    let text = folder.on_terminal(80, &PLAIN, &["sql", "shop"], &steps);
-    assert!(!text.contains("error:"), "{text}");
-}
-
-/// Ctrl-C at the prompt is about all that has come, not about one line.
-#[test]
-fn ctrl_c_at_the_prompt_drops_the_line_and_the_prompt_stays() {
-    let folder = Folder::with_frozen(&["orders"]);
-    let steps = [
-        ("recorded 0 ", "goto 13\rgoto 2\x03goto 19\r"),
-        ("at event 13", ""),
-        ("recorded 13 ", "\x03"),
-        ("recorded 13 ", "goto 20\r"),
-        ("at event 20", "\x04"),
-    ];
-    let text = folder.on_terminal(80, &PLAIN, &["repl", "orders"], &steps);
-    assert!(!text.contains("at event 19"), "{text}");
-}
-
 #[test]
 fn several_pasted_lines_run_in_turn_up_to_one_that_fails() {
     let folder = Folder::with_frozen(&["orders"]);

@@ -148,11 +148,6 @@ impl Capture {
         self.page.registers(self.row)
     }
 
-    /// Returns the thread pointer, where it was captured.
-    pub(crate) fn thread_pointer(&self) -> Option<u64> {
-        self.page.thread_pointer(self.row)
-    }
-
     /// Returns the memory: addresses and bytes.
     pub(crate) fn sections(&self) -> impl Iterator<Item = store::wire::Section<'_>> {
         self.page.sections(self.row)

@@ -2,8 +2,8 @@
 //!
 //! | event | shows |
 //! |---|---|
-//! | enter | rdi rsi rdx rcx r8 r9, xmm registers as captured (low halves), rsp, rip; all general ones with `--regs`; fs_base with a watched thread-local |
-//! | leave by a return | rax, rdx, xmm0 and xmm1 as captured (low halves), rsp, rip; all general ones with `--regs`; fs_base as above |
+//! | enter | rdi rsi rdx rcx r8 r9, xmm registers as captured (low halves), rsp, rip; all general ones with `--regs` |
+//! | leave by a return | rax, rdx, xmm0 and xmm1 as captured (low halves), rsp, rip; all general ones with `--regs` |
 //! | pause | all |
 //! | write to a register | that one |
 //! | logpoint that was passed | rip, if its probe was set in one place only |
@@ -15,7 +15,6 @@ use store::columns::{ReadCall, ReadState};
 use store::control::{Place, REGISTER_NAMES};
 
 use crate::calls::CallHead;
-use crate::captures::Capture;
 use crate::error::Result;
 use crate::event::{Event, Kind};
 use crate::state::{Reason, Seen, State};
@@ -206,10 +205,6 @@ impl Registers {
     /// Applies what was captured besides with the enter or leave at `at`.
     fn captured(&mut self, timeline: &Timeline, at: u64, known: bool) -> Result<()> {
         let capture = timeline.captured_at(at)?;
-        let thread = capture.as_ref().and_then(Capture::thread_pointer);
-        if let Some(thread) = thread {
-            self.set(Register::FS_BASE, thread, at, known);
-        }
         let registers = capture.and_then(|capture| capture.registers());
         for (number, value) in registers.into_iter().flatten().enumerate() {
             self.set(Register(number as u16), value, at, known);

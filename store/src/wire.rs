@@ -12,9 +12,7 @@ pub use encode::{
     EnterFields, push_capture, push_condition_error, push_enter, push_exec, push_fork, push_gap,
     push_leave, push_logpoint, push_output, push_thread, push_thread_exit,
 };
-pub use record::{
-    Capture, Enter, EnterForm, GapReason, Leave, Record, Section, sections, thread_pointer,
-};
+pub use record::{Capture, Enter, EnterForm, GapReason, Leave, Record, Section, sections};
 
 /// Length of a word in bytes; every record is a whole number of words.
 pub const WORD_LEN: usize = 8;
@@ -95,8 +93,6 @@ pub const LOG_MAX_VALUES: usize = 64;
 pub const CAPTURE_REGISTERS: u64 = 1;
 /// General registers of a capture record that has any: rax rdx rcx rbx rsi rdi rbp rsp r8 to r15, as DWARF numbers them.
 pub const CAPTURE_REGISTER_WORDS: usize = 16;
-/// The bit in the length of a section that says: its address is the thread pointer.
-pub const SECTION_THREAD_BIT: u32 = 63;
 /// Words of a section in a capture record before its bytes: the address and the length.
 pub const SECTION_WORDS: usize = 2;
 /// Most xmm words of an enter record.

@@ -20,9 +20,7 @@ pub use fixture::{fixture_artifact, fixture_source};
 pub use hindsight::{Hindsight, split_own_lines};
 pub use live::{Live, is_alive, marked_line};
 pub use memory::{changed_text, thread_names};
-pub use oracle::{
-    callgrind_counts, gdb_count, gdb_count_at, gdb_places, gdb_prints, uftrace_counts,
-};
+pub use oracle::{callgrind_counts, gdb_count, gdb_count_at, gdb_places, uftrace_counts};
 pub use process::{Ended, Program, Running, Status, kill, wait_until};
 pub use recording::{Recording, Row};
 pub use rustix::process::Signal;

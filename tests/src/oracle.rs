@@ -193,34 +193,6 @@ pub fn gdb_places(program: &Program, commands: &[&str]) -> Vec<(String, u64)> {
     places
 }
 
-/// What gdb prints at each entry of a function of a program in a language, in order: for each line of `asked` (see prints.py)
-/// a text, or `None` for what it cannot read.
-///
-/// # Panics
-/// If gdb is not installed or does not understand what it is asked.
-#[must_use]
-pub fn gdb_prints(
-    scratch: &Scratch,
-    program: &Program,
-    (function, language): (&str, &str),
-    asked: &[&str],
-) -> Vec<Vec<Option<String>>> {
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/src/prints.py");
-    let plan = scratch.join("asked");
-    let text = format!("{function}\n{language}\n{}\n", asked.join("\n"));
-    fs::write(&plan, text).expect("the folder is writable");
-    let options = ["-q", "-batch", "-nx", "-x", script, "--args"];
-    let wrapped = program.wrapped(Path::new("/usr/bin/gdb"), options);
-    let ended = wrapped.env("ASKED", &plan).run();
-    let text = ended.text();
-    let entries = text.lines().filter_map(|line| line.split_once("ENTERED\t"));
-    let entries: Vec<_> = entries
-        .map(|(_, told)| serde_json::from_str(told).expect("the script writes JSON"))
-        .collect();
-    assert!(!entries.is_empty(), "gdb said {text}{}", ended.errors());
-    entries
-}
-
 fn succeeded(ended: Ended) -> Ended {
     assert_eq!(
         ended.status,

@@ -1,8 +1,6 @@
 //! Goal: a running program can be recorded for a while and is then as it was. Method: attach to a fixture that checks its
 //! own work; afterwards its code in memory must equal its file, and no thread of ours may be left.
 
-use std::path::{Path, PathBuf};
-
 use e2e::{
     Ended, Hindsight, Program, Recording, Running, Scratch, Signal, Status, Steady, changed_text,
     fixture_artifact, thread_names, wait_until,
@@ -106,76 +104,6 @@ fn attaching_twice_works_as_the_first_time() {
         std::fs::remove_dir_all(recording.path()).expect("the recording is closed");
     }
     target.assert_left_alone();
-}
-
-/// Puts a helper of Frida's before the real one which, so many times, says that attaching took too long. Returns the cache
-/// in which it is, and the file with a line for each time.
-fn slow_helper(scratch: &Scratch, times: usize) -> (PathBuf, PathBuf) {
-    let (cache, asked) = (scratch.join("cache"), scratch.join("asked"));
-    let packages = std::env::var_os("XDG_CACHE_HOME").map_or_else(
-        || PathBuf::from(std::env::var_os("HOME").expect("there is a home")).join(".cache"),
-        PathBuf::from,
-    );
-    let packages = packages.join("hindsight");
-    let installed = std::fs::read_dir(&packages).expect("a recording was made before");
-    let installed = installed.flatten().map(|entry| entry.path());
-    let name = |path: &Path| path.file_name().expect("an entry has a name").to_owned();
-    let is_wheel = |path: &PathBuf| path.is_dir() && path.join("frida").is_dir();
-    let wheel = installed.into_iter().find(is_wheel);
-    let wheel = wheel.expect("a recording was made before");
-    let own = cache.join("hindsight").join(name(&wheel));
-    std::fs::create_dir_all(&own).expect("the folder is writable");
-    std::os::unix::fs::symlink(wheel.join("frida"), own.join("frida")).expect("it is new");
-    let script = scratch.join("python");
-    let text = format!(
-        r#"#!/usr/bin/python3
-import json, os, sys
-with open("{asked}", "a+") as asked:
-    asked.seek(0)
-    is_slow = len(asked.readlines()) < {times}
-    asked.write("asked\n")
-if not is_slow:
-    os.execv("/usr/bin/env", ["env", "python3", *sys.argv[1:]])
-print(json.dumps({{"ok": {{"version": "0", "python": os.path.abspath(sys.argv[0])}}}}), flush=True)
-for line in sys.stdin:
-    print(json.dumps({{"error": "unexpectedly timed out while trying to sync up with agent"}}), flush=True)
-"#,
-        asked = asked.display()
-    );
-    std::fs::write(&script, text).expect("the folder is writable");
-    std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755))
-        .expect("it is ours");
-    std::fs::write(own.join("interpreter"), script.display().to_string()).expect("it is ours");
-    (cache, asked)
-}
-
-#[test]
-fn attaching_that_takes_too_long_is_tried_once_more() {
-    for times in [1, 2] {
-        let target = Target::start("attach_slow");
-        let (cache, asked) = slow_helper(&target.scratch, times);
-        let (rec, pid) = (target.scratch.join("rec"), target.running.pid().to_string());
-        let rec = rec.to_str().expect("paths of tests are text");
-        let args = ["record", "-o", rec, "--attach", &pid, "--for", "0.5"];
-        let ended = Hindsight::command(&target.scratch, &args)
-            .env("XDG_CACHE_HOME", &cache)
-            .run();
-        let asked = std::fs::read_to_string(asked).expect("the helper was started");
-        assert_eq!(asked.lines().count(), 2, "{}", ended.errors());
-        match times {
-            1 => {
-                let recording = Recording::new(target.scratch.join("rec.hindsight"));
-                assert_recorded(&recording, &ended);
-            }
-            _ => {
-                let told = ended.errors();
-                assert!(told.contains("timed out"), "{told}");
-                assert!(told.contains("another try may succeed"), "{told}");
-                assert_eq!(ended.status, Status::Code(4), "{told}");
-            }
-        }
-        target.assert_left_alone();
-    }
 }
 
 /// What is left in one program is the same file that others have mapped: writing into it would undo what their linkers did.

@@ -173,12 +173,7 @@ fn both_sides_have_the_same_constants() {
         ("HS_CAPTURE_STACK_MAX", CAPTURE_STACK_MAX.into()),
         ("HS_WATCH_WORDS", WATCH_WORDS as u64),
         ("HS_WATCH_BASE_SHIFT", WATCH_BASE_SHIFT.into()),
-        ("HS_WATCH_BASE_THREAD", WATCH_BASE_THREAD),
         ("HS_WATCH_FUNCTION_SHIFT", WATCH_FUNCTION_SHIFT.into()),
-        ("HS_WATCH_COUNT_SHIFT", WATCH_COUNT_SHIFT.into()),
-        ("HS_WATCH_COUNT_TERMINATED", WATCH_COUNT_TERMINATED),
-        ("HS_WATCH_UNIT_SHIFT", WATCH_UNIT_SHIFT.into()),
-        ("HS_WATCH_BYTES_MAX", WATCH_BYTES_MAX as u64),
         ("HS_TEXT_TERMINATED", Text::Terminated.code().into()),
         ("HS_TEXT_SLICE", Text::Slice.code().into()),
         ("HS_TEXT_VIEW", Text::View.code().into()),
@@ -251,7 +246,7 @@ fn the_page_and_the_header_say_the_same_of_records() {
     assert_eq!(take("HS_LOG_BYTES"), stated(&page, "LOG_WORDS") * word);
     let error_words = stated(&page, "CONDITION_ERROR_WORDS");
     assert_eq!(take("HS_CONDITION_ERROR_BYTES"), error_words * word);
-    for name in ["LOG_COUNT_SHIFT", "LOG_MAX_VALUES", "SECTION_THREAD_BIT"] {
+    for name in ["LOG_COUNT_SHIFT", "LOG_MAX_VALUES"] {
         assert_eq!(take(&format!("HS_{name}")), stated(&page, name), "{name}");
     }
     let words = stated(&page, "CAPTURE_REGISTER_WORDS");
@@ -281,14 +276,7 @@ fn the_page_and_the_header_say_the_same_of_records() {
         "HS_WATCH_WORDS",
         "HS_WATCH_STEPS_MASK",
         "HS_WATCH_BASE_SHIFT",
-        "HS_WATCH_BASE_THREAD",
         "HS_WATCH_FUNCTION_SHIFT",
-        "HS_WATCH_BYTES_MASK",
-        "HS_WATCH_COUNT_SHIFT",
-        "HS_WATCH_COUNT_TERMINATED",
-        "HS_WATCH_UNIT_SHIFT",
-        "HS_WATCH_BYTES_MAX",
-        "HS_WATCH_COUNTED",
         "HS_CAPTURE_TEXTS",
         "HS_TEXT_TERMINATED",
         "HS_TEXT_SLICE",

@@ -16,7 +16,6 @@ pub use eval::compile::{
     ENGINE_NAMES, Known, KnownPlace, Logged, Message, MessagePart, NotCompiled, PlainValue, Shown,
     compile_condition, compile_message, compile_script, known_argument, known_global, known_local,
 };
-pub(crate) use eval::nearest;
 pub use eval::{
     Calls, Context, EvalError, argument, argument_count, assign, assign_value, evaluate,
     evaluate_condition, find_global, find_local, is_type, miscounted, unknown_name,

@@ -24,7 +24,6 @@ use crate::value::Value;
 use evaluate::Evaluator;
 pub use frame::at_frame;
 pub(crate) use symbolic::{Found, Symbolic, symbolic};
-pub use tls::thread_storage;
 
 /// Entries of one location list that are looked at.
 const MAX_ENTRIES: usize = 1 << 14;

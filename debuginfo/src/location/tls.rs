@@ -5,7 +5,6 @@ use std::sync::Arc;
 use super::Site;
 use crate::machine::{Certainty, Register, Unknown};
 use crate::module::Module;
-use crate::space::Space;
 
 /// Where byte `offset` of the thread-local storage of `module` is for the site's thread.
 pub(super) fn address(
@@ -14,48 +13,31 @@ pub(super) fn address(
     offset: u64,
 ) -> Result<(u64, Certainty), Unknown> {
     let (thread, certainty) = site.machine.register(Register::FS_BASE)?;
-    let storages = storages(site.space);
-    let own = storages
-        .iter()
-        .position(|(owner, _)| Arc::ptr_eq(owner, module));
-    let Some(index) = own else {
-        let name = module.path().display();
-        let why = format!("{name} has no thread-local storage");
-        return Err(Unknown::because(why));
-    };
-    let start = thread.wrapping_sub(storages[index].1);
-    if index > 0 || module.is_library() {
-        // Only the program's own place is fixed by the linker; that of a library is confirmed.
-        confirm(site, thread, index as u64 + 1, start, module)?;
-    }
-    Ok((start.wrapping_add(offset), certainty))
-}
-
-/// The modules with thread-local storage in the order of their numbers, from 1 on, and how far below the thread pointer
-/// that of each begins if it was there when the program started.
-fn storages(space: &Space) -> Vec<(&Arc<Module>, u64)> {
+    let name = module.path().display();
+    let none = || Unknown::because(format!("{name} has no thread-local storage"));
+    module.tls().ok_or_else(none)?;
     let mut below: u64 = 0;
-    let mut found = Vec::new();
-    for mapped in space.modules() {
+    let mut number: u64 = 0;
+    for mapped in site.space.modules() {
         let Some((size, align)) = mapped.module.tls() else {
             continue;
         };
-        let end = below.checked_add(size);
-        let Some(end) = end.and_then(|end| end.checked_next_multiple_of(align.max(1))) else {
-            break;
-        };
-        below = end;
-        found.push((&mapped.module, below));
+        number += 1;
+        let align = align.max(1);
+        below = below
+            .checked_add(size)
+            .and_then(|end| end.checked_next_multiple_of(align))
+            .ok_or_else(none)?;
+        if Arc::ptr_eq(&mapped.module, module) {
+            let start = thread.wrapping_sub(below);
+            if number > 1 || module.is_library() {
+                // Only the program's own place is fixed by the linker; that of a library is confirmed.
+                confirm(site, thread, number, start, module)?;
+            }
+            return Ok((start.wrapping_add(offset), certainty));
+        }
     }
-    found
-}
-
-/// Returns how far below the thread pointer the thread-local storage of the module with this number begins, if it was there
-/// when the program started: what word `2 * number` of the thread's table should lead to.
-#[must_use]
-pub fn thread_storage(space: &Space, number: u64) -> Option<u64> {
-    let index = usize::try_from(number.checked_sub(1)?).ok()?;
-    storages(space).get(index).map(|(_, below)| *below)
+    Err(none())
 }
 
 /// Checks with the thread's table that the storage of the module with this number is at `start`.

@@ -12,8 +12,6 @@ use crate::location::Site;
 use crate::module::Module;
 use crate::space::Mapped;
 
-/// What variables are called that the macro `thread_local!` makes, and were called in older releases.
-const THREAD_LOCALS: [&str; 2] = ["__RUST_STD_INTERNAL_VAL", "VAL"];
 /// Candidates for one name whose full names are compared.
 const MAX_CANDIDATES: usize = 4096;
 
@@ -54,45 +52,7 @@ fn in_module(module: &Arc<Module>, name: &str) -> Vec<(u8, Variable)> {
         let variable = described(module, entry.id)?;
         Some((name_fit(name, &variable.name)?, variable))
     });
-    let fitting: Vec<_> = fitting.collect();
-    match fitting.is_empty() {
-        true => thread_locals(module, name),
-        false => fitting,
-    }
-}
-
-/// What `thread_local!` makes of a name is a scope with several variables inside, one for each way to store it. The linker keeps
-/// one; the others are described all the same, and seem to be where the thread's storage begins.
-fn thread_locals(module: &Arc<Module>, name: &str) -> Vec<(u8, Variable)> {
-    let index = module.known().index(module);
-    let candidates = THREAD_LOCALS.iter().flat_map(|own| index.candidates(own));
-    let variables = candidates.filter(|e| e.kind == EntryKind::Variable);
-    let fitting = variables.take(MAX_CANDIDATES).filter_map(|entry| {
-        let mut variable = described(module, entry.id)?;
-        let (path, _) = variable.name.split_once("::{")?;
-        let rank = name_fit(name, path)?;
-        variable.name = path.to_owned();
-        Some((rank, variable))
-    });
-    let mut fitting: Vec<_> = fitting.collect();
-    let is_kept = |variable: &Variable| {
-        let linkage = with_session(module, variable.id, |session, die| {
-            let mut chain = session.chain(die).into_iter();
-            let name = chain.find_map(|d| session.string(&d, dw::DW_AT_linkage_name))?;
-            Some(name.to_string_lossy().into_owned())
-        });
-        module.has_thread_local(&linkage.flatten()?)
-    };
-    match fitting
-        .iter()
-        .all(|(_, variable)| is_kept(variable).is_none())
-    {
-        // Without symbols nothing tells them apart.
-        true if fitting.len() > 1 => fitting.clear(),
-        true => {}
-        false => fitting.retain(|(_, variable)| is_kept(variable) == Some(true)),
-    }
-    fitting
+    fitting.collect()
 }
 
 fn described(module: &Arc<Module>, id: DieId) -> Option<Variable> {

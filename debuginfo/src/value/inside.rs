@@ -1,7 +1,6 @@
 //! From a value to those inside it and behind it.
 
 use super::{Look, Site, Value, ValueError, ValuePlace, encode, floats, number, place};
-use crate::expr::nearest;
 use crate::layout::{BitRange, ComputedOffset, Member, MemberOffset, Role, Type, TypeKind};
 use crate::location;
 use crate::machine::Unknown;
@@ -31,75 +30,17 @@ pub(super) fn member(value: &Value, name: &str, look: &Look<'_>) -> Result<Value
     if let Some(found) = search(&value, name, look, MAX_DEPTH)? {
         return Ok(found);
     }
-    Err(missing(&value.ty, name))
-}
-
-/// What is wrong with asking a structure for a member that it has not: what there is, or what was perhaps meant.
-pub(crate) fn missing(ty: &Type, name: &str) -> ValueError {
-    let mut names = Vec::new();
-    name_members(ty, &mut names, MAX_DEPTH);
-    let known = names.iter().map(String::as_str);
-    let hint = match nearest(name, known) {
-        Some(near) => format!("; did you mean \"{near}\"?"),
-        None => match names.split_at_checked(MAX_NAMED) {
-            Some((first, rest)) if !rest.is_empty() => {
-                format!("; it has {} and {} more", first.join(", "), rest.len())
-            }
-            _ if names.is_empty() => String::new(),
-            _ => format!("; it has {}", names.join(", ")),
+    let members = ty.members();
+    let names: Vec<&str> = members.iter().filter_map(|m| m.name.as_deref()).collect();
+    let shown = &names[..names.len().min(MAX_NAMED)];
+    Err(ValueError::NoMember {
+        ty: value.ty.name(),
+        name: name.to_owned(),
+        hint: match shown {
+            [] => String::new(),
+            shown => format!("; it has {}", shown.join(", ")),
         },
-    };
-    ValueError::NoMember {
-        ty: ty.name(),
-        name: as_written(name).to_owned(),
-        hint,
-    }
-}
-
-/// That a structure which need not be looked at for that has no member of this name; `None` if it may have one.
-pub(crate) fn lacks(ty: &Type, name: &str) -> Option<ValueError> {
-    let ty = ty.strip();
-    let is_plain = matches!(
-        ty.kind(),
-        TypeKind::Struct | TypeKind::Class | TypeKind::Union
-    );
-    if !is_plain || ty.variants().is_some() || name.contains("::") {
-        return None;
-    }
-    let is_called = |member: &Member| member.ty.strip().own_name().as_deref() == Some(name);
-    let mut names = Vec::new();
-    name_members(&ty, &mut names, MAX_DEPTH);
-    let has = names.iter().any(|own| own == as_written(name)) || ty.members().iter().any(is_called);
-    (!names.is_empty() && !has).then(|| missing(&ty, name))
-}
-
-/// What the debug information calls the fields of tuples is not what is written.
-fn as_written(name: &str) -> &str {
-    match name.strip_prefix("__") {
-        Some(digits) if !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()) => digits,
-        _ => name,
-    }
-}
-
-/// The names by which [`search`] finds members without looking at the value: its own, then those of bases and unnamed members.
-fn name_members(ty: &Type, names: &mut Vec<String>, depth: usize) {
-    let Some(depth) = depth.checked_sub(1) else {
-        return;
-    };
-    let members = ty.strip().members();
-    let is_base = |member: &&Member| matches!(member.role, Role::Base | Role::VirtualBase);
-    let own = members.iter().filter(|member| !is_base(member));
-    for name in own.filter_map(|member| member.name.as_deref()) {
-        let name = as_written(name);
-        if !names.iter().any(|other| other == name) {
-            names.push(name.to_owned());
-        }
-    }
-    for member in &members {
-        if is_base(&member) || member.name.is_none() && member.role == Role::Member {
-            name_members(&member.ty, names, depth);
-        }
-    }
+    })
 }
 
 fn search(

@@ -20,7 +20,6 @@ use crate::machine::{Certainty, Machine, Unknown};
 
 pub use encode::{encode, encode_value};
 pub use error::ValueError;
-pub(crate) use inside::lacks;
 pub(crate) use printer::printer_for;
 pub use printer::{Children, Look, Presented, Printer};
 pub use render::{

@@ -145,12 +145,10 @@ pub(super) fn runtime_for(pid: i32) -> Result<PathBuf> {
 
 pub(super) fn about_target(error: agent::Error, target: &Running) -> Error {
     match &error {
-        agent::Error::Frida { message, .. } if !target.spawned && !error.is_timeout() => {
-            Error::Attach {
-                pid: target.pid,
-                reason: format!("{message}; is it yours, and is no debugger attached?"),
-            }
-        }
+        agent::Error::Frida { message, .. } if !target.spawned => Error::Attach {
+            pid: target.pid,
+            reason: format!("{message}; is it yours, and is no debugger attached?"),
+        },
         _ => error.into(),
     }
 }

@@ -1,7 +1,7 @@
 //! The line editor: rustyline with completion, hints, lines that go on until the statement ends, and kept history.
 //!
-//! One editor lives as long as the prompt: when several lines come at once it holds those behind the first, and whatever is
-//! typed while a question is answered comes after them. It leaves SIGINT alone: a Ctrl-C meanwhile belongs to the question.
+//! rustyline takes SIGINT over for as long as its editor lives, and a Ctrl-C while a question is answered belongs to
+//! the question. So each line gets an editor of its own; history and words are handed from one to the next.
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -15,6 +15,7 @@ use rustyline::history::{FileHistory, History};
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{CompletionType, Config, Context, Editor, Helper};
 
+use super::ahead::{self, Typed};
 use super::command;
 use super::complete::Words;
 use super::history;
@@ -38,9 +39,20 @@ pub enum Input {
     End,
 }
 
+/// What was typed before the prompt.
+enum Ahead {
+    /// All that it takes.
+    Whole(Input),
+    /// The beginning of a statement, which may be empty.
+    Begun(String),
+}
+
 /// A prompt that remembers.
 pub struct Prompt {
-    lines: Editor<Assistant, FileHistory>,
+    config: Config,
+    words: Rc<Words>,
+    colour: Colour,
+    history: FileHistory,
     /// Where the history is kept, if it can be.
     file: Option<PathBuf>,
 }
@@ -55,22 +67,38 @@ impl Prompt {
             .completion_type(CompletionType::List)
             .completion_show_all_if_ambiguous(true);
         let config = history::configured(builder)?;
-        let (past_lines, file) = history::read(FILE, &config);
-        let mut lines = history::editor(config, past_lines)?;
-        lines.set_helper(Some(Assistant {
+        let (history, file) = history::read(FILE, &config);
+        Ok(Prompt {
+            config,
             words: Rc::new(words),
             colour,
-            hinter: HistoryHinter::new(),
-        }));
-        Ok(Prompt { lines, file })
+            history,
+            file,
+        })
     }
 
-    /// Waits for a line, or for several that make one statement, unless they have come already.
+    /// Waits for a line, or for several that make one statement.
     ///
     /// # Errors
     /// When the terminal cannot be read.
     pub fn read(&mut self) -> Result<Input, Error> {
-        match self.lines.readline(PROMPT) {
+        let begun = match self.typed_ahead() {
+            Ahead::Whole(input) => return Ok(input),
+            Ahead::Begun(begun) => begun,
+        };
+        let history = std::mem::take(&mut self.history);
+        let mut editor =
+            Editor::<Assistant, FileHistory>::with_history(self.config.clone(), history)
+                .map_err(history::terminal_error)?;
+        editor.set_helper(Some(Assistant {
+            words: Rc::clone(&self.words),
+            colour: self.colour,
+            hinter: HistoryHinter::new(),
+        }));
+        let line = editor.readline_with_initial(PROMPT, (&begun, ""));
+        self.history = std::mem::take(editor.history_mut());
+        drop(editor);
+        match line {
             Ok(line) => {
                 self.remember(&line);
                 Ok(Input::Line(line))
@@ -81,15 +109,37 @@ impl Prompt {
         }
     }
 
+    /// Takes what was typed while a question was answered, up to the end of a statement.
+    fn typed_ahead(&mut self) -> Ahead {
+        let mut text = String::new();
+        loop {
+            match ahead::take() {
+                None => return Ahead::Begun(text),
+                Some(Typed::Part(part)) => return Ahead::Begun(text + &part),
+                Some(Typed::End) if text.is_empty() => return Ahead::Whole(Input::End),
+                Some(Typed::End) => return Ahead::Begun(text),
+                Some(Typed::Line(line)) => {
+                    let prompt = if text.is_empty() { PROMPT } else { "" };
+                    println!("{}{line}", self.colour.paint(Paint::Prompt, prompt));
+                    text += &line;
+                    if is_complete(&text) {
+                        self.remember(&text);
+                        return Ahead::Whole(Input::Line(text));
+                    }
+                    text.push('\n');
+                }
+            }
+        }
+    }
+
     /// Appends at once, so that nothing is lost to another prompt or a crash.
     fn remember(&mut self, line: &str) {
         let line = line.trim();
-        let history = self.lines.history_mut();
-        if line.is_empty() || !history.add(line).unwrap_or(false) {
+        if line.is_empty() || !self.history.add(line).unwrap_or(false) {
             return;
         }
         if let Some(path) = &self.file
-            && let Err(error) = history.append(path)
+            && let Err(error) = self.history.append(path)
         {
             tracing::debug!(%error, path = %path.display(), "history not kept");
         }

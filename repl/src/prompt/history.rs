@@ -4,28 +4,15 @@ use std::fs::{DirBuilder, OpenOptions};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use rustyline::Config;
 use rustyline::config::Builder;
 use rustyline::error::ReadlineError;
 use rustyline::history::{FileHistory, History};
-use rustyline::{Cmd, Config, Editor, Helper, KeyEvent};
 
 use crate::error::Error;
 
 /// As many lines are kept.
 const MOST_LINES: usize = 5_000;
-
-/// Makes the editor of a prompt. Ctrl-D that was typed while something else ran is a zero byte by the time it is read.
-///
-/// # Errors
-/// When the terminal cannot be used.
-pub fn editor<H: Helper>(
-    config: Config,
-    history: FileHistory,
-) -> Result<Editor<H, FileHistory>, Error> {
-    let mut editor = Editor::with_history(config, history).map_err(terminal_error)?;
-    editor.bind_sequence(KeyEvent::ctrl('@'), Cmd::EndOfFile);
-    Ok(editor)
-}
 
 /// Returns the settings of a prompt that remembers what it is told to.
 ///

@@ -1,5 +1,6 @@
 //! The SQL prompt, and scripts: the same lines from someone at a terminal or from a pipe.
 
+pub mod ahead;
 mod before;
 mod command;
 mod complete;

@@ -1,7 +1,4 @@
 //! The line editor of the prompt through time: rustyline with completion, hints and a history of its own.
-//!
-//! One editor lives as long as the prompt: when several lines come at once it holds those behind the first, and whatever is
-//! typed while a verb runs comes after them.
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -17,7 +14,8 @@ use rustyline::{CompletionType, Config, Context, Helper};
 
 use super::words::Words;
 use crate::error::Error;
-use crate::prompt::history;
+use crate::prompt::ahead::Typed;
+use crate::prompt::{ahead, history};
 use crate::render::{Colour, Paint, escaped};
 
 /// The file of the history, beside that of the SQL prompt.
@@ -34,7 +32,10 @@ pub enum Input {
 
 /// A prompt that remembers.
 pub struct Editor {
-    lines: rustyline::Editor<Assistant, FileHistory>,
+    config: Config,
+    words: Rc<Words>,
+    colour: Colour,
+    history: FileHistory,
     file: Option<PathBuf>,
 }
 
@@ -47,21 +48,44 @@ impl Editor {
         let builder = Config::builder().completion_type(CompletionType::List);
         let config = history::configured(builder)?;
         let (past_lines, file) = history::read(FILE, &config);
-        let mut lines = history::editor(config, past_lines)?;
-        lines.set_helper(Some(Assistant {
+        Ok(Editor {
+            config,
             words: Rc::new(words),
             colour,
-            hinter: HistoryHinter::new(),
-        }));
-        Ok(Editor { lines, file })
+            history: past_lines,
+            file,
+        })
     }
 
-    /// Waits for a line, unless one has come already.
+    /// Waits for a line, unless one was typed meanwhile. An editor lives as long as a line is typed, since it takes Ctrl-C
+    /// over meanwhile.
     ///
     /// # Errors
     /// When the terminal cannot be read.
     pub fn read(&mut self, prompt: &str) -> Result<Input, Error> {
-        match self.lines.readline(prompt) {
+        let begun = match ahead::take() {
+            None => String::new(),
+            Some(Typed::Part(begun)) => begun,
+            Some(Typed::Line(line)) => {
+                println!("{}{line}", self.colour.paint(Paint::Prompt, prompt));
+                self.remember(&line);
+                return Ok(Input::Line(line));
+            }
+            Some(Typed::End) => return Ok(Input::End),
+        };
+        let history = std::mem::take(&mut self.history);
+        let mut editor =
+            rustyline::Editor::<Assistant, FileHistory>::with_history(self.config.clone(), history)
+                .map_err(history::terminal_error)?;
+        editor.set_helper(Some(Assistant {
+            words: Rc::clone(&self.words),
+            colour: self.colour,
+            hinter: HistoryHinter::new(),
+        }));
+        let line = editor.readline_with_initial(prompt, (&begun, ""));
+        self.history = std::mem::take(editor.history_mut());
+        drop(editor);
+        match line {
             Ok(line) => {
                 self.remember(&line);
                 Ok(Input::Line(line))
@@ -74,12 +98,11 @@ impl Editor {
 
     fn remember(&mut self, line: &str) {
         let line = line.trim();
-        let history = self.lines.history_mut();
-        if line.is_empty() || !history.add(line).unwrap_or(false) {
+        if line.is_empty() || !self.history.add(line).unwrap_or(false) {
             return;
         }
         if let Some(path) = &self.file
-            && let Err(error) = history.append(path)
+            && let Err(error) = self.history.append(path)
         {
             tracing::debug!(%error, path = %path.display(), "history not kept");
         }

@@ -7,7 +7,7 @@ use super::access::{Indexed, PageBounds, int64};
 use super::captures::{CAPTURE_REGISTERS, captures_schema};
 use super::sealed_file::SealedFile;
 use crate::error::Result;
-use crate::wire::{CAPTURE_REGISTER_WORDS, Section, sections, thread_pointer};
+use crate::wire::{CAPTURE_REGISTER_WORDS, Section, sections};
 
 /// A sealed file of captures.
 pub struct CapturesFile {
@@ -98,16 +98,7 @@ impl CapturePage {
 
     /// Returns the memory.
     pub fn sections(&self, row: usize) -> impl Iterator<Item = Section<'_>> {
-        sections(self.memory(row))
-    }
-
-    /// Returns the thread pointer, the base of fs, where it was captured.
-    pub fn thread_pointer(&self, row: usize) -> Option<u64> {
-        thread_pointer(self.memory(row))
-    }
-
-    fn memory(&self, row: usize) -> &[u8] {
         let memory = self.memory.is_valid(row).then(|| self.memory.value(row));
-        memory.unwrap_or_default()
+        sections(memory.unwrap_or_default())
     }
 }

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     CAPTURE_REGISTER_WORDS, CAPTURE_REGISTERS, ENTER_WORDS, FUNCTION_HIGH_SHIFT, FUNCTION_LOW_BITS,
-    INT_ARGS, LEAVE_XMM, PROBE_BITS, SECTION_THREAD_BIT, SECTION_WORDS, SLOT_POSITION, SLOT_SHIFT,
-    VALUE_SHIFT, WORD_LEN,
+    INT_ARGS, LEAVE_XMM, PROBE_BITS, SECTION_WORDS, SLOT_POSITION, SLOT_SHIFT, VALUE_SHIFT,
+    WORD_LEN,
 };
 
 pub(super) const ENTER_LEN: usize = ENTER_WORDS * WORD_LEN;
@@ -186,7 +186,7 @@ impl<'a> Capture<'a> {
         };
         let mut rest = sections;
         while !rest.is_empty() {
-            rest = split_section(rest)?.2;
+            rest = split_section(rest)?.1;
         }
         Some(Self {
             registers,
@@ -213,35 +213,23 @@ impl<'a> Capture<'a> {
 
 /// Returns the memory in the sections of a capture up to what is not whole, without what could not be read.
 pub fn sections(bytes: &[u8]) -> impl Iterator<Item = Section<'_>> {
-    marked_sections(bytes).map(|(section, _)| section)
-}
-
-/// Returns the thread pointer of the thread that a capture with these sections is of, if one says it.
-pub fn thread_pointer(bytes: &[u8]) -> Option<u64> {
-    let mut marked = marked_sections(bytes).filter(|(_, is_thread)| *is_thread);
-    marked.next().map(|(section, _)| section.addr)
-}
-
-fn marked_sections(bytes: &[u8]) -> impl Iterator<Item = (Section<'_>, bool)> {
     let mut rest = bytes;
     let sections = std::iter::from_fn(move || {
-        let (section, is_thread, after) = split_section(rest)?;
+        let (section, after) = split_section(rest)?;
         rest = after;
-        Some((section, is_thread))
+        Some(section)
     });
-    sections.filter(|(section, _)| section.addr != 0)
+    sections.filter(|section| section.addr != 0)
 }
 
-/// Splits the first section off `bytes`, with its padding; the flag says that its address is the thread pointer.
-fn split_section(bytes: &[u8]) -> Option<(Section<'_>, bool, &[u8])> {
+/// Splits the first section off `bytes`, with its padding.
+fn split_section(bytes: &[u8]) -> Option<(Section<'_>, &[u8])> {
     let (addr, len) = (word_at(bytes, 0)?, word_at(bytes, 1)?);
-    let mark = 1 << SECTION_THREAD_BIT;
-    let is_thread = len & mark != 0;
     let rest = bytes.get(SECTION_WORDS * WORD_LEN..)?;
-    let len = usize::try_from(len & !mark).ok()?;
+    let len = usize::try_from(len).ok()?;
     let (padded, rest) = rest.split_at_checked(len.checked_next_multiple_of(WORD_LEN)?)?;
     let bytes = &padded[..len];
-    Some((Section { addr, bytes }, is_thread, rest))
+    Some((Section { addr, bytes }, rest))
 }
 
 /// What a record says.

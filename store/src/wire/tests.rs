@@ -113,28 +113,6 @@ fn a_block_cut_anywhere_yields_the_whole_records_before_the_cut() {
 }
 
 #[test]
-fn a_section_may_say_where_the_thread_is() {
-    let mut bytes = Vec::new();
-    let mut section = |addr: u64, len: u64| {
-        bytes.extend([addr, len, addr].iter().flat_map(|word| word.to_le_bytes()));
-    };
-    section(0x1000, 8);
-    section(0, 8 | 1 << SECTION_THREAD_BIT);
-    assert_eq!(thread_pointer(&bytes), None, "it could not be read");
-    let mut section = |addr: u64, len: u64| {
-        bytes.extend([addr, len, addr].iter().flat_map(|word| word.to_le_bytes()));
-    };
-    section(0x2000, 8 | 1 << SECTION_THREAD_BIT);
-    section(0x3000, 8);
-    assert_eq!(thread_pointer(&bytes), Some(0x2000));
-    // It is memory as well.
-    let memory: Vec<_> = sections(&bytes)
-        .map(|section| (section.addr, section.bytes.len()))
-        .collect();
-    assert_eq!(memory, [(0x1000, 8), (0x2000, 8), (0x3000, 8)]);
-}
-
-#[test]
 fn captures_are_read_back_without_what_was_not_there() {
     let block = one_of_each();
     let captures: Vec<Capture<'_>> = Records::new(&block)

@@ -2,11 +2,9 @@
 
 use super::super::ast::{Expr, ExprKind, Span};
 use super::super::number::{IntKind, Number};
-use super::operand::{number_value, pointer_value};
-use super::{Answer, EvalError, Evaluator, with_certainty};
-use crate::layout::Language;
+use super::operand::number_value;
+use super::{Answer, EvalError, Evaluator};
 use crate::value::Value;
-use crate::value::containers::Container;
 
 impl Evaluator<'_> {
     pub(super) fn call(&self, function: &Expr, arguments: &[Expr], at: Span) -> Answer<Value> {
@@ -93,9 +91,6 @@ impl Evaluator<'_> {
             "is_err" => Some("Err"),
             _ => None,
         };
-        if let Some(found) = self.of_container(of, name, arguments, at)? {
-            return Ok(Some(found));
-        }
         if !arguments.is_empty() {
             return Ok(None);
         }
@@ -121,71 +116,6 @@ impl Evaluator<'_> {
                 Ok(Some(number_value(answer, value.certainty)))
             }
             _ => Ok(None),
-        }
-    }
-
-    /// Elements of the standard containers of C++ by the methods that name them, and pointers to the first one.
-    fn of_container(
-        &self,
-        of: &Expr,
-        name: &str,
-        arguments: &[Expr],
-        at: Span,
-    ) -> Answer<Option<Value>> {
-        let is_one = matches!(
-            (name, arguments),
-            ("front" | "back" | "begin" | "cbegin" | "data" | "c_str", []) | ("at", [_])
-        );
-        // What calls a function is not evaluated twice.
-        if !is_one || self.context.calls.is_some() && of.to_string().contains('(') {
-            return Ok(None);
-        }
-        let value = self.value(of)?;
-        let value = self.pointee(&value, of.at)?;
-        let container = match value.ty.language() {
-            Language::Cpp => Container::of(&value, &self.look),
-            _ => None,
-        };
-        // Those of a map are pairs, which are nowhere to be had.
-        let Some(Ok(container)) = container.filter(|c| !matches!(c, Ok(c) if c.is_keyed())) else {
-            return Ok(None);
-        };
-        let element = |number: u64| {
-            let number = Number::integer(IntKind::UNSIGNED_LONG, u128::from(number));
-            let key = number_value(number, value.certainty);
-            let found = self.element(&value, (&key, at), of.at)?;
-            Ok(with_certainty(found, value.certainty))
-        };
-        if let [key] = arguments {
-            let wanted = self.value(key)?;
-            let found = self.element(&value, (&wanted, key.at), of.at)?;
-            return Ok(Some(with_certainty(
-                found,
-                value.certainty.and(wanted.certainty),
-            )));
-        }
-        if let ("data" | "c_str", Some(stretch)) = (name, container.stretch()) {
-            let Some(ty) = value.ty.strip().template_arguments().into_iter().next() else {
-                return Ok(None);
-            };
-            let pointer = pointer_value(ty.ty.pointer(), stretch.start, value.certainty);
-            return Ok(Some(pointer));
-        }
-        let number = match name {
-            "back" => match container.len(&self.look) {
-                Some(Ok(len)) => len.saturating_sub(1),
-                _ => return Ok(None),
-            },
-            _ => 0,
-        };
-        let found: Value = element(number)?;
-        match (name, found.address()) {
-            ("front" | "back", _) => Ok(Some(found)),
-            (_, Some(address)) => {
-                let ty = found.ty.pointer();
-                Ok(Some(pointer_value(ty, address, found.certainty)))
-            }
-            (_, None) => Ok(None),
         }
     }
 }

@@ -6,7 +6,6 @@ use super::strings::presented;
 use super::{Answer, EvalError, Evaluator, with_certainty};
 use crate::expr::BinaryOp;
 use crate::layout::{Type, TypeKind};
-use crate::value::containers::Container;
 use crate::value::{Children, MAX_BYTES, Value};
 
 /// Elements of a container that are looked through.
@@ -26,12 +25,7 @@ impl Evaluator<'_> {
         Ok(with_certainty(found, value.certainty.and(key.certainty)))
     }
 
-    pub(super) fn element(
-        &self,
-        value: &Value,
-        (key, key_at): (&Value, Span),
-        at: Span,
-    ) -> Answer<Value> {
+    fn element(&self, value: &Value, (key, key_at): (&Value, Span), at: Span) -> Answer<Value> {
         let mut value = value.clone();
         for _ in 0..MAX_STEPS {
             value = value
@@ -86,21 +80,6 @@ impl Evaluator<'_> {
         at: Span,
     ) -> Answer<Result<Value, Option<Value>>> {
         let is_number = matches!(self.operand(key, key_at)?, Operand::Number(_));
-        // The others need not be known.
-        if is_number
-            && let Some(Ok(container)) = Container::of(value, &self.look)
-            && container.is_sequence()
-        {
-            let number = self.whole(key, key_at)?;
-            if let Some(length) = container.stated_len() {
-                within(number, i128::from(length), key_at)?;
-            }
-            let number = u64::try_from(number).unwrap_or(u64::MAX);
-            let found = container.at(number, &self.look);
-            return Ok(Ok(
-                found.map_err(|why| EvalError::new(key_at, why.to_string()))?
-            ));
-        }
         let wanted = match is_number {
             true => usize::try_from(self.whole(key, key_at)?).unwrap_or(MAX_ELEMENTS),
             false => MAX_ELEMENTS,

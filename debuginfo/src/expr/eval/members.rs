@@ -8,8 +8,7 @@ use crate::expr::number::{IntKind, Number};
 use crate::layout::TypeKind;
 use crate::location::ValuePlace;
 use crate::machine::Certainty;
-use crate::value::containers::Container;
-use crate::value::{Children, Value, ValueError, lacks};
+use crate::value::{Children, Value, ValueError};
 
 /// Pointers and wrappers that are looked through for a member.
 const MAX_STEPS: usize = 8;
@@ -53,9 +52,7 @@ impl Evaluator<'_> {
             };
             match found {
                 Ok(found) => return Ok(with_certainty(found, value.certainty)),
-                // Behind pointers and wrappers is what was meant.
-                Err(error @ ValueError::NoMember { .. }) => refused = Some(error),
-                Err(error @ ValueError::WrongType { .. }) => {
+                Err(error @ (ValueError::NoMember { .. } | ValueError::WrongType { .. })) => {
                     refused.get_or_insert(error);
                 }
                 Err(error) => return Err(self.unusable(&value, error, of)),
@@ -65,8 +62,7 @@ impl Evaluator<'_> {
             {
                 return Ok(length);
             }
-            let next = self.behind(&value, of);
-            match next.map_err(|why| self.without(&value, &field, at).unwrap_or(why))? {
+            match self.behind(&value, of)? {
                 Some(next) => value = with_certainty(next, value.certainty),
                 None => break,
             }
@@ -76,24 +72,6 @@ impl Evaluator<'_> {
             None => format!("there is no member {name}"),
         };
         Err(EvalError::new(at, message))
-    }
-
-    /// That what a pointer is for has no member of this name, wherever it points to.
-    fn without(&self, value: &Value, name: &str, at: Span) -> Option<EvalError> {
-        let mut ty = value.ty.strip();
-        for _ in 0..MAX_STEPS {
-            ty = match ty.kind() {
-                TypeKind::Pointer | TypeKind::Reference | TypeKind::RvalueReference => {
-                    ty.target()?.strip()
-                }
-                _ => break,
-            };
-        }
-        if LENGTHS.contains(&name) || Container::is_type(&ty) {
-            return None;
-        }
-        let error = lacks(&ty, name)?;
-        Some(EvalError::new(at, error.to_string()))
     }
 
     /// A member by its name, in C++ perhaps with the base class that has it: `Base::x`.
@@ -154,13 +132,17 @@ impl Evaluator<'_> {
             let count = u64::try_from(count).unwrap_or(u64::MAX);
             return Ok(number(count, length.certainty));
         }
-        // A container that says how long it is need not be gone through.
-        match Container::of(value, &self.look) {
-            Some(Ok(container)) => match container.len(&self.look) {
-                Some(Ok(count)) => Ok(number(count, value.certainty)),
-                Some(Err(why)) => Err(EvalError::new(at, why.to_string())),
-                None => Ok(None),
-            },
+        match presented(value, &self.look, super::strings::MAX_TEXT) {
+            Some(Ok(shown)) => {
+                let seen = match &shown.children {
+                    Children::Sequence(list) => list.len(),
+                    Children::Map(list) => list.len(),
+                    Children::Text(bytes) => bytes.len(),
+                    _ => return Ok(None),
+                };
+                let count = shown.total.unwrap_or(seen as u64);
+                Ok(number(count, value.certainty))
+            }
             Some(Err(why)) => Err(EvalError::new(at, why.to_string())),
             None => Ok(None),
         }

@@ -33,7 +33,6 @@ use crate::value::{Look, Value, ValueError};
 pub use assign::{assign, assign_value};
 pub use calls::miscounted;
 pub use lookup::{argument, argument_count, find_global, find_local, unknown_name};
-pub(crate) use names::nearest;
 
 /// The moment at which expressions are evaluated.
 #[derive(Clone, Copy)]

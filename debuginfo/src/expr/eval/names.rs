@@ -150,7 +150,7 @@ pub(super) fn enum_value(ty: &Type, number: i128) -> Value {
 }
 
 /// The name that is most like `name`, if one is like it at all.
-pub(crate) fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+pub(super) fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let most = (name.chars().count() / 3).max(1);
     let rated = known.map(|other| (distance(name, other, most), other));
     let best = rated.filter(|(distance, _)| *distance <= most).min();

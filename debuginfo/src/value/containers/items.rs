@@ -58,11 +58,6 @@ pub(crate) trait Visit {
     /// # Errors
     /// The next one cannot be found; those before it were handed out.
     fn visit(&self, reach: &Reach, from: u64, each: Each) -> Result<(), Unknown>;
-
-    /// Where the first one is and how many bytes each takes, if they lie one behind the other in memory.
-    fn row(&self) -> Option<(u64, u64)> {
-        None
-    }
 }
 
 /// The elements of a container.
@@ -134,13 +129,6 @@ impl Visit for Run {
             }
         }
         Ok(())
-    }
-
-    fn row(&self) -> Option<(u64, u64)> {
-        let At::Memory(start) = self.start else {
-            return None;
-        };
-        Some((start, size(&self.element).ok()?))
     }
 }
 

@@ -63,17 +63,6 @@ pub struct Entries {
     pub error: Option<Unknown>,
 }
 
-/// Contents that lie in one piece of memory: a text, or elements one behind the other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stretch {
-    /// The address of the first one.
-    pub start: u64,
-    /// How many there are.
-    pub len: u64,
-    /// The bytes of each.
-    pub size: u64,
-}
-
 /// A value that is shown otherwise than as its members.
 pub struct Container {
     /// In front of the contents: `std::vector`; nothing in Rust.
@@ -141,29 +130,6 @@ impl Container {
     #[must_use]
     pub fn is_keyed(&self) -> bool {
         matches!(self.content, Content::Set(_) | Content::Map(_))
-    }
-
-    /// Tells whether [`Container::at`] goes by the order in which elements lie.
-    pub(crate) fn is_sequence(&self) -> bool {
-        matches!(self.content, Content::Sequence(_) | Content::Bits(_))
-    }
-
-    /// The number of elements, if it need not be counted.
-    pub(crate) fn stated_len(&self) -> Option<u64> {
-        self.items()?.len
-    }
-
-    /// Returns where the contents are, if they lie in one piece of memory.
-    #[must_use]
-    pub fn stretch(&self) -> Option<Stretch> {
-        if let Content::Text(text) = &self.content {
-            let start = text.start.address().ok()?;
-            let (len, size) = (text.len, text.unit());
-            return Some(Stretch { start, len, size });
-        }
-        let items = self.items()?;
-        let ((start, size), len) = (items.visit.row()?, items.len?);
-        Some(Stretch { start, len, size })
     }
 
     /// Returns the string that the container is: its first bytes, at most `max`, and whether these are all.

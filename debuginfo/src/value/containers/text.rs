@@ -30,7 +30,7 @@ pub(crate) struct Text {
 const MAX_BYTES: u64 = 1 << 16;
 
 impl Text {
-    pub(crate) fn unit(&self) -> u64 {
+    fn unit(&self) -> u64 {
         match self.form {
             Form::Rust | Form::RustBytes => 1,
             Form::Cpp { unit, .. } => unit.clamp(1, 4),
