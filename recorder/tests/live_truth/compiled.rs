@@ -160,7 +160,7 @@ fn run(mut controlled: Controlled) -> (Vec<ProbeView>, crate::bench::Ended) {
     (probes, controlled.end())
 }
 
-/// How often each condition holds.
+/// How often each condition holds, and at how many places it is judged outside the program.
 fn hits(
     subject: &Subject,
     scratch: &Scratch,
@@ -179,19 +179,22 @@ fn hits(
         let judged = &view.places[0].judged;
         match (compiled, judged) {
             (true, Some(Judged::InProgram)) | (false, Some(Judged::ByTracer(_))) => {}
-            (true, Some(Judged::ByTracer(why))) => eprintln!("{condition}: {why}"),
+            (true, Some(Judged::Asked(why) | Judged::ByTracer(why))) => {
+                eprintln!("{condition}: {why}");
+            }
             other => panic!("{condition}: {other:?}"),
         }
     }
     let (probes, ended) = run(controlled);
-    let by_tracer = |view: &ProbeView| {
-        let by = view.places.iter();
-        by.filter(|place| matches!(place.judged, Some(Judged::ByTracer(_))))
+    let outside = |view: &ProbeView| {
+        let places = view.places.iter();
+        places
+            .filter(|place| !matches!(place.judged, Some(Judged::InProgram)))
             .count()
     };
     let views = probes.iter().filter(|view| view.spec.condition.is_some());
     (
-        views.map(|view| (view.hits, by_tracer(view))).collect(),
+        views.map(|view| (view.hits, outside(view))).collect(),
         ended,
     )
 }
