@@ -65,5 +65,7 @@ pub use model::{
 pub use module::{Module, OpenOptions};
 pub use scope::{Variable, returned, variables_at};
 pub use space::{Mapped, Space};
-pub use unwind::{Backtrace, Frame, FrameMachine, FrameRegisters, backtrace, backtrace_of_caller};
+pub use unwind::{
+    Backtrace, Frame, FrameMachine, FrameRegisters, InnermostFrame, backtrace, backtrace_of_caller,
+};
 pub use value::{RenderOptions, Value, ValueError, ValuePlace, render};

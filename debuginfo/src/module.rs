@@ -17,6 +17,7 @@ use crate::lines::{ByName, Units};
 use crate::map::Bytes;
 use crate::model::{CodeRange, Functions, PltEntry, Segment, Svma, Symbol};
 use crate::plt;
+use crate::scope::KnownVariables;
 use crate::separate::{Search, hex};
 use crate::symbols::{SymbolFiles, SymbolIndex};
 use crate::unwind::{KnownCalls, UnwindTables};
@@ -100,6 +101,7 @@ pub struct Module {
     units: OnceLock<Units>,
     unwind: OnceLock<UnwindTables>,
     calls: KnownCalls,
+    variables: KnownVariables,
     known: Known,
     vtables: Vtables,
 }
@@ -152,6 +154,7 @@ impl Module {
             units: OnceLock::new(),
             unwind: OnceLock::new(),
             calls: KnownCalls::default(),
+            variables: KnownVariables::default(),
             known: Known::default(),
             vtables: Vtables::default(),
         }
@@ -348,6 +351,11 @@ impl Module {
     /// The calls of functions that were asked about.
     pub(crate) fn known_calls(&self) -> &KnownCalls {
         &self.calls
+    }
+
+    /// The variables that were asked about.
+    pub(crate) fn known_variables(&self) -> &KnownVariables {
+        &self.variables
     }
 
     /// Returns the code symbols of `.symtab` and `.dynsym`, by address; several may share one.

@@ -96,7 +96,6 @@ fn config(options: &Options) -> SessionConfig {
     let usual_bytes = settings.execution.sort_spill_reservation_bytes;
     settings.execution.sort_spill_reservation_bytes = usual_bytes.min(merge_bytes);
     settings.optimizer.repartition_file_scans = false; // Parts are cut into morsels already.
-    settings.execution.parquet.pushdown_filters = true;
     settings.execution.parquet.bloom_filter_on_read = false;
     config
 }

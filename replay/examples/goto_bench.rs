@@ -1,15 +1,17 @@
 //! How long does it take to open a recording, to go anywhere in it, and to go on from there?
 //!
-//! `goto_bench RECORDING [COUNT]`: opens it, then looks at COUNT random events (registers, memory around rsp, ten frames),
-//! steps back from each, and prints the median and the 99th percentile.
+//! `goto_bench RECORDING [COUNT [EXPRESSION]]`: opens it, then looks at COUNT random events (registers, memory around rsp, ten frames,
+//! the expression's value), steps back from each, and prints the median, the 99th percentile and the longest time.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use debuginfo::Register;
+use debuginfo::expr::{self, Context, Expr};
+use debuginfo::value::{Look, RenderOptions, render_with};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
-use replay::{Moment, Timeline};
+use replay::{Moment, StateMachine, Timeline};
 
 const FRAMES: usize = 10;
 
@@ -17,6 +19,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut args = std::env::args().skip(1);
     let path = args.next().ok_or("name a recording")?;
     let count = args.next().map_or(Ok(1000), |count| count.parse())?;
+    let expression = args.next().map(|text| expr::parse(&text)).transpose()?;
+    let expression = expression.as_ref();
     let started = Instant::now();
     let timeline = Timeline::open(Path::new(&path), &std::env::temp_dir())?;
     println!("events {}, open {:?}", timeline.events(), started.elapsed());
@@ -25,10 +29,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for _ in 0..count {
         let seq = random.random_range(0..timeline.events());
         let started = Instant::now();
-        look(&timeline, seq)?;
+        look(&timeline, seq, expression)?;
         jumps.push(started.elapsed());
         let started = Instant::now();
-        look(&timeline, seq.saturating_sub(1))?;
+        look(&timeline, seq.saturating_sub(1), expression)?;
         steps.push(started.elapsed());
         let started = Instant::now();
         let tid = timeline.thread_at(seq)?;
@@ -44,13 +48,37 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-fn look(timeline: &Timeline, seq: u64) -> replay::Result<()> {
+fn look(timeline: &Timeline, seq: u64, expression: Option<&Expr>) -> replay::Result<()> {
     let tid = timeline.thread_at(seq)?;
     let moment = Moment::at(timeline, seq, tid, FRAMES)?;
     if let Some(sp) = moment.state.register(Register::RSP).value() {
         moment.state.memory(*sp, 64)?;
     }
+    if let Some(expression) = expression {
+        print(&moment, expression);
+    }
     Ok(())
+}
+
+/// What the verb `print` does.
+fn print(moment: &Moment<'_>, expression: &Expr) {
+    let machine = StateMachine::new(&moment.state, &moment.space);
+    let frames = &moment.trace.backtrace.frames;
+    let is_known = frames.first().is_some_and(|frame| frame.pc_is_known);
+    let context = Context {
+        space: &moment.space,
+        machine: &machine,
+        frames: if is_known { frames } else { &[] },
+        index: 0,
+        calls: None,
+    };
+    let look = Look {
+        space: &moment.space,
+        machine: &machine,
+    };
+    if let Ok(value) = expr::evaluate(expression, &context) {
+        std::hint::black_box(render_with(&value, &RenderOptions::default(), &look));
+    }
 }
 
 fn report(what: &str, times: &mut [Duration]) {

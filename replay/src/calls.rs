@@ -12,11 +12,15 @@ use store::seal::SealedPart;
 
 use crate::cache::Cache;
 use crate::error::Result;
+use crate::least::Least;
 
 /// Pages whose places in time are kept: 8,192 calls of 60 bytes each.
 const SPINES: usize = 192;
 /// Pages that are kept as a whole: 8,192 calls of about 220 bytes each.
 const PAGES: usize = 24;
+
+/// Calls of a page that share the smallest of their `start_seq`.
+const GROUP: usize = 32;
 
 /// Where a call is in the files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -81,6 +85,8 @@ struct Spine {
     calls: CallSpine,
     by_start: Vec<u16>,
     tids: Vec<u32>,
+    /// The smallest `start_seq` of each group of calls.
+    least: Least,
 }
 
 impl Spine {
@@ -90,10 +96,30 @@ impl Spine {
         let mut tids: Vec<u32> = (0..calls.rows()).filter_map(|r| calls.tid(r)).collect();
         tids.sort_unstable();
         tids.dedup();
+        let rows: Vec<usize> = (0..calls.rows()).collect();
+        let starts = |rows: &[usize]| rows.iter().map(|row| calls.start_seq(*row)).min();
+        let least = rows.chunks(GROUP).filter_map(starts).collect();
         Self {
-            calls,
             by_start,
             tids,
+            least: Least::new(least),
+            calls,
+        }
+    }
+
+    /// The first row from `from` on of a call of thread `tid` that began at or before `seq`.
+    fn next_begun(&self, from: usize, tid: u32, seq: u64) -> Option<usize> {
+        let mut row = from;
+        loop {
+            row = row.max(self.least.next(row / GROUP, seq)? * GROUP);
+            let next = (row + 1).next_multiple_of(GROUP);
+            let is_it = |row: &usize| {
+                self.calls.start_seq(*row) <= seq && self.calls.tid(*row) == Some(tid)
+            };
+            match (row..next.min(self.calls.rows())).find(is_it) {
+                Some(found) => return Some(found),
+                None => row = next,
+            }
         }
     }
 
@@ -112,6 +138,8 @@ impl Spine {
 pub(crate) struct Calls {
     files: Vec<CallsFile>,
     blocks: Vec<Block>,
+    /// The smallest `start_seq` of each page.
+    least: Least,
     spines: Cache<u32, Spine>,
     pages: Cache<u32, CallPage>,
 }
@@ -128,8 +156,10 @@ impl Calls {
             blocks.extend(file_blocks(&file, number, finished));
             files.push(file);
         }
+        let least = blocks.iter().map(|block| block.starts.0).collect();
         Ok(Self {
             files,
+            least: Least::new(least),
             blocks,
             spines: Cache::new(SPINES),
             pages: Cache::new(PAGES),
@@ -198,14 +228,15 @@ impl Calls {
 
     /// The same, where it is known that it ends in page `block` or later.
     fn entered_from(&self, block: usize, seq: u64) -> Result<Option<CallHead>> {
-        for (at, block) in self.blocks.iter().enumerate().skip(block) {
-            if block.starts.0 > seq || block.starts.1 < seq {
-                continue;
+        let mut next = self.least.next(block, seq);
+        while let Some(at) = next {
+            if self.blocks[at].starts.1 >= seq {
+                let spine = self.spine(at)?;
+                if let Some(row) = spine.row_of_start(seq) {
+                    return Ok(Some(self.head(&spine, at, row)));
+                }
             }
-            let spine = self.spine(at)?;
-            if let Some(row) = spine.row_of_start(seq) {
-                return Ok(Some(self.head(&spine, at, row)));
-            }
+            next = self.least.next(at + 1, seq);
         }
         Ok(None)
     }
@@ -225,10 +256,9 @@ impl Calls {
     /// Finds the innermost call of a thread that was open just after event `seq`.
     pub(crate) fn innermost(&self, tid: u32, seq: u64) -> Result<Option<CallHead>> {
         let first = self.first_block(seq + 1);
-        for (at, block) in self.blocks.iter().enumerate().skip(first) {
-            if block.starts.0 > seq {
-                continue;
-            }
+        let mut next = self.least.next(first, seq);
+        while let Some(at) = next {
+            next = self.least.next(at + 1, seq);
             let spine = self.spine(at)?;
             if !spine.has_thread(tid) {
                 continue;
@@ -238,16 +268,10 @@ impl Calls {
                 true => calls.first_end_from(seq + 1),
                 false => 0,
             };
-            let mut rows = from..calls.rows();
-            let mut best: Option<usize> = None;
-            let found =
-                rows.find(|row| calls.start_seq(*row) <= seq && calls.tid(*row) == Some(tid));
+            let mut best = spine.next_begun(from, tid, seq);
             // Unfinished calls stand in no order: the innermost of them began last.
-            if let Some(found) = found {
-                best = Some(found);
-                if calls.end_seq(found).is_none() {
-                    best = self.last_unfinished(&spine, found, tid, seq);
-                }
+            if let Some(found) = best.filter(|found| calls.end_seq(*found).is_none()) {
+                best = self.last_unfinished(&spine, found, tid, seq);
             }
             if let Some(row) = best {
                 let head = self.head(&spine, at, row);
@@ -303,8 +327,9 @@ impl Calls {
                 continue;
             }
             let calls = &spine.calls;
-            let end = calls.first_end_from(seq + 1);
-            let found = (0..end).rev().find(|row| calls.tid(*row) == Some(tid));
+            let (begin, end) = (calls.first_end_from(floor), calls.first_end_from(seq + 1));
+            let mut rows = (begin..end.max(begin)).rev();
+            let found = rows.find(|row| calls.tid(*row) == Some(tid));
             if let Some(row) = found {
                 let head = self.head(&spine, at, row);
                 return Ok(Some(head).filter(|head| head.end >= Some(floor)));

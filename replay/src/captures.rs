@@ -18,13 +18,34 @@ const PAGES: usize = 8;
 pub(crate) struct Captures {
     files: Vec<CapturesFile>,
     pages: Pages,
-    kept: Cache<u32, CapturePage>,
+    kept: Cache<u32, Shown>,
+}
+
+/// A page, and where the memory lies that it shows.
+#[derive(Debug)]
+struct Shown {
+    page: CapturePage,
+    /// Row, first address and the address behind the last, row by row.
+    places: Vec<(u32, u64, u64)>,
+}
+
+impl Shown {
+    fn new(page: CapturePage) -> Self {
+        let mut places = Vec::new();
+        for row in 0..page.rows() {
+            places.extend(page.sections(row).map(|section| {
+                let end = section.addr.saturating_add(section.bytes.len() as u64);
+                (row as u32, section.addr, end)
+            }));
+        }
+        Self { page, places }
+    }
 }
 
 /// One of them.
 #[derive(Clone, Debug)]
 pub(crate) struct Capture {
-    page: Arc<CapturePage>,
+    shown: Arc<Shown>,
     row: usize,
 }
 
@@ -44,9 +65,9 @@ impl Captures {
         })
     }
 
-    fn page(&self, at: usize) -> Result<Arc<CapturePage>> {
+    fn page(&self, at: usize) -> Result<Arc<Shown>> {
         let Page { file, page, .. } = self.pages.get(at);
-        let read = || Ok(self.files[file].page(page)?);
+        let read = || Ok(Shown::new(self.files[file].page(page)?));
         self.kept.get(at as u32, read)
     }
 
@@ -55,33 +76,38 @@ impl Captures {
         let Some(at) = self.pages.holding(seq) else {
             return Ok(None);
         };
-        let page = self.page(at)?;
+        let shown = self.page(at)?;
+        let page = &shown.page;
         let row = page.before(seq);
         let is_it = row < page.rows() && page.seq(row) == seq;
-        Ok(is_it.then_some(Capture { page, row }))
+        Ok(is_it.then_some(Capture { shown, row }))
     }
 
-    /// Hands the captures of events before `seq` to `each`, the last one first and at most `most` of them.
-    pub(crate) fn before(
-        &self,
-        seq: u64,
-        most: usize,
-        mut each: impl FnMut(Capture) -> Result<()>,
-    ) -> Result<()> {
+    /// Returns those of the last `most` captures before event `seq` that show some of `range`, the last one first.
+    pub(crate) fn before(&self, seq: u64, most: usize, range: &Range<u64>) -> Result<Vec<Capture>> {
         let end = self.pages.beginning_before(seq);
-        let mut left = most;
+        let (mut found, mut left) = (Vec::new(), most);
         for at in (0..end).rev() {
-            let page = self.page(at)?;
-            for row in (0..page.before(seq)).rev() {
-                if left == 0 {
-                    return Ok(());
+            if left == 0 {
+                break;
+            }
+            let shown = self.page(at)?;
+            let end = shown.page.before(seq);
+            let first = end.saturating_sub(left);
+            left -= end - first;
+            let places = &shown.places;
+            let before = |row: usize| places.partition_point(|place| (place.0 as usize) < row);
+            let mut last = None;
+            for (row, begin, end) in places[before(first)..before(end)].iter().rev() {
+                // What lies in it is looked at again by whoever wants the bytes.
+                if *begin < range.end && range.start < *end && last != Some(*row) {
+                    last = Some(*row);
+                    let (shown, row) = (Arc::clone(&shown), *row as usize);
+                    found.push(Capture { shown, row });
                 }
-                left -= 1;
-                let page = Arc::clone(&page);
-                each(Capture { page, row })?;
             }
         }
-        Ok(())
+        Ok(found)
     }
 
     /// Returns the events among `range`, and their threads, with which memory was captured at an address that `wanted`
@@ -94,7 +120,7 @@ impl Captures {
         let mut found = Vec::new();
         let end = self.pages.beginning_before(range.end);
         for at in self.pages.reaching(range.start)..end {
-            let page = self.page(at)?;
+            let page = &self.page(at)?.page;
             for row in page.before(range.start)..page.before(range.end) {
                 let seq = page.seq(row);
                 if page.sections(row).any(|part| wanted(seq, part.addr)) {
@@ -135,21 +161,21 @@ impl Timeline {
 impl Capture {
     /// Returns the event.
     pub(crate) fn seq(&self) -> u64 {
-        self.page.seq(self.row)
+        self.shown.page.seq(self.row)
     }
 
     /// Returns the thread.
     pub(crate) fn tid(&self) -> Option<u32> {
-        self.page.tid(self.row)
+        self.shown.page.tid(self.row)
     }
 
     /// Returns the general registers by their DWARF numbers, where they were captured.
     pub(crate) fn registers(&self) -> Option<[u64; store::wire::CAPTURE_REGISTER_WORDS]> {
-        self.page.registers(self.row)
+        self.shown.page.registers(self.row)
     }
 
     /// Returns the memory: addresses and bytes.
     pub(crate) fn sections(&self) -> impl Iterator<Item = store::wire::Section<'_>> {
-        self.page.sections(self.row)
+        self.shown.page.sections(self.row)
     }
 }

@@ -87,7 +87,7 @@ impl<'s> StateMachine<'s> {
     }
 
     fn not_captured<T>() -> Result<T, Unknown> {
-        Err(Unknown(Reason::NotCaptured.to_string()))
+        Err(Reason::NotCaptured.unknown())
     }
 }
 

@@ -9,11 +9,15 @@
 //! | snapshot | all writable memory that is not shared |
 //! | module file | what is mapped from it read-only |
 //!
-//! A new source is one more function that [`State::newest`] asks.
+//! A new source is one more function that [`State::newest`] asks. Sources say first what they have and since when; bytes are
+//! copied of those only that are not hidden by newer ones.
 
 use std::ops::Range;
 use std::sync::Arc;
 
+use store::wire::Section;
+
+use crate::calls::CallHead;
 use crate::captures::Capture;
 use crate::error::Result;
 use crate::modules::read_only;
@@ -60,6 +64,21 @@ struct Piece {
     shown: u64,
     /// They cannot have changed, or not since.
     is_constant: bool,
+}
+
+/// What some event showed, and where its bytes are to be had.
+struct Source<'s> {
+    address: u64,
+    held: Held<'s>,
+    shown: u64,
+    is_constant: bool,
+}
+
+enum Held<'s> {
+    Bytes(Vec<u8>),
+    Slice(&'s [u8]),
+    /// In this section of a capture.
+    Captured(Capture, usize),
 }
 
 impl State<'_> {
@@ -114,46 +133,22 @@ impl State<'_> {
         }
         // What this very event shows is newer than all else, and most of what is asked for.
         if let Some(capture) = self.timeline.captured_at(self.seq)? {
-            for mut piece in self.captured(&capture, range)? {
+            for section in capture.sections().filter(|part| is_in(part, range)) {
+                let mut piece = self.captured(&capture, &section, range)?;
                 piece.shown = self.seq;
                 if !take(piece) {
                     return Ok(());
                 }
             }
         }
-        let mut pieces = self.slots(range)?;
-        self.timeline
-            .captures
-            .before(self.seq, MAX_CAPTURES, |capture| {
-                pieces.extend(self.captured(&capture, range)?);
-                Ok(())
-            })?;
-        pieces.extend(self.shown(self.timeline.written()?, range));
-        pieces.extend(self.shown(&self.timeline.watched, range));
         let last = self.last_snapshot()?;
-        if let Some(last) = last {
-            // What is older than it, it shows too.
-            let covers = |piece: &Piece| self.timeline.snapshots.covers(&last, piece.address);
-            pieces.retain(|piece| piece.shown >= last.seq || !covers(piece));
-            for piece in pieces.iter_mut().filter(|piece| piece.shown >= last.seq) {
-                piece.is_constant |= last.is_still && covers(piece);
-            }
-            let shown = self.timeline.snapshots.pieces(&last, range)?;
-            pieces.extend(shown.into_iter().map(|(address, bytes)| Piece {
-                address,
-                bytes,
-                shown: last.seq,
-                is_constant: last.is_still,
-            }));
-        }
-        pieces.sort_by_key(|piece| std::cmp::Reverse(piece.shown));
-        let mut pieces = pieces.into_iter().peekable();
+        let mut sources = self.sources(range, last.as_ref())?.into_iter().peekable();
         let saved = &self.timeline.saved_stacks;
         let until = saved.partition_point(|stack| stack.seq <= self.seq);
         let stacks = saved[..until].iter().rev();
         for stack in stacks.filter(|stack| overlap(&stack.range(), range).is_some()) {
-            while let Some(piece) = pieces.next_if(|piece| piece.shown >= stack.seq) {
-                if !take(piece) {
+            while let Some(source) = sources.next_if(|source| source.shown >= stack.seq) {
+                if !take(self.fetched(source, range)?) {
                     return Ok(());
                 }
             }
@@ -171,38 +166,100 @@ impl State<'_> {
                 return Ok(());
             }
         }
-        for piece in pieces {
-            if !take(piece) {
+        for source in sources {
+            if !take(self.fetched(source, range)?) {
                 return Ok(());
             }
         }
         Ok(())
     }
 
-    /// What a capture shows of `range`.
-    fn captured(&self, capture: &Capture, range: &Range<u64>) -> Result<Vec<Piece>> {
-        let mut pieces = Vec::new();
-        for section in capture.sections() {
-            let end = section.addr.saturating_add(section.bytes.len() as u64);
-            if overlap(&(section.addr..end), range).is_none() {
-                continue;
+    /// What shows some of `range` besides this event, read-only memory and saved stacks: what was shown last first.
+    fn sources(&self, range: &Range<u64>, last: Option<&Last>) -> Result<Vec<Source<'_>>> {
+        let mut sources = self.slots(range)?;
+        let captures = &self.timeline.captures;
+        for capture in captures.before(self.seq, MAX_CAPTURES, range)? {
+            for (index, section) in capture.sections().enumerate() {
+                if is_in(&section, range) {
+                    sources.push(Source {
+                        address: section.addr,
+                        held: Held::Captured(capture.clone(), index),
+                        shown: capture.seq(),
+                        is_constant: false,
+                    });
+                }
             }
-            let mut bytes = section.bytes.to_vec();
-            // Only stacks have return addresses: sections elsewhere are as they are.
-            if let Some(tid) = capture.tid()
-                && let Some(call) = self.timeline.innermost(tid, capture.seq())?
-                && call.slot.abs_diff(section.addr) < SAME_STACK
-            {
-                self.unhook(capture.seq(), tid, section.addr, &mut bytes)?;
-            }
-            pieces.push(Piece {
-                address: section.addr,
-                bytes,
-                shown: capture.seq(),
-                is_constant: false,
-            });
         }
-        Ok(pieces)
+        sources.extend(self.shown(self.timeline.written()?, range));
+        sources.extend(self.shown(&self.timeline.watched, range));
+        if let Some(last) = last {
+            // What is older than it, it shows too.
+            let covers = |source: &Source<'_>| self.timeline.snapshots.covers(last, source.address);
+            sources.retain(|source| source.shown >= last.seq || !covers(source));
+            for source in sources.iter_mut().filter(|source| source.shown >= last.seq) {
+                source.is_constant |= last.is_still && covers(source);
+            }
+            let shown = self.timeline.snapshots.pieces(last, range)?;
+            sources.extend(shown.into_iter().map(|(address, bytes)| Source {
+                address,
+                held: Held::Bytes(bytes),
+                shown: last.seq,
+                is_constant: last.is_still,
+            }));
+        }
+        sources.sort_by_key(|source| std::cmp::Reverse(source.shown));
+        Ok(sources)
+    }
+
+    /// The bytes of a source, as far as they lie in `range` or little around it.
+    fn fetched(&self, source: Source<'_>, range: &Range<u64>) -> Result<Piece> {
+        let (address, bytes) = match source.held {
+            Held::Bytes(bytes) => (source.address, bytes),
+            Held::Slice(bytes) => (source.address, bytes.to_vec()),
+            Held::Captured(capture, index) => {
+                let section = capture.sections().nth(index);
+                let section = section.expect("it was counted among the capture's");
+                let piece = self.captured(&capture, &section, range)?;
+                (piece.address, piece.bytes)
+            }
+        };
+        Ok(Piece {
+            address,
+            bytes,
+            shown: source.shown,
+            is_constant: source.is_constant,
+        })
+    }
+
+    /// What a section of a capture shows of `range`, with the rest of the words at both ends.
+    fn captured(
+        &self,
+        capture: &Capture,
+        section: &Section<'_>,
+        range: &Range<u64>,
+    ) -> Result<Piece> {
+        let end = section.addr.saturating_add(section.bytes.len() as u64);
+        let from = range.start.saturating_sub(WORD - 1).max(section.addr);
+        let to = range.end.saturating_add(WORD - 1).min(end);
+        let within = (from - section.addr) as usize..(to - section.addr) as usize;
+        let mut bytes = section.bytes[within].to_vec();
+        // Only stacks have return addresses: sections elsewhere are as they are.
+        if let Some(tid) = capture.tid() {
+            let seq = capture.seq();
+            let innermost = match (seq, tid) == (self.seq, self.tid) {
+                true => self.open_call(0)?.map(|link| link.call),
+                false => self.timeline.innermost(tid, seq)?,
+            };
+            if innermost.is_some_and(|call| call.slot.abs_diff(section.addr) < SAME_STACK) {
+                self.unhook((seq, tid), innermost, from, &mut bytes, end)?;
+            }
+        }
+        Ok(Piece {
+            address: from,
+            bytes,
+            shown: capture.seq(),
+            is_constant: false,
+        })
     }
 
     fn last_snapshot(&self) -> Result<Option<Last>> {
@@ -212,8 +269,8 @@ impl State<'_> {
     }
 
     /// The return addresses of the calls around, where they lie in `range`.
-    fn slots(&self, range: &Range<u64>) -> Result<Vec<Piece>> {
-        let mut pieces = Vec::new();
+    fn slots(&self, range: &Range<u64>) -> Result<Vec<Source<'_>>> {
+        let mut sources = Vec::new();
         for index in 0..MAX_SLOTS {
             let Some(link) = self.open_call(index)? else {
                 break;
@@ -221,9 +278,9 @@ impl State<'_> {
             if overlap(&(link.slot..link.slot.saturating_add(WORD)), range).is_some()
                 && let Some(address) = link.returns_to
             {
-                pieces.push(Piece {
+                sources.push(Source {
                     address: link.slot,
-                    bytes: address.to_le_bytes().to_vec(),
+                    held: Held::Bytes(address.to_le_bytes().to_vec()),
                     shown: link.call.start,
                     is_constant: false,
                 });
@@ -233,23 +290,26 @@ impl State<'_> {
                 break;
             }
         }
-        Ok(pieces)
+        Ok(sources)
     }
 
     /// What of `shown`, which is in the order of events, lies in `range` and was shown by now.
-    fn shown(&self, shown: &[(u64, u64, Vec<u8>)], range: &Range<u64>) -> Vec<Piece> {
+    fn shown<'s>(
+        &self,
+        shown: &'s [(u64, u64, Vec<u8>)],
+        range: &Range<u64>,
+    ) -> impl Iterator<Item = Source<'s>> {
         let until = shown.partition_point(|(seq, ..)| *seq <= self.seq);
         let inside = shown[..until].iter().filter(|(_, address, bytes)| {
             let end = address.saturating_add(bytes.len() as u64);
             overlap(&(*address..end), range).is_some()
         });
-        let piece = |(seq, address, bytes): &(u64, u64, Vec<u8>)| Piece {
+        inside.map(|(seq, address, bytes)| Source {
             address: *address,
-            bytes: bytes.clone(),
+            held: Held::Slice(bytes),
             shown: *seq,
             is_constant: false,
-        };
-        inside.map(piece).collect()
+        })
     }
 
     /// A saved stack as the program sees it: return addresses that hooks had replaced are the program's own.
@@ -259,36 +319,52 @@ impl State<'_> {
             let state = timeline.state_of_pause(stack.seq)?;
             let mut bytes = state.stack.clone().unwrap_or_default();
             if let Some(tid) = state.tid {
-                self.unhook(stack.seq, tid, stack.addr, &mut bytes)?;
+                let innermost = timeline.innermost(tid, stack.seq)?;
+                let end = stack.addr.saturating_add(bytes.len() as u64);
+                self.unhook((stack.seq, tid), innermost, stack.addr, &mut bytes, end)?;
             }
             Ok(bytes)
         })
     }
 
-    /// Puts the program's own return addresses where `bytes`, which thread `tid` had at `addr` just after event `seq`, have
-    /// those of hooks.
-    fn unhook(&self, seq: u64, tid: u32, addr: u64, bytes: &mut [u8]) -> Result<()> {
+    /// Puts the program's own return addresses where `bytes` have those of hooks: thread `tid` had them at `addr` just after event
+    /// `seq`, in a part of its stack that reaches up to `end`, when `innermost` was the innermost of its open calls.
+    fn unhook(
+        &self,
+        (seq, tid): (u64, u32),
+        innermost: Option<CallHead>,
+        addr: u64,
+        bytes: &mut [u8],
+        end: u64,
+    ) -> Result<()> {
         let timeline = self.timeline;
-        let end = addr.saturating_add(bytes.len() as u64);
-        let mut call = timeline.innermost(tid, seq)?;
-        for _ in 0..MAX_SLOTS {
+        let is_here = (seq, tid) == (self.seq, self.tid);
+        let mut call = innermost;
+        let mut inside: Option<(CallHead, Option<u64>)> = None;
+        for index in 0..MAX_SLOTS {
             let Some(head) = call else { break };
             // Stacks grow down: what is around lies higher, unless it is on another stack.
             if head.slot >= end && head.slot - end < SAME_STACK {
                 break;
             }
+            let around = inside.take();
             let at = head.slot.wrapping_sub(addr) as usize;
-            if let Some(word) = at.checked_add(8).and_then(|end| bytes.get_mut(at..end))
-                && let Some(address) = timeline.return_address(&head)?
-            {
+            if let Some(word) = at.checked_add(8).and_then(|end| bytes.get_mut(at..end)) {
+                let address = timeline.return_address_around(&head, around)?;
+                inside = Some((head, address));
                 let found = u64::from_le_bytes((&*word).try_into().expect("eight bytes"));
                 // The slot of a call that was left otherwise may be something else by now.
                 let is_code = timeline.modules.covers(found, seq);
-                if head.returned() || !is_code {
+                if let Some(address) = address
+                    && (head.returned() || !is_code)
+                {
                     word.copy_from_slice(&address.to_le_bytes());
                 }
             }
-            call = timeline.parent(&head)?;
+            call = match is_here {
+                true => self.open_call(index + 1)?.map(|link| link.call),
+                false => timeline.parent(&head)?,
+            };
         }
         Ok(())
     }
@@ -315,6 +391,12 @@ fn fill(gaps: &mut Vec<Range<u64>>, runs: &mut Vec<Run>, piece: &Piece, now: u64
     }
     left.retain(|gap| !gap.is_empty());
     *gaps = left;
+}
+
+/// Tells whether a section shows some of `range`.
+fn is_in(section: &Section<'_>, range: &Range<u64>) -> bool {
+    let end = section.addr.saturating_add(section.bytes.len() as u64);
+    overlap(&(section.addr..end), range).is_some()
 }
 
 fn overlap(a: &Range<u64>, b: &Range<u64>) -> Option<Range<u64>> {

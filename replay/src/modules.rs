@@ -67,10 +67,9 @@ impl Modules {
             (Kind::ModuleLoad, &mut from),
             (Kind::ModuleUnload, &mut until),
         ] {
-            for mark in marks.all(kind) {
-                let event = others.event(mark.seq)?;
-                if let Some(number) = event.and_then(|event| event.value) {
-                    found.entry(number).or_insert(mark.seq);
+            for event in others.events(marks.all(kind))? {
+                if let Some(number) = event.value {
+                    found.entry(number).or_insert(event.seq);
                 }
             }
         }

@@ -1,11 +1,16 @@
 //! A state with its modules and frames: everything that is asked about a stopped thread can be asked about it.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use debuginfo::Space;
+use debuginfo::{
+    Backtrace, Certainty, Frame, FrameRegisters, InnermostFrame, Machine, Register, Space, Unknown,
+};
 
 use crate::backtrace::Trace;
 use crate::error::{Error, Result};
+use crate::event::Event;
+use crate::machine::StateMachine;
 use crate::state::State;
 use crate::timeline::Timeline;
 
@@ -33,6 +38,70 @@ impl<'t> Moment<'t> {
             space,
             trace,
         })
+    }
+}
+
+/// Addresses whose frames are kept; with more, all are forgotten.
+const MOST_PLACES: usize = 1 << 12;
+
+/// What was found out about innermost frames, by address, so that it is found out once where many moments are looked at.
+#[derive(Default)]
+pub struct Places {
+    space: Arc<Space>,
+    /// By address, and whether a function is entered there.
+    frames: HashMap<(u64, bool), Option<InnermostFrame>>,
+}
+
+impl Places {
+    /// Makes the moment of the thread that `event` with number `seq` is about, with its innermost frame: the same as
+    /// [`Moment::at`] with a limit of one.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn moment<'t>(
+        &mut self,
+        timeline: &'t Timeline,
+        seq: u64,
+        event: Event,
+    ) -> Result<Moment<'t>> {
+        let tid = match event.tid() {
+            Some(tid) => tid,
+            None => timeline.thread_at(seq)?,
+        };
+        let state = State::of_event(timeline, seq, tid, event)?;
+        let space = timeline.modules.space(seq);
+        let trace = match self.frame(&state, &space) {
+            Some(frame) => Trace {
+                backtrace: Backtrace {
+                    frames: vec![frame],
+                    end: Some(Unknown::because("the limit of 1 frames was reached")),
+                },
+                gaps: Vec::new(),
+            },
+            None => state.backtrace(&space, 1)?,
+        };
+        Ok(Moment {
+            state,
+            space,
+            trace,
+        })
+    }
+
+    /// The innermost frame, if the registers alone tell where it lies.
+    fn frame(&mut self, state: &State<'_>, space: &Arc<Space>) -> Option<Frame> {
+        if !Arc::ptr_eq(&self.space, space) || self.frames.len() >= MOST_PLACES {
+            self.frames.clear();
+            self.space = Arc::clone(space);
+        }
+        let machine = StateMachine::new(state, space);
+        let registers = FrameRegisters::innermost(&machine);
+        let (pc, Certainty::Known) = registers.get(Register::RIP).ok()? else {
+            return None;
+        };
+        let to_come = machine.calls_to_come();
+        let known = self.frames.entry((pc, to_come > 0));
+        let known = known.or_insert_with(|| InnermostFrame::at(space, pc, to_come));
+        known.as_ref()?.of(registers)
     }
 }
 

@@ -8,6 +8,7 @@ use store::seal::SealedPart;
 use crate::cache::Cache;
 use crate::error::Result;
 use crate::event::Kind;
+use crate::marks::Mark;
 use crate::pages::{Page, Pages};
 
 /// Pages whose heads are kept: 8,192 events of 24 bytes each.
@@ -89,6 +90,23 @@ impl Others {
             Some(at) => Ok(self.files[self.pages.get(at).file].event(seq)?),
             None => Ok(None),
         }
+    }
+
+    /// Reads the events of `marks`, in order; those that are missing are left out. A page with several of them is read once.
+    pub(crate) fn events(&self, marks: &[Mark]) -> Result<Vec<ReadEvent>> {
+        let mut found = Vec::with_capacity(marks.len());
+        for near in marks.chunk_by(|a, b| self.pages.holding(a.seq) == self.pages.holding(b.seq)) {
+            match (near, self.pages.holding(near[0].seq)) {
+                ([only], _) => found.extend(self.event(only.seq)?),
+                (_, None) => {}
+                (_, Some(at)) => {
+                    let Page { file, page, .. } = self.pages.get(at);
+                    let seqs: Vec<u64> = near.iter().map(|mark| mark.seq).collect();
+                    found.extend(self.files[file].events(page, &seqs)?);
+                }
+            }
+        }
+        Ok(found)
     }
 
     /// Finds the last event in `floor..=seq` that `wanted` accepts.

@@ -72,6 +72,13 @@ impl Registers {
         found.unwrap_or(Seen::Unknown(Reason::NotCaptured))
     }
 
+    fn not_captured() -> Self {
+        Self {
+            general: [const { Seen::Unknown(Reason::NotCaptured) }; COUNT],
+            vectors: [const { Seen::Unknown(Reason::NotCaptured) }; 16],
+        }
+    }
+
     fn unknown(reason: &Reason) -> Self {
         Self {
             general: std::array::from_fn(|_| Seen::Unknown(reason.clone())),
@@ -80,9 +87,9 @@ impl Registers {
     }
 
     /// Finds them: applies what the latest events of each kind showed, in their order.
-    pub(crate) fn find(state: &State<'_>) -> Result<Self> {
+    pub(crate) fn find(state: &State<'_>) -> Result<Box<Self>> {
         if let Some(reason) = state.gone()? {
-            return Ok(Self::unknown(&reason));
+            return Ok(Box::new(Self::unknown(&reason)));
         }
         let (timeline, seq, born) = (state.timeline, state.seq, state.born());
         let mut sources = Vec::new();
@@ -108,7 +115,7 @@ impl Registers {
             Some(pause) => state.is_held_since(pause)?,
             None => false,
         };
-        let mut all = Self::unknown(&Reason::NotCaptured);
+        let mut all = Box::new(Self::not_captured());
         for (at, source) in sources {
             let is_known = at == seq || held && at >= floor;
             all.apply(timeline, at, &source, is_known)?;
@@ -341,5 +348,17 @@ impl Timeline {
             }
         }
         Ok(Some(call.ret_addr))
+    }
+
+    /// The same of a call around another one, of which it is known: tail calls stand for one another by the thousand.
+    pub(crate) fn return_address_around(
+        &self,
+        call: &CallHead,
+        inside: Option<(CallHead, Option<u64>)>,
+    ) -> Result<Option<u64>> {
+        match inside {
+            Some((inner, address)) if inner.tail && inner.slot == call.slot => Ok(address),
+            _ => self.return_address(call),
+        }
     }
 }

@@ -13,7 +13,7 @@ use store::memory::{Memory, PAGE_LEN, Seen as Page};
 
 use crate::error::{Error, Result};
 use crate::event::Kind;
-use crate::marks::Marks;
+use crate::marks::{Mark, Marks};
 use crate::others::Others;
 
 /// Events behind a snapshot that are looked at: stops of the threads, what a person does meanwhile.
@@ -31,8 +31,8 @@ pub(crate) struct Snapshots {
 struct Taken {
     seq: u64,
     id: u32,
-    /// The program stayed still afterwards, until a thread was let go.
-    is_of_pause: bool,
+    /// The last one up to this after which the program stayed still, until a thread was let go.
+    pause: Option<u64>,
 }
 
 /// A snapshot as it is seen from a later event.
@@ -48,19 +48,20 @@ impl Snapshots {
     /// Opens the snapshots that events tell of.
     pub(crate) fn open(recording: &Recording, marks: &Marks, others: &Others) -> Result<Self> {
         let memory = Memory::open(recording)?;
-        let mut taken = Vec::new();
-        for mark in marks.all(Kind::Snapshot) {
-            let missing = Error::Missing { seq: mark.seq };
-            let Some(event) = others.event(mark.seq)? else {
-                return Err(missing);
-            };
-            let id = event.value.map(|id| id as u32).ok_or(missing)?;
+        let (mut taken, mut pause) = (Vec::new(), None);
+        let marks = marks.all(Kind::Snapshot);
+        let events = others.events(marks)?;
+        let missing = |mark: &Mark| Error::Missing { seq: mark.seq };
+        for (at, mark) in marks.iter().enumerate() {
+            let event = events.get(at).filter(|event| event.seq == mark.seq);
+            let seq = mark.seq;
+            let event = event.ok_or_else(|| missing(mark))?;
+            let id = event.value.ok_or_else(|| missing(mark))? as u32;
             if (id as usize) < memory.len() {
-                taken.push(Taken {
-                    seq: mark.seq,
-                    id,
-                    is_of_pause: event.aux.as_deref() == Some(SnapshotReason::Pause.name()),
-                });
+                if event.aux.as_deref() == Some(SnapshotReason::Pause.name()) {
+                    pause = Some(seq);
+                }
+                taken.push(Taken { seq, id, pause });
             }
         }
         Ok(Self {
@@ -72,15 +73,10 @@ impl Snapshots {
     /// Returns the last snapshot at or before event `now`.
     pub(crate) fn last(&self, now: u64, others: &Others) -> Result<Option<Last>> {
         let until = self.taken.partition_point(|taken| taken.seq <= now);
-        let Some(Taken { seq, id, .. }) = until.checked_sub(1).map(|at| self.taken[at]) else {
+        // One that was taken at its time, meanwhile, does not end the pause.
+        let Some(Taken { seq, id, pause }) = until.checked_sub(1).map(|at| self.taken[at]) else {
             return Ok(None);
         };
-        // One that was taken at its time, meanwhile, does not end the pause.
-        let pauses = self.taken[..until].iter().rev();
-        let pause = pauses
-            .filter(|taken| taken.is_of_pause)
-            .map(|taken| taken.seq)
-            .next();
         let is_still = match pause {
             _ if seq == now => true,
             Some(pause) => is_still(pause, now, others)?,

@@ -33,11 +33,27 @@ pub enum Reason {
     Unreadable(String),
 }
 
+const NOT_CAPTURED: &str = "unknown: not captured";
+
+impl Reason {
+    /// Says the same in `debuginfo`'s words.
+    pub(crate) fn unknown(&self) -> Unknown {
+        match self {
+            // Most registers at most events: formatting it would take longer than finding them.
+            Reason::NotCaptured => Unknown(NOT_CAPTURED.to_owned()),
+            other => Unknown(other.to_string()),
+        }
+    }
+}
+
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if *self == Reason::NotCaptured {
+            return f.write_str(NOT_CAPTURED);
+        }
         f.write_str("unknown: ")?;
         match self {
-            Reason::NotCaptured => f.write_str("not captured"),
+            Reason::NotCaptured => Ok(()),
             Reason::ThreadEnded => f.write_str("the thread has ended"),
             Reason::ProcessEnded => f.write_str("the process has ended"),
             Reason::NoModule(why) | Reason::Unreadable(why) => f.write_str(why),
@@ -122,7 +138,7 @@ impl<T: Clone> Seen<T> {
         match self {
             Seen::Known { value, .. } => Ok((value.clone(), Certainty::Known)),
             Seen::Stale { value, as_of } => Ok((value.clone(), Certainty::Stale { as_of: *as_of })),
-            Seen::Unknown(reason) => Err(Unknown(reason.to_string())),
+            Seen::Unknown(reason) => Err(reason.unknown()),
         }
     }
 }
@@ -132,7 +148,7 @@ pub struct State<'t> {
     pub(crate) timeline: &'t Timeline,
     pub(crate) seq: u64,
     pub(crate) tid: u32,
-    registers: OnceCell<Result<Registers, String>>,
+    registers: OnceCell<Result<Box<Registers>, String>>,
     event: OnceCell<Event>,
     open: RefCell<Open>,
 }
@@ -178,6 +194,18 @@ impl<'t> State<'t> {
         })
     }
 
+    /// The same where the event has been read.
+    pub(crate) fn of_event(
+        timeline: &'t Timeline,
+        seq: u64,
+        tid: u32,
+        event: Event,
+    ) -> Result<State<'t>> {
+        let state = State::new(timeline, seq, tid)?;
+        state.event.get_or_init(|| event);
+        Ok(state)
+    }
+
     /// Returns the event's number.
     #[must_use]
     pub fn seq(&self) -> u64 {
@@ -219,7 +247,8 @@ impl<'t> State<'t> {
             match next {
                 None => open.is_whole = true,
                 Some(call) => {
-                    let returns_to = self.timeline.return_address(&call)?;
+                    let inside = open.links.last().map(|link| (link.call, link.returns_to));
+                    let returns_to = self.timeline.return_address_around(&call, inside)?;
                     open.links.push(Link {
                         call,
                         slot: call.slot,
@@ -236,9 +265,10 @@ impl<'t> State<'t> {
         let found = self
             .registers
             .get_or_init(|| Registers::find(self).map_err(|error| error.to_string()));
-        found
-            .as_ref()
-            .map_err(|why| Reason::Unreadable(why.clone()))
+        match found {
+            Ok(registers) => Ok(registers),
+            Err(why) => Err(Reason::Unreadable(why.clone())),
+        }
     }
 
     /// Says why the thread has no registers any more, if it has none.

@@ -253,12 +253,9 @@ impl Timeline {
             return Ok(written);
         }
         let mut found = Vec::new();
-        for mark in self.marks.all(Kind::Write) {
-            let event = self.others.event(mark.seq)?;
-            if let Some(event) = event
-                && let (Some(address), Some(bytes)) = (event.addr, event.bytes)
-            {
-                found.push((mark.seq, address, bytes));
+        for event in self.others.events(self.marks.all(Kind::Write))? {
+            if let (Some(address), Some(bytes)) = (event.addr, event.bytes) {
+                found.push((event.seq, address, bytes));
             }
         }
         Ok(self.written.get_or_init(|| found))
@@ -283,18 +280,12 @@ impl Timeline {
             return Ok(placed);
         }
         let mut found = Vec::new();
-        for mark in self.marks.all(Kind::Probe) {
-            let event = self.others.event(mark.seq)?;
-            if let Some(ReadEvent {
-                probe: Some(probe),
-                addr: address,
-                ..
-            }) = event
-            {
+        for event in self.others.events(self.marks.all(Kind::Probe))? {
+            if let Some(probe) = event.probe {
                 found.push(Placed {
-                    seq: mark.seq,
+                    seq: event.seq,
                     probe,
-                    address,
+                    address: event.addr,
                 });
             }
         }

@@ -283,6 +283,90 @@ fn values_at_the_calls_of_a_function_are_asked_by_seq() {
     assert_eq!(recording.number(other), 0);
 }
 
+/// The innermost frame of `value` is found by what the moments before had in common with it, that of `frame_value` anew.
+#[test]
+fn values_are_the_same_by_the_short_way_and_the_long_one() {
+    let everything = [
+        "--regs",
+        "--stack",
+        "4096",
+        "--strings",
+        "--watch",
+        "queue->length",
+    ];
+    let c = [
+        "to",
+        "to->length",
+        "to->first->text",
+        "*to",
+        "text",
+        "times",
+        "i",
+        "item",
+        "queue->length",
+        "queue",
+        "flag",
+        "counts[7]",
+        "$rbx",
+        "$rip",
+        "times + 1",
+        "&to->length",
+        "number",
+        "texts[1]",
+        "nobody",
+    ];
+    let cxx = [
+        "text",
+        "text._M_string_length",
+        "number",
+        "number + 1",
+        "$rsp",
+        "brief",
+        "lengthy",
+    ];
+    let rust = ["text", "number", "text.len()", "sum", "$r12"];
+    for (artifact, expressions) in [
+        ("captured_O0", &c[..]),
+        ("captured_O2", &c[..]),
+        ("captured_cxx", &cxx[..]),
+        ("captured_rust", &rust[..]),
+        ("captured_rust_O0", &rust[..]),
+    ] {
+        let watch = if artifact.starts_with("captured_O") {
+            6
+        } else {
+            4
+        };
+        for options in [
+            &[][..],
+            &["--snapshot", "every=3events"][..],
+            &everything[..watch],
+        ] {
+            let comparison = recorded(artifact, options);
+            let recording = &comparison.recording;
+            let columns: Vec<String> = (0..)
+                .zip(expressions)
+                .map(|(at, expression)| {
+                    format!(
+                        "value(seq, '{expression}') AS short{at}, \
+                         frame_value(seq, 0, '{expression}') AS long{at}"
+                    )
+                })
+                .collect();
+            let rows = recording.rows(&format!("SELECT {} FROM events", columns.join(", ")));
+            let mut known = 0;
+            for (at, expression) in expressions.iter().enumerate() {
+                for row in &rows {
+                    let (short, long) = (&row[&format!("short{at}")], &row[&format!("long{at}")]);
+                    assert_eq!(short, long, "{artifact} {options:?} {expression}");
+                    known += usize::from(!short.is_null());
+                }
+            }
+            assert!(known > 4, "{artifact} {options:?}: only {known} are known");
+        }
+    }
+}
+
 /// Copies of memory come as often as was asked for, by events, by time, once or never; the program does what it does.
 #[test]
 fn memory_is_copied_when_it_is_asked_for() {

@@ -5,6 +5,7 @@
 
 mod call_site;
 mod evaluate;
+mod fixed;
 mod frame;
 mod symbolic;
 mod tls;
@@ -22,6 +23,7 @@ use crate::module::Module;
 use crate::space::Space;
 use crate::value::Value;
 use evaluate::Evaluator;
+pub(crate) use fixed::{FixedPlace, fixed_place};
 pub use frame::at_frame;
 pub(crate) use symbolic::{Found, Symbolic, symbolic};
 
@@ -149,9 +151,7 @@ fn with_context<T>(
     nesting: usize,
     work: impl for<'x, 't, 'a> FnOnce(&Context<'x, 't, 'a>, &Die<'a>) -> T,
 ) -> Option<T> {
-    let mapped = site.space.modules().iter();
-    let mut mapped = mapped.filter(|m| Arc::ptr_eq(&m.module, module));
-    let bias = mapped.next().map_or(0, |m| m.bias);
+    let bias = bias_of(site, module);
     with_session(module, id, |session, die| {
         let function = function.and_then(|f| {
             Some(Die {
@@ -171,6 +171,13 @@ fn with_context<T>(
         };
         work(&context, die)
     })
+}
+
+/// What is added to addresses of the module's file.
+fn bias_of(site: &Site<'_>, module: &Arc<Module>) -> u64 {
+    let mut mapped = site.space.modules().iter();
+    let mapped = mapped.find(|m| Arc::ptr_eq(&m.module, module));
+    mapped.map_or(0, |m| m.bias)
 }
 
 /// The number of elements of an array whose length the running program decides.

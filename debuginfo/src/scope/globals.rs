@@ -5,6 +5,7 @@ use std::sync::Arc;
 use gimli::constants as dw;
 
 use super::Variable;
+use super::known::Described;
 use crate::dies::Home;
 use crate::layout::{ComputedOffset, DieId, EntryKind, Language, Member, MemberOffset};
 use crate::layout::{language_of, name_fit, qualified, with_session};
@@ -45,6 +46,15 @@ pub fn globals(site: &Site<'_>, name: &str) -> Vec<Variable> {
 }
 
 fn in_module(module: &Arc<Module>, name: &str) -> Vec<(u8, Variable)> {
+    let known = module.known_variables();
+    let found = known.called(name, || read(module, name));
+    let found = found.iter();
+    found
+        .map(|(rank, one)| (*rank, one.variable(module)))
+        .collect()
+}
+
+fn read(module: &Arc<Module>, name: &str) -> Vec<(u8, Described)> {
     let candidates = module.known().index(module).candidates(name);
     let variables = candidates.iter().filter(|e| e.kind == EntryKind::Variable);
     let variables = variables.take(MAX_CANDIDATES);
@@ -55,7 +65,7 @@ fn in_module(module: &Arc<Module>, name: &str) -> Vec<(u8, Variable)> {
     fitting.collect()
 }
 
-fn described(module: &Arc<Module>, id: DieId) -> Option<Variable> {
+fn described(module: &Arc<Module>, id: DieId) -> Option<Described> {
     let read = with_session(module, id, |session, die| {
         let chain = session.chain(die);
         let plain = chain
@@ -77,7 +87,7 @@ fn described(module: &Arc<Module>, id: DieId) -> Option<Variable> {
         ))
     });
     let (plain, line, artificial, is_c, scope) = read.flatten()?;
-    Some(Variable {
+    Some(Described {
         name: match is_c {
             true => plain,
             false => qualified(module, scope, &plain),
@@ -88,9 +98,9 @@ fn described(module: &Arc<Module>, id: DieId) -> Option<Variable> {
         artificial,
         scope_depth: 0,
         shadowed: false,
-        module: module.clone(),
         id,
         function: None,
+        learned: Arc::default(),
     })
 }
 
@@ -106,7 +116,7 @@ pub fn static_member(member: &Member, class: &crate::layout::Type) -> Option<Var
         session.attr(die, dw::DW_AT_const_value).is_some()
     });
     if stated == Some(true) {
-        return Some(own);
+        return Some(own.variable(module));
     }
     let mut found = in_module(module, &own.name);
     found.sort_by_key(|(rank, _)| *rank);

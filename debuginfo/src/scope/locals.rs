@@ -8,10 +8,12 @@ use gimli::{AttributeValue, DwTag};
 
 use super::Variable;
 use super::functions::{copies_at, ranges};
+use super::known::Described;
 use crate::dies::{Die, Session};
 use crate::functions::files::Files;
 use crate::layout::{DieId, with_session};
 use crate::location::Site;
+use crate::model::Svma;
 use crate::module::Module;
 
 /// Blocks around a variable that are looked into.
@@ -24,20 +26,38 @@ const MAX_VARIABLES: usize = 1 << 14;
 /// [`Site::inline_depth`].
 #[must_use]
 pub fn variables_at(site: &Site<'_>) -> Vec<Variable> {
-    let Some(mapped) = site.space.at(site.lookup_pc) else {
-        return Vec::new();
-    };
-    let svma = mapped.svma(site.lookup_pc);
-    let copies = copies_at(&mapped.module, svma);
-    let (Some(function), Some(root)) = (copies.first(), copies.get(site.inline_depth)) else {
+    match described_at(site) {
+        Some((module, all)) => all.iter().map(|one| one.variable(module)).collect(),
+        None => Vec::new(),
+    }
+}
+
+/// Finds the innermost of them that is called `name`.
+pub(crate) fn variable_at(site: &Site<'_>, name: &str) -> Option<Variable> {
+    let (module, all) = described_at(site)?;
+    let found = all.iter().find(|one| one.name == name)?;
+    Some(found.variable(module))
+}
+
+fn described_at<'s>(site: &Site<'s>) -> Option<(&'s Arc<Module>, Arc<Vec<Described>>)> {
+    let mapped = site.space.at(site.lookup_pc)?;
+    let (module, svma) = (&mapped.module, mapped.svma(site.lookup_pc));
+    let depth = site.inline_depth;
+    let known = module.known_variables();
+    let all = known.at(svma.0, depth, || read(module, svma, depth));
+    Some((module, all))
+}
+
+fn read(module: &Arc<Module>, svma: Svma, depth: usize) -> Vec<Described> {
+    let copies = copies_at(module, svma);
+    let (Some(function), Some(root)) = (copies.first(), copies.get(depth)) else {
         return Vec::new();
     };
     let function = *function;
-    let found = with_session(&mapped.module, *root, |session, die| {
+    let found = with_session(module, *root, |session, die| {
         Walk {
             session,
             files: Files::new(session),
-            module: &mapped.module,
             function,
             svma: svma.0,
             kept: HashSet::new(),
@@ -51,12 +71,11 @@ pub fn variables_at(site: &Site<'_>) -> Vec<Variable> {
 struct Walk<'w, 't, 'a> {
     session: &'w Session<'t, 'a>,
     files: Files<'w, 't, 'a>,
-    module: &'w Arc<Module>,
     function: DieId,
     svma: u64,
     /// What the variables of this instance, wherever in it, are instances of.
     kept: HashSet<DieId>,
-    found: Vec<Variable>,
+    found: Vec<Described>,
 }
 
 fn is_block(tag: DwTag) -> bool {
@@ -71,7 +90,7 @@ fn is_variable(tag: DwTag) -> bool {
 }
 
 impl<'a> Walk<'_, '_, 'a> {
-    fn variables(mut self, root: &Die<'a>) -> Vec<Variable> {
+    fn variables(mut self, root: &Die<'a>) -> Vec<Described> {
         let mut kept = HashSet::new();
         self.origins(root, &mut kept, 0);
         self.kept = kept;
@@ -142,7 +161,7 @@ impl<'a> Walk<'_, '_, 'a> {
         let line = chain
             .iter()
             .find_map(|d| session.unsigned(d, dw::DW_AT_decl_line));
-        self.found.push(Variable {
+        self.found.push(Described {
             name: name.to_string_lossy().into_owned(),
             file,
             line: line.and_then(|line| u32::try_from(line).ok()),
@@ -150,9 +169,9 @@ impl<'a> Walk<'_, '_, 'a> {
             artificial: chain.iter().any(|d| session.flag(d, dw::DW_AT_artificial)),
             scope_depth: depth,
             shadowed: false,
-            module: self.module.clone(),
             id: DieId::of(die),
             function: Some(self.function),
+            learned: Arc::default(),
         });
     }
 

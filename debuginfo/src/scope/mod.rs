@@ -2,6 +2,7 @@
 
 mod functions;
 mod globals;
+mod known;
 mod locals;
 mod returned;
 
@@ -17,6 +18,8 @@ use crate::value::Value;
 
 pub(crate) use functions::function_at;
 pub use globals::{global, globals, static_member};
+pub(crate) use known::KnownVariables;
+pub(crate) use locals::variable_at;
 pub use locals::variables_at;
 pub use returned::returned;
 
@@ -44,6 +47,7 @@ pub struct Variable {
     id: DieId,
     /// The function with code whose frame holds it.
     function: Option<DieId>,
+    learned: Arc<known::Learned>,
 }
 
 /// Returns the place of a parameter of `size` bytes that came in registers; `None` if its description must tell.
@@ -79,14 +83,17 @@ impl Variable {
     /// Returns its type; arrays whose length the running program decides are without length.
     #[must_use]
     pub fn ty(&self) -> Type {
-        let id = with_session(&self.module, self.id, |session, die| {
-            let chain = session.chain(die);
-            let mut types = chain.iter();
-            let ty = types.find_map(|d| session.follow(d, dw::DW_AT_type));
-            ty.map(|ty| DieId::of(&ty))
-        });
-        match id.flatten() {
-            Some(id) => Type::at(&self.module, id),
+        let read = || {
+            let id = with_session(&self.module, self.id, |session, die| {
+                let chain = session.chain(die);
+                let mut types = chain.iter();
+                let ty = types.find_map(|d| session.follow(d, dw::DW_AT_type));
+                ty.map(|ty| DieId::of(&ty))
+            });
+            id.flatten()
+        };
+        match self.learned.ty.get_or_init(read) {
+            Some(id) => Type::at(&self.module, *id),
             None => Type::linked(Some(&self.module), &Link::Void),
         }
     }
@@ -102,6 +109,11 @@ impl Variable {
             && let Some(place) = at_entry(entry, ty.size(), site.machine)
         {
             return Value::read(ty, place, site.machine);
+        }
+        let fixed = || location::fixed_place(site, &self.module, self.id, self.function);
+        let fixed = self.learned.place.get_or_init(fixed).as_ref();
+        if let Some(address) = fixed.and_then(|place| place.address(site, &self.module)) {
+            return Value::at(ty, address, site.machine);
         }
         let located = location::locate(site, &self.module, self.id, self.function, &ty, 0);
         let mut value = Value::read(ty, located.place, site.machine);

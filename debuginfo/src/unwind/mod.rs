@@ -19,10 +19,11 @@ use std::sync::Arc;
 use gimli::CfaRule;
 
 use crate::lines::SourceLine;
-use crate::machine::{Machine, Register, Unknown};
+use crate::machine::{Certainty, Machine, Register, Unknown};
 use crate::model::Svma;
-use crate::space::Space;
+use crate::space::{Mapped, Space};
 use rules::{Caller, Step};
+use tables::Rules;
 
 /// Finds the frames of the thread that `machine` shows, at most `limit`, the innermost first. Inlined calls are frames of
 /// their own.
@@ -80,6 +81,72 @@ pub(crate) fn cfa_rule(space: &Space, address: u64) -> Option<(u16, i64)> {
     }
 }
 
+/// The innermost frame of all threads that stand at one instruction: what does not depend on the thread is looked up once.
+#[derive(Debug, Clone)]
+pub struct InnermostFrame {
+    frame: Frame,
+    base: Register,
+    offset: i64,
+}
+
+impl InnermostFrame {
+    /// Finds what [`backtrace`] would tell of the innermost frame at `pc`, of `to_come` see [`Machine::calls_to_come`]. `None`: it
+    /// depends on more than registers.
+    #[must_use]
+    pub fn at(space: &Space, pc: u64, to_come: usize) -> Option<InnermostFrame> {
+        let (base, offset) = cfa_rule(space, pc)?;
+        let frames = walk(space, &Standing { pc, to_come }, 1, true).frames;
+        let frame = frames.into_iter().next()?;
+        (base <= 15).then_some(InnermostFrame {
+            frame,
+            base: Register(base),
+            offset,
+        })
+    }
+
+    /// Returns the frame of a thread with these registers; `None` if they do not tell for certain where it lies.
+    #[must_use]
+    pub fn of(&self, registers: FrameRegisters) -> Option<Frame> {
+        let (base, Certainty::Known) = registers.get(self.base).ok()? else {
+            return None;
+        };
+        Some(Frame {
+            cfa: Some(base.wrapping_add_signed(self.offset)),
+            registers,
+            ..self.frame.clone()
+        })
+    }
+}
+
+/// A thread of which nothing is known but where it stands.
+struct Standing {
+    pc: u64,
+    to_come: usize,
+}
+
+impl Machine for Standing {
+    fn memory(&self, _: u64, _: &mut [u8]) -> Result<Certainty, Unknown> {
+        Err(Unknown::because("there is no thread"))
+    }
+
+    fn register(&self, register: Register) -> Result<(u64, Certainty), Unknown> {
+        let value = if register == Register::RIP {
+            self.pc
+        } else {
+            0
+        };
+        Ok((value, Certainty::Known))
+    }
+
+    fn vector(&self, _: Register) -> Result<([u8; 16], Certainty), Unknown> {
+        Err(Unknown::because("there is no thread"))
+    }
+
+    fn calls_to_come(&self) -> usize {
+        self.to_come
+    }
+}
+
 /// How many inlined calls lie around the innermost frame of a thread that stands at `address`, and where the function
 /// with code begins.
 pub(crate) fn innermost_call(space: &Space, address: u64) -> (usize, Option<u64>) {
@@ -116,15 +183,16 @@ impl Walk<'_> {
             let lookup = if found.is_signal { pc } else { lookup };
             let cut = self.push(&own, (pc, lookup), found.cfa, found.is_signal);
             if cut {
-                return match found.caller {
-                    Ok(Caller::None) if self.trace.frames.len() < self.limit => Ok(()),
-                    _ => Err(self.too_many()),
-                };
+                return Err(self.too_many());
             }
             if found.is_guess {
                 self.guessed.get_or_insert(first);
             }
-            let next = match found.caller? {
+            let caller = match found.caller {
+                Way::Rules(rules, at) => self.by_rules(&own, rules, at),
+                Way::Guess(caller) => caller,
+            };
+            let next = match caller? {
                 Caller::Frame(next) => next,
                 Caller::None => return Ok(()),
             };
@@ -183,7 +251,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Looks for the caller of a frame.
+    /// Looks for the way to the caller of a frame.
     fn caller(&self, registers: &FrameRegisters, pc: u64, lookup: u64, is_exact: bool) -> Found {
         let tabled = self.by_tables(registers, lookup);
         // The kernel returns to the first instruction of a signal frame without having called it.
@@ -201,33 +269,48 @@ impl Walk<'_> {
         };
         Found {
             cfa,
-            caller,
+            caller: Way::Guess(caller),
             is_signal: false,
             is_guess: true,
         }
     }
 
-    /// Looks for the caller of a frame by the unwind tables; `None` if none describes `lookup`.
+    /// Looks for the way to the caller by the unwind tables; `None` if none describes `lookup`.
     fn by_tables(&self, registers: &FrameRegisters, lookup: u64) -> Option<Found> {
         let mapped = self.space.at(lookup)?;
         let module = &mapped.module;
         let svma = mapped.svma(lookup).0;
         let rules = module.unwind_tables().rules(module.elf(), svma)?;
-        let step = Step {
-            machine: self.machine,
-            mapped,
-            registers,
-        };
         let is_signal = rules.as_ref().is_ok_and(|r| r.is_signal);
-        let cfa = rules.as_ref().map_err(Clone::clone);
-        let cfa = cfa.and_then(|rules| step.cfa(rules));
-        let caller = rules.and_then(|rules| step.caller(&rules, cfa.clone()?));
+        let step = self.step(registers, mapped);
+        let cfa = rules.as_ref().ok().and_then(|rules| step.cfa(rules).ok());
         Some(Found {
-            cfa: cfa.ok(),
-            caller,
+            cfa,
+            caller: Way::Rules(rules, lookup),
             is_signal,
             is_guess: false,
         })
+    }
+
+    /// Goes to the caller of a frame by the rules that were found for `lookup`.
+    fn by_rules(
+        &self,
+        registers: &FrameRegisters,
+        rules: Result<Rules, Unknown>,
+        lookup: u64,
+    ) -> Result<Caller, Unknown> {
+        let mapped = self.space.at(lookup).expect("rules are a module's");
+        let step = self.step(registers, mapped);
+        let rules = rules?;
+        step.caller(&rules, step.cfa(&rules)?)
+    }
+
+    fn step<'s>(&'s self, registers: &'s FrameRegisters, mapped: &'s Mapped) -> Step<'s> {
+        Step {
+            machine: self.machine,
+            mapped,
+            registers,
+        }
     }
 
     /// Adds the frames of one physical frame, inlined calls first; tells whether there were too many.
@@ -365,10 +448,18 @@ struct Call {
     source: Option<SourceLine>,
 }
 
-/// What is known of a frame and its caller.
+/// What is known of a frame, and of the way to its caller.
 struct Found {
     cfa: Option<u64>,
-    caller: Result<Caller, Unknown>,
+    caller: Way,
     is_signal: bool,
     is_guess: bool,
+}
+
+/// How a frame's caller is found. Rules read memory, which is not done for a caller that nobody asks for.
+enum Way {
+    /// By these rules, and the address that they were found for.
+    Rules(Result<Rules, Unknown>, u64),
+    /// It was found without rules.
+    Guess(Result<Caller, Unknown>),
 }

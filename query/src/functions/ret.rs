@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, Float64Array, Int64Array};
 use arrow::datatypes::{DataType, Int32Type, Int64Type};
-use datafusion::common::Result;
+use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
@@ -62,6 +62,18 @@ impl Reading {
             Self::Unsigned { shift } => Some(((bits as u64) << shift >> shift) as i64),
             Self::Bool => Some(i64::from(bits as u8 != 0)),
             Self::Absent | Self::Double | Self::Single => None,
+        }
+    }
+
+    /// Returns [`Self::integer`] of many registers: without a choice for each, that is a few instructions for several.
+    fn integers(self, registers: &Int64Array) -> Int64Array {
+        match self {
+            Self::Signed { shift } => registers.unary(|bits| bits << shift >> shift),
+            Self::Unsigned { shift } => {
+                registers.unary(|bits| ((bits as u64) << shift >> shift) as i64)
+            }
+            Self::Bool => registers.unary(|bits| i64::from(bits as u8 != 0)),
+            Self::Absent | Self::Double | Self::Single => Int64Array::new_null(registers.len()),
         }
     }
 
@@ -131,11 +143,15 @@ impl Ret {
         registers: &'a Int64Array,
         read: impl Fn(Reading, i64) -> Option<T> + 'a,
     ) -> impl Iterator<Item = Option<T>> + 'a {
-        let whole = Reading::Signed { shift: 0 };
         ids.iter().zip(registers).map(move |(&id, bits)| {
-            let reading = self.readings.get(id as usize).copied().unwrap_or(whole);
+            let reading = self.reading(id);
             bits.and_then(|bits| read(reading, bits))
         })
+    }
+
+    fn reading(&self, id: i32) -> Reading {
+        let known = self.readings.get(id as usize).copied();
+        known.unwrap_or(Reading::Signed { shift: 0 })
     }
 }
 
@@ -163,10 +179,16 @@ impl ScalarUDFImpl for Ret {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let ids = args.args[0].to_array(args.number_rows)?;
         let registers = args.args[1].to_array(args.number_rows)?;
-        let ids = ids.as_primitive::<Int32Type>().values();
         let registers = registers.as_primitive::<Int64Type>();
+        if let (Column::Integer, ColumnarValue::Scalar(ScalarValue::Int32(Some(id)))) =
+            (self.column, &args.args[0])
+        {
+            let values = self.reading(*id).integers(registers);
+            return Ok(ColumnarValue::Array(Arc::new(values)));
+        }
+        let ids = args.args[0].to_array(args.number_rows)?;
+        let ids = ids.as_primitive::<Int32Type>().values();
         let values: ArrayRef = match self.column {
             Column::Integer => Arc::new(
                 self.values(ids, registers, Reading::integer)
@@ -202,6 +224,20 @@ mod tests {
             unsigned,
             [Some(0x81), Some(0x8381), Some(0x8765_8381), Some(bits)]
         );
+    }
+
+    #[test]
+    fn many_registers_are_read_as_each_of_them() {
+        let bits = [Some(-1), Some(0x100), None, Some(i64::MIN), Some(0xff80)];
+        let registers = Int64Array::from(bits.to_vec());
+        let mut readings = vec![Reading::Bool, Reading::Absent, Reading::Double];
+        readings.extend([1, 2, 4, 8].map(|bytes| int(bytes, true)));
+        readings.extend([1, 2, 4, 8].map(|bytes| int(bytes, false)));
+        for reading in readings {
+            let one_by_one = bits.map(|bits| bits.and_then(|bits| reading.integer(bits)));
+            let all: Vec<_> = reading.integers(&registers).iter().collect();
+            assert_eq!(all, one_by_one, "{reading:?}");
+        }
     }
 
     #[test]

@@ -1,12 +1,13 @@
 //! Turns filters on names, files, lines and modules into filters on function ids, which Parquet can be asked for.
 //!
-//! The condition is computed once per function, whatever it is: `=`, `IN`, `LIKE`, a regular expression.
+//! The condition is computed once per function, whatever it is: `=`, `IN`, `LIKE`, a regular expression. Where one function is left,
+//! the other conditions are told which.
 
 use std::sync::Arc;
 
 use arrow::array::{Array, AsArray, BooleanArray};
-use datafusion::common::Result;
-use datafusion::common::tree_node::Transformed;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{Column, Result, ScalarValue};
 use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
 use datafusion::logical_expr::{BinaryExpr, Expr, Filter, LogicalPlan, Operator, lit};
 use datafusion::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
@@ -79,8 +80,50 @@ fn rewrite(condition: Expr) -> Result<Transformed<Expr>> {
         });
     }
     parts.append(&mut others);
+    changed |= put_known_ids(&mut parts)?;
     let all = conjunction(parts).expect("a condition has a part");
     Ok(Transformed::new_transformed(all, changed))
+}
+
+/// Where one condition says which id a column has, puts it into the others: what they compute then needs one column less, and
+/// no choice for each row. Returns whether there was such a place.
+fn put_known_ids(parts: &mut [Expr]) -> Result<bool> {
+    let known: Vec<_> = (0..parts.len())
+        .filter_map(|index| Some((index, known_id(&parts[index])?)))
+        .collect();
+    let mut changed = false;
+    for (from, (column, id)) in &known {
+        for (index, part) in parts.iter_mut().enumerate() {
+            if index == *from || part.is_volatile() || known_id(part).is_some() {
+                continue;
+            }
+            let with_id = std::mem::take(part).transform_up(|node| match &node {
+                Expr::Column(found) if found == column => Ok(Transformed::yes(id.clone())),
+                _ => Ok(Transformed::no(node)),
+            })?;
+            changed |= with_id.transformed;
+            *part = with_id.data;
+        }
+    }
+    Ok(changed)
+}
+
+/// Returns the column and the literal of a condition that an integer column as wide as ids equals a literal.
+fn known_id(condition: &Expr) -> Option<(Column, Expr)> {
+    let Expr::BinaryExpr(BinaryExpr {
+        left,
+        op: Operator::Eq,
+        right,
+    }) = condition
+    else {
+        return None;
+    };
+    match (&**left, &**right) {
+        (Expr::Column(column), id @ Expr::Literal(ScalarValue::Int32(Some(_)), _)) => {
+            Some((column.clone(), id.clone()))
+        }
+        _ => None,
+    }
 }
 
 /// Rewrites both sides of an OR.

@@ -4,7 +4,7 @@ use debuginfo::Register;
 use debuginfo::expr::{self, Context, Expr};
 use debuginfo::value::{Look, RenderOptions, render_known};
 use expr::ExprKind;
-use replay::{Event, Moment, Parameters, Seen, State, StateMachine, Timeline};
+use replay::{Event, Moment, Parameters, Places, Seen, State, StateMachine, Timeline};
 
 /// Returns the value of an expression at the entry of a function, if it is a parameter that can be read without more.
 /// The outer option: whether this is so.
@@ -14,14 +14,11 @@ use replay::{Event, Moment, Parameters, Seen, State, StateMachine, Timeline};
 pub fn at_entry(
     parameters: &mut Parameters,
     timeline: &Timeline,
-    seq: u64,
+    event: &Event,
     expression: &Expr,
 ) -> replay::Result<Option<Option<String>>> {
-    let ExprKind::Name(name) = &expression.kind else {
-        return Ok(None);
-    };
-    match timeline.event(seq)? {
-        Event::Enter(call) => parameters.at_entry(timeline, &call, name),
+    match (&expression.kind, event) {
+        (ExprKind::Name(name), Event::Enter(call)) => parameters.at_entry(timeline, call, name),
         _ => Ok(None),
     }
 }
@@ -38,11 +35,29 @@ pub fn value(
 ) -> replay::Result<Option<String>> {
     let tid = timeline.thread_at(seq)?;
     let moment = Moment::at(timeline, seq, tid, frame + 1)?;
+    Ok(value_in(&moment, frame, expression))
+}
+
+/// The same in the innermost frame. What one moment has in common with the next is kept in `places`.
+///
+/// # Errors
+/// The files cannot be read.
+pub fn innermost_value(
+    places: &mut Places,
+    timeline: &Timeline,
+    (seq, event): (u64, Event),
+    expression: &Expr,
+) -> replay::Result<Option<String>> {
+    let moment = places.moment(timeline, seq, event)?;
+    Ok(value_in(&moment, 0, expression))
+}
+
+fn value_in(moment: &Moment<'_>, frame: usize, expression: &Expr) -> Option<String> {
     let frames = &moment.trace.backtrace.frames;
     // Globals are known without a frame; in a frame that is not known, nothing is.
     let is_known = frames.get(frame).is_some_and(|f| f.pc_is_known);
     if frame > 0 && !is_known {
-        return Ok(None);
+        return None;
     }
     let machine = StateMachine::new(&moment.state, &moment.space);
     let context = Context {
@@ -52,14 +67,12 @@ pub fn value(
         index: if is_known { frame } else { 0 },
         calls: None,
     };
-    let Ok(value) = expr::evaluate(expression, &context) else {
-        return Ok(None);
-    };
+    let value = expr::evaluate(expression, &context).ok()?;
     let look = Look {
         space: &moment.space,
         machine: &machine,
     };
-    Ok(render_known(&value, &RenderOptions::default(), &look))
+    render_known(&value, &RenderOptions::default(), &look)
 }
 
 /// Returns a general register of the thread that event `seq` is about, if it is known.

@@ -16,7 +16,7 @@ use datafusion::logical_expr::{
 };
 use debuginfo::Register;
 use debuginfo::expr::{self, Expr};
-use replay::{Parameters, Timeline};
+use replay::{Parameters, Places, Timeline};
 
 use super::{States, failed, moment};
 
@@ -186,7 +186,7 @@ impl<'a> Batch<'a> {
     fn values(&self, frames: Option<&PrimitiveArray<Int64Type>>) -> Result<ArrayRef> {
         let texts = self.text(self.arrays.len() - 1)?;
         let mut parsed: HashMap<&str, Expr> = HashMap::new();
-        let mut parameters = Parameters::default();
+        let (mut parameters, mut places) = (Parameters::default(), Places::default());
         let found = self.ask(|row, seq| {
             let frame = match frames {
                 None => Some(0),
@@ -201,15 +201,17 @@ impl<'a> Batch<'a> {
                 parsed.insert(text, parse(text)?);
             }
             let expression = &parsed[text];
-            let at_entry = match frame {
-                0 => moment::at_entry(&mut parameters, self.timeline, seq, expression)
-                    .map_err(failed)?,
-                _ => None,
-            };
-            match at_entry {
-                Some(value) => Ok(value),
-                None => moment::value(self.timeline, seq, frame, expression).map_err(failed),
+            // Whoever names a frame gets it looked up anew.
+            if frames.is_some() {
+                return moment::value(self.timeline, seq, frame, expression).map_err(failed);
             }
+            let event = self.timeline.event(seq).map_err(failed)?;
+            let at_entry = moment::at_entry(&mut parameters, self.timeline, &event, expression);
+            if let Some(value) = at_entry.map_err(failed)? {
+                return Ok(value);
+            }
+            let at = (seq, event);
+            moment::innermost_value(&mut places, self.timeline, at, expression).map_err(failed)
         })?;
         Ok(Arc::new(found.into_iter().collect::<StringViewArray>()))
     }

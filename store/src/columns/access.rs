@@ -306,7 +306,7 @@ impl CallsFile {
     pub fn page(&self, page: usize) -> Result<CallPage> {
         let batch = self.read(page, None)?;
         Ok(CallPage {
-            columns: batch.columns().to_vec(),
+            columns: batch.columns().iter().map(Column::of).collect(),
         })
     }
 
@@ -403,7 +403,35 @@ impl CallSpine {
 #[derive(Clone, Debug)]
 pub struct CallPage {
     /// In the order of [`CALL_COLUMNS`].
-    columns: Vec<ArrayRef>,
+    columns: Vec<Column>,
+}
+
+/// A column of calls. What its type is, is asked once and not for each call.
+#[derive(Clone, Debug)]
+enum Column {
+    Long(Int64Array),
+    Int(Int32Array),
+    Flag(BooleanArray),
+}
+
+impl Column {
+    fn of(array: &ArrayRef) -> Self {
+        match array.data_type() {
+            DataType::Int64 => Column::Long(array.as_primitive().clone()),
+            DataType::Int32 => Column::Int(array.as_primitive().clone()),
+            _ => Column::Flag(array.as_boolean().clone()),
+        }
+    }
+
+    fn bits(&self, row: usize) -> Option<u64> {
+        match self {
+            Column::Long(column) => column.is_valid(row).then(|| column.value(row) as u64),
+            Column::Int(column) => column
+                .is_valid(row)
+                .then(|| u64::from(column.value(row) as u32)),
+            Column::Flag(column) => Some(u64::from(column.value(row))),
+        }
+    }
 }
 
 impl CallPage {
@@ -413,18 +441,14 @@ impl CallPage {
     /// When there is no such row.
     pub fn call(&self, row: usize) -> ReadCall {
         let mut columns = self.columns.iter();
-        let mut next = || columns.next().expect("the file has all columns");
-        let bits = |column: &ArrayRef| {
-            let column = column.as_primitive::<arrow::datatypes::Int64Type>();
-            column.is_valid(row).then(|| column.value(row) as u64)
+        let mut next = || {
+            let column = columns.next().expect("the file has all columns");
+            column.bits(row)
         };
-        let int = |column: &ArrayRef| {
-            let column = column.as_primitive::<Int32Type>();
-            column.is_valid(row).then(|| column.value(row) as u32)
-        };
-        let some = |column: &ArrayRef| bits(column).unwrap_or_default();
+        let some = |bits: Option<u64>| bits.unwrap_or_default();
+        let int = |bits: Option<u64>| bits.map(|bits| bits as u32);
         ReadCall {
-            end_seq: bits(next()),
+            end_seq: next(),
             start_seq: some(next()),
             ts_ns: some(next()) as i64,
             dur_ns: some(next()) as i64,
@@ -432,16 +456,16 @@ impl CallPage {
             function_id: int(next()).unwrap_or_default(),
             tid: int(next()),
             depth: int(next()).unwrap_or_default(),
-            parent_seq: bits(next()),
-            unwound: next().as_boolean().value(row),
-            tail: next().as_boolean().value(row),
+            parent_seq: next(),
+            unwound: some(next()) != 0,
+            tail: some(next()) != 0,
             args: std::array::from_fn(|_| some(next())),
             sp: some(next()),
             ret_addr: some(next()),
-            rax: bits(next()),
-            rdx: bits(next()),
-            xmm: std::array::from_fn(|_| bits(next())),
-            ret_xmm: std::array::from_fn(|_| bits(next())),
+            rax: next(),
+            rdx: next(),
+            xmm: std::array::from_fn(|_| next()),
+            ret_xmm: std::array::from_fn(|_| next()),
         }
     }
 }
@@ -520,6 +544,25 @@ impl EventsFile {
         };
         let batch = self.file.rows(group, row..row + 1, None)?;
         Ok(Some(event_row(&batch, 0)))
+    }
+
+    /// Reads those of the events `seqs` that are in a page, in order; the page is read once.
+    ///
+    /// # Errors
+    /// [`Error::Columns`] or [`Error::Arrow`].
+    ///
+    /// # Panics
+    /// When there is no such page.
+    pub fn events(&self, page: usize, seqs: &[u64]) -> Result<Vec<ReadEvent>> {
+        let page = self.pages[page];
+        let rows = page.first_row..page.first_row + page.rows;
+        let batch = self.file.rows(page.row_group, rows, None)?;
+        let all = int64(&batch, 0).values();
+        let found = seqs.iter().filter_map(|seq| {
+            let row = all.binary_search(&(*seq as i64)).ok()?;
+            Some(event_row(&batch, row))
+        });
+        Ok(found.collect())
     }
 }
 

@@ -62,6 +62,7 @@ pub struct CaptureBatch {
 impl Batch for CaptureBatch {
     type Row<'a> = CaptureRow<'a>;
     const PAGE_ROWS: usize = CAPTURE_PAGE_ROWS;
+    const DICTIONARY_BYTES: usize = 8 << 10;
 
     fn schema() -> SchemaRef {
         captures_schema()

@@ -11,7 +11,9 @@ use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::errors::Result as ParquetResult;
 use parquet::file::metadata::SortingColumn;
-use parquet::file::properties::{WriterProperties, WriterVersion};
+use parquet::file::properties::{
+    DEFAULT_DICTIONARY_PAGE_SIZE_LIMIT, WriterProperties, WriterVersion,
+};
 use parquet::schema::types::ColumnPath;
 
 /// Rows of a row group.
@@ -25,6 +27,8 @@ pub trait Batch: Default {
     type Row<'a>;
     /// Rows of a page: what is read to see one of them.
     const PAGE_ROWS: usize;
+    /// Bytes of different values of a column for which it has a dictionary: whoever reads a page reads all of that too.
+    const DICTIONARY_BYTES: usize = DEFAULT_DICTIONARY_PAGE_SIZE_LIMIT;
 
     /// Returns the columns of the file.
     fn schema() -> SchemaRef;
@@ -56,7 +60,7 @@ impl<W: io::Write + Send, B: Batch> RowsWriter<W, B> {
     /// # Errors
     /// When `out` fails.
     pub fn new(out: W) -> ParquetResult<Self> {
-        let properties = properties(B::PAGE_ROWS)?;
+        let properties = properties(B::PAGE_ROWS, B::DICTIONARY_BYTES)?;
         Ok(Self {
             file: ArrowWriter::try_new(out, B::schema(), Some(properties))?,
             batch: B::default(),
@@ -105,8 +109,8 @@ impl<W: io::Write + Send, B: Batch> RowsWriter<W, B> {
     }
 }
 
-/// Returns how such files are written, with so many rows in a page.
-fn properties(page_rows: usize) -> ParquetResult<WriterProperties> {
+/// Returns how such files are written, with so many rows in a page and so many bytes in a dictionary.
+fn properties(page_rows: usize, dictionary_bytes: usize) -> ParquetResult<WriterProperties> {
     let by_seq = SortingColumn {
         column_idx: 0,
         descending: false,
@@ -117,6 +121,7 @@ fn properties(page_rows: usize) -> ParquetResult<WriterProperties> {
         .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
         .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))
         .set_data_page_row_count_limit(page_rows)
+        .set_dictionary_page_size_limit(dictionary_bytes)
         .set_sorting_columns(Some(vec![by_seq]));
     for name in ["seq", "ts_ns"] {
         let path = ColumnPath::from(name);

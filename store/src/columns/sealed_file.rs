@@ -6,13 +6,15 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use parquet::errors::ParquetError;
 use parquet::file::reader::{ChunkReader, Length};
+use rustix::buffer::spare_capacity;
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
@@ -80,7 +82,7 @@ pub struct SealedFile {
     pub sum: FileSum,
 }
 
-/// A sealed file that is read at given places. Each block that is read is compared with its checksum. Clones share it.
+/// A sealed file that is read at given places. Each block is compared with its checksum when it is read first. Clones share it.
 #[derive(Clone, Debug)]
 pub struct CheckedFile {
     shared: Arc<Shared>,
@@ -91,6 +93,8 @@ struct Shared {
     path: PathBuf,
     file: File,
     sum: FileSum,
+    /// Which blocks were compared with their checksum and are right.
+    compared: Box<[AtomicBool]>,
 }
 
 impl CheckedFile {
@@ -114,8 +118,8 @@ impl CheckedFile {
         if sum.blocks.is_empty() {
             sum.blocks = blocks_of(&file, path, sum.crc32c)?;
         }
-        let blocks = len.div_ceil(SUM_BLOCK_LEN as u64) * SUM_LEN as u64;
-        if sum.blocks.len() as u64 != blocks {
+        let blocks = len.div_ceil(SUM_BLOCK_LEN as u64);
+        if sum.blocks.len() as u64 != blocks * SUM_LEN as u64 {
             let what = "seal.state has another number of checksums for it";
             return Err(Error::corrupt(path, 0, what));
         }
@@ -124,6 +128,7 @@ impl CheckedFile {
                 path: path.clone(),
                 file,
                 sum,
+                compared: (0..blocks).map(|_| AtomicBool::new(false)).collect(),
             }),
         })
     }
@@ -145,29 +150,64 @@ impl CheckedFile {
     /// # Errors
     /// [`Error::Io`]; [`Error::Corrupt`] when they are not what was written, with the first such block.
     pub fn read(&self, range: Range<u64>) -> Result<Bytes> {
-        let Shared { path, file, sum } = &*self.shared;
+        let Shared { path, sum, .. } = &*self.shared;
         if range.start > range.end || range.end > sum.len {
             return Err(Error::corrupt(path, sum.len, "the file ends here"));
         }
         if range.is_empty() {
             return Ok(Bytes::new());
         }
-        let block_len = SUM_BLOCK_LEN as u64;
-        let first = range.start / block_len;
-        let whole = first * block_len..(range.end.div_ceil(block_len) * block_len).min(sum.len);
-        let mut bytes = vec![0; (whole.end - whole.start) as usize];
-        file.read_exact_at(&mut bytes, whole.start)
-            .map_err(Error::io("read", path))?;
-        let (sums, _) = sum.blocks.as_chunks::<SUM_LEN>();
-        for (block, bytes) in (first..).zip(bytes.chunks(SUM_BLOCK_LEN)) {
-            if crc32c::crc32c(bytes) != u32::from_le_bytes(sums[block as usize]) {
-                let what = "the checksum of the 16 KiB from here differs";
-                return Err(Error::corrupt(path, block * block_len, what));
-            }
+        let blocks = blocks_around(&range);
+        let is_right = |block: &AtomicBool| block.load(Ordering::Relaxed);
+        if self.shared.compared[blocks.clone()].iter().all(is_right) {
+            return self.shared.read(&range).map(Bytes::from);
         }
+        let block_len = SUM_BLOCK_LEN as u64;
+        let whole = blocks.start as u64 * block_len..(blocks.end as u64 * block_len).min(sum.len);
+        let bytes = self.shared.read(&whole)?;
+        self.shared.compare(blocks, &bytes)?;
         let skipped = (range.start - whole.start) as usize;
         let len = (range.end - range.start) as usize;
         Ok(Bytes::from(bytes).slice(skipped..skipped + len))
+    }
+}
+
+/// Returns which blocks hold a range that is not empty.
+fn blocks_around(range: &Range<u64>) -> Range<usize> {
+    let block_len = SUM_BLOCK_LEN as u64;
+    (range.start / block_len) as usize..range.end.div_ceil(block_len) as usize
+}
+
+impl Shared {
+    /// Reads a range that is not empty into memory that nobody has to fill with zeroes before.
+    fn read(&self, range: &Range<u64>) -> Result<Vec<u8>> {
+        let failed = |error: io::Error| Error::io("read", &self.path)(error);
+        let len = (range.end - range.start) as usize;
+        let mut bytes = Vec::with_capacity(len);
+        while bytes.len() < len {
+            let at = range.start + bytes.len() as u64;
+            match rustix::io::pread(&self.file, spare_capacity(&mut bytes), at) {
+                Ok(0) => return Err(failed(io::ErrorKind::UnexpectedEof.into())),
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(failed(error.into())),
+            }
+        }
+        bytes.truncate(len); // A vector may have more room than was asked for.
+        Ok(bytes)
+    }
+
+    /// Compares whole blocks with their checksums.
+    fn compare(&self, blocks: Range<usize>, bytes: &[u8]) -> Result<()> {
+        let (sums, _) = self.sum.blocks.as_chunks::<SUM_LEN>();
+        for (block, bytes) in blocks.zip(bytes.chunks(SUM_BLOCK_LEN)) {
+            if crc32c::crc32c(bytes) != u32::from_le_bytes(sums[block]) {
+                let what = "the checksum of the 16 KiB from here differs";
+                let offset = (block * SUM_BLOCK_LEN) as u64;
+                return Err(Error::corrupt(&self.path, offset, what));
+            }
+            self.compared[block].store(true, Ordering::Relaxed);
+        }
+        Ok(())
     }
 }
 
@@ -323,6 +363,7 @@ mod tests {
             let mut through = vec![0; range.len()];
             let reader = file.get_read(range.start as u64).unwrap().read_exact(&mut through);
             if touches {
+                prop_assert!(file.read(range.start as u64..range.end as u64).is_err(), "read again");
                 let offset = damaged / SUM_BLOCK_LEN * SUM_BLOCK_LEN;
                 let error = read.unwrap_err();
                 prop_assert!(
@@ -333,7 +374,9 @@ mod tests {
             } else {
                 prop_assert_eq!(&read.unwrap()[..], &right[range.clone()]);
                 reader.unwrap();
-                prop_assert_eq!(&through[..], &right[range]);
+                prop_assert_eq!(&through[..], &right[range.clone()]);
+                let again = file.read(range.start as u64..range.end as u64);
+                prop_assert_eq!(&again.unwrap()[..], &right[range]);
             }
         }
     }

@@ -6,7 +6,7 @@ use super::{Answer, EvalError, Evaluator, base_type};
 use crate::expr::number::{IntKind, Number};
 use crate::layout::{Type, TypeKind};
 use crate::machine::Certainty;
-use crate::scope::{Variable, function_at, globals, variables_at};
+use crate::scope::{Variable, function_at, globals, variable_at, variables_at};
 use crate::value::{Value, ValueError};
 
 /// Members of the object that is worked on, in C++ and in Rust.
@@ -40,8 +40,7 @@ impl Evaluator<'_> {
 
     /// Finds a variable of the frame.
     pub(super) fn variable(&self, name: &str) -> Option<Variable> {
-        let mut variables = variables_at(self.site).into_iter();
-        variables.find(|variable| variable.name == name)
+        variable_at(self.site, name)
     }
 
     pub(super) fn global(&self, name: &str) -> Option<Variable> {

@@ -1,0 +1,72 @@
+//! Places that are as simple as most are: an address in the file, or so many bytes from the frame's address. They are read from the
+//! debug information once, not whenever somebody asks for the variable.
+
+use std::sync::Arc;
+
+use gimli::constants as dw;
+use gimli::{Expression, Operation};
+
+use super::{Context, Site, bias_of, with_context};
+use crate::dies::{Die, Value as Attribute};
+use crate::dwarf::Slice;
+use crate::layout::DieId;
+use crate::module::Module;
+
+/// Where a variable is in all of its scope.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum FixedPlace {
+    /// At this address of the file.
+    Address(u64),
+    /// So far from the canonical frame address.
+    Frame(i64),
+}
+
+impl FixedPlace {
+    /// The address at `site`; `None` if there is no frame to count from.
+    pub(crate) fn address(&self, site: &Site<'_>, module: &Arc<Module>) -> Option<u64> {
+        match self {
+            FixedPlace::Address(svma) => Some(svma.wrapping_add(bias_of(site, module))),
+            FixedPlace::Frame(_) if site.is_left => None,
+            FixedPlace::Frame(offset) => Some(site.cfa?.wrapping_add_signed(*offset)),
+        }
+    }
+}
+
+/// Finds the variable `id`, which belongs to `function`, if it is at such a place.
+pub(crate) fn fixed_place(
+    site: &Site<'_>,
+    module: &Arc<Module>,
+    id: DieId,
+    function: Option<DieId>,
+) -> Option<FixedPlace> {
+    with_context(site, module, id, function, 0, |context, die| {
+        context.fixed(die)
+    })?
+}
+
+impl<'a> Context<'_, '_, 'a> {
+    fn fixed(&self, die: &Die<'a>) -> Option<FixedPlace> {
+        let chain = self.session.chain(die);
+        let attr = |die: &Die<'a>| self.session.attr(die, dw::DW_AT_location);
+        let (at, value) = chain.iter().find_map(|die| Some((die, attr(die)?)))?;
+        match only_operation(at, value)? {
+            Operation::Address { address } => Some(FixedPlace::Address(address)),
+            Operation::FrameOffset { offset } => {
+                let function = self.function.as_ref()?;
+                let base = self.session.attr(function, dw::DW_AT_frame_base)?;
+                let is_cfa = matches!(only_operation(function, base)?, Operation::CallFrameCFA);
+                is_cfa.then_some(FixedPlace::Frame(offset))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The operation of an expression that holds everywhere and has one alone.
+fn only_operation<'a>(die: &Die<'a>, value: Attribute<'a>) -> Option<Operation<Slice<'a>>> {
+    let Expression(bytes) = value.exprloc_value()?;
+    let mut operations = Expression(bytes).operations(die.unit.encoding());
+    let only = operations.next().ok().flatten()?;
+    let is_last = operations.next().is_ok_and(|next| next.is_none());
+    is_last.then_some(only)
+}

@@ -1,0 +1,133 @@
+//! Goal: what is kept from one moment to the next changes no answer. Method: all events of recorded programs, in an order without
+//! sense and by one list of places, are compared with moments that are made by unwinding, some of them in a recording that is opened
+//! for that one alone: the frame, and what expressions are there, with their bytes, places, certainty and errors.
+
+use std::path::{Path, PathBuf};
+
+use debuginfo::expr::{self, Context};
+use debuginfo::value::{Look, RenderOptions, render_known, render_with};
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+use rand::seq::SliceRandom;
+use replay::{Moment, Places, StateMachine, Timeline};
+
+/// Names of all kinds: parameters, variables, global ones, members, what they lead to, registers, numbers, and mistakes.
+const EXPRESSIONS: [&str; 42] = [
+    "id",
+    "pieces",
+    "each",
+    "customer",
+    "order",
+    "*order",
+    "order->pieces",
+    "order->customer",
+    "&order->each",
+    "(*order).each * 2",
+    "discount",
+    "sum",
+    "sum + discount",
+    "line",
+    "counts",
+    "counts[1]",
+    "first",
+    "*first",
+    "first->customer",
+    "second->id",
+    "late",
+    "last",
+    "number",
+    "sold",
+    "&sold",
+    "sold + 1",
+    "takings",
+    "shop",
+    "shop[1]",
+    "text",
+    "refused",
+    "thread",
+    "$rip",
+    "$rsp",
+    "$rbx",
+    "$xmm0",
+    "sizeof(struct order)",
+    "sizeof order->each",
+    "pieces == 2 && each > 1",
+    "settle",
+    "nobody",
+    "this",
+];
+
+fn recording(name: &str) -> PathBuf {
+    let recordings = Path::new(env!("CARGO_MANIFEST_DIR")).join("../repl/tests/recordings");
+    recordings.join(name)
+}
+
+fn open(path: &Path, temp: &Path) -> Timeline {
+    Timeline::open(path, temp).expect("it is whole")
+}
+
+/// All that is told of a moment.
+fn told(moment: &Moment<'_>) -> Vec<String> {
+    let frames = &moment.trace.backtrace.frames;
+    let machine = StateMachine::new(&moment.state, &moment.space);
+    let is_known = frames.first().is_some_and(|frame| frame.pc_is_known);
+    let context = Context {
+        space: &moment.space,
+        machine: &machine,
+        frames: if is_known { frames } else { &[] },
+        index: 0,
+        calls: None,
+    };
+    let look = Look {
+        space: &moment.space,
+        machine: &machine,
+    };
+    let options = RenderOptions::default();
+    let mut told = vec![format!("{:?}", moment.trace)];
+    for text in EXPRESSIONS {
+        let expression = expr::parse(text).expect("it is an expression");
+        let value = expr::evaluate(&expression, &context);
+        let shown = value.as_ref().map(|value| {
+            let known = render_known(value, &options, &look);
+            (render_with(value, &options, &look), known)
+        });
+        told.push(format!("{text}: {value:?} {shown:?}"));
+    }
+    told
+}
+
+/// Compares all events, `anew` of them with a recording that is opened for that one alone. Returns how many values were known.
+fn compare(name: &str, anew: usize) -> usize {
+    let (path, temp) = (recording(name), tempfile::tempdir().unwrap());
+    let (timeline, other) = (open(&path, temp.path()), open(&path, temp.path()));
+    let mut seqs: Vec<u64> = (0..timeline.events()).collect();
+    seqs.shuffle(&mut StdRng::seed_from_u64(11));
+    let mut places = Places::default();
+    let mut known = 0;
+    for (at, seq) in seqs.into_iter().enumerate() {
+        let event = timeline.event(seq).unwrap();
+        let short = told(&places.moment(&timeline, seq, event).unwrap());
+        let long = |timeline: &Timeline| {
+            let tid = timeline.thread_at(seq).unwrap();
+            told(&Moment::at(timeline, seq, tid, 1).unwrap())
+        };
+        assert_eq!(short, long(&other), "{name} at event {seq}");
+        if at < anew {
+            let alone = open(&path, temp.path());
+            assert_eq!(short, long(&alone), "{name} at event {seq} alone");
+        }
+        known += short
+            .iter()
+            .filter(|text| text.contains(", Some(\""))
+            .count();
+    }
+    known
+}
+
+#[test]
+fn moments_are_the_same_whatever_was_looked_at_before() {
+    for name in ["orders.hindsight", "captured.hindsight", "shop.hindsight"] {
+        let known = compare(name, 8);
+        assert!(known > 100, "{name}: only {known} values are known");
+    }
+}
