@@ -26,14 +26,32 @@ SOURCE = r"""
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <x86intrin.h>
 __attribute__((noinline, noclone)) uint64_t work(uint64_t i, uint64_t sum) { return sum * 31 + i; }
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return t.tv_sec * 1e9 + t.tv_nsec;
+}
+static double ticks_per_ns(void) {
+  double from = now(), ticks = __rdtsc();
+  while (now() < from + 2e7);
+  return (__rdtsc() - ticks) / (now() - from);
+}
+// Usage: work CALLS [NS]. With NS, a call begins that long after the one before, or when that one has ended.
 int main(int argc, char **argv) {
   uint64_t calls = strtoull(argv[1], NULL, 10), sum = 0;
-  struct timespec a, b;
-  clock_gettime(CLOCK_MONOTONIC, &a);
-  for (uint64_t i = 0; i < calls; i++) sum = work(i, sum);
-  clock_gettime(CLOCK_MONOTONIC, &b);
-  printf("%.2f %llu\n", ((b.tv_sec - a.tv_sec) * 1e9 + (b.tv_nsec - a.tv_nsec)) / calls, (unsigned long long)sum);
+  double pace = argc > 2 ? atof(argv[2]) * ticks_per_ns() : 0, a = now();
+  if (pace == 0) {
+    for (uint64_t i = 0; i < calls; i++) sum = work(i, sum);
+  } else {
+    uint64_t begin = __rdtsc();
+    for (uint64_t i = 0; i < calls; i++) {
+      while (__rdtsc() - begin < i * pace);
+      sum = work(i, sum);
+    }
+  }
+  printf("%.2f %llu\n", (now() - a) / calls, (unsigned long long)sum);
 }
 """
 
