@@ -7,7 +7,7 @@ use crate::code::Code;
 use crate::demangle;
 use crate::dies::{Home, Session};
 use crate::dwarf::DebugSections;
-use crate::elf::{Dynamic, Elf};
+use crate::elf::{Dynamic, Elf, TlsSlot};
 use crate::error::{Result, Warning};
 use crate::frames;
 use crate::functions;
@@ -104,6 +104,7 @@ pub struct Module {
     variables: KnownVariables,
     known: Known,
     vtables: Vtables,
+    tls_slot: OnceLock<Option<TlsSlot>>,
 }
 
 impl Module {
@@ -157,6 +158,7 @@ impl Module {
             variables: KnownVariables::default(),
             known: Known::default(),
             vtables: Vtables::default(),
+            tls_slot: OnceLock::new(),
         }
     }
 
@@ -313,6 +315,11 @@ impl Module {
     /// Bytes and alignment of the thread-local storage that the module brings along, if any.
     pub(crate) fn tls(&self) -> Option<(u64, u64)> {
         self.elf.tls()
+    }
+
+    /// A word that tells where a thread has that storage.
+    pub(crate) fn tls_slot(&self) -> Option<TlsSlot> {
+        *self.tls_slot.get_or_init(|| self.elf.tls_slot())
     }
 
     /// Hands a session on unit `index` of `.debug_info` to `work`, with the unit's index there: for a skeleton that is

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 
 use object::LittleEndian;
 use object::elf;
-use object::pod::slice_from_all_bytes;
 
 use crate::elf::{Elf, Section, slice};
 use crate::model::{PltEntry, Svma};
@@ -78,12 +77,7 @@ fn slots(files: SymbolFiles<'_>, symbols: &SymbolIndex) -> HashMap<u64, String> 
     // A linker makes a handful; headers that all name the same bytes are damage.
     let tables = elf.sections().iter().filter(|s| s.kind == elf::SHT_RELA);
     for section in tables.take(MAX_TABLES) {
-        let bytes = elf.section_bytes(section);
-        let entry_size = size_of::<elf::Rela64<LittleEndian>>();
-        let whole = bytes.len() - bytes.len() % entry_size;
-        let relocations: &[elf::Rela64<LittleEndian>] =
-            slice_from_all_bytes(&bytes[..whole]).unwrap_or_default();
-        for relocation in relocations {
+        for relocation in elf.relocations(section) {
             let name = match relocation.r_type(LittleEndian, false) {
                 elf::R_X86_64_JUMP_SLOT | elf::R_X86_64_GLOB_DAT => import(
                     elf,

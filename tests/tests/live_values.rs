@@ -471,3 +471,37 @@ fn a_call_that_does_not_return_ends_with_its_time_limit() {
     assert_eq!(live.run_to_end(), 0);
     assert_eq!(live.output(), "handled 5\n");
 }
+
+/// Thread-local variables are found by what the dynamic linker has decided, which no order of modules tells.
+#[test]
+fn thread_locals_of_libraries_are_those_of_the_stopped_thread() {
+    let program = fixture_artifact("thread_locals", "thread_locals");
+    let live = Live::started("thread-locals", &["--break", "meet"], &program, &[]);
+    for thread in 1..=3 {
+        let stop = match thread {
+            1 => live.session()["stop"].clone(),
+            _ => live.moved(&["continue"]),
+        };
+        assert_eq!(stop["function"], "meet", "{stop:#}");
+        for (number, name) in (0..).zip(["in_program", "in_dynamic", "in_fixed"]) {
+            let value = live.ask(&["print", name])["value"].take();
+            let expected = (thread * 100 + number).to_string();
+            assert_eq!(value, expected, "{name} of {thread}: {value:#}");
+        }
+        if thread < 3 {
+            let loaded = live.ask(&["print", "in_loaded"])["value"].take();
+            assert_eq!(loaded, (thread * 100 + 3).to_string(), "{loaded:#}");
+        } else {
+            let loaded = live.ask(&["print", "in_loaded"]);
+            let why = loaded["unknown"].as_str().expect("text");
+            assert!(why.contains("has not used"), "{loaded:#}");
+        }
+        live.ask(&["set", "in_dynamic", &(thread * 7).to_string()]);
+        let value = live.ask(&["print", "in_dynamic + 1"])["value"].take();
+        assert_eq!(value, (thread * 7 + 1).to_string(), "{value:#}");
+        live.ask(&["set", "in_program", &(thread * 9).to_string()]);
+    }
+    assert_eq!(live.run_to_end(), 0);
+    let said = "thread 1: program 9\nthread 2: program 18\nthread 3: program 27\n";
+    assert!(live.output().contains(said), "{}", live.output());
+}

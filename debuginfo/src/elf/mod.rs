@@ -5,6 +5,7 @@
 mod compress;
 mod dynamic;
 mod notes;
+mod tls;
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -14,6 +15,7 @@ use object::elf;
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 
 pub(crate) use dynamic::Dynamic;
+pub(crate) use tls::TlsSlot;
 
 use crate::error::{Error, Result};
 use crate::map::Bytes;

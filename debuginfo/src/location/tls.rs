@@ -1,10 +1,17 @@
-//! Addresses of thread-local variables (x86-64: variant II, the storage lies below the thread pointer).
+//! Addresses of thread-local variables (ELF Handling for Thread-Local Storage, section 3.4.6: variant II, x86-64).
+//!
+//! The program's storage ends at the thread pointer. That of a library is where the dynamic linker decided; a word of the
+//! library's global offset table tells.
 
 use std::sync::Arc;
 
-use super::Site;
+use super::{Site, bias_of};
+use crate::elf::TlsSlot;
 use crate::machine::{Certainty, Register, Unknown};
 use crate::module::Module;
+
+/// What a thread's table has for storage that was not needed yet (glibc: `TLS_DTV_UNALLOCATED`).
+const NOT_YET: u64 = u64::MAX;
 
 /// Where byte `offset` of the thread-local storage of `module` is for the site's thread.
 pub(super) fn address(
@@ -15,52 +22,63 @@ pub(super) fn address(
     let (thread, certainty) = site.machine.register(Register::FS_BASE)?;
     let name = module.path().display();
     let none = || Unknown::because(format!("{name} has no thread-local storage"));
-    module.tls().ok_or_else(none)?;
-    let mut below: u64 = 0;
-    let mut number: u64 = 0;
-    for mapped in site.space.modules() {
-        let Some((size, align)) = mapped.module.tls() else {
-            continue;
-        };
-        number += 1;
-        let align = align.max(1);
-        below = below
-            .checked_add(size)
-            .and_then(|end| end.checked_next_multiple_of(align))
-            .ok_or_else(none)?;
-        if Arc::ptr_eq(&mapped.module, module) {
-            let start = thread.wrapping_sub(below);
-            if number > 1 || module.is_library() {
-                // Only the program's own place is fixed by the linker; that of a library is confirmed.
-                confirm(site, thread, number, start, module)?;
-            }
-            return Ok((start.wrapping_add(offset), certainty));
-        }
-    }
-    Err(none())
+    let (size, align) = module.tls().ok_or_else(none)?;
+    let (start, start_certainty) = if module.is_library() {
+        library(site, module, thread)?
+    } else {
+        let size = size.checked_next_multiple_of(align.max(1));
+        (
+            thread.wrapping_sub(size.ok_or_else(none)?),
+            Certainty::Known,
+        )
+    };
+    Ok((start.wrapping_add(offset), certainty.and(start_certainty)))
 }
 
-/// Checks with the thread's table that the storage of the module with this number is at `start`.
-fn confirm(
+/// Where the storage of a library begins.
+fn library(
     site: &Site<'_>,
+    module: &Arc<Module>,
     thread: u64,
-    number: u64,
-    start: u64,
-    module: &Module,
-) -> Result<(), Unknown> {
+) -> Result<(u64, Certainty), Unknown> {
+    let name = module.path().display();
     let word = |address: u64| {
         let mut bytes = [0; 8];
-        site.machine.memory(address, &mut bytes)?;
-        Ok::<u64, Unknown>(u64::from_le_bytes(bytes))
+        let certainty = site.machine.memory(address, &mut bytes)?;
+        Ok::<_, Unknown>((u64::from_le_bytes(bytes), certainty))
     };
-    // glibc: the second word of the thread's control block points to its table, of two words for each module.
-    let table = word(thread.wrapping_add(8))?;
-    let found = word(table.wrapping_add(number.wrapping_mul(16)))?;
-    match found == start {
-        true => Ok(()),
-        false => Err(Unknown::because(format!(
-            "it is not known where the thread-local storage of {} is",
-            module.path().display()
+    let of_file = |svma: u64| word(svma.wrapping_add(bias_of(site, module)));
+    match module.tls_slot() {
+        None => Err(Unknown::because(format!(
+            "it is not known where the thread-local storage of {name} is: no code in it tells"
         ))),
+        Some(TlsSlot::Distance { at, offset }) => {
+            let (distance, certainty) = of_file(at)?;
+            let byte = thread.wrapping_add(distance);
+            Ok((byte.wrapping_sub(offset), certainty))
+        }
+        Some(TlsSlot::Number(at)) => {
+            let (number, numbered) = of_file(at)?;
+            if number == 0 {
+                return Err(Unknown::because(format!("{name} is not linked yet")));
+            }
+            // glibc: the second word of the thread's control block points to its table, of two words for each module. In
+            // front of it stands how many modules it has room for.
+            let (table, tabled) = word(thread.wrapping_add(8))?;
+            let (room, roomed) = word(table.wrapping_sub(16))?;
+            let not_yet = || {
+                Unknown::because(format!(
+                    "the thread has not used thread-local variables of {name} yet"
+                ))
+            };
+            if number > room {
+                return Err(not_yet());
+            }
+            let (start, started) = word(table.wrapping_add(number.wrapping_mul(16)))?;
+            if start == NOT_YET {
+                return Err(not_yet());
+            }
+            Ok((start, numbered.and(tabled).and(roomed).and(started)))
+        }
     }
 }
