@@ -264,6 +264,9 @@ fn start_help(program: &str, source: &io::Error) -> Option<String> {
             "it is not in PATH; for the one in this folder write ./{program}"
         )),
         io::ErrorKind::NotFound if !is_path => Some("it is not in PATH".to_owned()),
+        io::ErrorKind::PermissionDenied if source.raw_os_error() == Some(libc::EPERM) => Some(
+            "another program traces this one (strace, gdb), or a sandbox does not allow it".to_owned(),
+        ),
         io::ErrorKind::PermissionDenied if path.is_dir() => Some("it is a folder".to_owned()),
         io::ErrorKind::PermissionDenied if path.is_file() => {
             Some(format!("make it executable: chmod +x {program}"))

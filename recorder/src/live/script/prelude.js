@@ -22,18 +22,29 @@
 
   // The most elements that a built-in function goes through: what it does meanwhile is not interrupted.
   const MOST = 10_000_000;
+  const SECOND_MAY_BE_MISSING = new Set(['every', 'filter', 'find', 'findIndex', 'findLast', 'findLastIndex', 'flatMap', 'forEach',
+    'includes', 'indexOf', 'map', 'some']);
   for (const name of Object.getOwnPropertyNames(ArrayProto)) {
     const original = ArrayProto[name];
     if (name === 'constructor' || typeof original !== 'function') continue;
-    const withOne = Function.prototype.call.bind(original);
-    const guarded = {
-      [name](first) {
-        if (this !== undefined && this !== null && this.length > MOST) {
-          throw new RangeError(`${this.length} elements are too many for ${name}`);
-        }
-        return arguments.length === 1 ? withOne(this, first) : Reflect.apply(original, this, arguments);
+    const call = Function.prototype.call.bind(original);
+    const check = (list) => {
+      if (list !== undefined && list !== null && list.length > MOST) {
+        throw new RangeError(`${list.length} elements are too many for ${name}`);
+      }
+    };
+    // Looking at how many arguments there are takes longer than a short list does; these do not tell one from undefined.
+    const guarded = (SECOND_MAY_BE_MISSING.has(name) ? {
+      [name](first, second) {
+        if (!(this?.length <= MOST)) check(this);
+        return call(this, first, second);
       },
-    }[name];
+    } : {
+      [name]() {
+        check(this);
+        return Reflect.apply(original, this, arguments);
+      },
+    })[name];
     Object.defineProperty(guarded, 'length', { value: original.length });
     Object.defineProperty(ArrayProto, name, { value: guarded, writable: true, configurable: true });
   }
