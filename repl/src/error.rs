@@ -265,7 +265,8 @@ fn start_help(program: &str, source: &io::Error) -> Option<String> {
         )),
         io::ErrorKind::NotFound if !is_path => Some("it is not in PATH".to_owned()),
         io::ErrorKind::PermissionDenied if source.raw_os_error() == Some(libc::EPERM) => Some(
-            "another program traces this one (strace, gdb), or a sandbox does not allow it".to_owned(),
+            "another program traces this one (strace, gdb), or a sandbox does not allow it"
+                .to_owned(),
         ),
         io::ErrorKind::PermissionDenied if path.is_dir() => Some("it is a folder".to_owned()),
         io::ErrorKind::PermissionDenied if path.is_file() => {
