@@ -318,8 +318,13 @@ fn mistakes_are_said_in_plain_words() {
         refused("args[6]"),
         "no argument 6; args has 0 to 5, the integer argument registers"
     );
-    let missing = refused("in[0].nam");
-    assert!(missing.starts_with("Inner has no member nam"), "{missing}");
+    for text in ["in[0].nam", "(&in[0])->nam", "(&in[0]).nam"] {
+        let missing = refused(text);
+        assert!(
+            missing.starts_with("Inner has no member nam; it has "),
+            "{text}: {missing}"
+        );
+    }
 }
 
 #[test]

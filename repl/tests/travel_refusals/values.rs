@@ -164,7 +164,8 @@ fn expressions_that_mean_nothing_are_told() {
               at --cmd 3: print 1 + (exit code 1)
             error: the expression "sold +": expected an expression at position 6
               at --cmd 4: print sold + (exit code 1)
-            error: struct order * has no members
+            error: struct order has no member nobody
+            help: it has id, pieces, each, customer
               at --cmd 5: print order->nobody (exit code 1)
             error: int has no members
               at --cmd 6: print order.id.x (exit code 1)

@@ -52,7 +52,9 @@ impl Evaluator<'_> {
             };
             match found {
                 Ok(found) => return Ok(with_certainty(found, value.certainty)),
-                Err(error @ (ValueError::NoMember { .. } | ValueError::WrongType { .. })) => {
+                // What a pointer leads to says more than the pointer.
+                Err(error @ ValueError::NoMember { .. }) => refused = Some(error),
+                Err(error @ ValueError::WrongType { .. }) => {
                     refused.get_or_insert(error);
                 }
                 Err(error) => return Err(self.unusable(&value, error, of)),
