@@ -6,7 +6,6 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     io,
-    ops::Range,
     sync::{Arc, RwLock},
     thread,
     time::{Duration, Instant},
@@ -25,6 +24,8 @@ use super::{
     error::{LiveError, LiveResult},
     event::{Event, decode},
     guard,
+    hold::STOP_PATIENCE,
+    inject::wait_for,
     journal::Journal,
     landing::Landings,
     memory::LiveMemory,
@@ -38,26 +39,16 @@ use super::{
 };
 use crate::{
     Exit, clock,
-    process::Maps,
     snapshot::{self, SharedSnapshots},
-    stop::{StopError, StoppedProcess, procfs, ptrace, restart},
+    stop::{StopError, procfs, ptrace, restart},
 };
 
-/// How long threads may take to stop.
-const STOP_PATIENCE: Duration = Duration::from_secs(5);
 /// After something happened, more is looked for without sleeping for this long.
 const EAGER: Duration = Duration::from_micros(200);
 const SHORTEST_PAUSE: Duration = Duration::from_micros(20);
 const LONGEST_PAUSE: Duration = Duration::from_millis(1);
-/// Threads mostly stop so soon that sleeping would take longer.
-const HOLD_EAGER: Duration = Duration::from_millis(2);
-/// While threads are waited for, how often it is looked whether one of them is dead.
-const DEAD_PERIOD: Duration = Duration::from_millis(10);
 /// How often it is looked whether the first thread has ended.
 const FIRST_THREAD_PERIOD: Duration = Duration::from_millis(50);
-/// Memory for slots, taken at once; pages exist when touched.
-const SLOT_REGION_BYTES: u64 = 16 << 20;
-
 /// So many panics outside of any command or event, and the program is let go.
 const MOST_MISTAKES: u32 = 8;
 
@@ -84,13 +75,13 @@ pub(crate) struct Tracer {
     /// What it asks instead.
     pub asks: Asks,
     /// Everything is to stand still: what threads report is kept for later.
-    holding: bool,
+    pub holding: bool,
     /// Threads that were being dealt with when everything was held: they are let go by who deals with them.
-    busy: BTreeSet<Tid>,
+    pub busy: BTreeSet<Tid>,
     /// Threads have reported something that is still to be acted on.
-    has_deferred: bool,
-    done: bool,
-    syscall_at: Option<u64>,
+    pub has_deferred: bool,
+    pub done: bool,
+    pub syscall_at: Option<u64>,
     /// The runtime handles SIGTRAP in the program.
     pub passes_leftovers: bool,
     /// Processes that the program has started and that are not let go yet.
@@ -246,13 +237,6 @@ impl Tracer {
         self.look_after_the_first_thread();
     }
 
-    /// Lets everything go that a panic has left held.
-    fn let_go_of_what_is_held(&mut self, was_holding: bool) {
-        if self.holding && !was_holding {
-            self.release();
-        }
-    }
-
     /// Writes down that we panicked.
     pub fn confess(&self, error: &LiveError) {
         self.journal.send(Control::Warning {
@@ -262,7 +246,7 @@ impl Tracer {
     }
 
     /// Handles all changes that are there. Returns whether there was one.
-    fn look(&mut self) -> bool {
+    pub fn look(&mut self) -> bool {
         let mut any = false;
         while let Ok(Some((tid, change))) = ptrace::next_change() {
             any = true;
@@ -360,10 +344,12 @@ impl Tracer {
             }
             libc::PTRACE_EVENT_STOP => {
                 let thread = self.threads.entry(tid).or_insert_with(Thread::running);
-                let wanted = std::mem::take(&mut thread.is_interrupted);
+                thread.is_interrupted = false;
                 thread.is_job_stopped = false;
-                if !(self.holding && wanted || self.holding) {
-                    self.go_on(tid);
+                match (self.holding, ptrace::has_untold_trap(tid)) {
+                    (true, true) => self.tell_trap(tid),
+                    (true, false) => {}
+                    (false, _) => self.go_on(tid),
                 }
             }
             _ => {
@@ -372,6 +358,19 @@ impl Tracer {
                 self.reported(tid, event);
             }
         }
+    }
+
+    /// Lets a halted thread tell of the trap that it has run into. It executes nothing for that. Left for later, the trap would
+    /// kill the program once nobody traces it, and its place may be changed by then.
+    fn tell_trap(&mut self, tid: Tid) {
+        let Some(thread) = self.threads.get_mut(&tid) else {
+            return;
+        };
+        // Asked to stop once more, it would do that first.
+        thread.is_interrupted = true;
+        thread.state = State::Running;
+        // If it fails, the thread was killed; its end will be reported.
+        let _ = ptrace::cont(tid, 0);
     }
 
     /// A thread has told of something that concerns others. Held, it stays where it is.
@@ -397,7 +396,7 @@ impl Tracer {
     }
 
     /// Acts on what a halted thread has reported.
-    fn dispatch(&mut self, tid: Tid, event: Event) {
+    pub fn dispatch(&mut self, tid: Tid, event: Event) {
         let was_holding = self.holding;
         let Err(error) = guard::guarded(|| self.act_on(tid, event)) else {
             return;
@@ -503,122 +502,6 @@ impl Tracer {
         self.dispatch(tid, event);
     }
 
-    /// Stops all threads. Those that report something first keep it for later.
-    pub fn hold(&mut self) -> LiveResult<()> {
-        if !self.holding {
-            let halted = self.threads.iter().filter(|(_, thread)| {
-                matches!(thread.state, State::Halted { .. })
-                    && thread.stop.is_none()
-                    && !thread.is_job_stopped
-            });
-            self.busy = halted.map(|(tid, _)| *tid).collect();
-        }
-        self.holding = true;
-        let began = Instant::now();
-        let mut looked_for_dead = began;
-        loop {
-            let mut running = false;
-            let tids: Vec<Tid> = self.threads.keys().copied().collect();
-            for tid in tids {
-                let Some(thread) = self.threads.get_mut(&tid) else {
-                    continue;
-                };
-                match thread.state {
-                    State::Halted { .. } => {}
-                    State::Listening | State::Running => {
-                        running = true;
-                        if !thread.is_interrupted {
-                            thread.is_interrupted = ptrace::interrupt(tid).is_ok();
-                        }
-                    }
-                }
-            }
-            if self.done || !running && !self.has_unseen_threads() {
-                return Ok(());
-            }
-            if self.look() {
-                continue;
-            }
-            if began.elapsed() < HOLD_EAGER {
-                thread::yield_now();
-            } else if looked_for_dead.elapsed() > DEAD_PERIOD {
-                // The first thread may have ended before the others; nobody is told of it.
-                self.drop_the_dead();
-                looked_for_dead = Instant::now();
-            } else if began.elapsed() > STOP_PATIENCE {
-                return Err(LiveError::NotStopping);
-            } else {
-                thread::sleep(Duration::from_micros(100));
-            }
-        }
-    }
-
-    /// Tells whether the program has threads that have not reported to us yet: they were just created.
-    fn has_unseen_threads(&self) -> bool {
-        let tids = procfs::tasks(self.pid).unwrap_or_default();
-        tids.into_iter().any(|tid| {
-            let is_seen = self.threads.contains_key(&tid);
-            !is_seen && !procfs::is_dead(procfs::state(self.pid, tid))
-        })
-    }
-
-    fn drop_the_dead(&mut self) {
-        let pid = self.pid;
-        self.threads
-            .retain(|tid, _| !procfs::is_dead(procfs::state(pid, *tid)));
-    }
-
-    /// Lets everybody go whom nobody wants stopped, and acts on what was kept for later.
-    pub fn release(&mut self) {
-        self.holding = false;
-        let busy = std::mem::take(&mut self.busy);
-        let tids: Vec<Tid> = self.threads.keys().copied().collect();
-        for tid in tids {
-            let Some(thread) = self.threads.get_mut(&tid) else {
-                continue;
-            };
-            let is_halted = matches!(thread.state, State::Halted { .. });
-            if is_halted && thread.stop.is_none() && !busy.contains(&tid) {
-                // Another thread's event is acted on when nobody is in the middle of something.
-                if !busy.is_empty() && thread.pending.is_some() {
-                    self.has_deferred = true;
-                    continue;
-                }
-                match thread.pending.take() {
-                    Some(event) => self.dispatch(tid, event),
-                    None if thread.is_job_stopped => {
-                        let _ = ptrace::listen(tid);
-                        thread.state = State::Listening;
-                    }
-                    None => self.go_on(tid),
-                }
-            }
-        }
-    }
-
-    /// Acts on what threads reported while another one was dealt with. Returns whether there was anything.
-    fn dispatch_deferred(&mut self) -> bool {
-        if !std::mem::take(&mut self.has_deferred) {
-            return false;
-        }
-        let tids: Vec<Tid> = self.threads.keys().copied().collect();
-        for tid in tids {
-            let thread = self.threads.get_mut(&tid);
-            let halted = thread.filter(|thread| {
-                matches!(thread.state, State::Halted { .. }) && thread.stop.is_none()
-            });
-            if let Some(event) = halted.and_then(|thread| thread.pending.take()) {
-                self.dispatch(tid, event);
-            }
-        }
-        true
-    }
-
-    /// Tells whether everything is held.
-    pub fn is_holding(&self) -> bool {
-        self.holding
-    }
-
     /// Runs one instruction of a halted thread. Returns the signal that it stopped with.
     pub fn step_once(&mut self, tid: Tid) -> LiveResult<i32> {
         let failed = |source| LiveError::System {
@@ -705,7 +588,7 @@ impl Tracer {
     /// Tells of a stop. `is_still`: memory cannot change from now on.
     fn post(&mut self, tid: Tid, reason: Reason, is_still: bool) -> Option<super::model::Stop> {
         // If it cannot be moved it was killed, or is shown where it is.
-        let _ = self.leave_judging(tid);
+        let _ = self.leave_ours(tid);
         if is_still {
             self.copy_memory();
         }
@@ -779,165 +662,6 @@ impl Tracer {
         self.site_changed(address);
     }
 
-    /// Maps memory for slots within reach of `near`.
-    pub fn make_room(&mut self, near: u64) -> LiveResult<()> {
-        let protection = libc::PROT_READ | libc::PROT_EXEC;
-        let range = self.map_near(near, SLOT_REGION_BYTES, protection)?;
-        self.sites.add_region(range);
-        Ok(())
-    }
-
-    /// Maps memory of ours within reach of `near`.
-    pub fn map_near(&mut self, near: u64, len: u64, protection: i32) -> LiveResult<Range<u64>> {
-        const MAP_PRIVATE_ANONYMOUS_NORESERVE_FIXED_NOREPLACE: u64 = 0x22 | 0x4000 | 0x10_0000;
-        let system = |action| move |source| LiveError::System { action, source };
-        let maps = Maps::read(self.pid).map_err(system("read what the program has mapped"))?;
-        let anchor = near & !0xfff..(near & !0xfff) + 0x1000;
-        let place = crate::displace::place_near(&maps.ranges(), &anchor, len);
-        let none = LiveError::CannotStop {
-            address: near,
-            reason: "there is no room for its instruction within reach".to_owned(),
-            nearest: near,
-        };
-        let Some(place) = place else {
-            return Err(none);
-        };
-        let arguments = [
-            place,
-            len,
-            protection as u64,
-            MAP_PRIVATE_ANONYMOUS_NORESERVE_FIXED_NOREPLACE,
-            u64::MAX,
-            0,
-        ];
-        let mapped = self.system_call(libc::SYS_mmap as u64, arguments)?;
-        if mapped != place {
-            return Err(none);
-        }
-        let range = place..place + len;
-        self.own_region(range.clone());
-        Ok(range)
-    }
-
-    /// Notes memory that is ours.
-    pub fn own_region(&self, range: Range<u64>) {
-        let mut hooks = self
-            .memory
-            .hooks
-            .write()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
-        hooks.add_region(range);
-    }
-
-    /// Makes a thread of the program make a system call.
-    pub fn system_call(&mut self, number: u64, arguments: [u64; 6]) -> LiveResult<u64> {
-        let at = self.syscall_instruction()?;
-        let was_holding = self.holding;
-        if !was_holding {
-            self.hold()?;
-        }
-        let halted = self
-            .threads
-            .iter()
-            .find(|(_, thread)| matches!(thread.state, State::Halted { .. }))
-            .map(|(tid, _)| *tid);
-        let result = match halted {
-            Some(tid) => self.system_call_in(tid, at, number, arguments),
-            None => Err(LiveError::Ended),
-        };
-        if !was_holding {
-            self.release();
-        }
-        result
-    }
-
-    fn system_call_in(
-        &mut self,
-        tid: Tid,
-        at: u64,
-        number: u64,
-        arguments: [u64; 6],
-    ) -> LiveResult<u64> {
-        let failed = |source| LiveError::System {
-            action: "make the program map memory",
-            source,
-        };
-        let saved = ptrace::registers(tid).map_err(failed)?;
-        let mut registers = saved;
-        registers.rip = at;
-        registers.rax = number;
-        registers.orig_rax = u64::MAX;
-        let [rdi, rsi, rdx, r10, r8, r9] = arguments;
-        (registers.rdi, registers.rsi, registers.rdx) = (rdi, rsi, rdx);
-        (registers.r10, registers.r8, registers.r9) = (r10, r8, r9);
-        ptrace::set_registers(tid, &registers).map_err(failed)?;
-        let mut result = Err(LiveError::Ended);
-        while ptrace::step(tid, 0).is_ok() {
-            let Some(signal) = wait_for(tid) else {
-                return Err(LiveError::Ended);
-            };
-            let now = ptrace::registers(tid).map_err(failed)?;
-            if now.rip != at {
-                result = Ok(now.rax);
-                break;
-            }
-            // A signal came first: it is delivered once the thread is itself again.
-            if let Some(thread) = self.threads.get_mut(&tid)
-                && signal != libc::SIGTRAP
-            {
-                thread.state = State::Halted { signal };
-            }
-        }
-        ptrace::set_registers(tid, &saved).map_err(failed)?;
-        result
-    }
-
-    fn syscall_instruction(&mut self) -> LiveResult<u64> {
-        if let Some(at) = self.syscall_at {
-            return Ok(at);
-        }
-        let maps = Maps::read(self.pid).map_err(|source| LiveError::System {
-            action: "read what the program has mapped",
-            source,
-        })?;
-        // The last ones are the dynamic linker's and the kernel's: nobody patches those.
-        let executable = maps.mappings.iter().filter(|mapping| mapping.executable);
-        for mapping in executable.rev() {
-            let len = (mapping.range.end - mapping.range.start).min(4 << 20) as usize;
-            let code = self.memory.read_up_to(mapping.range.start, len);
-            if let Some(offset) = code.windows(2).position(|pair| pair == [0x0f, 0x05]) {
-                let at = mapping.range.start + offset as u64;
-                self.syscall_at = Some(at);
-                return Ok(at);
-            }
-        }
-        Err(LiveError::Ended)
-    }
-
-    /// Runs `work` on the process with all its threads stopped.
-    pub fn with_stopped<R>(
-        &mut self,
-        work: impl FnOnce(&mut StoppedProcess) -> R,
-    ) -> Result<R, StopError> {
-        let was_holding = self.holding;
-        if !was_holding {
-            // What does not stop is not touched; the work checks what it writes over.
-            let _ = self.hold();
-        }
-        let tids: Vec<Tid> = self
-            .threads
-            .iter()
-            .filter(|(_, thread)| matches!(thread.state, State::Halted { .. }))
-            .map(|(tid, _)| *tid)
-            .collect();
-        let result =
-            StoppedProcess::borrowed(self.pid, &tids).map(|mut process| work(&mut process));
-        if !was_holding {
-            self.release();
-        }
-        result
-    }
-
     fn became_another_program(&mut self, tid: Tid) {
         self.threads.retain(|other, _| *other == tid);
         self.sites.clear(&self.memory);
@@ -1009,14 +733,6 @@ impl Tracer {
             self.remove_site(address, User::Step(tid));
         }
     }
-}
-
-/// Waits for a thread's next stop. `None`: it has ended.
-fn wait_for(tid: Tid) -> Option<i32> {
-    let mut status = 0;
-    // SAFETY: `status` is ours.
-    let waited = unsafe { libc::waitpid(tid, &mut status, libc::__WALL) };
-    (waited == tid && libc::WIFSTOPPED(status)).then(|| libc::WSTOPSIG(status))
 }
 
 fn own_tid() -> i32 {

@@ -31,6 +31,40 @@ pub(crate) fn stop_info(tid: i32) -> Result<siginfo_t> {
     Ok(unsafe { info.assume_init() })
 }
 
+/// Tells whether a halted thread has run into a trap that it has not told of: asked to stop at that moment, a thread does so
+/// first, and the SIGTRAP waits until it goes on. Traps that somebody sent do not count.
+pub(crate) fn has_untold_trap(tid: i32) -> bool {
+    const AT_ONCE: usize = 8;
+    // SAFETY: plain integers.
+    let mut infos: [siginfo_t; AT_ONCE] = unsafe { mem::zeroed() };
+    let mut from = libc::ptrace_peeksiginfo_args {
+        off: 0,
+        flags: 0,
+        nr: AT_ONCE as i32,
+    };
+    loop {
+        // SAFETY: the kernel reads `from`, and writes at most `AT_ONCE` structures to `infos`.
+        let count = unsafe {
+            libc::ptrace(
+                libc::PTRACE_PEEKSIGINFO,
+                tid,
+                &raw const from,
+                infos.as_mut_ptr(),
+            )
+        };
+        let waiting = &infos[..usize::try_from(count).unwrap_or(0)];
+        // What the kernel sends has a positive code (sigaction(2)).
+        let mut traps = waiting.iter();
+        if traps.any(|info| info.si_signo == libc::SIGTRAP && info.si_code > 0) {
+            return true;
+        }
+        if waiting.len() < AT_ONCE {
+            return false;
+        }
+        from.off += AT_ONCE as u64;
+    }
+}
+
 pub(crate) fn registers(tid: i32) -> Result<user_regs_struct> {
     let mut registers = MaybeUninit::<user_regs_struct>::zeroed();
     request(

@@ -423,15 +423,12 @@ impl Tracer {
         reads_text || self.sites.is_judging(pc)
     }
 
-    /// Lets a halted thread run out of code that judges, so that its registers are the program's. It may get to the trap
-    /// there; then it stands at its site.
-    pub fn leave_judging(&mut self, tid: Tid) -> LiveResult<()> {
+    /// Lets a halted thread run out of code of ours that records or judges, so that its registers and its frames are the
+    /// program's. It may get to the trap there; then it stands at its site.
+    pub fn leave_ours(&mut self, tid: Tid) -> LiveResult<()> {
         const MOST_STEPS: usize = 20_000;
-        let has_asked = self.dismiss(tid);
+        self.dismiss(tid);
         let mut pc = self.registers(tid)?.rip;
-        if !has_asked && !self.sites.is_judging(pc) {
-            return Ok(());
-        }
         for _ in 0..MOST_STEPS {
             let is_ours = self.sites.is_judging(pc) || self.memory.hooks_now().is_runtime(pc);
             if !is_ours || self.sites.by_trap(pc).is_some() {

@@ -1,0 +1,170 @@
+//! All threads of the program stand still, and go on.
+
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
+
+use super::{
+    error::{LiveError, LiveResult},
+    model::Tid,
+    thread::State,
+    tracer::Tracer,
+};
+use crate::stop::{StopError, StoppedProcess, procfs, ptrace};
+
+/// How long threads may take to stop.
+pub(super) const STOP_PATIENCE: Duration = Duration::from_secs(5);
+/// Threads mostly stop so soon that sleeping would take longer.
+const HOLD_EAGER: Duration = Duration::from_millis(2);
+/// While threads are waited for, how often it is looked whether one of them is dead.
+const DEAD_PERIOD: Duration = Duration::from_millis(10);
+
+impl Tracer {
+    /// Stops all threads. Those that report something first keep it for later.
+    pub fn hold(&mut self) -> LiveResult<()> {
+        if !self.holding {
+            let halted = self.threads.iter().filter(|(_, thread)| {
+                matches!(thread.state, State::Halted { .. })
+                    && thread.stop.is_none()
+                    && !thread.is_job_stopped
+            });
+            self.busy = halted.map(|(tid, _)| *tid).collect();
+        }
+        self.holding = true;
+        let began = Instant::now();
+        let mut looked_for_dead = began;
+        loop {
+            let mut running = false;
+            let tids: Vec<Tid> = self.threads.keys().copied().collect();
+            for tid in tids {
+                let Some(thread) = self.threads.get_mut(&tid) else {
+                    continue;
+                };
+                match thread.state {
+                    State::Halted { .. } => {}
+                    State::Listening | State::Running => {
+                        running = true;
+                        if !thread.is_interrupted {
+                            thread.is_interrupted = ptrace::interrupt(tid).is_ok();
+                        }
+                    }
+                }
+            }
+            if self.done || !running && !self.has_unseen_threads() {
+                return Ok(());
+            }
+            if self.look() {
+                continue;
+            }
+            if began.elapsed() < HOLD_EAGER {
+                thread::yield_now();
+            } else if looked_for_dead.elapsed() > DEAD_PERIOD {
+                // The first thread may have ended before the others; nobody is told of it.
+                self.drop_the_dead();
+                looked_for_dead = Instant::now();
+            } else if began.elapsed() > STOP_PATIENCE {
+                return Err(LiveError::NotStopping);
+            } else {
+                thread::sleep(Duration::from_micros(100));
+            }
+        }
+    }
+
+    /// Tells whether the program has threads that have not reported to us yet: they were just created.
+    fn has_unseen_threads(&self) -> bool {
+        let tids = procfs::tasks(self.pid).unwrap_or_default();
+        tids.into_iter().any(|tid| {
+            let is_seen = self.threads.contains_key(&tid);
+            !is_seen && !procfs::is_dead(procfs::state(self.pid, tid))
+        })
+    }
+
+    fn drop_the_dead(&mut self) {
+        let pid = self.pid;
+        self.threads
+            .retain(|tid, _| !procfs::is_dead(procfs::state(pid, *tid)));
+    }
+
+    /// Lets everybody go whom nobody wants stopped, and acts on what was kept for later.
+    pub fn release(&mut self) {
+        self.holding = false;
+        let busy = std::mem::take(&mut self.busy);
+        let tids: Vec<Tid> = self.threads.keys().copied().collect();
+        for tid in tids {
+            let Some(thread) = self.threads.get_mut(&tid) else {
+                continue;
+            };
+            let is_halted = matches!(thread.state, State::Halted { .. });
+            if is_halted && thread.stop.is_none() && !busy.contains(&tid) {
+                // Another thread's event is acted on when nobody is in the middle of something.
+                if !busy.is_empty() && thread.pending.is_some() {
+                    self.has_deferred = true;
+                    continue;
+                }
+                match thread.pending.take() {
+                    Some(event) => self.dispatch(tid, event),
+                    None if thread.is_job_stopped => {
+                        let _ = ptrace::listen(tid);
+                        thread.state = State::Listening;
+                    }
+                    None => self.go_on(tid),
+                }
+            }
+        }
+    }
+
+    /// Acts on what threads reported while another one was dealt with. Returns whether there was anything.
+    pub fn dispatch_deferred(&mut self) -> bool {
+        if !std::mem::take(&mut self.has_deferred) {
+            return false;
+        }
+        let tids: Vec<Tid> = self.threads.keys().copied().collect();
+        for tid in tids {
+            let thread = self.threads.get_mut(&tid);
+            let halted = thread.filter(|thread| {
+                matches!(thread.state, State::Halted { .. }) && thread.stop.is_none()
+            });
+            if let Some(event) = halted.and_then(|thread| thread.pending.take()) {
+                self.dispatch(tid, event);
+            }
+        }
+        true
+    }
+
+    /// Tells whether everything is held.
+    pub fn is_holding(&self) -> bool {
+        self.holding
+    }
+
+    /// Lets everything go that a panic has left held.
+    pub fn let_go_of_what_is_held(&mut self, was_holding: bool) {
+        if self.holding && !was_holding {
+            self.release();
+        }
+    }
+
+    /// Runs `work` on the process with all its threads stopped.
+    pub fn with_stopped<R>(
+        &mut self,
+        work: impl FnOnce(&mut StoppedProcess) -> R,
+    ) -> Result<R, StopError> {
+        let was_holding = self.holding;
+        if !was_holding {
+            // What does not stop is not touched; the work checks what it writes over.
+            let _ = self.hold();
+        }
+        let tids: Vec<Tid> = self
+            .threads
+            .iter()
+            .filter(|(_, thread)| matches!(thread.state, State::Halted { .. }))
+            .map(|(tid, _)| *tid)
+            .collect();
+        let result =
+            StoppedProcess::borrowed(self.pid, &tids).map(|mut process| work(&mut process));
+        if !was_holding {
+            self.release();
+        }
+        result
+    }
+}
