@@ -39,13 +39,43 @@ impl Mapped {
 #[derive(Debug, Clone, Default)]
 pub struct Space {
     modules: Vec<Mapped>,
+    hidden: Option<Mapped>,
 }
 
 impl Space {
     /// Makes one of modules in the order in which they were loaded (the program first).
     #[must_use]
     pub fn new(modules: Vec<Mapped>) -> Space {
-        Space { modules }
+        Space {
+            modules,
+            hidden: None,
+        }
+    }
+
+    /// Adds a module that is not the program's: backtraces go through its frames and do not show them.
+    #[must_use]
+    pub fn with_hidden(self, hidden: Option<Mapped>) -> Space {
+        Space { hidden, ..self }
+    }
+
+    /// Returns the module that is not the program's.
+    #[must_use]
+    pub fn hidden(&self) -> Option<&Mapped> {
+        self.hidden.as_ref()
+    }
+
+    /// Tells whether code at `address` is not the program's.
+    pub(crate) fn is_hidden(&self, address: u64) -> bool {
+        let hidden = self.hidden.as_ref();
+        hidden.is_some_and(|hidden| hidden.range.contains(&address))
+    }
+
+    /// As [`Self::at`], and the hidden module too.
+    pub(crate) fn unwound_at(&self, address: u64) -> Option<&Mapped> {
+        match self.is_hidden(address) {
+            true => self.hidden.as_ref(),
+            false => self.at(address),
+        }
     }
 
     /// Returns the modules in the order in which they were loaded.

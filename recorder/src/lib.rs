@@ -10,6 +10,7 @@ pub mod displace;
 mod drain;
 pub mod error;
 mod guardian;
+mod leave_code;
 pub mod live;
 pub mod options;
 pub mod process;

@@ -17,7 +17,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use agent::shared::{SHADOW_BIT, SHADOWS};
+use agent::shared::SHADOWS;
 use store::{
     control::{Snapshot, SnapshotReason},
     manifest::RecordingId,
@@ -26,7 +26,10 @@ use store::{
 };
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::clock;
+use crate::{
+    clock,
+    leave_code::{self, LeaveCode, LeaveOffsets},
+};
 
 /// Beyond that, snapshots are written past the page cache, from buffers of their own.
 const LARGE: u64 = 64 << 20;
@@ -80,6 +83,7 @@ pub(crate) struct Snapshots {
     recording_id: RecordingId,
     /// The library whose code stands in return slots.
     runtime: PathBuf,
+    leave: LeaveOffsets,
     next: u32,
     /// Hashes of the pages that are known, by address.
     known: HashMap<u64, u128>,
@@ -102,6 +106,7 @@ impl Snapshots {
             dir: dir.to_path_buf(),
             recording_id,
             runtime: runtime.to_path_buf(),
+            leave: LeaveOffsets::of(runtime),
             next: 0,
             known: HashMap::new(),
             staged: None,
@@ -123,7 +128,8 @@ impl Snapshots {
     pub fn take(&mut self, reason: SnapshotReason) -> io::Result<Snapshot> {
         let began = Instant::now();
         let ticks = clock::ticks();
-        let (mappings, runtime) = self.mappings()?;
+        let (mappings, runtime_at) = self.mappings()?;
+        let leave = self.leave.at(runtime_at);
         let (covered, changed) = match self.next == 0 && resident(self.pid)? > LARGE {
             true => {
                 let staged = match &self.staged {
@@ -131,9 +137,9 @@ impl Snapshots {
                     None => Staged::start()?,
                 };
                 self.staged = Some(staged.clone());
-                self.write(&staged, mappings, &runtime)?
+                self.write(&staged, mappings, &leave)?
             }
-            false => self.write(&Disk, mappings, &runtime)?,
+            false => self.write(&Disk, mappings, &leave)?,
         };
         let id = self.next;
         self.next += 1;
@@ -153,7 +159,7 @@ impl Snapshots {
         &mut self,
         storage: &S,
         mappings: Vec<Copied>,
-        runtime: &Range<u64>,
+        leave: &LeaveCode,
     ) -> io::Result<(u64, u64)>
     where
         S::File: StorageFile,
@@ -162,7 +168,7 @@ impl Snapshots {
         let mut copy = Copy {
             memory: File::open(format!("/proc/{}/mem", self.pid))?,
             pagemap: File::open(format!("/proc/{}/pagemap", self.pid))?,
-            runtime,
+            leave,
             known: &mut self.known,
             writer: writer.map_err(io::Error::other)?,
             changed: 0,
@@ -196,22 +202,19 @@ impl Snapshots {
         Ok((covered, changed))
     }
 
-    /// Returns what is to be copied, lowest address first, and where the runtime is.
-    fn mappings(&self) -> io::Result<(Vec<Copied>, Range<u64>)> {
+    /// Returns what is to be copied, lowest address first, and where the runtime's library begins.
+    fn mappings(&self) -> io::Result<(Vec<Copied>, u64)> {
         let text = fs::read_to_string(format!("/proc/{}/maps", self.pid))?;
-        let mut runtime = 0..0;
+        let mut runtime_at = 0;
         let mut copied = Vec::new();
         for line in text.lines() {
             let Some((range, access, path)) = parse(line) else {
                 continue;
             };
             if Path::new(path) == self.runtime {
-                let start = if runtime.is_empty() {
-                    range.start
-                } else {
-                    runtime.start
-                };
-                runtime = start..range.end;
+                if runtime_at == 0 {
+                    runtime_at = range.start;
+                }
                 continue;
             }
             let is_ours = SHADOWS
@@ -235,7 +238,7 @@ impl Snapshots {
                 anonymous,
             });
         }
-        Ok((copied, runtime))
+        Ok((copied, runtime_at))
     }
 }
 
@@ -267,7 +270,7 @@ fn entries(pagemap: &File, page: u64, count: usize) -> io::Result<Vec<u64>> {
 struct Copy<'a, F: StorageFile> {
     memory: File,
     pagemap: File,
-    runtime: &'a Range<u64>,
+    leave: &'a LeaveCode,
     known: &'a mut HashMap<u64, u128>,
     writer: SnapshotWriter<F>,
     /// Bytes that had changed.
@@ -342,7 +345,7 @@ impl<F: StorageFile> Copy<'_, F> {
 
     /// Puts the program's return addresses where ours stand.
     fn unhook(&self, addr: u64, bytes: &mut [u8]) {
-        unhook(&self.memory, self.runtime, addr, bytes);
+        leave_code::unhook(&self.memory, self.leave, addr, bytes);
     }
 
     /// Writes the pages that have changed, those in a row as one run.
@@ -421,24 +424,6 @@ fn readable(region: Region, unreadable: &[Range<u64>]) -> Vec<Region> {
             ..region.clone()
         })
         .collect()
-}
-
-/// Puts the program's return addresses where those of the library at `runtime` stand in `bytes`, which were read at `addr`.
-pub(crate) fn unhook(memory: &File, runtime: &Range<u64>, addr: u64, bytes: &mut [u8]) {
-    if !addr.is_multiple_of(8) {
-        return;
-    }
-    let (words, _) = bytes.as_chunks_mut::<8>();
-    for (number, word) in words.iter_mut().enumerate() {
-        if runtime.contains(&u64::from_le_bytes(*word)) {
-            let shadow = (addr + number as u64 * 8) ^ (1 << SHADOW_BIT);
-            // A word that only looks like one has no shadow.
-            let mut original = [0; 8];
-            if memory.read_exact_at(&mut original, shadow).is_ok() && original != [0; 8] {
-                *word = original;
-            }
-        }
-    }
 }
 
 /// Returns how many bytes of memory the process has for itself: neither files' nor our rings'.

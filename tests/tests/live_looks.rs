@@ -1,7 +1,9 @@
 //! Goal: the verbs that look show what is there, all of it and no more. Method: a program whose lines, frames and values are
 //! known; what is shown as text is compared with what is answered as JSON.
 
-use e2e::{Live, fixture_artifact, fixture_source, marked_line, wait_until};
+use std::{fs::File, process::Command};
+
+use e2e::{Live, Program, Status, fixture_artifact, fixture_source, marked_line, wait_until};
 use serde_json::{Value, json};
 
 fn line(mark: &str) -> u64 {
@@ -174,4 +176,53 @@ fn addresses_are_shown_with_their_symbols() {
         let reply = live.ask(&["print", "--format", format, "x"]);
         assert_eq!(reply["value"], value, "{format}");
     }
+}
+
+/// It stands in write(2), called from code of the recorder, which no backtrace shows.
+#[test]
+fn a_program_that_waits_to_write_shows_who_writes() {
+    let live = Live::new("looks-blocked");
+    let fifo = live.scratch.join("fifo");
+    let made = Command::new("mkfifo").arg(&fifo).status();
+    assert!(made.expect("mkfifo is there").success());
+    let program = Program::new(fixture_artifact("blocked", "blocked"), live.scratch.path());
+    let program = program.args([&fifo]).start();
+    let pid = program.pid();
+    live.ask(&["attach", &pid.to_string()]);
+    // Opened in both ways it waits for nobody; nothing is read.
+    let reader = File::options().read(true).write(true).open(&fifo);
+    let reader = reader.expect("a FIFO");
+    const WRITE: &str = "1 0x1 ";
+    wait_until("the FIFO to be full", || {
+        let call = std::fs::read_to_string(format!("/proc/{pid}/syscall"));
+        call.is_ok_and(|call| call.starts_with(WRITE)).then_some(())
+    });
+    // It is in there for moments before.
+    wait_until("it to write no more", || {
+        let number = || {
+            live.recording()
+                .number("SELECT count(*) FROM calls WHERE function = 'put'")
+        };
+        (number() == 17).then_some(())
+    });
+    live.ask(&["pause"]);
+    let shown = live.ask(&["backtrace"]);
+    let frames = list(&shown["threads"][0]["frames"]);
+    let functions: Vec<_> = frames
+        .iter()
+        .filter_map(|frame| frame["function"].as_str())
+        .collect();
+    let own = functions.iter().position(|name| *name == "put");
+    let own = own.unwrap_or_else(|| panic!("{shown:#}"));
+    assert_eq!(functions[own..own + 3], ["put", "fill", "main"]);
+    assert!(
+        functions[..own].iter().all(|name| name.contains("write")),
+        "{shown:#}"
+    );
+    // A FIFO holds 64 KiB (pipe(7)): sixteen blocks. The number is in a register that our code has saved.
+    live.ask(&["frame", &own.to_string()]);
+    assert_eq!(live.print("number"), "16");
+    live.ask(&["detach"]);
+    drop(reader);
+    assert_eq!(program.finish().status, Status::Signal(13), "SIGPIPE");
 }

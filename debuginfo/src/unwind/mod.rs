@@ -181,8 +181,8 @@ impl Walk<'_> {
             let first = self.trace.frames.len();
             let (found, own) = self.found(registers, pc, lookup, is_exact);
             let lookup = if found.is_signal { pc } else { lookup };
-            let cut = self.push(&own, (pc, lookup), found.cfa, found.is_signal);
-            if cut {
+            let is_hidden = self.space.is_hidden(lookup);
+            if !is_hidden && self.push(&own, (pc, lookup), found.cfa, found.is_signal) {
                 return Err(self.too_many());
             }
             if found.is_guess {
@@ -238,7 +238,7 @@ impl Walk<'_> {
 
     /// Adds to a frame's registers what follows from its address: the one that its address is counted from.
     fn with_address(&self, registers: FrameRegisters, lookup: u64, cfa: u64) -> FrameRegisters {
-        let rules = self.space.at(lookup).and_then(|mapped| {
+        let rules = self.space.unwound_at(lookup).and_then(|mapped| {
             let module = &mapped.module;
             let svma = mapped.svma(lookup).0;
             module.unwind_tables().rules(module.elf(), svma)?.ok()
@@ -277,7 +277,7 @@ impl Walk<'_> {
 
     /// Looks for the way to the caller by the unwind tables; `None` if none describes `lookup`.
     fn by_tables(&self, registers: &FrameRegisters, lookup: u64) -> Option<Found> {
-        let mapped = self.space.at(lookup)?;
+        let mapped = self.space.unwound_at(lookup)?;
         let module = &mapped.module;
         let svma = mapped.svma(lookup).0;
         let rules = module.unwind_tables().rules(module.elf(), svma)?;
@@ -299,7 +299,8 @@ impl Walk<'_> {
         rules: Result<Rules, Unknown>,
         lookup: u64,
     ) -> Result<Caller, Unknown> {
-        let mapped = self.space.at(lookup).expect("rules are a module's");
+        let mapped = self.space.unwound_at(lookup);
+        let mapped = mapped.expect("rules are a module's");
         let step = self.step(registers, mapped);
         let rules = rules?;
         step.caller(&rules, step.cfa(&rules)?)

@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, ops::Range, sync::RwLock};
 
 use agent::shared::SHADOW_BIT;
 
-use crate::{arm::stubs::Patch, displace::Trampoline};
+use crate::{arm::stubs::Patch, displace::Trampoline, leave_code::LeaveCode};
 
 /// A hooked function entry.
 #[derive(Clone, Debug)]
@@ -30,14 +30,16 @@ pub(crate) struct Hooks {
     ours: Vec<Range<u64>>,
     /// The runtime's library.
     runtime: Range<u64>,
+    leave: LeaveCode,
 }
 
 /// The changes as the tracer, the patcher and readers of memory share them.
 pub(crate) type SharedHooks = RwLock<Hooks>;
 
 impl Hooks {
-    pub fn set_runtime(&mut self, range: Range<u64>) {
+    pub fn set_runtime(&mut self, range: Range<u64>, leave: LeaveCode) {
         self.runtime = range;
+        self.leave = leave;
     }
 
     pub fn add_region(&mut self, range: Range<u64>) {
@@ -93,14 +95,9 @@ impl Hooks {
         self.runtime.contains(&address)
     }
 
-    /// Tells whether a return address is our leave code's; the program's own then stands in the shadow.
-    pub fn is_leave(&self, return_address: u64) -> bool {
-        self.runtime.contains(&return_address)
-    }
-
-    /// Returns where the runtime's library is.
-    pub fn runtime(&self) -> &Range<u64> {
-        &self.runtime
+    /// Returns the return addresses that are ours; the program's own then stand in the shadow.
+    pub fn leave(&self) -> &LeaveCode {
+        &self.leave
     }
 
     /// Puts the program's own bytes over our jumps in `bytes`, which were read at `address`.

@@ -3,13 +3,12 @@
 //! While we live, we trace the program and no trap reaches the handler. A program that handles SIGTRAP itself keeps its own
 //! handler, and gets the traps should we be killed.
 
-use debuginfo::Module;
+use debuginfo::Mapped;
 
 use super::{
     error::{LiveError, LiveResult},
     tracer::Tracer,
 };
-use crate::process::maps::MappedFile;
 
 /// Where the runtime's handler and what it returns to are, in the program.
 #[derive(Clone, Copy, Debug)]
@@ -20,12 +19,11 @@ pub(crate) struct Handler {
 
 impl Handler {
     /// Finds them in the runtime's library.
-    pub fn find(runtime: &MappedFile) -> Option<Handler> {
-        let module = Module::open(&runtime.path).ok()?;
-        let symbols = module.symbols();
+    pub fn find(runtime: &Mapped) -> Option<Handler> {
+        let symbols = runtime.module.symbols();
         let address = |name: &str| {
             let symbol = symbols.iter().find(|symbol| symbol.linkage == name)?;
-            Some(runtime.range.start + symbol.svma.0)
+            Some(runtime.address(symbol.svma))
         };
         Some(Handler {
             handler: address("hs_on_trap")?,

@@ -35,7 +35,7 @@ impl Machine for LiveMachine {
     fn memory(&self, address: u64, bytes: &mut [u8]) -> Result<Certainty, Unknown> {
         if let Some(asked) = &self.asked {
             let hooks = self.memory.hooks_now();
-            if asked.read_stack(address, bytes, |word| hooks.is_leave(word)) {
+            if asked.read_stack(address, bytes, |word| hooks.leave().is(word)) {
                 return Ok(Certainty::Known);
             }
         }
@@ -69,7 +69,7 @@ impl Machine for LiveMachine {
     }
 
     fn return_address(&self, slot: u64, found: u64) -> Result<u64, Unknown> {
-        if !self.memory.hooks_now().is_leave(found) {
+        if !self.memory.hooks_now().leave().is(found) {
             return Ok(found);
         }
         self.memory

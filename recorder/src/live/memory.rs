@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::hooks::{Hooks, SharedHooks};
-use crate::{guardian::Announcer, snapshot::unhook};
+use crate::{guardian::Announcer, leave_code::unhook};
 
 /// A byte of the program's that one of ours stands over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +84,7 @@ impl LiveMemory {
         let mut words = vec![0; (before + bytes.len()).next_multiple_of(8)];
         let start = address - before as u64;
         self.read(start, &mut words)?;
-        unhook(&self.file, self.hooks_now().runtime(), start, &mut words);
+        unhook(&self.file, self.hooks_now().leave(), start, &mut words);
         bytes.copy_from_slice(&words[before..before + bytes.len()]);
         Ok(())
     }
@@ -109,7 +109,7 @@ impl LiveMemory {
     /// As [`Self::read_up_to`], with the program's return addresses where ours stand.
     pub fn read_stack(&self, address: u64, len: usize) -> Vec<u8> {
         let mut bytes = self.read_up_to(address, len);
-        unhook(&self.file, self.hooks_now().runtime(), address, &mut bytes);
+        unhook(&self.file, self.hooks_now().leave(), address, &mut bytes);
         bytes
     }
 

@@ -6,7 +6,7 @@ use std::{
 };
 
 use crossbeam::channel::{bounded, unbounded};
-use debuginfo::Space;
+use debuginfo::{Mapped, Module, Space};
 
 use super::{
     Inner, Live,
@@ -22,7 +22,8 @@ use super::{
 use crate::{
     Error, Exit, Observer, Outcome, Result, Target,
     arm::{Filter, patch::Plan},
-    process::{Maps, maps::MappedFile},
+    leave_code::LeaveOffsets,
+    process::Maps,
     session::{LiveSide, Session, prepare, publish},
     signals::ChildSignals,
 };
@@ -104,11 +105,13 @@ fn begin(options: &LiveOptions, observer: &dyn Observer) -> Result<(Session, Liv
     let handler = runtime.as_ref().and_then(Handler::find);
     let compiled = runtime.as_ref().and_then(Runtime::find);
     let mut hooks = Hooks::default();
-    if let Some(runtime) = runtime {
-        hooks.set_runtime(runtime.range);
+    if let Some(runtime) = &runtime {
+        let leave = LeaveOffsets::in_library(&runtime.module).at(runtime.bias);
+        hooks.set_runtime(runtime.range.clone(), leave);
     }
     let hooks: Arc<SharedHooks> = Arc::new(RwLock::new(hooks));
-    let space: Arc<RwLock<Arc<Space>>> = Arc::default();
+    let space = Arc::new(Space::default().with_hidden(runtime));
+    let space: Arc<RwLock<Arc<Space>>> = Arc::new(RwLock::new(space));
     publish(&space, &session.modules);
     let board = Arc::new(Board::default());
     let (log, journal_end) = unbounded();
@@ -223,9 +226,19 @@ fn release(
 }
 
 /// Finds the runtime's library in the program.
-fn runtime_of(session: &Session) -> Result<Option<MappedFile>> {
+fn runtime_of(session: &Session) -> Result<Option<Mapped>> {
     let maps = Maps::read(session.target.pid)
         .map_err(Error::system("read what the program has mapped"))?;
     let mut files = maps.files().into_iter();
-    Ok(files.find(|file| file.path == session.runtime))
+    let Some(file) = files.find(|file| file.path == session.runtime) else {
+        return Ok(None);
+    };
+    let module = Module::open(&file.path).ok();
+    Ok(module.map(|module| Mapped {
+        module: Arc::new(module),
+        number: u32::MAX,
+        bias: file.range.start,
+        range: file.range,
+        is_system: true,
+    }))
 }

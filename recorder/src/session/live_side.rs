@@ -90,10 +90,11 @@ impl Session {
 
 /// Makes known which modules are mapped now.
 pub(crate) fn publish(space: &RwLock<Arc<Space>>, modules: &Modules) {
-    let now = Arc::new(space_of(modules));
-    *space
+    let mut space = space
         .write()
-        .unwrap_or_else(std::sync::PoisonError::into_inner) = now;
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    let hidden = space.hidden().cloned();
+    *space = Arc::new(space_of(modules).with_hidden(hidden));
 }
 
 /// Returns the modules that are mapped now, as expressions see them.

@@ -16,7 +16,7 @@ use std::{
 };
 
 use agent::shared::{COUNTERS_BYTES, COUNTERS_OFFSET, Shared, TRACER_OFFSET};
-use debuginfo::Module;
+use debuginfo::Mapped;
 
 use super::{
     super::{
@@ -28,7 +28,7 @@ use super::{
     },
     plan::Surveys,
 };
-use crate::{displace::PATCH_BYTES, process::maps::MappedFile, stop::ptrace};
+use crate::{displace::PATCH_BYTES, stop::ptrace};
 
 /// Faults at one site after which its code is not used any more.
 const MOST_FAULTS: u32 = 16;
@@ -80,12 +80,11 @@ pub(crate) struct Runtime {
 
 impl Runtime {
     /// Finds them in the runtime's library.
-    pub fn find(runtime: &MappedFile) -> Option<Runtime> {
-        let module = Module::open(&runtime.path).ok()?;
-        let symbols = module.symbols();
+    pub fn find(runtime: &Mapped) -> Option<Runtime> {
+        let symbols = runtime.module.symbols();
         let address = |name: &str| {
             let symbol = symbols.iter().find(|symbol| symbol.linkage == name)?;
-            Some(runtime.range.start + symbol.svma.0)
+            Some(runtime.address(symbol.svma))
         };
         Some(Runtime {
             log: address("hs_log")?,

@@ -31,7 +31,7 @@ impl Tracer {
     /// Returns the program's own return address in a stack word.
     pub fn return_address(&self, slot: u64) -> Option<u64> {
         let word = self.memory.word(slot).ok()?;
-        if self.memory.hooks_now().is_leave(word) {
+        if self.memory.hooks_now().leave().is(word) {
             return self.memory.word(shadow_of(slot)).ok();
         }
         Some(word)

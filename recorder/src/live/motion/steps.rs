@@ -248,7 +248,7 @@ impl Tracer {
             let hooked = self
                 .memory
                 .word(slot)
-                .is_ok_and(|word| self.memory.hooks_now().is_leave(word));
+                .is_ok_and(|word| self.memory.hooks_now().leave().is(word));
             if hooked && let Some(back) = self.return_address(slot) {
                 let mut plan = self.take_plan(tid);
                 let set = self.trap_at(tid, &mut plan, back, slot + 8, Then::Look);

@@ -1,0 +1,63 @@
+//! Return addresses of ours that stand on the program's stacks: while a hooked function runs, the word that it returns by
+//! leads to the runtime's leave code, and the program's own stands in the shadow of that word.
+
+use std::{fs::File, os::unix::fs::FileExt, path::Path};
+
+use agent::shared::SHADOW_BIT;
+use debuginfo::Module;
+
+/// Where leave code is returned to, in the runtime's library.
+const SYMBOLS: [&str; 2] = ["hs_leave", "hs_leave_xmm"];
+
+/// Where leave code is returned to, counted from where the library begins.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct LeaveOffsets([Option<u64>; 2]);
+
+/// Where leave code is returned to, in one process.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct LeaveCode([Option<u64>; 2]);
+
+impl LeaveOffsets {
+    /// Looks into the library at `path`. In one that cannot be read there are none.
+    pub fn of(path: &Path) -> Self {
+        Module::open(path).map_or_else(|_| Self::default(), |library| Self::in_library(&library))
+    }
+
+    pub fn in_library(library: &Module) -> Self {
+        let symbols = library.symbols();
+        Self(SYMBOLS.map(|name| {
+            let symbol = symbols.iter().find(|symbol| symbol.linkage == name)?;
+            Some(symbol.svma.0)
+        }))
+    }
+
+    /// Returns them for a process in which the library begins at `base`.
+    pub fn at(self, base: u64) -> LeaveCode {
+        LeaveCode(self.0.map(|offset| offset.map(|offset| base + offset)))
+    }
+}
+
+impl LeaveCode {
+    /// Tells whether a return address is ours.
+    pub fn is(&self, return_address: u64) -> bool {
+        self.0.contains(&Some(return_address))
+    }
+}
+
+/// Puts the program's return addresses where ours stand in `bytes`, which were read at `addr`.
+pub(crate) fn unhook(memory: &File, leave: &LeaveCode, addr: u64, bytes: &mut [u8]) {
+    if !addr.is_multiple_of(8) {
+        return;
+    }
+    let (words, _) = bytes.as_chunks_mut::<8>();
+    for (number, word) in words.iter_mut().enumerate() {
+        if leave.is(u64::from_le_bytes(*word)) {
+            let shadow = (addr + number as u64 * 8) ^ (1 << SHADOW_BIT);
+            // A word that only looks like one has no shadow.
+            let mut original = [0; 8];
+            if memory.read_exact_at(&mut original, shadow).is_ok() && original != [0; 8] {
+                *word = original;
+            }
+        }
+    }
+}
