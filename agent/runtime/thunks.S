@@ -269,8 +269,10 @@
     .size \name, . - \name
 .endm
 
-/* Calls the function and is returned to: %rsp = the slot on entry. */
+/* Calls the function and is returned to: %rsp = the slot on entry. The
+ * recorder, which looks for functions only, finds return addresses by name. */
 .macro call_and_leave name xmm
+    .type \name, @function
     lea 8(%rsp), %rsp
     .cfi_def_cfa %rsp, 0
     .byte 0xff                       /* call *-48(%rsp), its rules changed inside: */
