@@ -66,6 +66,7 @@ pub use module::{Module, OpenOptions};
 pub use scope::{Variable, returned, variables_at};
 pub use space::{Mapped, Space};
 pub use unwind::{
-    Backtrace, Frame, FrameMachine, FrameRegisters, InnermostFrame, backtrace, backtrace_of_caller,
+    Backtrace, Frame, FrameMachine, FrameRegisters, InnermostFrame, Wish, backtrace,
+    backtrace_of_caller,
 };
 pub use value::{RenderOptions, Value, ValueError, ValuePlace, render};

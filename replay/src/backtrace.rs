@@ -19,6 +19,19 @@ pub struct Trace {
     pub gaps: Vec<usize>,
 }
 
+impl Trace {
+    /// Makes one of the innermost frame alone.
+    pub(crate) fn of_one(frame: Frame) -> Trace {
+        Trace {
+            backtrace: Backtrace {
+                frames: vec![frame],
+                end: Some(Unknown::because("the limit of 1 frames was reached")),
+            },
+            gaps: Vec::new(),
+        }
+    }
+}
+
 impl State<'_> {
     /// Finds the thread's frames, at most `limit`.
     ///

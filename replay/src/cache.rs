@@ -36,7 +36,12 @@ impl<K: Copy + Eq + Hash, V> Cache<K, V> {
             return Ok(found);
         }
         // Made without the lock: two askers may make the same, which costs time and nothing else.
-        let made = Arc::new(make()?);
+        Ok(self.put(key, make()?))
+    }
+
+    /// Keeps a value that somebody may ask for.
+    pub(crate) fn put(&self, key: K, value: V) -> Arc<V> {
+        let made = Arc::new(value);
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         if inner.values.len() >= self.capacity
             && let Some(oldest) = inner.values.iter().min_by_key(|(_, (used, _))| *used)
@@ -47,7 +52,13 @@ impl<K: Copy + Eq + Hash, V> Cache<K, V> {
         inner.uses += 1;
         let uses = inner.uses;
         inner.values.insert(key, (uses, Arc::clone(&made)));
-        Ok(made)
+        made
+    }
+
+    /// Tells whether the value of `key` is there.
+    pub(crate) fn holds(&self, key: &K) -> bool {
+        let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        inner.values.contains_key(key)
     }
 
     fn find(&self, key: &K) -> Option<Arc<V>> {

@@ -13,6 +13,8 @@ use crate::timeline::Timeline;
 
 /// Pages that are kept: 1,024 captures each, which is 4 MiB where each has 4 KiB of stack.
 const PAGES: usize = 8;
+/// Pages that are read with one, if the one before it was wanted too.
+const PAGES_AHEAD: usize = 3;
 
 /// All captures of a recording.
 pub(crate) struct Captures {
@@ -67,7 +69,17 @@ impl Captures {
 
     fn page(&self, at: usize) -> Result<Arc<Shown>> {
         let Page { file, page, .. } = self.pages.get(at);
-        let read = || Ok(Shown::new(self.files[file].page(page)?));
+        let read = || {
+            // Whoever goes forward will want the next ones.
+            let goes_on = at > 0 && self.kept.holds(&(at as u32 - 1));
+            let more = if goes_on { PAGES_AHEAD } else { 0 };
+            let mut read = self.files[file].page(page, more)?.into_iter();
+            let wanted = read.next().map(Shown::new);
+            for (next, page) in (at as u32 + 1..).zip(read) {
+                self.kept.put(next, Shown::new(page));
+            }
+            Ok(wanted.expect("the page is the first one"))
+        };
         self.kept.get(at as u32, read)
     }
 

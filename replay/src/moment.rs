@@ -3,9 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use debuginfo::{
-    Backtrace, Certainty, Frame, FrameRegisters, InnermostFrame, Machine, Register, Space, Unknown,
-};
+use debuginfo::{Certainty, Frame, FrameRegisters, InnermostFrame, Machine, Register, Space, Wish};
 
 use crate::backtrace::Trace;
 use crate::error::{Error, Result};
@@ -44,12 +42,17 @@ impl<'t> Moment<'t> {
 /// Addresses whose frames are kept; with more, all are forgotten.
 const MOST_PLACES: usize = 1 << 12;
 
+/// After so many vain attempts to do without registers at an address, no more are made.
+const MISSES: u32 = 4;
+
 /// What was found out about innermost frames, by address, so that it is found out once where many moments are looked at.
 #[derive(Default)]
 pub struct Places {
     space: Arc<Space>,
     /// By address, and whether a function is entered there.
     frames: HashMap<(u64, bool), Option<InnermostFrame>>,
+    /// Where what was asked about frames needed registers, or may have: how often.
+    misses: HashMap<u64, u32>,
 }
 
 impl Places {
@@ -71,13 +74,7 @@ impl Places {
         let state = State::of_event(timeline, seq, tid, event)?;
         let space = timeline.modules.space(seq);
         let trace = match self.frame(&state, &space) {
-            Some(frame) => Trace {
-                backtrace: Backtrace {
-                    frames: vec![frame],
-                    end: Some(Unknown::because("the limit of 1 frames was reached")),
-                },
-                gaps: Vec::new(),
-            },
+            Some(frame) => Trace::of_one(frame),
             None => state.backtrace(&space, 1)?,
         };
         Ok(Moment {
@@ -87,12 +84,66 @@ impl Places {
         })
     }
 
-    /// The innermost frame, if the registers alone tell where it lies.
-    fn frame(&mut self, state: &State<'_>, space: &Arc<Space>) -> Option<Frame> {
-        if !Arc::ptr_eq(&self.space, space) || self.frames.len() >= MOST_PLACES {
+    /// Asks about the moment of a call's entry without reading any register: most expressions of global variables need none,
+    /// and to find them is half of the work. `None`: it is no entry, or the answer may depend on registers.
+    ///
+    /// # Errors
+    /// As [`Self::moment`].
+    pub fn without_registers<T>(
+        &mut self,
+        timeline: &Timeline,
+        seq: u64,
+        event: &Event,
+        ask: impl FnOnce(&Moment<'_>) -> Option<T>,
+    ) -> Result<Option<T>> {
+        let Event::Enter(call) = event else {
+            return Ok(None);
+        };
+        let (Some(tid), Some(pc)) = (call.tid, timeline.entry_of(call.function, seq)) else {
+            return Ok(None);
+        };
+        let space = timeline.modules.space(seq);
+        self.keep_up_with(&space);
+        if self.misses.get(&pc).is_some_and(|count| *count >= MISSES) {
+            return Ok(None);
+        }
+        let state = State::of_event(timeline, seq, tid, Event::Enter(*call))?;
+        if state.gone()?.is_some() {
+            return Ok(None);
+        }
+        // As [`StateMachine`] says of entries.
+        let known = self.frames.entry((pc, true));
+        let known = known.or_insert_with(|| InnermostFrame::at(&space, pc, usize::MAX));
+        let wish = Wish::default();
+        let Some(frame) = known.as_ref().map(|known| known.unread(wish.clone())) else {
+            return Ok(None);
+        };
+        let moment = Moment {
+            state,
+            space,
+            trace: Trace::of_one(frame),
+        };
+        let answer = ask(&moment);
+        // Where a frame lies follows from registers too: what is not known here may be known there.
+        let answer = answer.filter(|_| !wish.was_made());
+        if answer.is_none() {
+            *self.misses.entry(pc).or_default() += 1;
+        }
+        Ok(answer)
+    }
+
+    fn keep_up_with(&mut self, space: &Arc<Space>) {
+        let is_full = self.frames.len() >= MOST_PLACES;
+        if !Arc::ptr_eq(&self.space, space) || is_full {
             self.frames.clear();
+            self.misses.clear();
             self.space = Arc::clone(space);
         }
+    }
+
+    /// The innermost frame, if the registers alone tell where it lies.
+    fn frame(&mut self, state: &State<'_>, space: &Arc<Space>) -> Option<Frame> {
+        self.keep_up_with(space);
         let machine = StateMachine::new(state, space);
         let registers = FrameRegisters::innermost(&machine);
         let (pc, Certainty::Known) = registers.get(Register::RIP).ok()? else {

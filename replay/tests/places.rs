@@ -68,6 +68,14 @@ fn open(path: &Path, temp: &Path) -> Timeline {
 
 /// All that is told of a moment.
 fn told(moment: &Moment<'_>) -> Vec<String> {
+    let mut all = vec![format!("{:?}", moment.trace)];
+    let each = |text| format!("{text}: {:?}", told_of(moment, text));
+    all.extend(EXPRESSIONS.into_iter().map(each));
+    all
+}
+
+/// What is told of an expression, and its text if all of it is known.
+fn told_of(moment: &Moment<'_>, text: &str) -> (String, Option<String>) {
     let frames = &moment.trace.backtrace.frames;
     let machine = StateMachine::new(&moment.state, &moment.space);
     let is_known = frames.first().is_some_and(|frame| frame.pc_is_known);
@@ -83,17 +91,16 @@ fn told(moment: &Moment<'_>) -> Vec<String> {
         machine: &machine,
     };
     let options = RenderOptions::default();
-    let mut told = vec![format!("{:?}", moment.trace)];
-    for text in EXPRESSIONS {
-        let expression = expr::parse(text).expect("it is an expression");
-        let value = expr::evaluate(&expression, &context);
-        let shown = value.as_ref().map(|value| {
-            let known = render_known(value, &options, &look);
-            (render_with(value, &options, &look), known)
-        });
-        told.push(format!("{text}: {value:?} {shown:?}"));
-    }
-    told
+    let expression = expr::parse(text).expect("it is an expression");
+    let value = expr::evaluate(&expression, &context);
+    let known = value
+        .as_ref()
+        .ok()
+        .and_then(|value| render_known(value, &options, &look));
+    let shown = value
+        .as_ref()
+        .map(|value| render_with(value, &options, &look));
+    (format!("{value:?} {shown:?}"), known)
 }
 
 /// Compares all events, `anew` of them with a recording that is opened for that one alone. Returns how many values were known.
@@ -130,4 +137,31 @@ fn moments_are_the_same_whatever_was_looked_at_before() {
         let known = compare(name, 8);
         assert!(known > 100, "{name}: only {known} values are known");
     }
+}
+
+/// What is answered without registers is what is answered with them.
+#[test]
+fn what_needs_no_registers_is_the_same_without_them() {
+    let mut known = 0;
+    for name in ["orders.hindsight", "captured.hindsight", "shop.hindsight"] {
+        let (path, temp) = (recording(name), tempfile::tempdir().unwrap());
+        let timeline = open(&path, temp.path());
+        for text in EXPRESSIONS {
+            let (mut places, mut usual) = (Places::default(), Places::default());
+            for seq in 0..timeline.events() {
+                let event = timeline.event(seq).unwrap();
+                let ask = |moment: &Moment<'_>| {
+                    let (told, known) = told_of(moment, text);
+                    known.map(|known| (told, known))
+                };
+                let short = places.without_registers(&timeline, seq, &event, ask);
+                if let Some(short) = short.unwrap() {
+                    let long = ask(&usual.moment(&timeline, seq, event).unwrap());
+                    assert_eq!(Some(short), long, "{name} at event {seq}: {text}");
+                    known += 1;
+                }
+            }
+        }
+    }
+    assert!(known > 100, "only {known} values are known");
 }

@@ -1,6 +1,7 @@
 //! What a backtrace is made of: frames, and the registers as each of them sees them.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock};
 
 use crate::lines::SourceLine;
 use crate::machine::{Certainty, EntryPlace, Machine, Register, Unknown};
@@ -58,9 +59,34 @@ pub struct Backtrace {
 pub struct FrameRegisters {
     values: Arc<[Result<(u64, Certainty), Unknown>; COUNT]>,
     saved: Arc<[Option<u64>; COUNT]>,
+    wish: Option<Wish>,
+}
+
+/// Notes that registers were wanted that have not been read.
+#[derive(Debug, Clone, Default)]
+pub struct Wish(Arc<AtomicBool>);
+
+impl Wish {
+    /// Tells whether any register was asked for.
+    #[must_use]
+    pub fn was_made(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 impl FrameRegisters {
+    /// Makes those of a frame whose registers have not been read: it seems that nothing is known of them, and `wish` says
+    /// whether that made a difference.
+    #[must_use]
+    pub fn unread(wish: Wish) -> FrameRegisters {
+        static UNREAD: LazyLock<FrameRegisters> =
+            LazyLock::new(|| FrameRegisters::none(&Unknown::because("it was not read")));
+        FrameRegisters {
+            wish: Some(wish),
+            ..UNREAD.clone()
+        }
+    }
+
     /// Reads those of the innermost frame.
     #[must_use]
     pub fn innermost(machine: &dyn Machine) -> FrameRegisters {
@@ -68,6 +94,7 @@ impl FrameRegisters {
         FrameRegisters {
             values: Arc::new(std::array::from_fn(read)),
             saved: Arc::new([None; COUNT]),
+            wish: None,
         }
     }
 
@@ -77,6 +104,7 @@ impl FrameRegisters {
         FrameRegisters {
             values: Arc::new(std::array::from_fn(|_| Err(why.clone()))),
             saved: Arc::new([None; COUNT]),
+            wish: None,
         }
     }
 
@@ -97,6 +125,7 @@ impl FrameRegisters {
         FrameRegisters {
             values: Arc::new(values),
             saved: Arc::new(saved),
+            wish: None,
         }
     }
 
@@ -114,6 +143,9 @@ impl FrameRegisters {
     /// # Errors
     /// Calls do not preserve it, or it could not be read; or it is no general register.
     pub fn get(&self, register: Register) -> Result<(u64, Certainty), Unknown> {
+        if let Some(Wish(is_made)) = &self.wish {
+            is_made.store(true, Ordering::Relaxed);
+        }
         match self.values.get(usize::from(register.0)) {
             Some(value) => value.clone(),
             None => Err(Unknown::because("it is no general register")),

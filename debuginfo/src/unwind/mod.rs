@@ -9,7 +9,7 @@ mod rules;
 mod tables;
 pub(crate) mod tail_calls;
 
-pub use frame::{Backtrace, Frame, FrameMachine, FrameRegisters};
+pub use frame::{Backtrace, Frame, FrameMachine, FrameRegisters, Wish};
 
 pub(crate) use tables::UnwindTables;
 pub(crate) use tail_calls::KnownCalls;
@@ -102,6 +102,16 @@ impl InnermostFrame {
             base: Register(base),
             offset,
         })
+    }
+
+    /// Returns the frame of a thread whose registers have not been read.
+    #[must_use]
+    pub fn unread(&self, wish: Wish) -> Frame {
+        Frame {
+            cfa: None,
+            registers: FrameRegisters::unread(wish),
+            ..self.frame.clone()
+        }
     }
 
     /// Returns the frame of a thread with these registers; `None` if they do not tell for certain where it lies.

@@ -1,6 +1,6 @@
 //! Reads sealed files of captures a page at a time.
 
-use arrow::array::{Array, AsArray, BinaryArray, Int32Array, Int64Array};
+use arrow::array::{Array, AsArray, BinaryArray, Int32Array, Int64Array, RecordBatch};
 use arrow::datatypes::Int32Type;
 
 use super::access::{Indexed, PageBounds, int64};
@@ -43,30 +43,45 @@ impl CapturesFile {
         &self.pages
     }
 
-    /// Reads a page.
+    /// Reads a page, with up to `more` of those that follow it: to begin with a row group's columns costs as much as to read a
+    /// page or two. The page itself comes first.
     ///
     /// # Errors
     /// [`crate::Error::Columns`] or [`crate::Error::Arrow`].
     ///
     /// # Panics
     /// When there is no such page.
-    pub fn page(&self, page: usize) -> Result<CapturePage> {
-        let page = self.pages[page];
-        let rows = page.first_row..page.first_row + page.rows;
-        let batch = self.file.rows(page.row_group, rows, None)?;
-        let first = 3;
-        let registers = (0..CAPTURE_REGISTERS.len()).map(|at| int64(&batch, first + at).clone());
-        let memory = batch.column(first + CAPTURE_REGISTERS.len());
-        Ok(CapturePage {
-            seq: int64(&batch, 0).clone(),
-            tid: batch.column(2).as_primitive::<Int32Type>().clone(),
-            registers: registers.collect(),
-            memory: memory.as_binary::<i32>().clone(),
-        })
+    pub fn page(&self, page: usize, more: usize) -> Result<Vec<CapturePage>> {
+        let first = self.pages[page];
+        let mut rows = first.first_row..first.first_row;
+        let wanted = self.pages[page..].iter().take(more + 1);
+        let wanted = wanted.take_while(|page| {
+            let follows = page.row_group == first.row_group && page.first_row == rows.end;
+            rows.end += if follows { page.rows } else { 0 };
+            follows
+        });
+        let pages: Vec<_> = wanted.collect();
+        let batch = self.file.rows(first.row_group, rows, None)?;
+        let page = |page: &&PageBounds| {
+            CapturePage::of(&batch.slice(page.first_row - first.first_row, page.rows))
+        };
+        Ok(pages.iter().map(page).collect())
     }
 }
 
 impl CapturePage {
+    fn of(batch: &RecordBatch) -> Self {
+        let first = 3;
+        let registers = (0..CAPTURE_REGISTERS.len()).map(|at| int64(batch, first + at).clone());
+        let memory = batch.column(first + CAPTURE_REGISTERS.len());
+        CapturePage {
+            seq: int64(batch, 0).clone(),
+            tid: batch.column(2).as_primitive::<Int32Type>().clone(),
+            registers: registers.collect(),
+            memory: memory.as_binary::<i32>().clone(),
+        }
+    }
+
     /// Returns how many there are.
     pub fn rows(&self) -> usize {
         self.seq.len()

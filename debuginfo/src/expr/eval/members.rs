@@ -40,24 +40,27 @@ impl Evaluator<'_> {
             false => name.to_owned(),
         };
         let mut value = value.clone();
-        let mut refused = None;
+        // Messages are made when there is nothing else to say: names of types take long.
+        let (mut refused, mut without) = (None, None);
         for _ in 0..MAX_STEPS {
             let kind = value.kind();
             let found = match kind {
-                TypeKind::Struct | TypeKind::Class | TypeKind::Union => self.field(&value, &field),
-                _ => Err(ValueError::WrongType {
-                    ty: value.ty.name(),
-                    what: "has no members",
-                }),
+                TypeKind::Struct | TypeKind::Class | TypeKind::Union => {
+                    Some(self.field(&value, &field))
+                }
+                _ => None,
             };
             match found {
-                Ok(found) => return Ok(with_certainty(found, value.certainty)),
+                Some(Ok(found)) => return Ok(with_certainty(found, value.certainty)),
                 // What a pointer leads to says more than the pointer.
-                Err(error @ ValueError::NoMember { .. }) => refused = Some(error),
-                Err(error @ ValueError::WrongType { .. }) => {
+                Some(Err(error @ ValueError::NoMember { .. })) => refused = Some(error),
+                Some(Err(error @ ValueError::WrongType { .. })) => {
                     refused.get_or_insert(error);
                 }
-                Err(error) => return Err(self.unusable(&value, error, of)),
+                Some(Err(error)) => return Err(self.unusable(&value, error, of)),
+                None => {
+                    without.get_or_insert_with(|| value.ty.clone());
+                }
             }
             if LENGTHS.contains(&name)
                 && let Some(length) = self.length(&value, of)?
@@ -69,7 +72,11 @@ impl Evaluator<'_> {
                 None => break,
             }
         }
-        let message = match refused {
+        let without = without.map(|ty| ValueError::WrongType {
+            ty: ty.name(),
+            what: "has no members",
+        });
+        let message = match refused.or(without) {
             Some(error) => error.to_string(),
             None => format!("there is no member {name}"),
         };
