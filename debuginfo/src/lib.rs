@@ -63,7 +63,7 @@ pub use model::{
     SegmentFlags, Svma, Symbol, SymbolKind, ValueKind,
 };
 pub use module::{Module, OpenOptions};
-pub use scope::{Variable, returned, variables_at};
+pub use scope::{Described, Variable, returned, variables_at};
 pub use space::{Mapped, Space};
 pub use unwind::{
     Backtrace, Frame, FrameMachine, FrameRegisters, InnermostFrame, Wish, backtrace,

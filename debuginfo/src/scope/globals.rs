@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gimli::constants as dw;
 
 use super::Variable;
-use super::known::Described;
+use super::known::{Described, Learned};
 use crate::dies::Home;
 use crate::layout::{ComputedOffset, DieId, EntryKind, Language, Member, MemberOffset};
 use crate::layout::{language_of, name_fit, qualified, with_session};
@@ -100,7 +100,7 @@ fn described(module: &Arc<Module>, id: DieId) -> Option<Described> {
         shadowed: false,
         id,
         function: None,
-        learned: Arc::default(),
+        learned: Learned::default(),
     })
 }
 
@@ -116,7 +116,7 @@ pub fn static_member(member: &Member, class: &crate::layout::Type) -> Option<Var
         session.attr(die, dw::DW_AT_const_value).is_some()
     });
     if stated == Some(true) {
-        return Some(own.variable(module));
+        return Some(Arc::new(own).variable(module));
     }
     let mut found = in_module(module, &own.name);
     found.sort_by_key(|(rank, _)| *rank);

@@ -16,19 +16,27 @@ const MAX_VARIABLES: usize = 1 << 16;
 /// Lists of variables that are kept.
 const MAX_LISTS: usize = 1 << 14;
 
-/// A variable without its module, which keeps it.
-#[derive(Debug, Clone)]
-pub(super) struct Described {
+/// What the debug information says of a variable, without its module, which keeps it.
+#[derive(Debug)]
+pub struct Described {
+    /// The name, for global variables with their namespaces and classes.
     pub name: String,
+    /// The source file that declares it.
     pub file: Option<Arc<str>>,
+    /// The line that declares it.
     pub line: Option<u32>,
+    /// It is a parameter of its function.
     pub is_parameter: bool,
+    /// The compiler made it, as `this`.
     pub artificial: bool,
+    /// How many blocks of its function lie around it: 0 for parameters and the function's own variables.
     pub scope_depth: usize,
+    /// A variable of the same name further inside hides it.
     pub shadowed: bool,
-    pub id: DieId,
-    pub function: Option<DieId>,
-    pub learned: Arc<Learned>,
+    pub(super) id: DieId,
+    /// The function with code whose frame holds it.
+    pub(super) function: Option<DieId>,
+    pub(super) learned: Learned,
 }
 
 /// What was found out about a variable, once somebody asked.
@@ -40,19 +48,10 @@ pub(super) struct Learned {
 }
 
 impl Described {
-    pub(super) fn variable(&self, module: &Arc<Module>) -> Variable {
+    pub(super) fn variable(self: &Arc<Self>, module: &Arc<Module>) -> Variable {
         Variable {
-            name: self.name.clone(),
-            file: self.file.clone(),
-            line: self.line,
-            is_parameter: self.is_parameter,
-            artificial: self.artificial,
-            scope_depth: self.scope_depth,
-            shadowed: self.shadowed,
+            about: Arc::clone(self),
             module: Arc::clone(module),
-            id: self.id,
-            function: self.function,
-            learned: Arc::clone(&self.learned),
         }
     }
 }
@@ -64,9 +63,9 @@ type List<T> = Arc<Vec<T>>;
 #[derive(Debug, Default)]
 pub(crate) struct KnownVariables {
     /// By address in the file and number of inlined calls around.
-    places: Mutex<Lists<(u64, usize), Described>>,
+    places: Mutex<Lists<(u64, usize), Arc<Described>>>,
     /// Global ones by name, each with how well that fits.
-    names: Mutex<Lists<String, (u8, Described)>>,
+    names: Mutex<Lists<String, (u8, Arc<Described>)>>,
 }
 
 #[derive(Debug)]
@@ -90,7 +89,8 @@ impl KnownVariables {
         svma: u64,
         depth: usize,
         read: impl FnOnce() -> Vec<Described>,
-    ) -> List<Described> {
+    ) -> List<Arc<Described>> {
+        let read = || read().into_iter().map(Arc::new).collect();
         kept(&self.places, &(svma, depth), read)
     }
 
@@ -98,7 +98,9 @@ impl KnownVariables {
         &self,
         name: &str,
         read: impl FnOnce() -> Vec<(u8, Described)>,
-    ) -> List<(u8, Described)> {
+    ) -> List<(u8, Arc<Described>)> {
+        let shared = |(rank, one)| (rank, Arc::new(one));
+        let read = || read().into_iter().map(shared).collect();
         kept(&self.names, name, read)
     }
 }

@@ -8,7 +8,7 @@ use gimli::{AttributeValue, DwTag};
 
 use super::Variable;
 use super::functions::{copies_at, ranges};
-use super::known::Described;
+use super::known::{Described, Learned};
 use crate::dies::{Die, Session};
 use crate::functions::files::Files;
 use crate::layout::{DieId, with_session};
@@ -39,7 +39,7 @@ pub(crate) fn variable_at(site: &Site<'_>, name: &str) -> Option<Variable> {
     Some(found.variable(module))
 }
 
-fn described_at<'s>(site: &Site<'s>) -> Option<(&'s Arc<Module>, Arc<Vec<Described>>)> {
+fn described_at<'s>(site: &Site<'s>) -> Option<(&'s Arc<Module>, Arc<Vec<Arc<Described>>>)> {
     let mapped = site.space.at(site.lookup_pc)?;
     let (module, svma) = (&mapped.module, mapped.svma(site.lookup_pc));
     let depth = site.inline_depth;
@@ -171,7 +171,7 @@ impl<'a> Walk<'_, '_, 'a> {
             shadowed: false,
             id: DieId::of(die),
             function: Some(self.function),
-            learned: Arc::default(),
+            learned: Learned::default(),
         });
     }
 

@@ -6,6 +6,7 @@ mod known;
 mod locals;
 mod returned;
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use gimli::constants as dw;
@@ -18,6 +19,7 @@ use crate::value::Value;
 
 pub(crate) use functions::function_at;
 pub use globals::{global, globals, static_member};
+pub use known::Described;
 pub(crate) use known::KnownVariables;
 pub(crate) use locals::variable_at;
 pub use locals::variables_at;
@@ -29,25 +31,16 @@ const WORD: u64 = 8;
 /// A variable or parameter: what it is called and where its description is.
 #[derive(Debug, Clone)]
 pub struct Variable {
-    /// The name, for global variables with their namespaces and classes.
-    pub name: String,
-    /// The source file that declares it.
-    pub file: Option<Arc<str>>,
-    /// The line that declares it.
-    pub line: Option<u32>,
-    /// It is a parameter of its function.
-    pub is_parameter: bool,
-    /// The compiler made it, as `this`.
-    pub artificial: bool,
-    /// How many blocks of its function lie around it: 0 for parameters and the function's own variables.
-    pub scope_depth: usize,
-    /// A variable of the same name further inside hides it.
-    pub shadowed: bool,
+    about: Arc<Described>,
     module: Arc<Module>,
-    id: DieId,
-    /// The function with code whose frame holds it.
-    function: Option<DieId>,
-    learned: Arc<known::Learned>,
+}
+
+impl Deref for Variable {
+    type Target = Described;
+
+    fn deref(&self) -> &Described {
+        &self.about
+    }
 }
 
 /// Returns the place of a parameter of `size` bytes that came in registers; `None` if its description must tell.

@@ -137,7 +137,12 @@ impl Of {
                         Ok(_) => (Some(shown), None),
                         Err(why) => (None, Some(why.to_string())),
                     };
-                    rows.push([Some(variable.name), Some(value.ty.name()), text, unknown]);
+                    rows.push([
+                        Some(variable.name.clone()),
+                        Some(value.ty.name()),
+                        text,
+                        unknown,
+                    ]);
                     stale.push(match certainty {
                         Certainty::Known => None,
                         Certainty::Stale { as_of } => Some(as_of as i64),

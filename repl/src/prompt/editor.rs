@@ -1,24 +1,18 @@
 //! The line editor: rustyline with completion, hints, lines that go on until the statement ends, and kept history.
-//!
-//! rustyline takes SIGINT over for as long as its editor lives, and a Ctrl-C while a question is answered belongs to
-//! the question. So each line gets an editor of its own; history and words are handed from one to the next.
 
 use std::borrow::Cow;
-use std::path::PathBuf;
 use std::rc::Rc;
 
 use rustyline::completion::{Completer, Pair};
-use rustyline::error::ReadlineError;
 use rustyline::highlight::Highlighter;
 use rustyline::hint::{Hinter, HistoryHinter};
-use rustyline::history::{FileHistory, History};
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
-use rustyline::{CompletionType, Config, Context, Editor, Helper};
+use rustyline::{CompletionType, Config, Context, Helper};
 
 use super::ahead::{self, Typed};
 use super::command;
 use super::complete::Words;
-use super::history;
+use super::lines::{Input, Lines};
 use crate::error::Error;
 use crate::format::Format;
 use crate::render::{Colour, Paint, escaped};
@@ -30,15 +24,6 @@ const FILE: &str = "history";
 /// Shown where a line was begun in the middle of a statement.
 const GOES_ON: &str = "  (end with ; or an empty line)";
 
-/// What the user did at the prompt.
-pub enum Input {
-    Line(String),
-    /// Ctrl-C: the line is dropped.
-    Dropped,
-    /// Ctrl-D.
-    End,
-}
-
 /// What was typed before the prompt.
 enum Ahead {
     /// All that it takes.
@@ -49,12 +34,9 @@ enum Ahead {
 
 /// A prompt that remembers.
 pub struct Prompt {
-    config: Config,
+    lines: Lines,
     words: Rc<Words>,
     colour: Colour,
-    history: FileHistory,
-    /// Where the history is kept, if it can be.
-    file: Option<PathBuf>,
 }
 
 impl Prompt {
@@ -66,14 +48,10 @@ impl Prompt {
         let builder = Config::builder()
             .completion_type(CompletionType::List)
             .completion_show_all_if_ambiguous(true);
-        let config = history::configured(builder)?;
-        let (history, file) = history::read(FILE, &config);
         Ok(Prompt {
-            config,
+            lines: Lines::open(builder, FILE)?,
             words: Rc::new(words),
             colour,
-            history,
-            file,
         })
     }
 
@@ -86,27 +64,12 @@ impl Prompt {
             Ahead::Whole(input) => return Ok(input),
             Ahead::Begun(begun) => begun,
         };
-        let history = std::mem::take(&mut self.history);
-        let mut editor =
-            Editor::<Assistant, FileHistory>::with_history(self.config.clone(), history)
-                .map_err(history::terminal_error)?;
-        editor.set_helper(Some(Assistant {
+        let assistant = Assistant {
             words: Rc::clone(&self.words),
             colour: self.colour,
             hinter: HistoryHinter::new(),
-        }));
-        let line = editor.readline_with_initial(PROMPT, (&begun, ""));
-        self.history = std::mem::take(editor.history_mut());
-        drop(editor);
-        match line {
-            Ok(line) => {
-                self.remember(&line);
-                Ok(Input::Line(line))
-            }
-            Err(ReadlineError::Interrupted) => Ok(Input::Dropped),
-            Err(ReadlineError::Eof) => Ok(Input::End),
-            Err(error) => Err(history::terminal_error(error)),
-        }
+        };
+        self.lines.read(assistant, PROMPT, &begun)
     }
 
     /// Takes what was typed while a question was answered, up to the end of a statement.
@@ -123,25 +86,12 @@ impl Prompt {
                     println!("{}{line}", self.colour.paint(Paint::Prompt, prompt));
                     text += &line;
                     if is_complete(&text) {
-                        self.remember(&text);
+                        self.lines.remember(&text);
                         return Ahead::Whole(Input::Line(text));
                     }
                     text.push('\n');
                 }
             }
-        }
-    }
-
-    /// Appends at once, so that nothing is lost to another prompt or a crash.
-    fn remember(&mut self, line: &str) {
-        let line = line.trim();
-        if line.is_empty() || !self.history.add(line).unwrap_or(false) {
-            return;
-        }
-        if let Some(path) = &self.file
-            && let Err(error) = self.history.append(path)
-        {
-            tracing::debug!(%error, path = %path.display(), "history not kept");
         }
     }
 }

@@ -5,7 +5,8 @@ mod before;
 mod command;
 mod complete;
 mod editor;
-pub mod history;
+mod history;
+pub mod lines;
 mod shell;
 
 use std::io::{self, BufRead};
@@ -15,7 +16,8 @@ use crate::error::Error;
 use crate::report::report;
 use crate::{exit, statement};
 
-use editor::{Input, Prompt};
+use editor::Prompt;
+use lines::Input;
 use shell::{Flow, Shell};
 
 /// Reads lines from the terminal until the user leaves.

@@ -1,42 +1,28 @@
 //! The line editor of the prompt through time: rustyline with completion, hints and a history of its own.
 
 use std::borrow::Cow;
-use std::path::PathBuf;
 use std::rc::Rc;
 
 use rustyline::completion::{Completer, Pair};
-use rustyline::error::ReadlineError;
 use rustyline::highlight::Highlighter;
 use rustyline::hint::{Hinter, HistoryHinter};
-use rustyline::history::{FileHistory, History};
 use rustyline::validate::Validator;
 use rustyline::{CompletionType, Config, Context, Helper};
 
 use super::words::Words;
 use crate::error::Error;
-use crate::prompt::ahead::Typed;
-use crate::prompt::{ahead, history};
+use crate::prompt::ahead::{self, Typed};
+use crate::prompt::lines::{Input, Lines};
 use crate::render::{Colour, Paint, escaped};
 
 /// The file of the history, beside that of the SQL prompt.
 const FILE: &str = "travel_history";
 
-/// What the user did at the prompt.
-pub enum Input {
-    Line(String),
-    /// Ctrl-C: the line is dropped.
-    Dropped,
-    /// Ctrl-D.
-    End,
-}
-
 /// A prompt that remembers.
 pub struct Editor {
-    config: Config,
+    lines: Lines,
     words: Rc<Words>,
     colour: Colour,
-    history: FileHistory,
-    file: Option<PathBuf>,
 }
 
 impl Editor {
@@ -46,19 +32,14 @@ impl Editor {
     /// When the terminal cannot be used.
     pub fn open(words: Words, colour: Colour) -> Result<Editor, Error> {
         let builder = Config::builder().completion_type(CompletionType::List);
-        let config = history::configured(builder)?;
-        let (past_lines, file) = history::read(FILE, &config);
         Ok(Editor {
-            config,
+            lines: Lines::open(builder, FILE)?,
             words: Rc::new(words),
             colour,
-            history: past_lines,
-            file,
         })
     }
 
-    /// Waits for a line, unless one was typed meanwhile. An editor lives as long as a line is typed, since it takes Ctrl-C
-    /// over meanwhile.
+    /// Waits for a line, unless one was typed meanwhile.
     ///
     /// # Errors
     /// When the terminal cannot be read.
@@ -68,44 +49,17 @@ impl Editor {
             Some(Typed::Part(begun)) => begun,
             Some(Typed::Line(line)) => {
                 println!("{}{line}", self.colour.paint(Paint::Prompt, prompt));
-                self.remember(&line);
+                self.lines.remember(&line);
                 return Ok(Input::Line(line));
             }
             Some(Typed::End) => return Ok(Input::End),
         };
-        let history = std::mem::take(&mut self.history);
-        let mut editor =
-            rustyline::Editor::<Assistant, FileHistory>::with_history(self.config.clone(), history)
-                .map_err(history::terminal_error)?;
-        editor.set_helper(Some(Assistant {
+        let assistant = Assistant {
             words: Rc::clone(&self.words),
             colour: self.colour,
             hinter: HistoryHinter::new(),
-        }));
-        let line = editor.readline_with_initial(prompt, (&begun, ""));
-        self.history = std::mem::take(editor.history_mut());
-        drop(editor);
-        match line {
-            Ok(line) => {
-                self.remember(&line);
-                Ok(Input::Line(line))
-            }
-            Err(ReadlineError::Interrupted) => Ok(Input::Dropped),
-            Err(ReadlineError::Eof) => Ok(Input::End),
-            Err(error) => Err(history::terminal_error(error)),
-        }
-    }
-
-    fn remember(&mut self, line: &str) {
-        let line = line.trim();
-        if line.is_empty() || !self.history.add(line).unwrap_or(false) {
-            return;
-        }
-        if let Some(path) = &self.file
-            && let Err(error) = self.history.append(path)
-        {
-            tracing::debug!(%error, path = %path.display(), "history not kept");
-        }
+        };
+        self.lines.read(assistant, prompt, &begun)
     }
 }
 

@@ -27,12 +27,13 @@ use crate::commands::live::{self, Common, Live, Patience, attended, recorded};
 use crate::error::Error;
 use crate::exit;
 use crate::format::Format;
+use crate::prompt::lines::Input;
 use crate::render::{Terminal, escaped};
 use crate::report::report;
 use crate::suggest;
 
 pub use aliases::Aliases;
-use editor::{Editor, Input};
+use editor::Editor;
 pub use present::Present;
 pub use script::Source;
 use verbs::{Need, Verb};

@@ -95,7 +95,10 @@ impl Tracked {
         let names = names(&expression);
         let own: Vec<String> = match is_known {
             true => at_frame(&moment.space, &machine, frames, frame, |site| {
-                variables_at(site).into_iter().map(|v| v.name).collect()
+                variables_at(site)
+                    .into_iter()
+                    .map(|v| v.name.clone())
+                    .collect()
             })
             .unwrap_or_default(),
             false => Vec::new(),

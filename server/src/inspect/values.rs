@@ -149,7 +149,7 @@ pub fn variables(view: &View<'_>, format: ValueFormat) -> Result<Vec<VariableRep
         .map(|variable| {
             let value = variable.read(&site);
             VariableReport {
-                name: variable.name,
+                name: variable.name.clone(),
                 type_name: value.ty.name(),
                 shown: shown(&value, format, &look),
                 is_parameter: variable.is_parameter,

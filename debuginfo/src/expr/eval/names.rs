@@ -113,7 +113,7 @@ impl Evaluator<'_> {
     pub(super) fn unknown_name(&self, name: &str) -> String {
         let mut known: Vec<String> = variables_at(self.site)
             .into_iter()
-            .map(|variable| variable.name)
+            .map(|variable| variable.name.clone())
             .collect();
         if let Some(object) = self.object() {
             let ty = object.ty.strip();
