@@ -26,3 +26,4 @@ pub use options::{
     Captures, Exit, Observer, OnFull, Outcome, RecordOptions, SnapshotTimes, Target,
 };
 pub use session::record;
+pub use signals::InterruptAction;

@@ -64,3 +64,25 @@ pub fn take() -> Option<i32> {
         signal => Some(signal),
     }
 }
+
+/// What SIGINT does to this process, to be put back after something else has taken it.
+pub struct InterruptAction(libc::sigaction);
+
+impl InterruptAction {
+    /// Notes it.
+    #[must_use]
+    pub fn now() -> Self {
+        // SAFETY: all zeroes is a valid sigaction, which is ours; the call only asks.
+        unsafe {
+            let mut found: libc::sigaction = std::mem::zeroed();
+            libc::sigaction(libc::SIGINT, std::ptr::null(), &mut found);
+            Self(found)
+        }
+    }
+
+    /// Puts it back.
+    pub fn put_back(&self) {
+        // SAFETY: what sigaction has told of this process.
+        unsafe { libc::sigaction(libc::SIGINT, &self.0, std::ptr::null_mut()) };
+    }
+}

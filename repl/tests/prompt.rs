@@ -367,6 +367,21 @@ fn an_interrupt_ends_the_question_and_not_the_prompt() {
 }
 
 #[test]
+fn statements_that_arrive_at_once_run_in_turn() {
+    let folder = Folder::with_shop();
+    let steps = [
+        (
+            "hindsight> ",
+            "select 7 +\r 4 as eleven;\rselect 5 * 5 as square;\r\x04",
+        ),
+        ("     11", ""),
+        ("     25", ""),
+    ];
+    let text = typed(&folder, &steps);
+    assert!(!text.contains("error:"), "{text}");
+}
+
+#[test]
 fn several_pasted_lines_run_in_turn() {
     let folder = Folder::with_shop();
     let pasted =

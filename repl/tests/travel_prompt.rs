@@ -240,6 +240,33 @@ fn statements_that_are_typed_while_a_question_is_answered_come_next() {
     assert!(!text.contains("error:"), "{text}");
 }
 
+/// As a script types them, which waits for nothing.
+#[test]
+fn lines_that_arrive_at_once_run_in_turn() {
+    let folder = Folder::with_frozen(&["orders"]);
+    let steps = [
+        (
+            "recorded 0 ",
+            "goto 13\rfrob\rgoto 20\rselect 6 * 7 as answer;\rquit\r",
+        ),
+        ("at event 13", ""),
+        ("there is no verb", ""),
+        ("at event 20", ""),
+        ("     42", ""),
+        ("recorded 20 ", ""),
+    ];
+    let text = typed(&folder, &steps);
+    assert!(!text.contains("exit code"), "{text}");
+    let lines = [
+        "goto 13",
+        "frob",
+        "goto 20",
+        "select 6 * 7 as answer;",
+        "quit",
+    ];
+    assert_eq!(kept_lines(&folder), lines);
+}
+
 #[test]
 fn several_pasted_lines_run_in_turn_up_to_one_that_fails() {
     let folder = Folder::with_frozen(&["orders"]);

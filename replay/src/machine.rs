@@ -106,6 +106,12 @@ impl Machine for StateMachine<'_> {
         let runs = runs.map_err(|error| Unknown(error.to_string()))?;
         let mut certainty = Certainty::Known;
         for run in runs {
+            if let (Trust::Stale, Seen::Stale { as_of, .. }) = (self.trust, &run.bytes) {
+                let begun = self.state.frame_begun(run.address.saturating_add(run.len));
+                if begun.map_err(|error| Unknown(error.to_string()))? > *as_of {
+                    return Self::not_captured();
+                }
+            }
             let (found, known) = self.trusted(&run.bytes)?;
             let at = (run.address - address) as usize;
             bytes[at..at + found.len()].copy_from_slice(&found);

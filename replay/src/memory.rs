@@ -111,6 +111,20 @@ impl State<'_> {
         Ok(runs)
     }
 
+    /// Returns which event began the innermost call around the stack memory that ends at `end`; 0 if it is none of a recorded call.
+    /// What the memory held before belonged to frames that are gone: no variable of now.
+    pub(crate) fn frame_begun(&self, end: u64) -> Result<u64> {
+        for index in 0..MAX_SLOTS {
+            let Some(link) = self.open_call(index)? else {
+                break;
+            };
+            if is_around(link.slot, end) {
+                return Ok(link.call.start);
+            }
+        }
+        Ok(0)
+    }
+
     /// Hands what was shown of `range` to `take`, what was shown last first, until it returns false.
     fn newest(&self, range: &Range<u64>, take: &mut dyn FnMut(Piece) -> bool) -> Result<()> {
         let space = self.timeline.modules.space(self.seq);
@@ -286,7 +300,7 @@ impl State<'_> {
                 });
             }
             // Stacks grow down: what is around lies higher, unless it is on another stack.
-            if link.slot >= range.end && link.slot - range.end < SAME_STACK {
+            if is_around(link.slot, range.end) {
                 break;
             }
         }
@@ -344,7 +358,7 @@ impl State<'_> {
         for index in 0..MAX_SLOTS {
             let Some(head) = call else { break };
             // Stacks grow down: what is around lies higher, unless it is on another stack.
-            if head.slot >= end && head.slot - end < SAME_STACK {
+            if is_around(head.slot, end) {
                 break;
             }
             let around = inside.take();
@@ -391,6 +405,11 @@ fn fill(gaps: &mut Vec<Range<u64>>, runs: &mut Vec<Run>, piece: &Piece, now: u64
     }
     left.retain(|gap| !gap.is_empty());
     *gaps = left;
+}
+
+/// Tells whether a call's return address lies above memory that ends at `end`, on the same stack.
+fn is_around(slot: u64, end: u64) -> bool {
+    slot >= end && slot - end < SAME_STACK
 }
 
 /// Tells whether a section shows some of `range`.

@@ -121,7 +121,9 @@ impl Modules {
             return Arc::clone(space);
         }
         let mapped = self.mapped_at(seq).filter_map(Entry::mapped).collect();
-        let space = Arc::new(Space::new(mapped));
+        let own = self.mapped_at(seq).filter(|entry| !entry.loaded.is_system);
+        let lacks_own = own.into_iter().any(|entry| entry.file().is_err());
+        let space = Arc::new(Space::new(mapped).lacking_own(lacks_own));
         if spaces.len() >= SPACES {
             spaces.clear();
         }

@@ -4,12 +4,13 @@
 
 use std::path::{Path, PathBuf};
 
+use debuginfo::Certainty;
 use debuginfo::expr::{self, Context};
 use debuginfo::value::{Look, RenderOptions, render_known, render_with};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
-use replay::{Moment, Places, StateMachine, Timeline};
+use replay::{CallHead, Moment, Places, StateMachine, Timeline};
 
 /// Names of all kinds: parameters, variables, global ones, members, what they lead to, registers, numbers, and mistakes.
 const EXPRESSIONS: [&str; 42] = [
@@ -164,4 +165,55 @@ fn what_needs_no_registers_is_the_same_without_them() {
         }
     }
     assert!(known > 100, "only {known} values are known");
+}
+
+/// The calls around a thread at an event, the innermost first.
+fn open_calls(timeline: &Timeline, tid: u32, seq: u64) -> Vec<CallHead> {
+    let innermost = timeline.innermost(tid, seq).unwrap();
+    std::iter::successors(innermost, |call| timeline.parent(call).unwrap()).collect()
+}
+
+/// Bytes that a stack held before a function was entered are none of its variables.
+#[test]
+fn no_variable_is_older_than_its_frame() {
+    let mut checked = 0;
+    for name in ["orders.hindsight", "captured.hindsight", "shop.hindsight"] {
+        let (path, temp) = (recording(name), tempfile::tempdir().unwrap());
+        let timeline = open(&path, temp.path());
+        for seq in 0..timeline.events() {
+            let tid = timeline.thread_at(seq).unwrap();
+            let moment = Moment::at(&timeline, seq, tid, 16).unwrap();
+            let machine = StateMachine::new(&moment.state, &moment.space);
+            let frames = &moment.trace.backtrace.frames;
+            for call in open_calls(&timeline, tid, seq) {
+                let is_its = |frame: &debuginfo::Frame| frame.cfa == Some(call.slot + 8);
+                let Some(index) = frames.iter().position(is_its) else {
+                    continue;
+                };
+                let context = Context {
+                    space: &moment.space,
+                    machine: &machine,
+                    frames,
+                    index,
+                    calls: None,
+                };
+                for text in EXPRESSIONS {
+                    let expression = expr::parse(text).expect("it is an expression");
+                    let Ok(value) = expr::evaluate(&expression, &context) else {
+                        continue;
+                    };
+                    let on_stack = |at: &u64| (call.slot - (1 << 16)..call.slot).contains(at);
+                    if let (Certainty::Stale { as_of }, true, Some(_)) = (
+                        value.certainty,
+                        value.bytes.is_ok(),
+                        value.address().filter(on_stack),
+                    ) {
+                        assert!(as_of >= call.start, "{name} at event {seq}: {text}");
+                        checked += 1;
+                    }
+                }
+            }
+        }
+    }
+    assert!(checked > 50, "only {checked} values are stale");
 }

@@ -701,6 +701,26 @@ fn ctrl_c_stops_the_program_that_is_waited_for() {
     assert!(!text.contains("error"), "{text}");
 }
 
+/// As a script types them, which waits for nothing: the second while the program runs.
+#[test]
+fn lines_that_arrive_at_once_run_in_turn_live() {
+    let live = Live::new("repl-at-once");
+    let text = on_terminal(
+        &live,
+        &[&program()],
+        &[
+            (
+                "live ",
+                "break middle\rcontinue\rprint 6 * 7\rcontinue\rquit\r",
+            ),
+            ("middle", ""),
+            ("42", ""),
+            ("exit code 7", ""),
+        ],
+    );
+    assert!(!text.contains("error"), "{text}");
+}
+
 /// The daemon is held, so that the program does not stop at the first Ctrl-C.
 #[test]
 fn a_second_ctrl_c_leaves_the_waiting() {

@@ -5,8 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 use e2e::{
-    Live, Program, Recording, Signal, Status, fixture_artifact, is_alive, kill, marked_line,
-    wait_until,
+    Hindsight, Live, Program, Recording, Signal, Status, fixture_artifact, is_alive, kill,
+    marked_line, wait_until,
 };
 use serde_json::{Value, json};
 
@@ -230,6 +230,16 @@ fn a_process_that_runs_is_attached_to_stopped_and_left_alone_again() {
     });
     let session = live.ask(&["attach", &running.pid().to_string()]);
     assert_eq!(session["status"], "running", "{session:#}");
+    let again = live.refused(&["attach", &running.pid().to_string()]);
+    assert_eq!(again["code"], "NOT_ALLOWED", "{again:#}");
+    let pid = running.pid().to_string();
+    let recorder = Hindsight::command(&live.scratch, &["record", "--attach", &pid]).run();
+    assert_eq!(recorder.status, Status::Code(4), "{}", recorder.errors());
+    assert!(
+        recorder.errors().contains("has one tracer"),
+        "{}",
+        recorder.errors()
+    );
     live.ask(&["pause"]);
     live.ask(&["break", "bump"]);
     live.ask(&["break", "leaf"]);

@@ -472,6 +472,26 @@ fn a_call_that_does_not_return_ends_with_its_time_limit() {
     assert_eq!(live.output(), "handled 5\n");
 }
 
+#[test]
+fn a_call_passes_breakpoints_in_what_it_calls() {
+    let program = fixture_artifact("control", "control_O0");
+    let live = Live::started("called-breakpoint", &["--break", "main"], &program, &[]);
+    live.ask(&["break", "middle"]);
+    let before = live.session()["stop"].clone();
+    // leaf(1) and 1.
+    assert_eq!(live.ask(&["eval", "middle(1)"])["value"], "4");
+    assert_eq!(live.session()["stop"], before);
+    let list = live.ask(&["break", "list"]);
+    let hits: Vec<_> = list["probes"]
+        .as_array()
+        .expect("probes")
+        .iter()
+        .map(|probe| probe["hits"].clone())
+        .collect();
+    assert_eq!(hits, [1, 1], "{list:#}");
+    assert_eq!(live.moved(&["continue"])["function"], "middle");
+}
+
 /// Thread-local variables are found by what the dynamic linker has decided, which no order of modules tells.
 #[test]
 fn thread_locals_of_libraries_are_those_of_the_stopped_thread() {

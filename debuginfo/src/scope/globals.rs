@@ -30,7 +30,7 @@ pub fn globals(site: &Site<'_>, name: &str) -> Vec<Variable> {
     let unit = here.and_then(|m| super::function_at(&m.module, m.svma(site.lookup_pc)));
     let number = here.map(|m| m.number);
     let others = site.space.modules().iter();
-    let others = others.filter(|m| Some(m.number) != number);
+    let others = others.filter(|m| Some(m.number) != number && site.space.names_from(m));
     let mut found = Vec::new();
     for Mapped { module, .. } in here.into_iter().chain(others) {
         let mut own = in_module(module, name);

@@ -86,6 +86,16 @@ pub enum Reason {
     AllThreads,
 }
 
+impl Reason {
+    /// Tells whether a breakpoint, a watchpoint or a caught exception is the reason.
+    pub(crate) fn is_of_a_probe(&self) -> bool {
+        matches!(
+            self,
+            Reason::Breakpoint { .. } | Reason::Watch { .. } | Reason::Throw { .. }
+        )
+    }
+}
+
 /// A stop of a thread. A session numbers its stops from 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stop {

@@ -521,6 +521,11 @@ impl Tracer {
 
     /// Stops a thread for good, tells everybody, and writes it down.
     pub fn halt(&mut self, tid: Tid, reason: Reason, all_threads: bool) {
+        // Whoever has called a function waits for what it returns.
+        if self.has_call(tid) && reason.is_of_a_probe() {
+            self.go(tid, false);
+            return;
+        }
         self.abandon_plan(tid);
         let was_holding = self.holding;
         if all_threads && !was_holding {

@@ -11,6 +11,7 @@ use agent::runtime;
 use crate::{
     Error, Result,
     process::{ExitWatch, Maps, spawn},
+    stop::procfs,
 };
 
 /// The process being recorded.
@@ -84,6 +85,16 @@ impl Running {
             Error::Attach { pid, reason }
         })?;
         check_executable(&exe)?;
+        // Nothing is to be brought in that would wait for a thread which somebody else holds.
+        if let Some(tracer) = procfs::tracer(pid, pid) {
+            let tracer = procfs::thread_group(tracer).unwrap_or(tracer);
+            let name = fs::read_to_string(format!("/proc/{tracer}/comm")).unwrap_or_default();
+            let reason = format!(
+                "process {tracer} ({}) traces it, and a program has one tracer; let it go there first",
+                name.trim_end()
+            );
+            return Err(Error::Attach { pid, reason });
+        }
         let argv = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         let words = argv
             .split(|byte| *byte == 0)

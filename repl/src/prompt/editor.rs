@@ -1,7 +1,6 @@
 //! The line editor: rustyline with completion, hints, lines that go on until the statement ends, and kept history.
 
 use std::borrow::Cow;
-use std::rc::Rc;
 
 use rustyline::completion::{Completer, Pair};
 use rustyline::highlight::Highlighter;
@@ -9,7 +8,6 @@ use rustyline::hint::{Hinter, HistoryHinter};
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{CompletionType, Config, Context, Helper};
 
-use super::ahead::{self, Typed};
 use super::command;
 use super::complete::Words;
 use super::lines::{Input, Lines};
@@ -24,20 +22,8 @@ const FILE: &str = "history";
 /// Shown where a line was begun in the middle of a statement.
 const GOES_ON: &str = "  (end with ; or an empty line)";
 
-/// What was typed before the prompt.
-enum Ahead {
-    /// All that it takes.
-    Whole(Input),
-    /// The beginning of a statement, which may be empty.
-    Begun(String),
-}
-
 /// A prompt that remembers.
-pub struct Prompt {
-    lines: Lines,
-    words: Rc<Words>,
-    colour: Colour,
-}
+pub struct Prompt(Lines<Assistant>);
 
 impl Prompt {
     /// Opens the prompt on the terminal.
@@ -48,11 +34,12 @@ impl Prompt {
         let builder = Config::builder()
             .completion_type(CompletionType::List)
             .completion_show_all_if_ambiguous(true);
-        Ok(Prompt {
-            lines: Lines::open(builder, FILE)?,
-            words: Rc::new(words),
+        let assistant = Assistant {
+            words,
             colour,
-        })
+            hinter: HistoryHinter::new(),
+        };
+        Lines::open(builder, FILE, assistant).map(Prompt)
     }
 
     /// Waits for a line, or for several that make one statement.
@@ -60,45 +47,13 @@ impl Prompt {
     /// # Errors
     /// When the terminal cannot be read.
     pub fn read(&mut self) -> Result<Input, Error> {
-        let begun = match self.typed_ahead() {
-            Ahead::Whole(input) => return Ok(input),
-            Ahead::Begun(begun) => begun,
-        };
-        let assistant = Assistant {
-            words: Rc::clone(&self.words),
-            colour: self.colour,
-            hinter: HistoryHinter::new(),
-        };
-        self.lines.read(assistant, PROMPT, &begun)
-    }
-
-    /// Takes what was typed while a question was answered, up to the end of a statement.
-    fn typed_ahead(&mut self) -> Ahead {
-        let mut text = String::new();
-        loop {
-            match ahead::take() {
-                None => return Ahead::Begun(text),
-                Some(Typed::Part(part)) => return Ahead::Begun(text + &part),
-                Some(Typed::End) if text.is_empty() => return Ahead::Whole(Input::End),
-                Some(Typed::End) => return Ahead::Begun(text),
-                Some(Typed::Line(line)) => {
-                    let prompt = if text.is_empty() { PROMPT } else { "" };
-                    println!("{}{line}", self.colour.paint(Paint::Prompt, prompt));
-                    text += &line;
-                    if is_complete(&text) {
-                        self.lines.remember(&text);
-                        return Ahead::Whole(Input::Line(text));
-                    }
-                    text.push('\n');
-                }
-            }
-        }
+        self.0.read(PROMPT)
     }
 }
 
 /// What rustyline asks while a line is typed.
 struct Assistant {
-    words: Rc<Words>,
+    words: Words,
     colour: Colour,
     hinter: HistoryHinter,
 }

@@ -1,14 +1,15 @@
 //! Lines that are typed: rustyline, and what it remembers of those before.
 //!
-//! rustyline takes SIGINT over for as long as its editor lives, and a Ctrl-C while a question is answered belongs to
-//! the question. So each line gets an editor of its own; the history is handed from one to the next.
+//! The editor lives as long as the prompt. What arrives at once, as from a script that types, is read at once and handed out line by
+//! line; what is typed while something else runs waits in the terminal.
 
 use std::path::PathBuf;
 
+use recorder::InterruptAction;
 use rustyline::config::Builder;
 use rustyline::error::ReadlineError;
 use rustyline::history::{FileHistory, History};
-use rustyline::{Config, Editor, Helper};
+use rustyline::{Cmd, Editor, Helper, KeyEvent};
 
 use super::history;
 use crate::error::Error;
@@ -23,46 +24,38 @@ pub enum Input {
 }
 
 /// The lines of one prompt.
-pub struct Lines {
-    config: Config,
-    history: FileHistory,
+pub struct Lines<H: Helper> {
+    editor: Editor<H, FileHistory>,
     /// Where the history is kept, if it can be.
     file: Option<PathBuf>,
 }
 
-impl Lines {
+impl<H: Helper> Lines<H> {
     /// Opens the history called `name`.
     ///
     /// # Errors
     /// When the terminal cannot be used.
-    pub fn open(builder: Builder, name: &str) -> Result<Lines, Error> {
+    pub fn open(builder: Builder, name: &str, helper: H) -> Result<Lines<H>, Error> {
         let config = history::configured(builder)?;
         let (history, file) = history::read(name, &config);
-        Ok(Lines {
-            config,
-            history,
-            file,
-        })
+        // rustyline takes SIGINT for as long as its editor lives. While a line is typed Ctrl-C is a key like others; while a
+        // question is answered it belongs to the question.
+        let kept = InterruptAction::now();
+        let editor = Editor::with_history(config, history);
+        kept.put_back();
+        let mut editor = editor.map_err(history::terminal_error)?;
+        editor.set_helper(Some(helper));
+        // So the terminal hands out a Ctrl-D that was typed while no line was read (n_tty(4)).
+        editor.bind_sequence(KeyEvent::ctrl('@'), Cmd::EndOfFile);
+        Ok(Lines { editor, file })
     }
 
-    /// Waits for a line, of which `begun` was typed already, and remembers it.
+    /// Waits for a line and remembers it.
     ///
     /// # Errors
     /// When the terminal cannot be read.
-    pub fn read<H: Helper>(
-        &mut self,
-        helper: H,
-        prompt: &str,
-        begun: &str,
-    ) -> Result<Input, Error> {
-        let history = std::mem::take(&mut self.history);
-        let mut editor = Editor::<H, FileHistory>::with_history(self.config.clone(), history)
-            .map_err(history::terminal_error)?;
-        editor.set_helper(Some(helper));
-        let line = editor.readline_with_initial(prompt, (begun, ""));
-        self.history = std::mem::take(editor.history_mut());
-        drop(editor);
-        match line {
+    pub fn read(&mut self, prompt: &str) -> Result<Input, Error> {
+        match self.editor.readline(prompt) {
             Ok(line) => {
                 self.remember(&line);
                 Ok(Input::Line(line))
@@ -74,13 +67,14 @@ impl Lines {
     }
 
     /// Appends at once, so that nothing is lost to another prompt or a crash.
-    pub fn remember(&mut self, line: &str) {
+    fn remember(&mut self, line: &str) {
         let line = line.trim();
-        if line.is_empty() || !self.history.add(line).unwrap_or(false) {
+        let history = self.editor.history_mut();
+        if line.is_empty() || !history.add(line).unwrap_or(false) {
             return;
         }
         if let Some(path) = &self.file
-            && let Err(error) = self.history.append(path)
+            && let Err(error) = history.append(path)
         {
             tracing::debug!(%error, path = %path.display(), "history not kept");
         }

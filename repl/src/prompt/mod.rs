@@ -1,6 +1,5 @@
 //! The SQL prompt, and scripts: the same lines from someone at a terminal or from a pipe.
 
-pub mod ahead;
 mod before;
 mod command;
 mod complete;

@@ -1,7 +1,6 @@
 //! The line editor of the prompt through time: rustyline with completion, hints and a history of its own.
 
 use std::borrow::Cow;
-use std::rc::Rc;
 
 use rustyline::completion::{Completer, Pair};
 use rustyline::highlight::Highlighter;
@@ -11,7 +10,6 @@ use rustyline::{CompletionType, Config, Context, Helper};
 
 use super::words::Words;
 use crate::error::Error;
-use crate::prompt::ahead::{self, Typed};
 use crate::prompt::lines::{Input, Lines};
 use crate::render::{Colour, Paint, escaped};
 
@@ -19,11 +17,7 @@ use crate::render::{Colour, Paint, escaped};
 const FILE: &str = "travel_history";
 
 /// A prompt that remembers.
-pub struct Editor {
-    lines: Lines,
-    words: Rc<Words>,
-    colour: Colour,
-}
+pub struct Editor(Lines<Assistant>);
 
 impl Editor {
     /// Opens the prompt on the terminal.
@@ -32,40 +26,26 @@ impl Editor {
     /// When the terminal cannot be used.
     pub fn open(words: Words, colour: Colour) -> Result<Editor, Error> {
         let builder = Config::builder().completion_type(CompletionType::List);
-        Ok(Editor {
-            lines: Lines::open(builder, FILE)?,
-            words: Rc::new(words),
+        let assistant = Assistant {
+            words,
             colour,
-        })
+            hinter: HistoryHinter::new(),
+        };
+        Lines::open(builder, FILE, assistant).map(Editor)
     }
 
-    /// Waits for a line, unless one was typed meanwhile.
+    /// Waits for a line.
     ///
     /// # Errors
     /// When the terminal cannot be read.
     pub fn read(&mut self, prompt: &str) -> Result<Input, Error> {
-        let begun = match ahead::take() {
-            None => String::new(),
-            Some(Typed::Part(begun)) => begun,
-            Some(Typed::Line(line)) => {
-                println!("{}{line}", self.colour.paint(Paint::Prompt, prompt));
-                self.lines.remember(&line);
-                return Ok(Input::Line(line));
-            }
-            Some(Typed::End) => return Ok(Input::End),
-        };
-        let assistant = Assistant {
-            words: Rc::clone(&self.words),
-            colour: self.colour,
-            hinter: HistoryHinter::new(),
-        };
-        self.lines.read(assistant, prompt, &begun)
+        self.0.read(prompt)
     }
 }
 
 /// What rustyline asks while a line is typed.
 struct Assistant {
-    words: Rc<Words>,
+    words: Words,
     colour: Colour,
     hinter: HistoryHinter,
 }

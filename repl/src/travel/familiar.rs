@@ -15,7 +15,7 @@ const COMMANDS: [(&str, &str); 20] = [
     ("i frame", "frame"),
     ("i functions", "SELECT name FROM functions"),
     ("i", "locals, args, registers, threads or break list"),
-    ("x", "memory read ADDRESS BYTES"),
+    ("x", "memory read ADDRESS --count BYTES"),
     ("tbreak", "break --once LOCATION"),
     ("rwatch", "watch --read EXPRESSION"),
     ("awatch", "watch --access EXPRESSION"),
@@ -56,7 +56,7 @@ mod tests {
     fn commands_of_gdb_are_known() {
         assert_eq!(of("info locals"), Some("locals"));
         assert_eq!(of("i r rax"), Some("registers"));
-        assert_eq!(of("x/8xb $sp"), Some("memory read ADDRESS BYTES"));
+        assert_eq!(of("x/8xb $sp"), Some("memory read ADDRESS --count BYTES"));
         assert_eq!(of("info sharedlibrary"), of("i"));
         assert_eq!(of("running"), None);
         assert_eq!(of("frobnicate"), None);

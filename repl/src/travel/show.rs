@@ -7,6 +7,8 @@ use server::past::{
     WatchLine, WatchesReply,
 };
 
+use server::inspect::Shown;
+
 use crate::commands::live::table;
 use crate::render::{Align, Terminal, duration, escaped};
 
@@ -80,19 +82,39 @@ fn place(change: &Change) -> String {
 /// Writes between which events a value was written.
 pub fn last_write(reply: &LastWriteReply) -> String {
     let name = escaped(&reply.expression);
-    match (&reply.before, &reply.after) {
+    let since = match &reply.now {
+        Some(Shown {
+            stale_since: Some(event),
+            ..
+        }) => format!("It was last seen at event {event}, and may have changed since.\n"),
+        Some(Shown {
+            unknown: Some(_), ..
+        }) => "What it is now is not known.\n".to_owned(),
+        _ => String::new(),
+    };
+    let is_known = since.is_empty();
+    let said = match (&reply.before, &reply.after) {
         (Some(before), Some(after)) => format!(
             "{name} became {} between event {} and event {}.\n",
             escaped(&after.value),
             told(before),
             told(after),
         ),
-        (None, Some(after)) => format!(
+        (None, Some(after)) if is_known => format!(
             "{name} is {} since it was first seen, at event {}.\n",
             escaped(&after.value),
             told(after),
         ),
+        (None, Some(after)) => format!(
+            "{name} was {} when it was first seen, at event {}.\n",
+            escaped(&after.value),
+            told(after),
+        ),
         (_, None) => format!("The recording shows no value of {name} up to here.\n"),
+    };
+    match &reply.after {
+        Some(_) => said + &since,
+        None => said,
     }
 }
 

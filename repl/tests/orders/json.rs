@@ -143,7 +143,12 @@ fn replies_have_json() {
               "thread": 28464,
               "value": "0"
             },
-            "expression": "sold"
+            "expression": "sold",
+            "now": {
+              "address": "0x55a578742070",
+              "stale_since": 18,
+              "value": "0 <stale: as of event 18>"
+            }
           },
           "success": true
         }

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::verbs::json;
 use super::{Past, of_replay};
+use crate::inspect::{self, Shown, ValueFormat};
 use crate::protocol::Failure;
 
 /// Moments that are looked at between two looks for Ctrl-C.
@@ -62,9 +63,12 @@ pub struct LastWriteReply {
     /// The last event at which the value before was seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<Change>,
-    /// The first event at which the present value was seen.
+    /// The first event at which the value after it was seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<Change>,
+    /// How far it is known what the value is now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub now: Option<Shown>,
 }
 
 /// Serves a verb of this page; `None` if it is none.
@@ -158,10 +162,14 @@ impl Past {
             })
         });
         let described = |change: history::Change| self.described(change);
+        let now = self.look(1, |looked| {
+            inspect::evaluate(&looked.view(), expression, ValueFormat::default(), None)
+        });
         Ok(LastWriteReply {
             expression: expression.to_owned(),
             before: before.map(described).transpose()?,
             after: last.map(described).transpose()?,
+            now: now.ok().map(|value| value.shown),
         })
     }
 }

@@ -387,6 +387,10 @@ impl PlaceReport {
     pub fn of_stop(space: &Space, stop: &Stop) -> PlaceReport {
         let place = PlaceReport::of(space, stop.pc);
         let calls = space.calls_at(stop.pc);
+        let made = calls.len().saturating_sub(stop.calls_to_come).max(1);
+        let name = calls.get(made - 1).and_then(|call| call.name.as_deref());
+        let function = name.map(str::to_owned).or(place.function);
+        let place = PlaceReport { function, ..place };
         let next = calls.len().checked_sub(stop.calls_to_come);
         let (Some(next), true) = (next, stop.calls_to_come > 0) else {
             return place;

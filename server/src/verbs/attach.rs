@@ -1,9 +1,11 @@
 //! `attach`: takes a running process under control. It goes on; `pause` stops it.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Call, Verb};
-use crate::protocol::Failure;
+use crate::protocol::{Code, Failure};
 use crate::session::{self, Origin, Session, SessionReport};
 
 /// The verb.
@@ -23,6 +25,15 @@ impl Verb for Attach {
     type Reply = SessionReport;
 
     fn run(call: &Call<'_>, args: AttachArgs) -> Result<SessionReport, Failure> {
+        let pid = args.attach.pid;
+        let mut all = call.sessions.all().into_iter();
+        let holds = |session: &Arc<Session>| !session.has_ended() && session.live.pid() == pid;
+        if let Some(held) = all.find(holds) {
+            let id = held.id;
+            let message = format!("process {pid} is under control already: session {id}");
+            let hint = format!("choose it with --session {id}, or detach it first");
+            return Err(Failure::new(Code::NotAllowed, message).hint(hint));
+        }
         Ok(Session::begin(call, Origin::Attached(args.attach), false, None)?.report())
     }
 }

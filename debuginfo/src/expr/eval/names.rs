@@ -98,7 +98,9 @@ impl Evaluator<'_> {
     /// The entry of the function that is called `name`.
     pub(super) fn function(&self, name: &str) -> Option<u64> {
         let plain = name.strip_prefix("::").unwrap_or(name);
-        let found = self.look.space.functions_matching(plain);
+        let space = self.look.space;
+        let mut found = space.functions_matching(plain);
+        found.retain(|f| space.at(f.entry).is_none_or(|m| space.names_from(m)));
         let exact = found.iter().find(|f| f.name == plain);
         exact.or(found.first()).map(|f| f.entry)
     }

@@ -71,7 +71,7 @@ impl Container {
             });
             true
         });
-        if let Err(why) = walked {
+        if let Err(why) = walked.map_err(|why| self.mixed(why, reach)) {
             inside.push(format!("<unknown: {why}>"));
         }
         let inside = inside.join(", ");
@@ -111,7 +111,7 @@ impl Container {
             true
         });
         digits.reverse();
-        let digits = match walked {
+        let digits = match walked.map_err(|why| self.mixed(why, reach)) {
             Ok(()) => digits.concat(),
             Err(why) => format!("<unknown: {why}>"),
         };

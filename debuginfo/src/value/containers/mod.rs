@@ -63,6 +63,16 @@ pub struct Entries {
     pub error: Option<Unknown>,
 }
 
+/// Parts that were seen at different moments need not fit together: then nothing is damaged.
+fn mixed(why: Unknown, certainty: Certainty) -> Unknown {
+    match certainty {
+        Certainty::Stale { .. } if why.0.starts_with("corrupt") => {
+            Unknown::because("its parts were last seen at different events")
+        }
+        _ => why,
+    }
+}
+
 /// A value that is shown otherwise than as its members.
 pub struct Container {
     /// In front of the contents: `std::vector`; nothing in Rust.
@@ -83,12 +93,13 @@ impl Container {
         let reach = Reach::new(look.machine, look.space);
         let found = recognise(&spot(value), &reach)?;
         let certainty = value.certainty.and(reach.certainty());
-        Some(found.map(|(label, language, content)| Container {
+        let found = found.map(|(label, language, content)| Container {
             label,
             language,
             content,
             certainty,
-        }))
+        });
+        Some(found.map_err(|why| mixed(why, certainty)))
     }
 
     /// Tells whether values of `ty` are containers.
@@ -259,8 +270,12 @@ impl Container {
             });
             true
         });
-        entries.error = walked.err();
+        entries.error = walked.err().map(|why| self.mixed(why, &reach));
         entries
+    }
+
+    fn mixed(&self, why: Unknown, reach: &Reach) -> Unknown {
+        mixed(why, self.certainty.and(reach.certainty()))
     }
 
     fn value(&self, spot: &Spot, reach: &Reach) -> Value {

@@ -128,7 +128,7 @@ pub fn asked_of_daemon<V: Verb>(
             client.call::<V>(args, session, wait)
         });
     }
-    if matches!(patience, Patience::Stop(_)) {
+    if matches!(patience, Patience::Stop(_) | Patience::Start(_)) {
         leave_on_interrupt();
     }
     Ok(client.call::<V>(args, session, wait)?)

@@ -44,8 +44,8 @@ pub struct History {
 
 impl History {
     pub fn run(&self, past: &Past, terminal: &Terminal) -> Result<u8, Error> {
-        let args = joined(&self.expression);
-        ask(past, "history", &args, self.json, |reply: &HistoryReply| {
+        let (args, json) = joined(&self.expression, self.json);
+        ask(past, "history", &args, json, |reply: &HistoryReply| {
             show::history(reply, terminal)
         })
     }
@@ -64,14 +64,10 @@ pub struct LastWrite {
 
 impl LastWrite {
     pub fn run(&self, past: &Past) -> Result<u8, Error> {
-        let args = joined(&self.expression);
-        ask(
-            past,
-            "last_write",
-            &args,
-            self.json,
-            |reply: &LastWriteReply| show::last_write(reply),
-        )
+        let (args, json) = joined(&self.expression, self.json);
+        ask(past, "last_write", &args, json, |reply: &LastWriteReply| {
+            show::last_write(reply)
+        })
     }
 }
 
@@ -120,6 +116,7 @@ impl NotesAdd {
 
 /// Show what the program had written up to here
 #[derive(Debug, clap::Args)]
+#[command(override_usage = "output [--tail N]")]
 pub struct Lines {
     /// Only the last N lines
     #[arg(long, value_name = "N")]

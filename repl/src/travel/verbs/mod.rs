@@ -108,10 +108,14 @@ impl Verb {
     }
 }
 
-fn joined(words: &[String]) -> HistoryArgs {
-    HistoryArgs {
-        expression: words.join(" "),
-    }
+/// Makes one expression of the words of a line, and tells whether the reply is to be JSON: the option may stand behind them too.
+fn joined(words: &[String], json: bool) -> (HistoryArgs, bool) {
+    let (words, is_behind) = match words.split_last() {
+        Some((last, words)) if last == "--json" && !words.is_empty() => (words, true),
+        _ => (words, false),
+    };
+    let expression = words.join(" ");
+    (HistoryArgs { expression }, json || is_behind)
 }
 
 fn ask<A: Serialize, R: Serialize + DeserializeOwned>(

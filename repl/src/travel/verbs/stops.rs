@@ -93,13 +93,12 @@ impl Watches {
                 self.json,
                 |reply: &WatchesReply| show::watches(reply, terminal),
             ),
-            false => ask(
-                past,
-                "watch",
-                &joined(&self.expression),
-                self.json,
-                |line: &WatchLine| show::watched(line),
-            ),
+            false => {
+                let (args, json) = joined(&self.expression, self.json);
+                ask(past, "watch", &args, json, |line: &WatchLine| {
+                    show::watched(line)
+                })
+            }
         }
     }
 }
