@@ -99,6 +99,21 @@ fn a_library_that_is_missing_is_named_and_all_else_works() {
     assert_rest_works(&made, &recording, "cannot be read");
 }
 
+/// A variable of the missing library may have that name: what the C library calls so is not what is meant.
+#[test]
+fn names_of_a_missing_library_are_not_those_of_system_libraries() {
+    let made = Made::new("library-names");
+    let recording = made.record(&[]);
+    let look = ["break visit", "continue", "print getpid"];
+    let whole = made.repl(&recording, &look);
+    assert!(whole.text().contains("getpid = 0x"), "{}", whole.text());
+    made.shell("rm libshape.so");
+    let ended = made.repl(&recording, &look);
+    let (told, errors) = (ended.text(), ended.errors());
+    assert!(!told.contains("getpid = "), "{told}");
+    assert!(errors.contains("libshape.so"), "{errors}");
+}
+
 #[test]
 fn a_library_that_was_compiled_anew_is_named_and_all_else_works() {
     let made = Made::new("library-anew");

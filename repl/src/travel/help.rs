@@ -94,7 +94,9 @@ ends with it. What stands behind the name in a line is added to the meaning.
   continue where CONDITION
   reverse-continue where CONDITION
 
-The condition is one of SQL over the columns of calls: continue where dur_ns > 1000000
+The condition is one of SQL over the columns of calls, or of events:
+  continue where dur_ns > 1000000
+  continue where kind = 'stdout'
 ",
     ),
     (

@@ -311,7 +311,8 @@ impl Session {
         Ok(exit::DONE)
     }
 
-    /// Goes to the nearest call in a direction of which a condition in SQL is true.
+    /// Goes to the nearest call in a direction of which a condition in SQL is true, or to the nearest event if it is one over the
+    /// columns of events.
     fn run_to_where(&mut self, words: &[String]) -> Result<u8, Error> {
         let is_back = words[0].starts_with("reverse");
         if words.len() == 1 {
@@ -337,16 +338,27 @@ impl Session {
             false => ("min", ">"),
             true => ("max", "<"),
         };
-        let sql = format!(
-            "SELECT {best}(start_seq) FROM calls WHERE ({condition}) AND start_seq {side} {here}"
-        );
-        let rows = self.asker()?.texts(&sql)?;
-        let found = rows.first().and_then(|row| row.first().cloned()).flatten();
+        let asker = self.asker()?;
+        let mut nearest = |table: &str, seq: &str| {
+            let sql = format!(
+                "SELECT {best}({seq}) FROM {table} WHERE ({condition}) AND {seq} {side} {here}"
+            );
+            let rows = asker.texts(&sql)?;
+            Ok::<_, Error>(rows.first().and_then(|row| row.first().cloned()).flatten())
+        };
+        let (found, nothing) = match nearest("calls", "start_seq") {
+            Ok(found) => (found, format!("call with start_seq {side} {here}")),
+            // What is wrong in both ways is told of calls.
+            Err(error) => match nearest("events", "seq") {
+                Ok(found) => (found, format!("event with seq {side} {here}")),
+                Err(_) => return Err(error),
+            },
+        };
         let Some(seq) = found else {
             return Err(Error::usage(
-                format!("no call with start_seq {side} {here} fulfils: {condition}"),
+                format!("no {nothing} fulfils: {condition}"),
                 Some(
-                    "the condition is one over the columns of calls: \\d calls in hindsight sql"
+                    "the condition is one over the columns of calls or of events: \\d calls or \\d events in hindsight sql"
                         .to_owned(),
                 ),
             ));

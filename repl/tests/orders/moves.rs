@@ -152,6 +152,9 @@ fn runs_go_to_calls_of_which_a_condition_is_true() {
             "continue where",
             "continue where ret = ",
             "reverse-continue where function = 'say'",
+            "continue where kind = 'stdout'",
+            "reverse-continue where kind = 'pause' and seq < 20",
+            "continue where kind = 'fork'",
         ],
         expect![[r#"
             Thread 28464 (orders) at event 23, entry of price: price at /home/ada/orders/orders.c:25
@@ -163,9 +166,12 @@ fn runs_go_to_calls_of_which_a_condition_is_true() {
             Thread 28464 (orders) at event 10, resume: continue: not known where
             Thread 28464 (orders) at event 15, entry of ordered: ordered at /home/ada/orders/orders.c:49
             ->    49 | struct order *ordered(int id, int pieces, double each, const char *customer) {
+            Thread 28464 (orders) at event 26, stdout "order 1 for Ada: 17.00\n": somewhere in say
+            Thread 28464 (orders) at event 19, pause: breakpoint 3 in settle at /home/ada/orders/orders.c:36: settle at /home/ada/orders/orders.c:36
+            ->    36 |   int discount = order->pieces > 3;
             --- stderr
             error: no call with start_seq > 33 fulfils: dur_ns > 1e18
-            help: the condition is one over the columns of calls: \d calls in hindsight sql
+            help: the condition is one over the columns of calls or of events: \d calls or \d events in hindsight sql
               at --cmd 3: continue where dur_ns > 1e18 (exit code 2)
             error: there is no column "nothing"
               1 | SELECT max(start_seq) FROM calls WHERE (nothing = 1) AND start_seq < 17
@@ -184,8 +190,11 @@ fn runs_go_to_calls_of_which_a_condition_is_true() {
                 |                                              ^
               at --cmd 10: continue where ret = (exit code 2)
             error: no call with start_seq < 15 fulfils: function = 'say'
-            help: the condition is one over the columns of calls: \d calls in hindsight sql
+            help: the condition is one over the columns of calls or of events: \d calls or \d events in hindsight sql
               at --cmd 11: reverse-continue where function = 'say' (exit code 2)
+            error: no event with seq > 19 fulfils: kind = 'fork'
+            help: the condition is one over the columns of calls or of events: \d calls or \d events in hindsight sql
+              at --cmd 14: continue where kind = 'fork' (exit code 2)
             --- exit code 2
         "#]],
     );

@@ -121,7 +121,9 @@ fn help_tells_of_verbs_of_all_kinds() {
               continue where CONDITION
               reverse-continue where CONDITION
 
-            The condition is one of SQL over the columns of calls: continue where dur_ns > 1000000
+            The condition is one of SQL over the columns of calls, or of events:
+              continue where dur_ns > 1000000
+              continue where kind = 'stdout'
             Leave. A program that was started here is ended and its recording closed;
             one that was started elsewhere or attached to goes on under the daemon.
 
