@@ -51,19 +51,7 @@ impl Coder {
             Int::Const(value) => self.asm.mov(rax, *value),
             Int::Register(register) => self.register(*register),
             Int::Vector(register) => self.vector(*register),
-            Int::Load { at, bytes, signed } => {
-                let place = self.address(at)?;
-                self.load_follows();
-                match (bytes, signed) {
-                    (1, true) => self.asm.movsx(rax, byte_ptr(place)),
-                    (1, false) => self.asm.movzx(eax, byte_ptr(place)),
-                    (2, true) => self.asm.movsx(rax, word_ptr(place)),
-                    (2, false) => self.asm.movzx(eax, word_ptr(place)),
-                    (4, true) => self.asm.movsxd(rax, dword_ptr(place)),
-                    (4, false) => self.asm.mov(eax, dword_ptr(place)),
-                    _ => self.asm.mov(rax, qword_ptr(place)),
-                }
-            }
+            Int::Load { at, bytes, signed } => self.load(at, *bytes, *signed),
             Int::Extend { of, bits, signed } => {
                 self.int(of)?;
                 self.extend(*bits, *signed)
@@ -76,20 +64,7 @@ impl Coder {
                 right,
             } => {
                 self.operands(left, right)?;
-                self.asm.cmp(rax, rcx)?;
-                match (order, signed) {
-                    (Order::Equal, _) => self.asm.sete(al),
-                    (Order::NotEqual, _) => self.asm.setne(al),
-                    (Order::Less, true) => self.asm.setl(al),
-                    (Order::LessEqual, true) => self.asm.setle(al),
-                    (Order::Greater, true) => self.asm.setg(al),
-                    (Order::GreaterEqual, true) => self.asm.setge(al),
-                    (Order::Less, false) => self.asm.setb(al),
-                    (Order::LessEqual, false) => self.asm.setbe(al),
-                    (Order::Greater, false) => self.asm.seta(al),
-                    (Order::GreaterEqual, false) => self.asm.setae(al),
-                }?;
-                self.asm.movzx(eax, al)
+                self.compare(*order, *signed)
             }
             Int::CompareFloats { order, left, right } => self.compare_floats(*order, left, right),
             Int::Not(of) => {
@@ -104,17 +79,7 @@ impl Coder {
                 condition,
                 if_true,
                 if_false,
-            } => {
-                let (other, end) = (self.asm.create_label(), self.asm.create_label());
-                self.int(condition)?;
-                self.asm.test(rax, rax)?;
-                self.asm.je(other)?;
-                self.int(if_true)?;
-                self.asm.jmp(end)?;
-                self.place(other)?;
-                self.int(if_false)?;
-                self.place(end)
-            }
+            } => self.choose(condition, if_true, if_false),
             Int::Within { of, low, high } => {
                 self.int(of)?;
                 self.within(*low, *high)
@@ -125,27 +90,12 @@ impl Coder {
                 self.asm.je(self.no_answer)
             }
             Int::OneOf { of, values } => {
-                let known = self.asm.create_label();
                 self.int(of)?;
-                for value in values {
-                    self.asm.mov(rcx, *value)?;
-                    self.asm.cmp(rax, rcx)?;
-                    self.asm.je(known)?;
-                }
-                self.asm.jmp(self.no_answer)?;
-                self.place(known)
+                self.one_of(values)
             }
             Int::Outside { of, ranges } => {
                 self.int(of)?;
-                for (from, to) in ranges {
-                    self.asm.mov(rcx, *from)?;
-                    self.asm.mov(rdx, rax)?;
-                    self.asm.sub(rdx, rcx)?;
-                    self.asm.mov(rcx, to.wrapping_sub(*from))?;
-                    self.asm.cmp(rdx, rcx)?;
-                    self.asm.jb(self.no_answer)?;
-                }
-                Ok(())
+                self.outside(ranges)
             }
             Int::Truncate { of, down } => self.truncate(of, *down),
             Int::Match { at, bytes } => {
@@ -172,6 +122,76 @@ impl Coder {
                 self.refuse_high_bytes()
             }
         }
+    }
+
+    /// Reads so many bytes of memory.
+    fn load(&mut self, at: &Int, bytes: u8, signed: bool) -> Done {
+        let place = self.address(at)?;
+        self.load_follows();
+        match (bytes, signed) {
+            (1, true) => self.asm.movsx(rax, byte_ptr(place)),
+            (1, false) => self.asm.movzx(eax, byte_ptr(place)),
+            (2, true) => self.asm.movsx(rax, word_ptr(place)),
+            (2, false) => self.asm.movzx(eax, word_ptr(place)),
+            (4, true) => self.asm.movsxd(rax, dword_ptr(place)),
+            (4, false) => self.asm.mov(eax, dword_ptr(place)),
+            _ => self.asm.mov(rax, qword_ptr(place)),
+        }
+    }
+
+    /// Compares rax with rcx.
+    fn compare(&mut self, order: Order, signed: bool) -> Done {
+        self.asm.cmp(rax, rcx)?;
+        match (order, signed) {
+            (Order::Equal, _) => self.asm.sete(al),
+            (Order::NotEqual, _) => self.asm.setne(al),
+            (Order::Less, true) => self.asm.setl(al),
+            (Order::LessEqual, true) => self.asm.setle(al),
+            (Order::Greater, true) => self.asm.setg(al),
+            (Order::GreaterEqual, true) => self.asm.setge(al),
+            (Order::Less, false) => self.asm.setb(al),
+            (Order::LessEqual, false) => self.asm.setbe(al),
+            (Order::Greater, false) => self.asm.seta(al),
+            (Order::GreaterEqual, false) => self.asm.setae(al),
+        }?;
+        self.asm.movzx(eax, al)
+    }
+
+    fn choose(&mut self, condition: &Int, if_true: &Int, if_false: &Int) -> Done {
+        let (other, end) = (self.asm.create_label(), self.asm.create_label());
+        self.int(condition)?;
+        self.asm.test(rax, rax)?;
+        self.asm.je(other)?;
+        self.int(if_true)?;
+        self.asm.jmp(end)?;
+        self.place(other)?;
+        self.int(if_false)?;
+        self.place(end)
+    }
+
+    /// Goes on only if the number in rax is one of these.
+    fn one_of(&mut self, values: &[u64]) -> Done {
+        let known = self.asm.create_label();
+        for value in values {
+            self.asm.mov(rcx, *value)?;
+            self.asm.cmp(rax, rcx)?;
+            self.asm.je(known)?;
+        }
+        self.asm.jmp(self.no_answer)?;
+        self.place(known)
+    }
+
+    /// Goes on only if the number in rax lies in none of these, whose ends are exclusive.
+    fn outside(&mut self, ranges: &[(u64, u64)]) -> Done {
+        for (from, to) in ranges {
+            self.asm.mov(rcx, *from)?;
+            self.asm.mov(rdx, rax)?;
+            self.asm.sub(rdx, rcx)?;
+            self.asm.mov(rcx, to.wrapping_sub(*from))?;
+            self.asm.cmp(rdx, rcx)?;
+            self.asm.jb(self.no_answer)?;
+        }
+        Ok(())
     }
 
     /// Goes on only if the number in rax lies between the two, both inclusive.
