@@ -129,6 +129,7 @@ struct watch
   uint64_t steps;
   uint32_t offsets;  /* where their offsets begin, and then the number of bytes */
   uint64_t bytes;
+  uint64_t how;      /* HS_WATCH_PARTLY, HS_WATCH_TEXT */
 };
 
 /* Finds the next watched value from word `*at` on that is captured now. */
@@ -147,7 +148,10 @@ next_watch (const struct hs_capture * capture, uint32_t * at, struct watch * wat
     *at += 3 + (uint32_t) watch->steps;
     if (watch->steps > MAX_STEPS || *at > capture->watch_words)
       return 0;
-    watch->bytes = words[*at - 1];
+    watch->bytes = words[*at - 1] & HS_WATCH_BYTES_MASK;
+    if (watch->bytes > HS_CAPTURE_TEXT_MAX)
+      watch->bytes = HS_CAPTURE_TEXT_MAX; /* what reading has room for */
+    watch->how = words[*at - 1] & (HS_WATCH_PARTLY | HS_WATCH_TEXT);
     if (function == 0 || function == capture->function)
       return 1;
   }
@@ -160,13 +164,42 @@ watch_bytes (const struct hs_capture * capture)
   uint64_t bytes = 0;
   struct watch watch;
   for (uint32_t at = 0; next_watch (capture, &at, &watch);)
+  {
     bytes += watch.steps * section_bytes (8) + section_bytes (watch.bytes);
+    if (watch.how != 0)
+      bytes += SECTION_BYTES; /* behind what there is */
+  }
   return bytes;
+}
+
+/* The thread pointer; 0 before the thread has one. */
+static uint64_t
+thread_pointer (void)
+{
+  uint64_t found = 0;
+  long result;
+  __asm__ volatile ("syscall"
+                    : "=a" (result)
+                    : "a" (SYS_arch_prctl), "D" (0x1003L /* ARCH_GET_FS */), "S" (&found)
+                    : "rcx", "r11", "memory");
+  return result < 0 ? 0 : found;
+}
+
+static int
+watches_thread (const struct hs_capture * capture)
+{
+  struct watch watch;
+  for (uint32_t at = 0; next_watch (capture, &at, &watch);)
+    if (watch.base == HS_WATCH_THREAD_BASE)
+      return 1;
+  return 0;
 }
 
 static uint64_t
 watch_address (const struct hs_capture * capture, const struct watch * watch)
 {
+  if (watch->base == HS_WATCH_THREAD_BASE)
+    return capture->thread_pointer != 0 ? capture->thread_pointer + watch->address : 0;
   if (watch->base == 0 || watch->base > HS_CAPTURE_WORDS)
     return watch->address;
   return capture->registers[watch->base - 1] + watch->address;
@@ -191,6 +224,11 @@ size_capture (struct hs_capture * capture, const struct hs_local * local, uint64
   /* More may be watched before this is written: that is for the next one. */
   capture->watch_words = control->watch_words;
   capture->payload += watch_bytes (capture);
+  capture->thread_pointer = 0;
+  if (watches_thread (capture))
+    capture->thread_pointer = thread_pointer ();
+  if (capture->thread_pointer != 0)
+    capture->payload += section_bytes (8);
   capture->bytes = 16 + capture->payload;
 }
 
@@ -259,11 +297,39 @@ section (uint64_t * words, const struct hs_capture * capture, uint64_t at,
   return words + 2 + padded (bytes) / 8;
 }
 
+/* Writes as many bytes as there are, of a text up to its NUL, and behind them
+ * a section that says nothing. */
+static uint64_t *
+section_partly (uint64_t * words, const struct hs_capture * capture, uint64_t at,
+                const struct watch * watch)
+{
+  uint8_t * bytes = (uint8_t *) (words + 2);
+  uint64_t * end = words + (section_bytes (watch->bytes) + SECTION_BYTES) / 8;
+  uint64_t got = at != 0 ? read_memory (capture->tid, bytes, at, watch->bytes) : 0;
+  if (watch->how & HS_WATCH_TEXT)
+    for (uint64_t n = 0; n != got; n++)
+      if (bytes[n] == 0)
+        got = n + 1;
+  for (uint8_t * rest = bytes + got; rest != (uint8_t *) end; rest++)
+    *(volatile uint8_t *) rest = 0;
+  words[0] = got != 0 ? at : 0;
+  words[1] = got;
+  words += 2 + padded (got) / 8;
+  words[1] = (uint64_t) (end - words - 2) * 8;
+  return end;
+}
+
 static uint64_t *
 write_watches (const struct hs_capture * capture, uint64_t * words)
 {
   const volatile uint64_t * offsets = hs_runtime.control->watch;
   struct watch watch;
+  if (capture->thread_pointer != 0)
+  {
+    uint64_t * length = words + 1;
+    words = section (words, capture, capture->thread_pointer, 8, 0);
+    *length |= HS_SECTION_THREAD;
+  }
   for (uint32_t i = 0; next_watch (capture, &i, &watch);)
   {
     uint64_t at = watch_address (capture, &watch);
@@ -272,7 +338,8 @@ write_watches (const struct hs_capture * capture, uint64_t * words)
       words = section (words, capture, at, 8, 0);
       at = words[-3] != 0 ? words[-1] + offsets[watch.offsets + step] : 0;
     }
-    words = section (words, capture, at, watch.bytes, 0);
+    words = watch.how != 0 ? section_partly (words, capture, at, &watch)
+                           : section (words, capture, at, watch.bytes, 0);
   }
   return words;
 }

@@ -44,8 +44,17 @@
 /* The head of a watched value: bits 0..7 the number of steps, from these bits
  * on what its address is counted from and the function it belongs to. */
 #define HS_WATCH_STEPS_MASK 0xff
-#define HS_WATCH_BASE_SHIFT 8      /* 8 bits: 0 nothing; else 1 + DWARF number: a general register */
+#define HS_WATCH_BASE_SHIFT 8      /* 8 bits: 0 nothing; else 1 + DWARF number of a register */
 #define HS_WATCH_FUNCTION_SHIFT 16 /* 0: every enter and leave; else 1 + function: its enters */
+#define HS_WATCH_THREAD_BASE 59    /* 1 + fs_base: the address is counted from the thread pointer */
+
+/* Its last word: how many bytes, and these bits. */
+#define HS_WATCH_BYTES_MASK 0xffff
+#define HS_WATCH_PARTLY 0x10000    /* as many of them as there are */
+#define HS_WATCH_TEXT 0x20000      /* up to a NUL */
+
+/* In the length of a section: its address is the thread pointer. */
+#define HS_SECTION_THREAD 0x8000000000000000
 
 /* Where an argument's text is: how to get from its register to it. */
 #define HS_TEXT_TERMINATED 1      /* the register has its address; up to a NUL */

@@ -62,6 +62,7 @@ struct hs_capture
   uint32_t tid;
   uint32_t stack_is_safe; /* 1: that is the thread's own stack */
   uint32_t watch_words;
+  uint64_t thread_pointer; /* 0: no watched value is counted from it */
   uint64_t function;   /* 1 + the function that is entered; 0: one is left */
   uint64_t words_at[6], text_at[6];
   uint16_t words_bytes[6], text_bytes[6];

@@ -62,6 +62,10 @@ pub const WATCH_WORDS: usize = 384;
 pub const WATCH_BASE_SHIFT: u32 = 8;
 /// In the head of a watched value: 1 + the function at whose enters it is captured, or 0.
 pub const WATCH_FUNCTION_SHIFT: u32 = 16;
+/// In the last word of a watched value, beside the number of bytes: as many of them as there are.
+pub const WATCH_PARTLY: u64 = 1 << 16;
+/// In the last word of a watched value, beside the number of bytes: up to a NUL.
+pub const WATCH_TEXT: u64 = 1 << 17;
 
 /// How to get from an argument register to a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -51,7 +51,7 @@ pub use disassemble::{
     Instruction, disassemble, disassemble_before, disassemble_bytes, disassemble_function,
 };
 pub use error::{Error, Result, Warning};
-pub use layout::{Type, TypeKind, find_type};
+pub use layout::{Role, Type, TypeKind, find_type};
 pub use lines::{
     CallAt, FunctionPlace, LineError, LinePlace, SourceCopies, SourceError, SourceLine, SourceText,
     StepLine, with_source_copies,
@@ -63,7 +63,7 @@ pub use model::{
     SegmentFlags, Svma, Symbol, SymbolKind, ValueKind,
 };
 pub use module::{Module, OpenOptions};
-pub use scope::{Described, Variable, returned, variables_at};
+pub use scope::{Described, Variable, global_names, has_variable, returned, variables_at};
 pub use space::{Mapped, Space};
 pub use unwind::{
     Backtrace, Frame, FrameMachine, FrameRegisters, InnermostFrame, Wish, backtrace,

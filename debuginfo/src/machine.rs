@@ -138,6 +138,27 @@ pub trait Machine {
     /// Some of it is not known.
     fn memory(&self, address: u64, bytes: &mut [u8]) -> Result<Certainty, Unknown>;
 
+    /// Tells whether the `len` bytes of memory at `address` are known to have been at event `event` what they are here. It
+    /// is asked about bytes that lead to others which were seen at that event last.
+    fn was_same(&self, address: u64, len: u64, event: u64) -> bool {
+        let _ = (address, len, event);
+        false
+    }
+
+    /// Tells whether the bytes that were read last were seen at several events: the answer was the oldest of them.
+    fn was_mixed(&self) -> bool {
+        false
+    }
+
+    /// Tells whether memory holds made up addresses, to learn which memory is looked at: numbers in it mean nothing, and what
+    /// does not fit together is no damage.
+    fn is_symbolic(&self) -> bool {
+        false
+    }
+
+    /// What was read last is not used: it was seen at another moment than what led to it, or was more than is needed.
+    fn disregarded(&self) {}
+
     /// Returns a general register, [`Register::RIP`], [`Register::RFLAGS`] or a segment base.
     ///
     /// # Errors

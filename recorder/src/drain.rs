@@ -151,7 +151,12 @@ impl<'a> Drain<'a> {
         if tenant.tid == 0 {
             return Ok(0); // a thread is just taking it
         }
-        let is_gone = (tenant.exiting || roll_call) && !thread_exists(self.pid, tenant.tid);
+        // The end of a process is that of its threads, and an event of its own: whether they are missed before it is noticed
+        // is chance.
+        let pid = self.pid.cast_unsigned();
+        let has_left = tenant.exiting && tenant.tid != pid;
+        let is_missed = || roll_call && thread_exists(self.pid, pid);
+        let is_gone = !thread_exists(self.pid, tenant.tid) && (has_left || is_missed());
         let pending = self.shared.pending(index);
         let moved = (pending.first.len() + pending.second.len()) as u64;
         if moved != 0 {

@@ -186,6 +186,11 @@ impl Capture {
         self.shown.page.registers(self.row)
     }
 
+    /// Returns the thread pointer, where it was captured.
+    pub(crate) fn thread_pointer(&self) -> Option<u64> {
+        self.shown.page.thread_pointer(self.row)
+    }
+
     /// Returns the memory: addresses and bytes.
     pub(crate) fn sections(&self) -> impl Iterator<Item = store::wire::Section<'_>> {
         self.shown.page.sections(self.row)

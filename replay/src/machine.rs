@@ -1,9 +1,12 @@
 //! A recorded moment as `debuginfo` asks about it: the twin of a stopped live thread.
 
+use std::cell::Cell;
+
 use debuginfo::{Certainty, EntryPlace, Machine, Register, Space, Unknown};
 
 use crate::calls::CallHead;
 use crate::event::Event;
+use crate::memory::Run;
 use crate::state::{Link, Reason, Seen, State};
 
 /// How far values may be trusted.
@@ -22,6 +25,8 @@ pub struct StateMachine<'s> {
     trust: Trust,
     /// It has just returned from this call, or will: only rip and rsp are known then.
     returned: Option<(u64, u64)>,
+    /// What was read last had been seen at several events.
+    was_mixed: Cell<bool>,
 }
 
 impl<'s> StateMachine<'s> {
@@ -33,6 +38,7 @@ impl<'s> StateMachine<'s> {
             space,
             trust: Trust::Stale,
             returned: None,
+            was_mixed: Cell::new(false),
         }
     }
 
@@ -105,6 +111,12 @@ impl Machine for StateMachine<'_> {
         let runs = self.state.memory(address, bytes.len() as u64);
         let runs = runs.map_err(|error| Unknown(error.to_string()))?;
         let mut certainty = Certainty::Known;
+        let mut ages = runs.iter().map(|run| match run.bytes {
+            Seen::Stale { as_of, .. } => Some(as_of),
+            Seen::Known { .. } | Seen::Unknown(_) => None,
+        });
+        let first = ages.next();
+        self.was_mixed.set(ages.any(|age| Some(age) != first));
         for run in runs {
             if let (Trust::Stale, Seen::Stale { as_of, .. }) = (self.trust, &run.bytes) {
                 let begun = self.state.frame_begun(run.address.saturating_add(run.len));
@@ -118,6 +130,21 @@ impl Machine for StateMachine<'_> {
             certainty = certainty.and(known);
         }
         Ok(certainty)
+    }
+
+    fn was_mixed(&self) -> bool {
+        self.was_mixed.get()
+    }
+
+    fn was_same(&self, address: u64, len: u64, event: u64) -> bool {
+        let then = State::new(self.state.timeline, event, self.state.tid);
+        let (Ok(then), Ok(now)) = (
+            then.and_then(|state| state.memory(address, len)),
+            self.state.memory(address, len),
+        ) else {
+            return false;
+        };
+        then.iter().all(|run| run.bytes.is_known()) && bytes(&then) == bytes(&now)
     }
 
     fn register(&self, register: Register) -> Result<(u64, Certainty), Unknown> {
@@ -190,4 +217,12 @@ impl Machine for StateMachine<'_> {
             is_indirect: param.is_indirect,
         })
     }
+}
+
+/// The bytes of runs, which follow each other; `None` if some are unknown.
+fn bytes(runs: &[Run]) -> Option<Vec<u8>> {
+    let values = runs.iter().map(|run| run.bytes.value());
+    values
+        .collect::<Option<Vec<_>>>()
+        .map(|parts| parts.into_iter().flatten().copied().collect())
 }

@@ -2,7 +2,7 @@
 //!
 //! | event | shows |
 //! |---|---|
-//! | enter | rdi rsi rdx rcx r8 r9, xmm registers as captured (low halves), rsp, rip; all general ones with `--regs` |
+//! | enter | rdi rsi rdx rcx r8 r9, xmm registers as captured (low halves), rsp, rip; all general ones with `--regs`; fs_base with watched thread variables |
 //! | leave by a return | rax, rdx, xmm0 and xmm1 as captured (low halves), rsp, rip; all general ones with `--regs` |
 //! | pause | all |
 //! | write to a register | that one |
@@ -211,8 +211,13 @@ impl Registers {
 
     /// Applies what was captured besides with the enter or leave at `at`.
     fn captured(&mut self, timeline: &Timeline, at: u64, known: bool) -> Result<()> {
-        let capture = timeline.captured_at(at)?;
-        let registers = capture.and_then(|capture| capture.registers());
+        let Some(capture) = timeline.captured_at(at)? else {
+            return Ok(());
+        };
+        if let Some(thread) = capture.thread_pointer() {
+            self.set(Register::FS_BASE, thread, at, known);
+        }
+        let registers = capture.registers();
         for (number, value) in registers.into_iter().flatten().enumerate() {
             self.set(Register(number as u16), value, at, known);
         }

@@ -160,6 +160,12 @@ impl Timeline {
         self.functions.iter().flatten()
     }
 
+    /// Lists names of the program's global variables, not the system's: of each module at most `limit`.
+    #[must_use]
+    pub fn global_names(&self, limit: usize) -> Vec<String> {
+        debuginfo::global_names(&self.modules.space(self.last()), limit)
+    }
+
     /// Returns the modules.
     #[must_use]
     pub fn modules(&self) -> &Modules {

@@ -12,7 +12,9 @@ pub use encode::{
     EnterFields, push_capture, push_condition_error, push_enter, push_exec, push_fork, push_gap,
     push_leave, push_logpoint, push_output, push_thread, push_thread_exit,
 };
-pub use record::{Capture, Enter, EnterForm, GapReason, Leave, Record, Section, sections};
+pub use record::{
+    Capture, Enter, EnterForm, GapReason, Leave, Record, Section, sections, thread_pointer,
+};
 
 /// Length of a word in bytes; every record is a whole number of words.
 pub const WORD_LEN: usize = 8;
@@ -95,6 +97,8 @@ pub const CAPTURE_REGISTERS: u64 = 1;
 pub const CAPTURE_REGISTER_WORDS: usize = 16;
 /// Words of a section in a capture record before its bytes: the address and the length.
 pub const SECTION_WORDS: usize = 2;
+/// In the length of a section: its address is the thread pointer, fs_base.
+pub const SECTION_THREAD: u64 = 1 << 63;
 /// Most xmm words of an enter record.
 pub const ENTER_MAX_XMM: usize = 8;
 /// Xmm words of a leave record that has any.

@@ -1,10 +1,11 @@
 """How long do opening, goto, step back and next take on recordings that have more than calls: captures, copies of memory, a log that
 nobody has sealed, a program that still runs?
 
-Usage: python3 tests/bench/goto.py [MILLION-EVENTS] [JUMPS]     (10 and 1000 by default; needs gcc, the binary that HINDSIGHT_BIN names or
+Usage: python3 tests/bench/goto.py [MILLION-EVENTS] [JUMPS] [ROW...]     (10 and 1000 by default; needs gcc, the binary that HINDSIGHT_BIN names or
        target/release/hindsight, and beside it examples/goto_bench: cargo build --release -p replay --example goto_bench)
 tests/bench/queue.c is recorded with each list of options, then looked at with replay's example goto_bench. For the last rows the program
-waits at its end: the recording is looked at while the recorder seals it, and again after the recorder was killed. With 10 million events
+waits at its end: the recording is looked at while the recorder seals it, and again after the recorder was killed. Rows
+are chosen by the beginning of their titles. With 10 million events
 the recordings take some 6 GB below the folder for temporary files, TMPDIR.
 """
 
@@ -22,6 +23,7 @@ HINDSIGHT = pathlib.Path(os.environ.get("HINDSIGHT_BIN", ROOT / "target/release/
 BENCH = HINDSIGHT.parent / "examples/goto_bench"
 EVENTS = int(float(sys.argv[1] if len(sys.argv) > 1 else "10") * 1e6)
 JUMPS = sys.argv[2] if len(sys.argv) > 2 else "1000"
+ROWS = tuple(sys.argv[3:]) or ("",)
 NESTING = "30"
 CAPTURES = ["--regs", "--stack", "256", "--strings"]
 COPIES = ["--snapshot", f"every={max(EVENTS // 500, 1)}events"]
@@ -66,6 +68,8 @@ def main():
         print("| recording | events | open | goto median | 99 % | most | back median | 99 % | most | next median | 99 % | most | peak |")
         print("|---|---|---|---|---|---|---|---|---|---|---|---|---|")
         for title, options in RECORDINGS.items():
+            if not title.startswith(ROWS):
+                continue
             recorder = record(work, "run", options)
             recorder.communicate()
             if recorder.returncode:
@@ -73,6 +77,8 @@ def main():
             measure(work, title, "run")
             shutil.rmtree(work / "run.hindsight")
         for title in ("calls alone", "captures"):
+            if not f"{title}, log".startswith(ROWS):
+                continue
             recorder = record(work, "run", RECORDINGS[title], "wait")
             recorder.stdout.readline()
             program = program_of(recorder, work)

@@ -185,6 +185,80 @@ fn parameters_are_watched_where_their_functions_are_entered() {
     assert_eq!(length, ["5", "40"]);
 }
 
+/// The value of a member of a line that the program printed.
+fn printed<'t>(line: &'t str, index: usize) -> &'t str {
+    line.split('|').nth(index).expect("so many members")
+}
+
+/// Checks that each watched expression is at each return of `function` what the program printed there.
+fn assert_watched(artifact: &str, function: &str, expressions: &[(&str, usize)], more: &[&str]) {
+    let watches = expressions.iter().map(|(expression, _)| *expression);
+    let watches = watches.chain(more.iter().copied());
+    let options: Vec<&str> = watches.flat_map(|watch| ["--watch", watch]).collect();
+    let scratch = Scratch::new(artifact);
+    let program = Program::new(fixture_artifact("watched", artifact), scratch.path());
+    let comparison = Comparison::of_program(scratch, &program, &options, Nesting::Proper);
+    let text = comparison.native.text();
+    let lines: Vec<&str> = text.lines().collect();
+    for (expression, index) in expressions {
+        let expected: Vec<&str> = lines.iter().map(|line| printed(line, *index)).collect();
+        let seen = values(&comparison.recording, function, "end_seq", expression);
+        // Pointers to texts are shown with their address.
+        let is_text = |text: &String| text.starts_with("0x");
+        let seen: Vec<&str> = seen
+            .iter()
+            .map(|text| match is_text(text) {
+                true => text.split_once(' ').map_or("?", |(_, text)| text),
+                false => text,
+            })
+            .collect();
+        assert_eq!(seen, expected, "{artifact}: {expression}");
+    }
+    for expression in more {
+        let index = lines[0].split('|').count() - 1;
+        let expected: Vec<&str> = lines.iter().map(|line| printed(line, index)).collect();
+        let (_, name) = expression
+            .rsplit_once("::")
+            .expect("a function's parameter");
+        let seen = values(&comparison.recording, function, "start_seq", name);
+        assert_eq!(seen, expected, "{artifact}: {expression}");
+    }
+}
+
+#[test]
+fn texts_elements_and_thread_variables_are_watched() {
+    for artifact in ["watched_O0", "watched_O2"] {
+        let expressions = [
+            ("depth", 0),
+            ("where", 1),
+            ("order.size()", 2),
+            ("order[0]", 3),
+            ("name", 4),
+            ("wide.count", 5),
+            ("behind->count", 6),
+            ("wide.label", 7),
+            ("names[0]", 8),
+            ("owned->count", 9),
+            ("title", 10),
+        ];
+        assert_watched(artifact, "step", &expressions, &["step::text"]);
+    }
+    let expressions = [
+        ("ORDER.len()", 0),
+        ("ORDER", 1),
+        ("NAME", 2),
+        ("NAMES[0]", 3),
+        ("WIDE.count", 4),
+        ("WIDE.label", 5),
+    ];
+    assert_watched(
+        "watched_rust",
+        "watched::step",
+        &expressions,
+        &["step::text"],
+    );
+}
+
 #[test]
 fn the_stack_of_callers_is_known() {
     let comparison = recorded("captured_O0", &["--stack", "512", "--regs"]);

@@ -178,6 +178,22 @@ fn watches_stop_where_values_change_forwards_and_back() {
 }
 
 #[test]
+fn a_watch_of_what_is_nowhere_is_refused() {
+    let comparison = recorded();
+    let recording = &comparison.recording;
+    let inside = recording.number("SELECT min(start_seq) FROM calls WHERE function = 'raised'");
+    let lines = [&format!("goto {inside}"), "watch nobody + level", "watch"];
+    let ended = repl(&comparison.scratch, recording.path(), &lines);
+    let wrong = ended.errors();
+    assert!(wrong.contains("no variable \"nobody\""), "{wrong}");
+    assert!(
+        ended.text().contains("Nothing is watched."),
+        "{}",
+        ended.text()
+    );
+}
+
+#[test]
 fn a_watched_global_stops_everywhere_and_recorded_stops_are_passed() {
     let (live, recording, _) = raised_live("watch-global");
     let ended = repl(

@@ -314,3 +314,20 @@ fn every_format_of_answers_can_be_read_back() {
             .starts_with(b"PAR1")
     );
 }
+
+#[test]
+fn an_option_that_record_does_not_have_is_no_program() {
+    let scratch = Scratch::new("unknown-option");
+    let run = |args: &[&str]| Hindsight::command(&scratch, args).run();
+    let ended = run(&["record", "--functions", "main", "--", "/bin/true"]);
+    assert_refused(&ended, 2);
+    assert!(
+        ended.errors().contains("'--function'"),
+        "{}",
+        ended.errors()
+    );
+    // The program's own options are its own.
+    let ended = run(&["record", "-o", "own", "/bin/echo", "--functions", "-o"]);
+    assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
+    assert_eq!(ended.text(), "--functions -o\n");
+}

@@ -174,6 +174,8 @@ fn both_sides_have_the_same_constants() {
         ("HS_WATCH_WORDS", WATCH_WORDS as u64),
         ("HS_WATCH_BASE_SHIFT", WATCH_BASE_SHIFT.into()),
         ("HS_WATCH_FUNCTION_SHIFT", WATCH_FUNCTION_SHIFT.into()),
+        ("HS_WATCH_PARTLY", WATCH_PARTLY),
+        ("HS_WATCH_TEXT", WATCH_TEXT),
         ("HS_TEXT_TERMINATED", Text::Terminated.code().into()),
         ("HS_TEXT_SLICE", Text::Slice.code().into()),
         ("HS_TEXT_VIEW", Text::View.code().into()),
@@ -246,7 +248,7 @@ fn the_page_and_the_header_say_the_same_of_records() {
     assert_eq!(take("HS_LOG_BYTES"), stated(&page, "LOG_WORDS") * word);
     let error_words = stated(&page, "CONDITION_ERROR_WORDS");
     assert_eq!(take("HS_CONDITION_ERROR_BYTES"), error_words * word);
-    for name in ["LOG_COUNT_SHIFT", "LOG_MAX_VALUES"] {
+    for name in ["LOG_COUNT_SHIFT", "LOG_MAX_VALUES", "SECTION_THREAD"] {
         assert_eq!(take(&format!("HS_{name}")), stated(&page, name), "{name}");
     }
     let words = stated(&page, "CAPTURE_REGISTER_WORDS");
@@ -277,6 +279,10 @@ fn the_page_and_the_header_say_the_same_of_records() {
         "HS_WATCH_STEPS_MASK",
         "HS_WATCH_BASE_SHIFT",
         "HS_WATCH_FUNCTION_SHIFT",
+        "HS_WATCH_THREAD_BASE",
+        "HS_WATCH_BYTES_MASK",
+        "HS_WATCH_PARTLY",
+        "HS_WATCH_TEXT",
         "HS_CAPTURE_TEXTS",
         "HS_TEXT_TERMINATED",
         "HS_TEXT_SLICE",

@@ -82,7 +82,22 @@ impl Index {
 
     /// Some names of the module, at most `limit`, as their entries have them.
     pub(crate) fn names(&self, module: &Module, limit: usize) -> Vec<String> {
-        let entries = self.entries.iter().take(limit);
+        self.names_where(module, limit, |_| true)
+    }
+
+    /// The names of some variables of the module outside of functions, at most `limit`, without their namespaces.
+    pub(crate) fn variables(&self, module: &Module, limit: usize) -> Vec<String> {
+        self.names_where(module, limit, |kind| kind == EntryKind::Variable)
+    }
+
+    fn names_where(
+        &self,
+        module: &Module,
+        limit: usize,
+        is_wanted: impl Fn(EntryKind) -> bool,
+    ) -> Vec<String> {
+        let entries = self.entries.iter().filter(|entry| is_wanted(entry.kind));
+        let entries = entries.take(limit);
         let name = |entry: &Entry| {
             let read = super::with_session(module, entry.id, |session, die| {
                 let chain = session.chain(die);

@@ -1,5 +1,6 @@
 //! Global variables and static members by name.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use gimli::constants as dw;
@@ -11,7 +12,7 @@ use crate::layout::{ComputedOffset, DieId, EntryKind, Language, Member, MemberOf
 use crate::layout::{language_of, name_fit, qualified, with_session};
 use crate::location::Site;
 use crate::module::Module;
-use crate::space::Mapped;
+use crate::space::{Mapped, Space};
 
 /// Candidates for one name whose full names are compared.
 const MAX_CANDIDATES: usize = 4096;
@@ -43,6 +44,19 @@ pub fn globals(site: &Site<'_>, name: &str) -> Vec<Variable> {
         found.extend(own.into_iter().map(|(_, variable)| variable));
     }
     found
+}
+
+/// Lists names of global variables and static members of the program and its libraries, not of the system's, in
+/// alphabetical order, without their namespaces: of each module at most `limit`.
+#[must_use]
+pub fn global_names(space: &Space, limit: usize) -> Vec<String> {
+    let own = space.modules().iter().filter(|mapped| !mapped.is_system);
+    let names = own.flat_map(|Mapped { module, .. }| {
+        let index = module.known().index(module);
+        index.variables(module, limit)
+    });
+    let names: BTreeSet<String> = names.collect();
+    names.into_iter().collect()
 }
 
 fn in_module(module: &Arc<Module>, name: &str) -> Vec<(u8, Variable)> {

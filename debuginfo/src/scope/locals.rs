@@ -32,6 +32,17 @@ pub fn variables_at(site: &Site<'_>) -> Vec<Variable> {
     }
 }
 
+/// Tells whether the function at the site, not what was inlined into it, has a variable called `name` in any of its blocks.
+#[must_use]
+pub fn has_variable(site: &Site<'_>, name: &str) -> bool {
+    let Some(mapped) = site.space.at(site.lookup_pc) else {
+        return false;
+    };
+    let (module, svma) = (&mapped.module, mapped.svma(site.lookup_pc));
+    let all = read(module, svma, site.inline_depth, Blocks::All);
+    all.iter().any(|variable| variable.name == name)
+}
+
 /// Finds the innermost of them that is called `name`.
 pub(crate) fn variable_at(site: &Site<'_>, name: &str) -> Option<Variable> {
     let (module, all) = described_at(site)?;
@@ -44,11 +55,19 @@ fn described_at<'s>(site: &Site<'s>) -> Option<(&'s Arc<Module>, Arc<Vec<Arc<Des
     let (module, svma) = (&mapped.module, mapped.svma(site.lookup_pc));
     let depth = site.inline_depth;
     let known = module.known_variables();
-    let all = known.at(svma.0, depth, || read(module, svma, depth));
+    let all = known.at(svma.0, depth, || read(module, svma, depth, Blocks::Around));
     Some((module, all))
 }
 
-fn read(module: &Arc<Module>, svma: Svma, depth: usize) -> Vec<Described> {
+/// Which blocks of a function are looked into.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Blocks {
+    /// Those around the address.
+    Around,
+    All,
+}
+
+fn read(module: &Arc<Module>, svma: Svma, depth: usize, blocks: Blocks) -> Vec<Described> {
     let copies = copies_at(module, svma);
     let (Some(function), Some(root)) = (copies.first(), copies.get(depth)) else {
         return Vec::new();
@@ -60,6 +79,7 @@ fn read(module: &Arc<Module>, svma: Svma, depth: usize) -> Vec<Described> {
             files: Files::new(session),
             function,
             svma: svma.0,
+            blocks,
             kept: HashSet::new(),
             found: Vec::new(),
         }
@@ -73,6 +93,7 @@ struct Walk<'w, 't, 'a> {
     files: Files<'w, 't, 'a>,
     function: DieId,
     svma: u64,
+    blocks: Blocks,
     /// What the variables of this instance, wherever in it, are instances of.
     kept: HashSet<DieId>,
     found: Vec<Described>,
@@ -116,7 +137,7 @@ impl<'a> Walk<'_, '_, 'a> {
         let session = self.session;
         let stated = [dw::DW_AT_low_pc, dw::DW_AT_ranges];
         let stated = stated.iter().any(|name| session.attr(die, *name).is_some());
-        !stated || self.covers(die)
+        !stated || self.blocks == Blocks::All || self.covers(die)
     }
 
     fn block(&mut self, die: &Die<'a>, depth: usize) {

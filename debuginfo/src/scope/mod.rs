@@ -18,11 +18,11 @@ use crate::module::Module;
 use crate::value::Value;
 
 pub(crate) use functions::function_at;
-pub use globals::{global, globals, static_member};
+pub use globals::{global, global_names, globals, static_member};
 pub use known::Described;
 pub(crate) use known::KnownVariables;
 pub(crate) use locals::variable_at;
-pub use locals::variables_at;
+pub use locals::{has_variable, variables_at};
 pub use returned::returned;
 
 /// Bytes of a register.
@@ -109,9 +109,7 @@ impl Variable {
             return Value::at(ty, address, site.machine);
         }
         let located = location::locate(site, &self.module, self.id, self.function, &ty, 0);
-        let mut value = Value::read(ty, located.place, site.machine);
-        value.certainty = value.certainty.and(located.certainty);
-        value
+        Value::read(ty, located.place, site.machine).reached_by(located.certainty)
     }
 
     /// Finds where it is for every thread that gets to the address of `site`.

@@ -203,6 +203,22 @@ impl Machine for FrameMachine<'_> {
         self.machine.memory(address, bytes)
     }
 
+    fn was_same(&self, address: u64, len: u64, event: u64) -> bool {
+        self.machine.was_same(address, len, event)
+    }
+
+    fn was_mixed(&self) -> bool {
+        self.machine.was_mixed()
+    }
+
+    fn is_symbolic(&self) -> bool {
+        self.machine.is_symbolic()
+    }
+
+    fn disregarded(&self) {
+        self.machine.disregarded();
+    }
+
     fn register(&self, register: Register) -> Result<(u64, Certainty), Unknown> {
         match register {
             Register(0..=16) => self.frame.registers.get(register),

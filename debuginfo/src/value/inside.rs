@@ -3,7 +3,7 @@
 use super::{Look, Site, Value, ValueError, ValuePlace, encode, floats, number, place};
 use crate::layout::{BitRange, ComputedOffset, Member, MemberOffset, Role, Type, TypeKind};
 use crate::location;
-use crate::machine::Unknown;
+use crate::machine::{Certainty, Unknown};
 use crate::scope::static_member;
 
 /// Base classes and unnamed members that are searched for one name.
@@ -108,7 +108,9 @@ pub(super) fn member_value(
             let site = Site::outside(look.space, look.machine);
             let address = location::computed_member(&site, module, *id, object);
             Ok(match address {
-                Ok(address) => Value::at(member.ty.clone(), address, look.machine),
+                Ok(address) => {
+                    Value::at(member.ty.clone(), address, look.machine).reached_by(value.reached)
+                }
                 Err(why) => Value::unknown(member.ty.clone(), why),
             })
         }
@@ -130,11 +132,8 @@ pub(super) fn member_value(
 /// The part of `value` that begins `offset` bytes behind its start.
 pub(super) fn part(value: &Value, ty: &Type, offset: u64, look: &Look<'_>) -> Value {
     let Some(size) = ty.size() else {
-        return Value::read(
-            ty.clone(),
-            place::part(&value.place, offset, 0),
-            look.machine,
-        );
+        let place = place::part(&value.place, offset, 0);
+        return Value::read(ty.clone(), place, look.machine).reached_by(value.reached);
     };
     let place = place::part(&value.place, offset, size);
     let slice = |bytes: &[u8]| {
@@ -142,16 +141,34 @@ pub(super) fn part(value: &Value, ty: &Type, offset: u64, look: &Look<'_>) -> Va
         let end = start.checked_add(usize::try_from(size).ok()?)?;
         Some(bytes.get(start..end)?.to_vec())
     };
-    match value.bytes.as_deref().ok().and_then(slice) {
+    // Of a whole that was not seen at once others may be newer than the oldest byte.
+    let is_as_old = !value.is_mixed || value.address().is_none();
+    let bytes = value.bytes.as_deref().ok().filter(|_| is_as_old);
+    match bytes.and_then(slice) {
         Some(bytes) => Value {
             ty: ty.clone(),
             place,
             bytes: Ok(bytes),
             certainty: value.certainty,
+            reached: value.reached,
+            is_mixed: value.is_mixed,
             bits: None,
         },
         // The whole is too large to be read at once, or another part of it cannot be read.
-        None => Value::read(ty.clone(), place, look.machine),
+        None => {
+            let part = Value::read(ty.clone(), place, look.machine);
+            // A part of what does not fit to what led there does if it was seen together with that.
+            let fits = !part.is_mixed && part.certainty == value.reached;
+            let part = match &value.bytes {
+                Err(why) if value.is_apart() && !fits => Value {
+                    bytes: Err(why.clone()),
+                    certainty: Certainty::Known,
+                    ..part
+                },
+                _ => part,
+            };
+            part.reached_by(value.reached)
+        }
     }
 }
 
@@ -192,7 +209,7 @@ pub(super) fn index(value: &Value, index: i64, look: &Look<'_>) -> Result<Value,
             if let (Some(address), None) = (value.address(), within) {
                 let offset = index.wrapping_mul(size as i64);
                 let at = address.wrapping_add_signed(offset);
-                return Ok(Value::at(element, at, look.machine));
+                return Ok(Value::at(element, at, look.machine).reached_by(value.reached));
             }
             let offset = within.and_then(|index| index.checked_mul(size));
             let outside = || {
@@ -216,7 +233,7 @@ pub(super) fn index(value: &Value, index: i64, look: &Look<'_>) -> Result<Value,
             let base = pointer(&value)?;
             let offset = index.wrapping_mul(size as i64);
             let address = base.wrapping_add_signed(offset);
-            Ok(Value::at(target, address, look.machine))
+            Ok(Value::at(target, address, look.machine).reached_by(value.certainty))
         }
         _ => Err(wrong(&value.ty, "has no elements")),
     }
@@ -247,7 +264,7 @@ pub(super) fn deref(value: &Value, look: &Look<'_>) -> Result<Value, ValueError>
         return Ok(part(pointee, &target, offset, look));
     }
     let address = pointer(value)?;
-    Ok(Value::at(target, address, look.machine))
+    Ok(Value::at(target, address, look.machine).reached_by(value.certainty))
 }
 
 pub(super) fn cast(value: &Value, ty: &Type, look: &Look<'_>) -> Result<Value, ValueError> {
@@ -278,7 +295,9 @@ pub(super) fn cast(value: &Value, ty: &Type, look: &Look<'_>) -> Result<Value, V
         // Another look at the same bytes.
         let same = ty.size().is_some() && ty.size() == value.ty.size();
         return match value.address() {
-            Some(address) => Ok(Value::at(ty.clone(), address, look.machine)),
+            Some(address) => {
+                Ok(Value::at(ty.clone(), address, look.machine).reached_by(value.reached))
+            }
             None if same && value.bits.is_none() => Ok(Value {
                 ty: ty.clone(),
                 ..value.clone()

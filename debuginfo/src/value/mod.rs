@@ -12,6 +12,7 @@ mod printer;
 mod render;
 mod rust;
 mod strings;
+mod trail;
 mod write;
 
 use crate::layout::{BitRange, Type, TypeKind};
@@ -26,6 +27,7 @@ pub use render::{
     Format, RenderOptions, children, render, render_certain, render_known, render_with,
 };
 pub use strings::{Text, text_at};
+pub(crate) use trail::Trail;
 pub use write::{Write, WriteTarget, writes};
 
 /// Bytes of one value that are read whole; parts of larger ones are read from their place.
@@ -40,8 +42,12 @@ pub struct Value {
     pub place: ValuePlace,
     /// Its bytes; for a bit field those that hold it.
     pub bytes: Result<Vec<u8>, Unknown>,
-    /// How far the bytes may be trusted.
+    /// How far the bytes may be trusted: at most as far as `reached`.
     pub certainty: Certainty,
+    /// How far its place may be trusted: that of what a pointer leads to as far as the pointer.
+    pub reached: Certainty,
+    /// Some of its bytes were seen later than others; `certainty` is that of the oldest.
+    pub is_mixed: bool,
     /// For a bit field its bits in `bytes`.
     pub bits: Option<BitRange>,
 }
@@ -55,6 +61,8 @@ impl Value {
             place: ValuePlace::Implicit(bytes.clone()),
             bytes: Ok(bytes),
             certainty: Certainty::Known,
+            reached: Certainty::Known,
+            is_mixed: false,
             bits: None,
         }
     }
@@ -67,6 +75,8 @@ impl Value {
             place: ValuePlace::Unknown(why.clone()),
             bytes: Err(why),
             certainty: Certainty::Known,
+            reached: Certainty::Known,
+            is_mixed: false,
             bits: None,
         }
     }
@@ -84,19 +94,40 @@ impl Value {
             Ok((bytes, certainty)) => (Ok(bytes), certainty),
             Err(why) => (Err(why), Certainty::Known),
         };
+        let is_mixed = match &place {
+            ValuePlace::Memory(_) => bytes.is_ok() && machine.was_mixed(),
+            // Read one by one.
+            ValuePlace::Pieces(_) => certainty != Certainty::Known,
+            _ => false,
+        };
         Value {
             ty,
             place,
             bytes,
             certainty,
+            reached: Certainty::Known,
+            is_mixed,
             bits: None,
         }
+    }
+
+    /// Returns the value as one that was found by what is so certain.
+    #[must_use]
+    pub fn reached_by(mut self, certainty: Certainty) -> Value {
+        self.reached = self.reached.and(certainty);
+        self.certainty = self.certainty.and(certainty);
+        self
     }
 
     /// Reads the value of type `ty` in memory.
     #[must_use]
     pub fn at(ty: Type, address: u64, machine: &dyn Machine) -> Value {
         Value::read(ty, ValuePlace::Memory(address), machine)
+    }
+
+    /// Tells whether it is not known because its bytes were seen at another moment than what led to them.
+    pub(crate) fn is_apart(&self) -> bool {
+        matches!(&self.bytes, Err(Unknown(why)) if why == trail::APART)
     }
 
     /// Returns the value's address, if it is in memory.

@@ -3,7 +3,7 @@
 use super::containers::Limits;
 use super::printer::{Children, Look, Presented, Printer, printer_for};
 use super::render::{Format, RenderOptions, absent, field_name, is_number};
-use super::{Value, floats, inside, number, strings};
+use super::{Value, ValuePlace, floats, inside, number, strings};
 use crate::layout::{Language, Role, Type, TypeKind};
 use crate::machine::Unknown;
 
@@ -50,6 +50,12 @@ impl<'a> Renderer<'a> {
         let ty = value.ty.strip();
         if self.is_full() {
             return self.push("...");
+        }
+        let is_shown_whole = value.is_apart() && printer_for(&ty).is_some();
+        if (matches!(value.place, ValuePlace::Unknown(_)) || is_shown_whole)
+            && let Some(absent) = absent(value)
+        {
+            return self.push(&absent);
         }
         if !self.options.raw
             && let Some(printer) = printer_for(&ty)
@@ -126,6 +132,7 @@ impl<'a> Renderer<'a> {
             summary,
             children,
             total,
+            certainty: _,
         } = presented;
         let summary = summary.unwrap_or_default();
         self.push(&summary);

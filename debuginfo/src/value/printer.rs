@@ -3,7 +3,7 @@
 use super::Value;
 use super::containers;
 use crate::layout::Type;
-use crate::machine::{Machine, Unknown};
+use crate::machine::{Certainty, Machine, Unknown};
 use crate::space::Space;
 
 /// What values are looked at with: the modules, and the moment.
@@ -24,6 +24,8 @@ pub struct Presented {
     pub children: Children,
     /// How many children there are in all; more than are given if a limit cut them off, `None` if that is not known.
     pub total: Option<u64>,
+    /// How old what the text is, or the number of children, was read from; values say themselves how old they are.
+    pub certainty: Certainty,
 }
 
 /// The contents of a value.

@@ -91,6 +91,7 @@ pub fn render_certain(
     let noting = Noting {
         machine: look.machine,
         oldest: Cell::new(value.certainty),
+        before: Cell::new(value.certainty),
     };
     let look = Look {
         space: look.space,
@@ -118,10 +119,13 @@ pub fn render_known(value: &Value, options: &RenderOptions, look: &Look<'_>) -> 
 struct Noting<'m> {
     machine: &'m dyn Machine,
     oldest: Cell<Certainty>,
+    /// The same without what was read last.
+    before: Cell<Certainty>,
 }
 
 impl Noting<'_> {
     fn note(&self, certainty: Certainty) -> Certainty {
+        self.before.set(self.oldest.get());
         self.oldest.set(self.oldest.get().and(certainty));
         certainty
     }
@@ -130,6 +134,22 @@ impl Noting<'_> {
 impl Machine for Noting<'_> {
     fn memory(&self, address: u64, bytes: &mut [u8]) -> Result<Certainty, Unknown> {
         Ok(self.note(self.machine.memory(address, bytes)?))
+    }
+
+    fn was_same(&self, address: u64, len: u64, event: u64) -> bool {
+        self.machine.was_same(address, len, event)
+    }
+
+    fn was_mixed(&self) -> bool {
+        self.machine.was_mixed()
+    }
+
+    fn is_symbolic(&self) -> bool {
+        self.machine.is_symbolic()
+    }
+
+    fn disregarded(&self) {
+        self.oldest.set(self.before.get());
     }
 
     fn register(&self, register: Register) -> Result<(u64, Certainty), Unknown> {

@@ -1,8 +1,9 @@
 //! Rust's enums: which variant is live.
 
+use super::trail::{Piece, Trail};
 use super::{Look, Value, ValueError, inside, number};
 use crate::layout::Discriminants;
-use crate::machine::Unknown;
+use crate::machine::{Certainty, Unknown};
 
 /// The live variant's name and data.
 pub(super) fn variant(value: &Value, look: &Look<'_>) -> Result<(String, Value), ValueError> {
@@ -10,9 +11,12 @@ pub(super) fn variant(value: &Value, look: &Look<'_>) -> Result<(String, Value),
         ty: value.ty.name(),
         what: "has no variants",
     })?;
+    let (mut seen, mut certainty) = (None, Certainty::Known);
     let discriminant = match &variants.discriminant {
         Some(member) => {
             let discriminant = inside::member_value(value, member, look)?;
+            seen = Piece::of(&discriminant);
+            certainty = discriminant.certainty;
             Some(number::raw(&discriminant)?)
         }
         None => None,
@@ -36,10 +40,15 @@ pub(super) fn variant(value: &Value, look: &Look<'_>) -> Result<(String, Value),
         Unknown::because(format!("no variant has the discriminant {found}"))
     })?;
     let data = inside::member_value(value, &live.member, look)?;
+    if let (Some(discriminant), Some(data)) = (seen, Piece::of(&data)) {
+        let mut trail = Trail::default();
+        trail.add(discriminant, look.machine)?;
+        trail.ends_at(&data, look.machine)?;
+    }
     // The structure of a variant carries its name even where the member does not.
     let name = live
         .name
         .clone()
         .or_else(|| Some(data.ty.plain_name()?.to_owned()));
-    Ok((name.unwrap_or_default(), data))
+    Ok((name.unwrap_or_default(), data.reached_by(certainty)))
 }

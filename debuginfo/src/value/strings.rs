@@ -38,10 +38,18 @@ pub fn text_at(
         // Never across a multiple of the chunk's size: what lies behind the end may be unmapped.
         let room = CHUNK - (at % CHUNK as u64) as usize;
         let mut chunk = vec![0; room.min(most - text.bytes.len()).max(width)];
-        match machine.memory(at, &mut chunk) {
-            Ok(certainty) => text.certainty = text.certainty.and(certainty),
-            Err(why) if text.bytes.is_empty() => return Err(why),
-            Err(_) => return Ok(text),
+        let read = machine.memory(at, &mut chunk);
+        if read != Ok(Certainty::Known) {
+            // What lies behind the end of the text may be older than it, or not be known.
+            if read.is_ok() {
+                machine.disregarded();
+            }
+            chunk.truncate(width);
+            match machine.memory(at, &mut chunk) {
+                Ok(certainty) => text.certainty = text.certainty.and(certainty),
+                Err(why) if text.bytes.is_empty() => return Err(why),
+                Err(_) => return Ok(text),
+            }
         }
         let whole = chunk.len() / width * width;
         for unit in chunk[..whole].chunks(width) {

@@ -10,26 +10,37 @@
 
 use std::cell::RefCell;
 
-use agent::shared::{Shared, WATCH_BASE_SHIFT, WATCH_FUNCTION_SHIFT, WATCH_WORDS};
-use debuginfo::expr::{self, Context};
+use agent::shared::{
+    Shared, WATCH_BASE_SHIFT, WATCH_FUNCTION_SHIFT, WATCH_PARTLY, WATCH_TEXT, WATCH_WORDS,
+};
+use debuginfo::expr::{self, BinaryOp, Context, Expr, ExprKind};
 use debuginfo::value::Look;
-use debuginfo::{Certainty, EntryPlace, Machine, Mapped, Register, Space, Unknown, backtrace};
+use debuginfo::value::containers::Container;
+use debuginfo::{
+    Certainty, EntryPlace, Machine, Mapped, Register, Space, TypeKind, Unknown, Value, backtrace,
+};
 use store::control::{FunctionDef, Place};
 
 use crate::{Error, Result};
 
-/// Regions lie where no program has anything, far enough from each other for any offset.
-const REGIONS_AT: u64 = 0x1000_0000_0000;
-const REGION_LEN: u64 = 1 << 32;
+/// Regions lie where no program has anything, far enough from each other for any offset. Numbers are taken for addresses
+/// too, lengths of containers for example: so many elements must be thought to fit into memory.
+const REGIONS_AT: u64 = 0x10_0000_0000;
+/// From one region to the next is a whole number of elements of most sizes: containers end where their second pointer says.
+const REGION_LEN: u64 = 256 * 9 * 5 * 7 * 11 * 13 * 17 * 19;
 const MAX_REGIONS: usize = 256;
 /// By how much pointers differ the second time: more than any value is long, with bits in each of the low bytes.
 const MOVED: u64 = 0x0101_0110;
 /// Pointers that may be followed one after the other.
 const MAX_STEPS: usize = 8;
+/// Pieces of memory that one expression may look at.
+const MAX_READS: usize = 1000;
 const DEPENDS: &str =
     "which memory it looks at depends on a number: only addresses can be followed";
-/// Bytes of one value.
+/// Bytes of one value, or of the text or the elements that it leads to.
 const MAX_LEN: usize = 256;
+/// Bytes that are read on the way to a value: pointers and slices. What is larger is not read, but parts of it.
+const MAX_STEP_LEN: usize = 16;
 /// The expressions, and what the runtime knows of them.
 #[derive(Debug, Default)]
 pub(crate) struct Watches {
@@ -177,7 +188,17 @@ fn words_of(
                 });
             }
             Err(Problem::NotThere(reason)) => Scope::Nowhere(reason),
-            Err(Problem::NoMemory) => return Err("it has no variable in memory".to_owned()),
+            // What a library calls so may be a function, and what is meant a parameter.
+            Err(Problem::NoMemory) => {
+                let reason = "it has no variable in memory".to_owned();
+                if !functions
+                    .iter()
+                    .any(|function| inside(text, function).is_some())
+                {
+                    return Err(reason);
+                }
+                Scope::Nowhere(reason)
+            }
             Err(Problem::Wrong(reason)) => return Err(reason),
         },
     };
@@ -237,7 +258,26 @@ enum Problem {
     Wrong(String),
 }
 
-type Reads = Vec<(Way, usize)>;
+type Reads = Vec<Read>;
+
+/// Memory that is captured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Read {
+    way: Way,
+    len: usize,
+    until: Until,
+}
+
+/// Where it ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Until {
+    /// All of it is there, or none is captured.
+    Len,
+    /// As much as is there.
+    There,
+    /// Behind a NUL.
+    Nul,
+}
 
 /// Finds the memory that the value of `text` is made of: ways and lengths.
 fn ways(
@@ -245,10 +285,26 @@ fn ways(
     space: &Space,
     entry: Option<Entry<'_>>,
 ) -> std::result::Result<Reads, Problem> {
-    let [first, second] = [0, 1].map(|fill| ways_with(text, space, entry, fill));
+    match ways_by(text, space, entry, MAX_STEP_LEN) {
+        // Which element of an array it is may depend on a number: then all of them are captured.
+        Err(Problem::Wrong(why)) => {
+            ways_by(text, space, entry, MAX_LEN).map_err(|_| Problem::Wrong(why))
+        }
+        found => found,
+    }
+}
+
+/// The same where at most `step_len` bytes are read at once on the way to the value.
+fn ways_by(
+    text: &str,
+    space: &Space,
+    entry: Option<Entry<'_>>,
+    step_len: usize,
+) -> std::result::Result<Reads, Problem> {
+    let [first, second] = [0, 1].map(|fill| ways_with(text, space, entry, (step_len, fill)));
     let (first, second) = (first?, second?);
     match first == second {
-        true => Ok(without_steps(first)),
+        true => Ok(without_parts(without_steps(first))),
         false => Err(Problem::Wrong(DEPENDS.to_owned())),
     }
 }
@@ -257,12 +313,13 @@ fn ways_with(
     text: &str,
     space: &Space,
     entry: Option<Entry<'_>>,
-    fill: u8,
+    (step_len, fill): (usize, u8),
 ) -> std::result::Result<Reads, Problem> {
     let is_static = |address| space.modules().iter().any(|mapped| has(mapped, address));
     let machine = Tracing {
         is_static: &is_static,
         entry,
+        step_len,
         fill,
         seen: RefCell::default(),
     };
@@ -286,6 +343,9 @@ fn ways_with(
             error.position + 1
         ))
     })?;
+    if chooses(&expression) {
+        return Err(Problem::Wrong(DEPENDS.to_owned()));
+    }
     let look = Look {
         space,
         machine: &machine,
@@ -294,18 +354,29 @@ fn ways_with(
     let value = expr::evaluate(&expression, &context)
         .map_err(|error| error.message)
         .map(|value| value.unreferenced(&look).unwrap_or(value));
-    let seen = machine.seen.into_inner();
-    if let Some(reason) = seen.refused {
+    if let Some(reason) = machine.seen.borrow_mut().refused.take() {
         return Err(Problem::Wrong(reason));
     }
     let value = value.map_err(Problem::NotThere)?;
-    if let Err(Unknown(reason)) = value.bytes {
-        return Err(Problem::Wrong(reason));
-    }
+    machine.note_whole(&value).map_err(Problem::Wrong)?;
+    machine.note_contents(&value, &look);
+    let seen = machine.seen.into_inner();
     match seen.reads.is_empty() {
         true => Err(Problem::NoMemory),
         false => Ok(seen.reads),
     }
+}
+
+/// Tells whether a number decides which part of the expression has the value.
+fn chooses(expression: &Expr) -> bool {
+    let mut found = matches!(
+        expression.kind,
+        ExprKind::Conditional { .. } | ExprKind::Binary(BinaryOp::And | BinaryOp::Or, ..)
+    );
+    expression
+        .kind
+        .for_each_child(|child| found |= chooses(child));
+    found
 }
 
 /// Tells whether a module's file lies at `address`, or what it wants to have zeroed there.
@@ -320,33 +391,60 @@ fn has(mapped: &Mapped, address: u64) -> bool {
 /// Leaves out the pointers that other ways go through: the runtime captures those anyway.
 fn without_steps(reads: Reads) -> Reads {
     let mut kept: Reads = Vec::new();
-    for (way, len) in &reads {
-        let is_step = |other: &(Way, usize)| {
-            let other = &other.0;
-            *len == 8
+    for read in &reads {
+        let way = &read.way;
+        let is_step = |other: &Read| {
+            let other = &other.way;
+            read.len == 8
                 && other.base == way.base
                 && other.address == way.address
                 && other.offsets.len() > way.offsets.len()
                 && other.offsets.starts_with(&way.offsets)
         };
-        if !reads.iter().any(is_step) && !kept.contains(&(way.clone(), *len)) {
-            kept.push((way.clone(), *len));
+        if !reads.iter().any(is_step) && !kept.contains(read) {
+            kept.push(read.clone());
         }
     }
     kept
 }
 
+/// Leaves out what lies in something else that is captured.
+fn without_parts(reads: Reads) -> Reads {
+    let is_in = |part: &Read, whole: &Read| {
+        let last = |way: &Way| way.offsets.last().copied().unwrap_or(way.address);
+        let mut same = part.way.clone();
+        match same.offsets.last_mut() {
+            Some(offset) => *offset = last(&whole.way),
+            None => same.address = last(&whole.way),
+        }
+        let from = last(&part.way).wrapping_sub(last(&whole.way));
+        same == whole.way
+            && whole.until == Until::Len
+            && part.len < whole.len
+            && from <= (whole.len - part.len) as u64
+    };
+    let kept = reads
+        .iter()
+        .filter(|part| !reads.iter().any(|whole| is_in(part, whole)));
+    kept.cloned().collect()
+}
+
 /// What the runtime is told: docs/wire.md, the control page.
-fn program(ways: &[(Way, usize)], function: Option<&FunctionDef>) -> Vec<u64> {
+fn program(reads: &[Read], function: Option<&FunctionDef>) -> Vec<u64> {
     let function = function.map_or(0, |function| 1 + u64::from(function.id));
     let mut words = Vec::new();
-    for (way, len) in ways {
+    for Read { way, len, until } in reads {
         let base = way.base.map_or(0, |register| 1 + u64::from(register.0));
         let steps = way.offsets.len() as u64;
         words.push(steps | base << WATCH_BASE_SHIFT | function << WATCH_FUNCTION_SHIFT);
         words.push(way.address);
         words.extend(&way.offsets);
-        words.push(*len as u64);
+        let until = match until {
+            Until::Len => 0,
+            Until::There => WATCH_PARTLY,
+            Until::Nul => WATCH_TEXT,
+        };
+        words.push(*len as u64 | until);
     }
     words
 }
@@ -355,6 +453,8 @@ fn program(ways: &[(Way, usize)], function: Option<&FunctionDef>) -> Vec<u64> {
 struct Tracing<'a> {
     is_static: &'a dyn Fn(u64) -> bool,
     entry: Option<Entry<'a>>,
+    /// Bytes that are read at once at most.
+    step_len: usize,
     /// What bytes hold that are no whole word.
     fill: u8,
     seen: RefCell<Seen>,
@@ -379,7 +479,7 @@ enum Holder {
 impl Seen {
     /// How to get to `address`; `None` where it was computed from something that is no pointer.
     fn way_to(&self, address: u64, is_static: &dyn Fn(u64) -> bool, fill: u8) -> Option<Way> {
-        let end = REGIONS_AT + MAX_REGIONS as u64 * REGION_LEN;
+        let end = REGIONS_AT + MAX_REGIONS as u64 * region_len(fill);
         if !(REGIONS_AT..end).contains(&address) {
             return is_static(address).then(|| Way {
                 base: None,
@@ -387,7 +487,7 @@ impl Seen {
                 offsets: Vec::new(),
             });
         }
-        let region = (address - REGIONS_AT) / REGION_LEN;
+        let region = (address - REGIONS_AT) / region_len(fill);
         let offset = address.wrapping_sub(pointer_to(region, fill));
         Some(match self.regions.get(region as usize)? {
             Holder::Register(register) => Way {
@@ -419,23 +519,97 @@ impl Seen {
     }
 }
 
+impl Tracing<'_> {
+    /// Notes the bytes of the value itself, if they were not read on the way to it.
+    ///
+    /// # Errors
+    /// They cannot be captured.
+    fn note_whole(&self, value: &Value) -> std::result::Result<(), String> {
+        let Err(Unknown(reason)) = &value.bytes else {
+            return Ok(());
+        };
+        let size = value.ty.size().and_then(|size| usize::try_from(size).ok());
+        let (Some(address), Some(len)) = (value.address(), size) else {
+            return Err(reason.clone());
+        };
+        if len > MAX_LEN {
+            return Err("its value is larger than 256 bytes: watch a part of it".to_owned());
+        }
+        self.note(address, len, Until::Len)
+            .ok_or_else(|| DEPENDS.to_owned())
+    }
+
+    /// Notes what the value leads to and is shown with it: the text of a string, the elements of a vector, as much as is
+    /// captured of them. Containers with their elements here and there are captured without.
+    fn note_contents(&self, value: &Value, look: &Look<'_>) {
+        let before = self.seen.borrow().reads.clone();
+        let is_text = |value: &Value| {
+            let target = value.ty.strip().target()?;
+            let is_one = target.size() == Some(1);
+            let is_character = matches!(target.strip().kind(), TypeKind::Char { .. });
+            (value.kind() == TypeKind::Pointer && is_one && is_character).then_some(())
+        };
+        let (start, until) = match Container::of(value, look) {
+            Some(Ok(container)) => (
+                container.start(),
+                match container.is_terminated() {
+                    true => Until::Nul,
+                    false => Until::There,
+                },
+            ),
+            Some(Err(_)) => (None, Until::There),
+            None => (
+                is_text(value).and_then(|()| value.as_address().ok()),
+                Until::Nul,
+            ),
+        };
+        let mut seen = self.seen.borrow_mut();
+        // Whatever was read to find that out lies in the value, or cannot be followed.
+        seen.reads = before;
+        seen.refused = None;
+        drop(seen);
+        if let Some(start) = start {
+            self.note(start, MAX_LEN, until);
+        }
+    }
+
+    /// Notes memory; `None` if no way leads there.
+    fn note(&self, address: u64, len: usize, until: Until) -> Option<()> {
+        let mut seen = self.seen.borrow_mut();
+        let way = seen.way_to(address, self.is_static, self.fill)?;
+        if way.offsets.len() <= MAX_STEPS {
+            seen.reads.push(Read { way, len, until });
+        }
+        Some(())
+    }
+}
+
 /// Offsets may be negative: pointers lead into the middle of regions. Where exactly depends on `fill`, so that a part of an
 /// address that is used as a number shows.
 fn pointer_to(region: u64, fill: u8) -> u64 {
-    REGIONS_AT + region * REGION_LEN + REGION_LEN / 2 + u64::from(fill) * MOVED
+    let len = region_len(fill);
+    REGIONS_AT + region * len + len / 2 + u64::from(fill) * MOVED
+}
+
+/// Distances between pointers are numbers too, and differ the second time.
+fn region_len(fill: u8) -> u64 {
+    REGION_LEN * (1 + u64::from(fill))
 }
 
 impl Machine for Tracing<'_> {
     fn memory(&self, address: u64, bytes: &mut [u8]) -> std::result::Result<Certainty, Unknown> {
         let mut seen = self.seen.borrow_mut();
-        if bytes.len() > MAX_LEN {
-            return Err(seen.refuse("its value is larger than 256 bytes: watch a part of it"));
+        if bytes.len() > self.step_len {
+            return Err(Unknown::because("it is read in parts"));
         }
         let Some(way) = seen.way_to(address, self.is_static, self.fill) else {
             return Err(seen.refuse(DEPENDS));
         };
         if way.offsets.len() > MAX_STEPS {
             return Err(seen.refuse("it follows more than 8 pointers"));
+        }
+        if seen.reads.len() >= MAX_READS {
+            return Err(seen.refuse("it looks at too much: watch a part of it"));
         }
         bytes.fill(self.fill);
         let (words, _) = bytes.as_chunks_mut::<8>();
@@ -450,8 +624,16 @@ impl Machine for Tracing<'_> {
                 *word = seen.region(Holder::Word(at), self.fill).to_le_bytes();
             }
         }
-        seen.reads.push((way, bytes.len()));
+        seen.reads.push(Read {
+            way,
+            len: bytes.len(),
+            until: Until::Len,
+        });
         Ok(Certainty::Known)
+    }
+
+    fn is_symbolic(&self) -> bool {
+        true
     }
 
     fn register(&self, register: Register) -> std::result::Result<(u64, Certainty), Unknown> {
@@ -463,8 +645,14 @@ impl Machine for Tracing<'_> {
             let argument = seen.region(Holder::Register(register), self.fill);
             return Ok((argument, Certainty::Known));
         }
+        if register == Register::FS_BASE {
+            return Ok((
+                seen.region(Holder::Register(register), self.fill),
+                Certainty::Known,
+            ));
+        }
         Err(seen.refuse(
-            "registers, local variables and those of one thread cannot be watched: --regs captures registers, a logpoint shows variables",
+            "registers and local variables cannot be watched: --regs captures registers, --stack the callers' variables, a logpoint shows any",
         ))
     }
 
@@ -498,6 +686,7 @@ mod tests {
         Tracing {
             is_static: &|address| address < 0x10000,
             entry: None,
+            step_len: MAX_STEP_LEN,
             fill: 0,
             seen: RefCell::default(),
         }
@@ -527,12 +716,12 @@ mod tests {
     #[test]
     fn structures_hold_a_pointer_in_each_word() {
         let machine = machine();
-        let mut bytes = [0; 24];
+        let mut bytes = [0; 16];
         machine.memory(0x5000, &mut bytes).unwrap();
         let second = u64::from_le_bytes(bytes[8..16].try_into().unwrap());
         machine.memory(second, &mut [0; 2]).unwrap();
         let reads = without_steps(machine.seen.into_inner().reads);
-        assert_eq!(program(&reads, None), [0, 0x5000, 24, 1, 0x5008, 0, 2]);
+        assert_eq!(program(&reads, None), [0, 0x5000, 16, 1, 0x5008, 0, 2]);
     }
 
     #[test]

@@ -59,8 +59,8 @@ pub struct Args {
     /// Keep the text behind arguments that are text: char*, &str, String, std::string; of each up to 256 bytes
     #[arg(long)]
     strings: bool,
-    /// Keep the value of an expression: over global variables at each enter and leave, over a parameter (`q->len`, or
-    /// `push::q->len`) where its functions are entered; may be repeated
+    /// Keep the value of an expression: over global variables and a thread's own at each enter and leave, over a parameter
+    /// (`q->len`, or `push::q->len`) where its functions are entered; may be repeated
     #[arg(long, value_name = "EXPRESSION")]
     watch: Vec<String>,
     /// Keep the raw log after it was turned into columns
@@ -82,7 +82,6 @@ pub struct Args {
     #[arg(
         value_name = "PROGRAM",
         trailing_var_arg = true,
-        allow_hyphen_values = true,
         required_unless_present = "pid"
     )]
     command: Vec<OsString>,

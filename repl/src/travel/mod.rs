@@ -14,6 +14,7 @@ mod show;
 mod verbs;
 mod words;
 
+use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -40,6 +41,8 @@ use verbs::{Need, Verb};
 
 /// Rows of an answer that are shown at a terminal.
 const ROWS: usize = 1000;
+/// Global variables of a module that Tab offers.
+const MAX_GLOBALS: usize = 20_000;
 
 /// A line, once it is known not to be SQL.
 #[derive(Debug, Parser)]
@@ -436,9 +439,15 @@ impl Session {
         let mut verbs = words::written(&Line::command());
         verbs.extend(self.aliases.names().map(str::to_owned));
         let terminal = self.terminal.clone();
-        let variables = move || variables(&terminal);
+        let locals = move || variables(&terminal);
+        let (past, known) = (opened.clone(), OnceCell::new());
+        let globals = move || {
+            let names = |past: &Rc<Past>| past.timeline().global_names(MAX_GLOBALS);
+            let list = || past.as_ref().map(names).unwrap_or_default();
+            Vec::clone(known.get_or_init(list))
+        };
         let timeline = opened.as_deref().map(Past::timeline);
-        words::Words::of(verbs, timeline, Box::new(variables))
+        words::Words::of(verbs, timeline, (Box::new(locals), Box::new(globals)))
     }
 
     /// Makes the error for a line that begins with no verb.

@@ -14,8 +14,8 @@ pub fn names(command: &clap::Command) -> Vec<String> {
     names
 }
 
-/// Looks which variables there are where the user looks, at the moment at which Tab is pressed.
-type Variables = Box<dyn Fn() -> Vec<String>>;
+/// Looks which variables there are, at the moment at which Tab is pressed.
+pub type Variables = Box<dyn Fn() -> Vec<String>>;
 
 /// Everything that Tab offers.
 pub struct Words {
@@ -23,7 +23,10 @@ pub struct Words {
     functions: Vec<String>,
     files: Vec<String>,
     tables: Vec<String>,
-    variables: Variables,
+    /// Those of the function where the user looks.
+    locals: Variables,
+    /// Those of the program: offered once a part of the name is there.
+    globals: Variables,
 }
 
 /// Verbs that take a place in the program.
@@ -87,7 +90,11 @@ pub fn written(command: &clap::Command) -> Vec<String> {
 
 impl Words {
     /// Collects them; `timeline` is what is recorded, if that is known.
-    pub fn of(mut verbs: Vec<String>, timeline: Option<&Timeline>, variables: Variables) -> Words {
+    pub fn of(
+        mut verbs: Vec<String>,
+        timeline: Option<&Timeline>,
+        (locals, globals): (Variables, Variables),
+    ) -> Words {
         let mut functions = Vec::new();
         let mut files = Vec::new();
         for function in timeline.into_iter().flat_map(Timeline::functions) {
@@ -107,7 +114,8 @@ impl Words {
             functions,
             files,
             tables: query::TABLES.iter().map(|t| t.name.to_owned()).collect(),
-            variables,
+            locals,
+            globals,
         }
     }
 
@@ -128,14 +136,24 @@ impl Words {
         } else if TAKE_PLACES.contains(&first) {
             [&self.functions[..], &self.files[..]].concat()
         } else if TAKE_VARIABLES.contains(&first) {
-            (self.variables)()
+            let mut names = (self.locals)();
+            if !typed.is_empty() {
+                names.extend((self.globals)());
+            }
+            names
         } else if first == "goto" {
             PLACES.map(str::to_owned).into()
         } else {
             Vec::new()
         };
         let fitting = candidates.into_iter().filter(|c| c.starts_with(typed));
-        (start, fitting.collect())
+        let mut fitting: Vec<String> = fitting.collect();
+        fitting.sort_unstable();
+        fitting.dedup();
+        if let (0, [only]) = (start, &mut fitting[..]) {
+            only.push(' ');
+        }
+        (start, fitting)
     }
 }
 
@@ -150,17 +168,19 @@ mod tests {
             functions: vec!["parse".into(), "print_all".into()],
             files: vec!["parse.c:".into()],
             tables: vec!["calls".into()],
-            variables: Box::new(|| vec!["price".into(), "order".into()]),
+            locals: Box::new(|| vec!["price".into(), "order".into()]),
+            globals: Box::new(|| vec!["orders".into(), "price".into()]),
         };
         let offered = |line: &str| words.complete(line, line.len()).1;
-        assert_eq!(offered("pr"), ["print"]);
+        assert_eq!(offered("pr"), ["print "]);
+        assert_eq!(offered("print "), ["order", "price"]);
         assert_eq!(offered("help st"), ["step"]);
-        assert_eq!(offered("break p"), ["parse", "print_all", "parse.c:"]);
+        assert_eq!(offered("break p"), ["parse", "parse.c:", "print_all"]);
         assert_eq!(offered("goto f"), ["first"]);
         assert_eq!(offered("goto li"), ["live"]);
         assert_eq!(offered("select * from ca"), ["calls"]);
         assert_eq!(offered("print p"), ["price"]);
-        assert_eq!(offered("print 2*(o"), ["order"]);
+        assert_eq!(offered("print 2*(o"), ["order", "orders"]);
         assert!(offered("threads p").is_empty());
     }
 }

@@ -147,8 +147,9 @@ fn each_command_explains_itself() {
                       to 256 bytes
 
                   --watch <EXPRESSION>
-                      Keep the value of an expression: over global variables at each enter and leave, over a
-                      parameter (`q->len`, or `push::q->len`) where its functions are entered; may be repeated
+                      Keep the value of an expression: over global variables and a thread's own at each enter
+                      and leave, over a parameter (`q->len`, or `push::q->len`) where its functions are entered;
+                      may be repeated
 
                   --keep-log
                       Keep the raw log after it was turned into columns

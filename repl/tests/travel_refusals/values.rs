@@ -155,7 +155,6 @@ fn expressions_that_mean_nothing_are_told() {
             Thread 28464 (orders) at event 19, pause: breakpoint 3 in settle at /home/ada/orders/orders.c:36: settle at /home/ada/orders/orders.c:36
             ->    36 |   int discount = order->pieces > 3;
             shop[9] = 111 'o'
-            Watch 1: nobody (in settle)
             --- stderr
             error: the following required arguments were not provided:
             help: write: print <EXPRESSION>...
@@ -193,13 +192,15 @@ fn expressions_that_mean_nothing_are_told() {
               at --cmd 15: history (exit code 2)
             error: the expression "1 +": expected an expression at position 3
               at --cmd 16: history 1 + (exit code 1)
-            error: no variable "nobody" here
+            error: no variable "nobody" here (the module /usr/lib/orders/libc.so.6 cannot be read: open /usr/lib/orders/libc.so.6: No such file or directory)
               at --cmd 17: history nobody (exit code 1)
             error: the following required arguments were not provided:
             help: write: last-write <EXPRESSION>...
               at --cmd 18: last-write (exit code 2)
-            error: no variable "nobody" here
+            error: no variable "nobody" here (the module /usr/lib/orders/libc.so.6 cannot be read: open /usr/lib/orders/libc.so.6: No such file or directory)
               at --cmd 19: last-write nobody (exit code 1)
+            error: no variable "nobody" here (the module /usr/lib/orders/libc.so.6 cannot be read: open /usr/lib/orders/libc.so.6: No such file or directory)
+              at --cmd 20: watch nobody (exit code 1)
             error: there is no watch 3
             help: list them with: watch
               at --cmd 21: unwatch 3 (exit code 2)

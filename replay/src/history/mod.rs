@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 
 use debuginfo::expr::{self, Context, Expr, ExprKind};
 use debuginfo::value::{Look, RenderOptions, render_known};
-use debuginfo::{Space, at_frame, variables_at};
+use debuginfo::{Frame, Role, Space, Type, at_frame, has_variable, variables_at};
 
 pub use changes::{Change, Changes, Progress, Stand};
 pub use parameter::Parameters;
@@ -113,6 +113,12 @@ impl Tracked {
         };
         let scope = match (function, is_own, wrong) {
             (_, false, None) => Scope::Everywhere,
+            (Some(_), false, Some(wrong))
+                if !has_all(&names, (&moment.space, &machine), frames, frame) =>
+            {
+                return Self::everywhere(timeline, text)
+                    .map_err(|_| with_absent(wrong, timeline, seq));
+            }
             (Some(function), _, _) => Scope::Within(function),
             // Its module may be loaded later, or be gone.
             (None, _, Some(wrong)) => {
@@ -361,6 +367,45 @@ fn not_global(names: &[String], context: &Context<'_>) -> Option<Error> {
         let error = expr::evaluate(&named, context).err()?;
         let is_type = expr::is_type(name, context);
         (!is_type).then(|| Error::expression(error.message))
+    })
+}
+
+/// Tells whether each of `names` that is nothing global is a variable somewhere in the function of a frame.
+fn has_all(
+    names: &[String],
+    (space, machine): (&Space, &StateMachine<'_>),
+    frames: &[Frame],
+    frame: usize,
+) -> bool {
+    let global = outside(space, machine);
+    let found = at_frame(space, machine, frames, frame, |site| {
+        let has = |name: &String| {
+            has_variable(site, name) || not_global(std::slice::from_ref(name), &global).is_none()
+        };
+        // Members of the object that a method is called on need no variable's name.
+        let variables = variables_at(site);
+        let this = variables.iter().find(|variable| variable.name == "this");
+        let object = this.and_then(|this| this.ty().strip().target());
+        let is_member = |name: &String| {
+            object
+                .as_ref()
+                .is_some_and(|ty| has_member(ty, name, MAX_BASES))
+        };
+        names.iter().all(|name| has(name) || is_member(name))
+    });
+    found.unwrap_or(true)
+}
+
+/// Base classes of base classes that are looked into.
+const MAX_BASES: usize = 16;
+
+fn has_member(ty: &Type, name: &str, depth: usize) -> bool {
+    let members = ty.strip().members();
+    let mut members = members.iter();
+    members.any(|member| {
+        let is_inside = member.name.is_none() || member.role != Role::Member;
+        member.name.as_deref() == Some(name)
+            || is_inside && depth > 0 && has_member(&member.ty, name, depth - 1)
     })
 }
 

@@ -7,7 +7,7 @@ use super::access::{Indexed, PageBounds, int64};
 use super::captures::{CAPTURE_REGISTERS, captures_schema};
 use super::sealed_file::SealedFile;
 use crate::error::Result;
-use crate::wire::{CAPTURE_REGISTER_WORDS, Section, sections};
+use crate::wire::{CAPTURE_REGISTER_WORDS, Section, sections, thread_pointer};
 
 /// A sealed file of captures.
 pub struct CapturesFile {
@@ -111,9 +111,20 @@ impl CapturePage {
         Some(found)
     }
 
+    /// Returns the thread pointer (fs_base) of a row, where it was captured.
+    pub fn thread_pointer(&self, row: usize) -> Option<u64> {
+        thread_pointer(self.memory_of(row))
+    }
+
     /// Returns the memory.
     pub fn sections(&self, row: usize) -> impl Iterator<Item = Section<'_>> {
-        let memory = self.memory.is_valid(row).then(|| self.memory.value(row));
-        sections(memory.unwrap_or_default())
+        sections(self.memory_of(row))
+    }
+
+    fn memory_of(&self, row: usize) -> &[u8] {
+        match self.memory.is_valid(row) {
+            true => self.memory.value(row),
+            false => &[],
+        }
     }
 }

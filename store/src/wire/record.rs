@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     CAPTURE_REGISTER_WORDS, CAPTURE_REGISTERS, ENTER_WORDS, FUNCTION_HIGH_SHIFT, FUNCTION_LOW_BITS,
-    INT_ARGS, LEAVE_XMM, PROBE_BITS, SECTION_WORDS, SLOT_POSITION, SLOT_SHIFT, VALUE_SHIFT,
-    WORD_LEN,
+    INT_ARGS, LEAVE_XMM, PROBE_BITS, SECTION_THREAD, SECTION_WORDS, SLOT_POSITION, SLOT_SHIFT,
+    VALUE_SHIFT, WORD_LEN,
 };
 
 pub(super) const ENTER_LEN: usize = ENTER_WORDS * WORD_LEN;
@@ -213,18 +213,30 @@ impl<'a> Capture<'a> {
 
 /// Returns the memory in the sections of a capture up to what is not whole, without what could not be read.
 pub fn sections(bytes: &[u8]) -> impl Iterator<Item = Section<'_>> {
+    all_sections(bytes).map(|(section, _)| section)
+}
+
+/// Returns the thread pointer (fs_base) that the sections of a capture tell, if they do.
+pub fn thread_pointer(bytes: &[u8]) -> Option<u64> {
+    let mut sections = all_sections(bytes);
+    sections.find_map(|(section, is_thread)| is_thread.then_some(section.addr))
+}
+
+/// The sections, and whether their addresses are the thread pointer.
+fn all_sections(bytes: &[u8]) -> impl Iterator<Item = (Section<'_>, bool)> {
     let mut rest = bytes;
     let sections = std::iter::from_fn(move || {
+        let is_thread = word_at(rest, 1)? & SECTION_THREAD != 0;
         let (section, after) = split_section(rest)?;
         rest = after;
-        Some(section)
+        Some((section, is_thread))
     });
-    sections.filter(|section| section.addr != 0)
+    sections.filter(|(section, _)| section.addr != 0)
 }
 
 /// Splits the first section off `bytes`, with its padding.
 fn split_section(bytes: &[u8]) -> Option<(Section<'_>, &[u8])> {
-    let (addr, len) = (word_at(bytes, 0)?, word_at(bytes, 1)?);
+    let (addr, len) = (word_at(bytes, 0)?, word_at(bytes, 1)? & !SECTION_THREAD);
     let rest = bytes.get(SECTION_WORDS * WORD_LEN..)?;
     let len = usize::try_from(len).ok()?;
     let (padded, rest) = rest.split_at_checked(len.checked_next_multiple_of(WORD_LEN)?)?;

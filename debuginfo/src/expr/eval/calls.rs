@@ -109,11 +109,11 @@ impl Evaluator<'_> {
             (_, Some(variant)) => {
                 let value = self.value(of)?;
                 let value = self.pointee(&value, of.at)?;
-                let (live, _) = value
+                let (live, data) = value
                     .variant(&self.look)
                     .map_err(|e| self.unusable(&value, e, of.at))?;
                 let answer = Number::Bool(live == variant);
-                Ok(Some(number_value(answer, value.certainty)))
+                Ok(Some(number_value(answer, data.reached)))
             }
             _ => Ok(None),
         }

@@ -3,9 +3,11 @@
 use super::super::ast::{Expr, Span};
 use super::operand::{Operand, is_rust_reference};
 use super::strings::presented;
-use super::{Answer, EvalError, Evaluator, with_certainty};
+use super::{Answer, EvalError, Evaluator};
 use crate::expr::BinaryOp;
 use crate::layout::{Type, TypeKind};
+use crate::value::Trail;
+use crate::value::containers::Container;
 use crate::value::{Children, MAX_BYTES, Value};
 
 /// Elements of a container that are looked through.
@@ -22,7 +24,7 @@ impl Evaluator<'_> {
         }
         let value = self.value(of)?;
         let found = self.element(&value, (&key, index.at), of.at)?;
-        Ok(with_certainty(found, value.certainty.and(key.certainty)))
+        Ok(found.reached_by(key.certainty))
     }
 
     fn element(&self, value: &Value, (key, key_at): (&Value, Span), at: Span) -> Answer<Value> {
@@ -47,11 +49,14 @@ impl Evaluator<'_> {
                 _ => break,
             }
             if let Some((pointer, length)) = self.slice(&value) {
-                let (number, length) = (self.whole(key, key_at)?, self.whole(&length, at)?);
-                within(number, length, key_at)?;
+                let (number, count) = (self.whole(key, key_at)?, self.whole(&length, at)?);
+                within(number, count, key_at)?;
                 let number = self.small(number, key_at)?;
                 let found = pointer.index(number, &self.look);
-                return found.map_err(|e| self.unusable(&pointer, e, at));
+                let found = found.map_err(|e| self.unusable(&pointer, e, at))?;
+                let fits = Trail::check(&[&pointer, &length], &found, self.look.machine);
+                fits.map_err(|why| EvalError::new(key_at, why.to_string()))?;
+                return Ok(found.reached_by(length.certainty));
             }
             match self.presented_element(&value, (key, key_at), at)? {
                 Ok(found) => return Ok(found),
@@ -85,29 +90,31 @@ impl Evaluator<'_> {
             false => MAX_ELEMENTS,
         };
         let limit = wanted.saturating_add(1).min(MAX_ELEMENTS);
+        if let Some(Ok(container)) = Container::of(value, &self.look)
+            && container.is_numbered()
+        {
+            let number = self.whole(key, key_at)?;
+            let length = container.len(&self.look).and_then(Result::ok);
+            within(number, length.map_or(i128::MAX, i128::from), key_at)?;
+            let number = u64::try_from(number).unwrap_or(u64::MAX);
+            let found = container.at(number, &self.look);
+            return match found {
+                Ok(found) => Ok(Ok(found)),
+                Err(why) => Err(EvalError::new(key_at, why.to_string())),
+            };
+        }
         let Some(shown) = presented(value, &self.look, limit) else {
             return Ok(Err(None));
         };
         let shown = shown.map_err(|why| EvalError::new(at, why.to_string()))?;
         match shown.children {
-            Children::Sequence(mut list) => {
-                let number = self.whole(key, key_at)?;
-                let length = shown.total.unwrap_or(list.len() as u64);
-                within(number, i128::from(length), key_at)?;
-                match usize::try_from(number).ok().filter(|n| *n < list.len()) {
-                    Some(number) => Ok(Ok(list.swap_remove(number))),
-                    None => Err(EvalError::new(
-                        key_at,
-                        format!("only the first {} elements can be looked at", list.len()),
-                    )),
-                }
-            }
             Children::Map(_) => self.in_map(value, (key, key_at), at).map(Ok),
             Children::Text(bytes) => {
                 let number = self.whole(key, key_at)?;
                 within(number, bytes.len() as i128, key_at)?;
                 let byte = bytes[number as usize];
-                Ok(Ok(Value::constant(super::base_type("u8"), vec![byte])))
+                let unit = Value::constant(super::base_type("u8"), vec![byte]);
+                Ok(Ok(unit.reached_by(shown.certainty)))
             }
             Children::Transparent(inner) => Ok(Err(Some(*inner))),
             _ => Ok(Err(None)),
@@ -259,7 +266,7 @@ impl Evaluator<'_> {
         }
         let ty = first.ty.array(u64::try_from(count).unwrap_or(0));
         let row = Value::at(ty, address, self.look.machine);
-        Ok(with_certainty(row, first.certainty))
+        Ok(row.reached_by(first.reached))
     }
 }
 

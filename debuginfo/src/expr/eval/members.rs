@@ -3,7 +3,7 @@
 use super::super::ast::{Expr, ExprKind, Span};
 use super::operand::{Operand, number_value, pointer_value};
 use super::strings::presented;
-use super::{Answer, EvalError, Evaluator, failed, with_certainty};
+use super::{Answer, EvalError, Evaluator, failed};
 use crate::expr::number::{IntKind, Number};
 use crate::layout::TypeKind;
 use crate::location::ValuePlace;
@@ -51,7 +51,7 @@ impl Evaluator<'_> {
                 _ => None,
             };
             match found {
-                Some(Ok(found)) => return Ok(with_certainty(found, value.certainty)),
+                Some(Ok(found)) => return Ok(found),
                 // What a pointer leads to says more than the pointer.
                 Some(Err(error @ ValueError::NoMember { .. })) => refused = Some(error),
                 Some(Err(error @ ValueError::WrongType { .. })) => {
@@ -68,7 +68,7 @@ impl Evaluator<'_> {
                 return Ok(length);
             }
             match self.behind(&value, of)? {
-                Some(next) => value = with_certainty(next, value.certainty),
+                Some(next) => value = next,
                 None => break,
             }
         }
@@ -141,17 +141,17 @@ impl Evaluator<'_> {
             let count = u64::try_from(count).unwrap_or(u64::MAX);
             return Ok(number(count, length.certainty));
         }
-        match presented(value, &self.look, super::strings::MAX_TEXT) {
-            Some(Ok(shown)) => {
-                let seen = match &shown.children {
-                    Children::Sequence(list) => list.len(),
-                    Children::Map(list) => list.len(),
-                    Children::Text(bytes) => bytes.len(),
-                    _ => return Ok(None),
-                };
-                let count = shown.total.unwrap_or(seen as u64);
-                Ok(number(count, value.certainty))
-            }
+        // The elements themselves are not read.
+        match presented(value, &self.look, 0) {
+            Some(Ok(shown)) => match (&shown.children, shown.total) {
+                (Children::Sequence(_) | Children::Map(_) | Children::Text(_), Some(count)) => {
+                    Ok(number(count, shown.certainty))
+                }
+                (Children::Sequence(_) | Children::Map(_), None) => {
+                    Err(EvalError::new(at, "its elements cannot be counted"))
+                }
+                _ => Ok(None),
+            },
             Some(Err(why)) => Err(EvalError::new(at, why.to_string())),
             None => Ok(None),
         }
@@ -183,13 +183,12 @@ impl Evaluator<'_> {
                     return Err(EvalError::new(of.at, message));
                 }
                 let found = value.deref(&self.look);
-                let found = found.map_err(|e| self.unusable(&value, e, of.at))?;
-                Ok(with_certainty(found, value.certainty))
+                found.map_err(|e| self.unusable(&value, e, of.at))
             }
             TypeKind::Array => value.index(0, &self.look).map_err(failed(at)),
             TypeKind::Function => Ok(value),
             _ => match self.behind(&value, of.at)? {
-                Some(found) => Ok(with_certainty(found, value.certainty)),
+                Some(found) => Ok(found),
                 None => {
                     let name = value.ty.name();
                     let message = match self.operand(&value, of.at)? {
@@ -223,7 +222,7 @@ impl Evaluator<'_> {
         }
         if let Some(address) = value.address() {
             let ty = value.ty.pointer();
-            return Ok(pointer_value(ty, address, value_place_certainty(&value)));
+            return Ok(pointer_value(ty, address, value.reached));
         }
         let why = match &value.place {
             _ if value.bits.is_some() => "a bit field has no address".to_owned(),
@@ -259,9 +258,4 @@ fn pointed(value: &Value, fields: Vec<(String, Value)>, at: Span) -> Answer<Opti
         Some(Ok(0)) => Err(EvalError::new(at, "the pointer is null")),
         Some(_) => Err(EvalError::new(at, "what it points to is not known")),
     }
-}
-
-/// The address of a value is as certain as what led to it; the bytes themselves do not matter, but nothing else says.
-fn value_place_certainty(value: &Value) -> Certainty {
-    value.certainty
 }

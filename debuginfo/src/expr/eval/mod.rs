@@ -19,6 +19,7 @@ mod names;
 mod operand;
 mod strings;
 
+use std::cell::Cell;
 use std::fmt;
 
 use super::ast::{BinaryOp, Expr, ExprKind, Literal, Span, UnaryOp};
@@ -91,7 +92,10 @@ pub(super) type Answer<T> = Result<T, EvalError>;
 /// # Errors
 /// It has no value; the error says why, and which part is concerned.
 pub fn evaluate(expr: &Expr, context: &Context<'_>) -> Result<Value, EvalError> {
-    with_evaluator(context, |evaluator| evaluator.value(expr))
+    with_evaluator(context, |evaluator| {
+        let value = evaluator.value(expr)?;
+        Ok(value.reached_by(evaluator.seen.get()))
+    })
 }
 
 /// Evaluates a condition.
@@ -104,7 +108,8 @@ pub fn evaluate_condition(
 ) -> Result<(bool, Certainty), EvalError> {
     with_evaluator(context, |evaluator| {
         let value = evaluator.value(expr)?;
-        Ok((evaluator.truth(&value, expr.at)?, value.certainty))
+        let is_true = evaluator.truth(&value, expr.at)?;
+        Ok((is_true, value.certainty.and(evaluator.seen.get())))
     })
 }
 
@@ -127,6 +132,7 @@ fn with_evaluator<T>(context: &Context<'_>, ask: impl FnOnce(&Evaluator<'_>) -> 
                 space: site.space,
                 machine: site.machine,
             },
+            seen: Cell::new(Certainty::Known),
         };
         ask.take().map(|ask| ask(&evaluator))
     };
@@ -141,9 +147,16 @@ pub(super) struct Evaluator<'e> {
     context: Context<'e>,
     site: &'e Site<'e>,
     look: Look<'e>,
+    /// How old what was looked at is that no operand is: texts that were compared, what references refer to.
+    seen: Cell<Certainty>,
 }
 
 impl Evaluator<'_> {
+    /// Notes that the answer depends on something so old.
+    fn note(&self, certainty: Certainty) {
+        self.seen.set(self.seen.get().and(certainty));
+    }
+
     pub(super) fn value(&self, expr: &Expr) -> Answer<Value> {
         let at = expr.at;
         match &expr.kind {
@@ -179,7 +192,7 @@ impl Evaluator<'_> {
                     true => self.value(if_true)?,
                     false => self.value(if_false)?,
                 };
-                Ok(with_certainty(chosen, asked.certainty))
+                Ok(chosen.reached_by(asked.certainty))
             }
             ExprKind::Cast { to, of } => {
                 let ty = self.wanted_type(&to.text, at)?;
@@ -309,11 +322,6 @@ fn size_of_type(ty: &Type, at: Span) -> Answer<Value> {
 /// A type of the language itself.
 fn base_type(name: &str) -> Type {
     layout::builtin(name).expect("one of the base types of C or Rust")
-}
-
-fn with_certainty(mut value: Value, certainty: Certainty) -> Value {
-    value.certainty = value.certainty.and(certainty);
-    value
 }
 
 fn failed(at: Span) -> impl Fn(ValueError) -> EvalError {

@@ -108,6 +108,13 @@ impl Evaluator<'_> {
     pub(super) fn operand(&self, value: &Value, at: Span) -> Answer<Operand> {
         let value = self.settled(value, at)?;
         let ty = value.ty.strip();
+        let is_scalar = matches!(
+            ty.kind(),
+            TypeKind::Bool | TypeKind::Float | TypeKind::Pointer
+        );
+        if is_scalar || int_kind(&ty).is_some() {
+            self.note(value.certainty);
+        }
         Ok(match ty.kind() {
             TypeKind::Bool => Operand::Number(Number::Bool(self.integer(&value, at)? != 0)),
             TypeKind::Float => {
@@ -162,6 +169,7 @@ impl Evaluator<'_> {
                 .deref(&self.look)
                 .map_err(|e| self.unusable(&value, e, at))?;
         }
+        self.note(value.reached);
         Ok(value)
     }
 

@@ -6,7 +6,7 @@ use super::super::ast::Span;
 use super::{Answer, EvalError, Evaluator};
 use crate::layout::{Type, TypeKind};
 use crate::machine::Unknown;
-use crate::value::{Children, Look, Presented, Value, containers, text_at};
+use crate::value::{Children, Look, Presented, Trail, Value, containers, text_at};
 
 /// Bytes of a text that are compared.
 pub(super) const MAX_TEXT: usize = 1 << 16;
@@ -82,6 +82,7 @@ impl Evaluator<'_> {
         let in_memory = |address: u64| {
             let read = text_at(self.look.machine, address, 1, MAX_TEXT);
             let read = read.map_err(|why| EvalError::new(at, why.to_string()))?;
+            self.note(read.certainty);
             Ok(Some(Found {
                 bytes: read.bytes,
                 is_certain: false,
@@ -91,6 +92,7 @@ impl Evaluator<'_> {
             TypeKind::Array if ty.element().is_some_and(|e| is_character(&e)) => {
                 let bytes = value.known_bytes();
                 let bytes = bytes.map_err(|e| self.unusable(&value, e, at))?;
+                self.note(value.certainty);
                 let end = bytes.iter().position(|byte| *byte == 0);
                 Ok(Some(Found {
                     bytes: bytes[..end.unwrap_or(bytes.len())].to_vec(),
@@ -111,35 +113,44 @@ impl Evaluator<'_> {
     }
 
     fn text_of_struct(&self, value: &Value, at: Span) -> Answer<Option<Found>> {
-        if let Some((pointer, length)) = self.slice(value) {
+        if let Some((pointer, count)) = self.slice(value) {
             let target = pointer.ty.strip().target();
             if !target.is_some_and(|t| t.size() == Some(1)) {
                 return Ok(None);
             }
             let address = self.whole(&pointer_as_number(&pointer), at)? as u64;
-            let length = self.whole(&length, at)?;
+            let length = self.whole(&count, at)?;
             let Some(length) = usize::try_from(length).ok().filter(|l| *l <= MAX_TEXT) else {
                 let message = format!("a text of {length} bytes is too long to be compared");
                 return Err(EvalError::new(at, message));
             };
-            let mut bytes = vec![0; length];
-            if length > 0 {
-                let read = self.look.machine.memory(address, &mut bytes);
-                read.map_err(|why| EvalError::new(at, why.to_string()))?;
-            }
+            let text = Value::at(
+                super::base_type("u8").array(length as u64),
+                address,
+                self.look.machine,
+            );
+            let fits = Trail::check(&[&pointer, &count], &text, self.look.machine);
+            fits.map_err(|why| EvalError::new(at, why.to_string()))?;
+            self.note(text.certainty);
             return Ok(Some(Found {
-                bytes,
+                bytes: text
+                    .bytes
+                    .map_err(|why| EvalError::new(at, why.to_string()))?,
                 is_certain: true,
             }));
         }
         match presented(value, &self.look, MAX_TEXT) {
             Some(Ok(Presented {
                 children: Children::Text(bytes),
+                certainty,
                 ..
-            })) => Ok(Some(Found {
-                bytes,
-                is_certain: true,
-            })),
+            })) => {
+                self.note(certainty);
+                Ok(Some(Found {
+                    bytes,
+                    is_certain: true,
+                }))
+            }
             Some(Ok(Presented {
                 children: Children::Transparent(inner),
                 ..

@@ -58,6 +58,11 @@ pub(crate) trait Visit {
     /// # Errors
     /// The next one cannot be found; those before it were handed out.
     fn visit(&self, reach: &Reach, from: u64, each: Each) -> Result<(), Unknown>;
+
+    /// The address of the first element, where all lie side by side.
+    fn start(&self) -> Option<u64> {
+        None
+    }
 }
 
 /// The elements of a container.
@@ -129,6 +134,13 @@ impl Visit for Run {
             }
         }
         Ok(())
+    }
+
+    fn start(&self) -> Option<u64> {
+        match self.start {
+            At::Memory(address) => Some(address),
+            At::Bytes(..) | At::Nowhere(_) => None,
+        }
     }
 }
 

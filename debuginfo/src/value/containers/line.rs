@@ -31,7 +31,7 @@ impl Container {
     /// Writes the container as one line; `show` writes the values in it. What cannot be read is said in angle brackets.
     #[must_use]
     pub fn line(&self, limits: &Limits, look: &Look<'_>, show: Show) -> String {
-        let reach = Reach::new(look.machine, look.space);
+        let reach = self.reach(look.machine, look.space);
         match &self.content {
             Content::Text(text) => {
                 let written = text.write(&reach, limits.text as u64);
@@ -46,7 +46,7 @@ impl Container {
                 for part in text {
                     match part {
                         Part::Words(words) => line.push_str(words),
-                        Part::Value(spot) => line.push_str(&show(&self.value(spot, &reach))),
+                        Part::Value(spot) => line.push_str(&show(&self.part(spot, &reach))),
                     }
                 }
                 line
@@ -57,7 +57,7 @@ impl Container {
     fn elements(&self, items: &Items, limits: &Limits, reach: &Reach, show: Show) -> String {
         let is_map = matches!(self.content, Content::Map(_));
         let mut inside = Vec::new();
-        let mut write = |spot: &Spot| show(&self.value(spot, reach));
+        let mut write = |spot: &Spot| show(&self.element(spot, reach));
         let walked = items.visit.visit(reach, 0, &mut |element| {
             if inside.len() >= limits.elements {
                 inside.push("...".to_owned());
@@ -74,14 +74,14 @@ impl Container {
         if let Err(why) = walked.map_err(|why| self.mixed(why, reach)) {
             inside.push(format!("<unknown: {why}>"));
         }
-        let inside = inside.join(", ");
+        let inside = without_repeats(inside).join(", ");
         if self.language == Language::Rust {
             return match self.content {
                 Content::Sequence(_) => format!("[{inside}]"),
                 _ => format!("{{{inside}}}"),
             };
         }
-        let len = items.len(&Reach::new(reach.machine, reach.space));
+        let len = items.len(&self.reach(reach.machine, reach.space));
         let label = &self.label;
         let front = match (len, is_map) {
             (Ok(1), true) => format!("{label} with 1 element"),
@@ -121,4 +121,15 @@ impl Container {
             _ => format!("{} of length {len} = {digits}", self.label),
         }
     }
+}
+
+/// Says once what is not known of elements that follow each other.
+fn without_repeats(elements: Vec<String>) -> Vec<String> {
+    let is_same = |a: &String, b: &String| a == b && a.starts_with("<unknown:");
+    let runs = elements.chunk_by(is_same);
+    let written = runs.map(|run| match run.len() {
+        1 => run[0].clone(),
+        len => format!("{} <repeats {len} times>", run[0]),
+    });
+    written.collect()
 }

@@ -16,11 +16,13 @@ mod rust;
 mod spot;
 mod text;
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use self::content::Content;
 use self::items::Items;
 use self::spot::{At, Reach, Spot};
+use super::trail::{APART, Piece, Trail};
 use super::{Look, RenderOptions, Value, ValuePlace, render_with};
 use crate::layout::{Language, Type};
 use crate::machine::{Certainty, Machine, Register, Unknown};
@@ -66,9 +68,7 @@ pub struct Entries {
 /// Parts that were seen at different moments need not fit together: then nothing is damaged.
 fn mixed(why: Unknown, certainty: Certainty) -> Unknown {
     match certainty {
-        Certainty::Stale { .. } if why.0.starts_with("corrupt") => {
-            Unknown::because("its parts were last seen at different events")
-        }
+        Certainty::Stale { .. } if why.0.starts_with("corrupt") => Unknown::because(APART),
         _ => why,
     }
 }
@@ -81,6 +81,10 @@ pub struct Container {
     content: Content,
     /// How far what was read to find it may be trusted.
     certainty: Certainty,
+    /// What was read to find it.
+    trail: Trail,
+    /// Where the object itself lies; empty if it is in no memory.
+    own: Range<u64>,
 }
 
 impl Container {
@@ -90,14 +94,32 @@ impl Container {
     /// It is one, but not known, damaged or of a release that is not known here.
     #[must_use]
     pub fn of(value: &Value, look: &Look<'_>) -> Option<Result<Container, Unknown>> {
+        if value.is_apart() {
+            let is_one = Container::is_type(&value.ty);
+            return is_one.then(|| Err(Unknown::because(APART)));
+        }
         let reach = Reach::new(look.machine, look.space);
-        let found = recognise(&spot(value), &reach)?;
-        let certainty = value.certainty.and(reach.certainty());
+        let spot = spot(value);
+        let led_by = match spot.at {
+            At::Memory(_) => value.reached,
+            At::Bytes(..) | At::Nowhere(_) => {
+                // Nothing was read yet that it could disagree with.
+                let _ = reach.led_by(Piece::elsewhere(value.certainty));
+                value.certainty
+            }
+        };
+        let found = recognise(&spot, &reach)?;
+        let certainty = led_by.and(reach.certainty());
+        let trail = reach.into_trail();
+        let start = value.address().unwrap_or(0);
+        let own = start..start.saturating_add(value.ty.size().unwrap_or(0));
         let found = found.map(|(label, language, content)| Container {
             label,
             language,
             content,
             certainty,
+            trail,
+            own,
         });
         Some(found.map_err(|why| mixed(why, certainty)))
     }
@@ -114,6 +136,10 @@ impl Container {
         recognise(&spot, &reach).is_some()
     }
 
+    fn reach<'a>(&self, machine: &'a dyn Machine, space: &'a Space) -> Reach<'a> {
+        Reach::along(self.trail.clone(), machine, space)
+    }
+
     fn items(&self) -> Option<&Items> {
         match &self.content {
             Content::Sequence(items)
@@ -122,6 +148,33 @@ impl Container {
             | Content::Bits(items) => Some(items),
             Content::Text(_) | Content::Parts { .. } => None,
         }
+    }
+
+    /// Returns the address of its text or of its elements, where they lie in memory side by side.
+    #[must_use]
+    pub fn start(&self) -> Option<u64> {
+        match &self.content {
+            Content::Text(text) => text.start.address().ok(),
+            _ => self.items()?.visit.start(),
+        }
+    }
+
+    /// Tells whether it is a string with a NUL behind its text.
+    #[must_use]
+    pub fn is_terminated(&self) -> bool {
+        match &self.content {
+            Content::Text(text) => matches!(text.form, text::Form::Cpp { unit: 1, .. }),
+            _ => false,
+        }
+    }
+
+    /// Tells whether elements are found by number.
+    #[must_use]
+    pub fn is_numbered(&self) -> bool {
+        matches!(
+            self.content,
+            Content::Sequence(_) | Content::Set(_) | Content::Bits(_)
+        )
     }
 
     /// Returns the number of elements or, for a string, of its units; `None` for what has no elements, such as smart
@@ -134,7 +187,7 @@ impl Container {
         if let Content::Text(text) = &self.content {
             return Some(Ok(text.len));
         }
-        Some(self.items()?.len(&Reach::new(look.machine, look.space)))
+        Some(self.items()?.len(&self.reach(look.machine, look.space)))
     }
 
     /// Tells whether elements are found by key: [`Container::lookup`] asks for a key, not for a number.
@@ -149,15 +202,7 @@ impl Container {
         let Content::Text(text) = &self.content else {
             return None;
         };
-        Some(text.read(&Reach::new(look.machine, look.space), max))
-    }
-
-    /// The first bytes of a string, as UTF-8 where its encoding is known.
-    fn utf8(&self, look: &Look<'_>, max: u64) -> Option<Result<Vec<u8>, Unknown>> {
-        let Content::Text(text) = &self.content else {
-            return None;
-        };
-        Some(text.utf8(&Reach::new(look.machine, look.space), max))
+        Some(text.read(&self.reach(look.machine, look.space), max))
     }
 
     /// Returns element `index`, counted from 0 in the order in which the container hands them out; of a string a unit.
@@ -165,12 +210,12 @@ impl Container {
     /// # Errors
     /// There are fewer, or those before it cannot be followed.
     pub fn at(&self, index: u64, look: &Look<'_>) -> Result<Value, Unknown> {
-        let reach = Reach::new(look.machine, look.space);
+        let reach = self.reach(look.machine, look.space);
         if let Content::Text(text) = &self.content {
             let outside = || beyond(index, text.len);
             return text
                 .unit_at(index)
-                .map(|s| self.value(&s, &reach))
+                .map(|s| self.alone(&s, &reach))
                 .ok_or_else(outside);
         }
         let unknown = || Unknown::because("it has no elements");
@@ -184,7 +229,7 @@ impl Container {
             false
         })?;
         match found {
-            Some(spot) => Ok(self.value(&spot, &reach)),
+            Some(spot) => Ok(self.alone(&spot, &reach)),
             None => Err(beyond(index, items.len(&reach)?)),
         }
     }
@@ -198,11 +243,11 @@ impl Container {
         match (&self.content, key) {
             (Content::Set(items) | Content::Map(items), _) => self.search(items, key, look),
             (Content::Parts { children, .. }, Key::Text(name)) => {
-                let reach = Reach::new(look.machine, look.space);
+                let reach = self.reach(look.machine, look.space);
                 let named = children.iter().find(|(own, _)| own == name);
                 let none = || Unknown::because(format!("it has no part {name}"));
                 named
-                    .map(|(_, spot)| self.value(spot, &reach))
+                    .map(|(_, spot)| self.part(spot, &reach))
                     .ok_or_else(none)
             }
             (_, Key::Integer(index)) => {
@@ -215,27 +260,30 @@ impl Container {
     }
 
     fn search(&self, items: &Items, key: &Key, look: &Look<'_>) -> Result<Value, Unknown> {
-        let reach = Reach::new(look.machine, look.space);
-        let mut found = None;
+        let reach = self.reach(look.machine, look.space);
+        let (mut found, mut is_apart) = (None, false);
         items.visit.visit(&reach, 0, &mut |element| {
             let own = element.key.as_ref().unwrap_or(&element.value);
-            let matches = is_key(&self.value(own, &reach), key, look);
+            let own = self.alone(own, &reach);
+            is_apart |= own.is_apart();
+            let matches = is_key(&own, key, look);
             if matches {
                 found = Some(element.value);
             }
             !matches
         })?;
         let none = || match key {
+            _ if is_apart => Unknown::because(APART),
             Key::Integer(number) => Unknown::because(format!("there is no key {number}")),
             Key::Text(text) => Unknown::because(format!("there is no key {text:?}")),
         };
-        found.map(|spot| self.value(&spot, &reach)).ok_or_else(none)
+        found.map(|spot| self.alone(&spot, &reach)).ok_or_else(none)
     }
 
     /// Returns the first parts, at most `max`: elements with their keys and names, or named parts. Strings have none.
     #[must_use]
     pub fn entries(&self, max: usize, look: &Look<'_>) -> Entries {
-        let reach = Reach::new(look.machine, look.space);
+        let reach = self.reach(look.machine, look.space);
         let mut entries = Entries {
             list: Vec::new(),
             more: false,
@@ -245,7 +293,7 @@ impl Container {
             let part = |(name, spot): &(String, Spot)| Entry {
                 key: None,
                 name: name.clone(),
-                value: self.value(spot, &reach),
+                value: self.part(spot, &reach),
             };
             entries.list = children.iter().take(max).map(part).collect();
             entries.more = children.len() > max;
@@ -258,7 +306,7 @@ impl Container {
                 entries.more = true;
                 return false;
             }
-            let key = element.key.map(|spot| self.value(&spot, &reach));
+            let key = element.key.map(|spot| self.element(&spot, &reach));
             let name = match &key {
                 Some(key) => format!("[{}]", written(key, look)),
                 None => format!("[{}]", entries.list.len()),
@@ -266,7 +314,7 @@ impl Container {
             entries.list.push(Entry {
                 key,
                 name,
-                value: self.value(&element.value, &reach),
+                value: self.element(&element.value, &reach),
             });
             true
         });
@@ -279,21 +327,60 @@ impl Container {
     }
 
     fn value(&self, spot: &Spot, reach: &Reach) -> Value {
-        let mut value = match &spot.at {
-            At::Memory(address) => Value::at(spot.ty.clone(), *address, reach.machine),
-            At::Bytes(bytes, start) => {
-                let size = spot.ty.size().and_then(|s| usize::try_from(s).ok());
-                let end = size.and_then(|size| start.checked_add(size));
-                match end.and_then(|end| bytes.get(*start..end)) {
-                    Some(bytes) => Value::constant(spot.ty.clone(), bytes.to_vec()),
-                    None => Value::unknown(spot.ty.clone(), nothing()),
-                }
+        read(spot, reach).reached_by(self.certainty.and(reach.certainty()))
+    }
+
+    /// A part with a name. One that lies in the object itself, in an optional or a variant, is none if it was seen when the
+    /// object was another; what a pointer leads to is what was seen there.
+    fn part(&self, spot: &Spot, reach: &Reach) -> Value {
+        match spot.at {
+            At::Memory(address) if self.own.contains(&address) => self.alone(spot, reach),
+            _ => self.value(spot, reach),
+        }
+    }
+
+    /// An element by itself: none if it was seen when the container was another.
+    fn alone(&self, spot: &Spot, reach: &Reach) -> Value {
+        self.checked(spot, reach, &|seen| reach.ends_at(seen))
+    }
+
+    /// One of several elements, which must also have been seen when those before it were what they are.
+    fn element(&self, spot: &Spot, reach: &Reach) -> Value {
+        self.checked(spot, reach, &|seen| reach.led_by(*seen))
+    }
+
+    fn checked(
+        &self,
+        spot: &Spot,
+        reach: &Reach,
+        check: &dyn Fn(&Piece) -> Result<(), Unknown>,
+    ) -> Value {
+        let mut value = read(spot, reach);
+        if let (At::Memory(address), Ok(bytes)) = (&spot.at, &value.bytes) {
+            let len = bytes.len() as u64;
+            let seen = Piece::just_read(*address, len, value.certainty, reach.machine);
+            if let Err(why) = check(&seen) {
+                // Of its members some may be as new as what led here.
+                value.bytes = Err(why);
+                value.certainty = Certainty::Known;
             }
-            At::Nowhere(why) => Value::unknown(spot.ty.clone(), why.clone()),
-        };
-        let certainty = self.certainty.and(reach.certainty());
-        value.certainty = value.certainty.and(certainty);
-        value
+        }
+        value.reached_by(self.certainty.and(reach.certainty()))
+    }
+}
+
+fn read(spot: &Spot, reach: &Reach) -> Value {
+    match &spot.at {
+        At::Memory(address) => Value::at(spot.ty.clone(), *address, reach.machine),
+        At::Bytes(bytes, start) => {
+            let size = spot.ty.size().and_then(|s| usize::try_from(s).ok());
+            let end = size.and_then(|size| start.checked_add(size));
+            match end.and_then(|end| bytes.get(*start..end)) {
+                Some(bytes) => Value::constant(spot.ty.clone(), bytes.to_vec()),
+                None => Value::unknown(spot.ty.clone(), nothing()),
+            }
+        }
+        At::Nowhere(why) => Value::unknown(spot.ty.clone(), why.clone()),
     }
 }
 

@@ -39,11 +39,13 @@ impl Printer for Containers {
 
 impl Container {
     fn present(&self, look: &Look<'_>, limit: usize) -> Result<Presented, Unknown> {
-        if let Some(text) = self.utf8(look, limit as u64) {
+        if let Content::Text(text) = &self.content {
+            let reach = self.reach(look.machine, look.space);
             return Ok(Presented {
                 summary: None,
-                children: Children::Text(text?),
-                total: self.len(look).and_then(Result::ok),
+                children: Children::Text(text.utf8(&reach, limit as u64)?),
+                total: Some(text.len),
+                certainty: self.certainty.and(reach.certainty()),
             });
         }
         let entries = self.entries(limit, look);
@@ -81,10 +83,13 @@ impl Container {
                 (label, Children::Sequence(values.collect()))
             }
         };
+        let reach = self.reach(look.machine, look.space);
+        let total = self.items().and_then(|items| items.len(&reach).ok());
         Ok(Presented {
             summary,
             children,
-            total: self.len(look).and_then(Result::ok),
+            total,
+            certainty: self.certainty.and(reach.certainty()),
         })
     }
 }

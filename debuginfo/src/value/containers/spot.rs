@@ -2,13 +2,14 @@
 //!
 //! Nothing is read but what is asked for, and every read is bounded by a constant, never by a number from memory.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use super::names;
 use crate::layout::{Discriminants, Member, MemberOffset, Role, Type, TypeKind, Variant};
 use crate::machine::{Certainty, Machine, Unknown};
 use crate::space::Space;
+use crate::value::trail::{Piece, Trail};
 
 /// Nodes, blocks and groups that one walk through a container may take.
 const MAX_STEPS: u64 = 1 << 20;
@@ -24,15 +25,22 @@ pub(crate) struct Reach<'a> {
     pub machine: &'a dyn Machine,
     pub space: &'a Space,
     certainty: Cell<Certainty>,
+    trail: RefCell<Trail>,
     steps: Cell<u64>,
 }
 
 impl<'a> Reach<'a> {
     pub(crate) fn new(machine: &'a dyn Machine, space: &'a Space) -> Reach<'a> {
+        Reach::along(Trail::default(), machine, space)
+    }
+
+    /// Goes on where another one got to.
+    pub(crate) fn along(trail: Trail, machine: &'a dyn Machine, space: &'a Space) -> Reach<'a> {
         Reach {
             machine,
             space,
             certainty: Cell::new(Certainty::Known),
+            trail: RefCell::new(trail),
             steps: Cell::new(MAX_STEPS),
         }
     }
@@ -50,7 +58,22 @@ impl<'a> Reach<'a> {
         self.certainty.get()
     }
 
-    /// Reads memory: at most so much as a constant allows.
+    /// The way to here.
+    pub(crate) fn into_trail(self) -> Trail {
+        self.trail.into_inner()
+    }
+
+    /// Notes what was read elsewhere and leads on.
+    pub(crate) fn led_by(&self, piece: Piece) -> Result<(), Unknown> {
+        self.trail.borrow_mut().add(piece, self.machine)
+    }
+
+    /// Checks that what all reads led to was there when they were seen.
+    pub(crate) fn ends_at(&self, piece: &Piece) -> Result<(), Unknown> {
+        self.trail.borrow().ends_at(piece, self.machine)
+    }
+
+    /// Reads memory: at most so much as a constant allows. What was seen at another moment than what led here is not read.
     pub(crate) fn read(&self, address: u64, len: u64) -> Result<Vec<u8>, Unknown> {
         if len > MAX_READ {
             return Err(Unknown::because(format!(
@@ -61,6 +84,7 @@ impl<'a> Reach<'a> {
         if !bytes.is_empty() {
             let certainty = self.machine.memory(address, &mut bytes)?;
             self.certainty.set(self.certainty.get().and(certainty));
+            self.led_by(Piece::just_read(address, len, certainty, self.machine))?;
         }
         Ok(bytes)
     }

@@ -47,7 +47,12 @@ pub(super) fn shared(spot: &Spot, weak: bool, reach: &Reach) -> Result<Content, 
         0 => format!(" (expired, weak count {observers})"),
         _ => format!(" (use count {count}, weak count {observers})"),
     };
-    let mut content = pointing(&label, pointer, count > 0, reach)?;
+    let mut content = pointing(
+        &label,
+        pointer,
+        count > 0 || reach.machine.is_symbolic(),
+        reach,
+    )?;
     if let Content::Parts { children, .. } = &mut content {
         let number = u32::try_from(observers).unwrap_or(u32::MAX).to_le_bytes();
         let weak = Spot::bytes(&uses.ty, &number);

@@ -55,8 +55,8 @@ pub(super) fn optional(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
         .or_else(|| spot.find("_M_engaged"));
     let flag = flag.ok_or_else(|| Unknown::because("it does not say whether it is set"))?;
     match flag.number(reach)? {
-        0 => Ok(Content::words(" [no contained value]")),
-        1 => {
+        0 if !reach.machine.is_symbolic() => Ok(Content::words(" [no contained value]")),
+        0 | 1 => {
             let value = payload
                 .find("_M_payload")
                 .unwrap_or_else(|| payload.clone());

@@ -22,15 +22,15 @@ fn parts(vec: &Spot, reach: &Reach) -> Result<Parts, Unknown> {
     let buffer = buffer.find("inner").unwrap_or(buffer);
     Ok(Parts {
         start: buffer.field("ptr")?.number(reach)?,
-        capacity: buffer.field("cap")?.number(reach)?,
         len: vec.field("len")?.number(reach)?,
+        capacity: buffer.field("cap")?.number(reach)?,
     })
 }
 
 /// More elements than there is room for are damage, and so is room that memory does not have.
 fn check(parts: &Parts, element: &Type, reach: &Reach) -> Result<(), Unknown> {
     let size = size(element)?;
-    if size > 0 && parts.len > parts.capacity {
+    if size > 0 && parts.len > parts.capacity && !reach.machine.is_symbolic() {
         let Parts { len, capacity, .. } = parts;
         return Err(Unknown::because(format!(
             "corrupt: {len} elements in room for {capacity}"

@@ -1,0 +1,144 @@
+//! Goal: a container is never shown with contents of another time. Method: a program whose containers are a function of how many
+//! steps it has made; what is shown of them at any event, as of an earlier one perhaps, is what they were there.
+
+use e2e::{Hindsight, Program, Recording, Scratch, fixture_artifact};
+use serde_json::Value;
+
+/// Steps between two copies of memory.
+const BETWEEN: usize = 20;
+const STEPS: usize = 120;
+const NAMES: [&str; 7] = [
+    "order", "names", "name", "queue", "squares", "wide", "maybe",
+];
+
+/// What a container is after so many steps, without its label.
+fn expected(name: &str, steps: usize) -> String {
+    let text = |n: usize| {
+        let letter = char::from(b'a' + (n % 26) as u8);
+        format!("\"{}\"", letter.to_string().repeat(20 + n))
+    };
+    let joined = |items: Vec<String>| format!("{{{}}}", items.join(", "));
+    match name {
+        "order" => joined((0..steps).map(|n| n.to_string()).collect()),
+        "names" => joined((0..steps).map(text).collect()),
+        "name" => steps.checked_sub(1).map_or("\"\"".to_owned(), text),
+        "queue" => joined((steps / 3..steps).map(|n| n.to_string()).collect()),
+        "squares" => joined((0..steps).map(|n| format!("[{n}] = {}", n * n)).collect()),
+        "wide" => joined(vec![(steps.max(1) - 1).to_string(); 100]),
+        "maybe" if steps % 2 == 0 => "{}".to_owned(),
+        "maybe" => format!("{{{}}}", steps - 1),
+        other => panic!("no container {other}"),
+    }
+}
+
+/// The contents without the label in front of them.
+fn contents(text: &str) -> &str {
+    match text.find(['{', '"']) {
+        Some(start) => &text[start..],
+        None => "{}",
+    }
+}
+
+fn recorded(scratch: &Scratch, options: &[&str]) -> Recording {
+    let program = Program::new(fixture_artifact("ages", "ages"), scratch.path());
+    let every = format!("every={}events", 2 * BETWEEN);
+    let mut all = vec!["-f", "step", "--snapshot", &every];
+    all.extend_from_slice(options);
+    Hindsight::record(scratch, &all, &program).1
+}
+
+/// What a container is shown as at an event.
+struct Shown {
+    seq: u64,
+    name: &'static str,
+    text: String,
+    /// The event that its contents were last seen at, if it is not this one.
+    stale_since: Option<u64>,
+}
+
+fn shown(recording: &Recording, scratch: &Scratch, seqs: &[u64]) -> Vec<Shown> {
+    let mut script = String::new();
+    for seq in seqs {
+        script.push_str(&format!("goto {seq}\n"));
+        for name in NAMES {
+            script.push_str(&format!("print {name}\n"));
+        }
+    }
+    let path = scratch.join("script");
+    std::fs::write(&path, script).expect("a script");
+    let path = path.to_str().expect("paths of tests are text");
+    let ended = recording.command("repl", &["--json", "--script", path]);
+    let output = ended.text();
+    let answers = serde_json::Deserializer::from_str(&output).into_iter::<Value>();
+    let answers = answers.map(|answer| answer.expect("JSON")["result"].take());
+    let values: Vec<Value> = answers
+        .filter(|answer| !answer["expression"].is_null())
+        .collect();
+    assert_eq!(values.len(), seqs.len() * NAMES.len());
+    let asked = seqs.iter().flat_map(|seq| NAMES.map(|name| (*seq, name)));
+    let found = asked.zip(values).map(|((seq, name), value)| Shown {
+        seq,
+        name,
+        text: value["value"].as_str().expect("a value").to_owned(),
+        stale_since: value["stale_since"].as_u64(),
+    });
+    found.collect()
+}
+
+#[test]
+fn containers_are_never_of_two_times() {
+    let scratch = Scratch::new("ages");
+    let watches = [
+        "order",
+        "queue",
+        "squares",
+        "name",
+        "wide",
+        "maybe._M_payload._M_engaged",
+    ];
+    let options: Vec<&str> = watches
+        .iter()
+        .flat_map(|watch| ["--watch", watch])
+        .collect();
+    let recording = recorded(&scratch, &options);
+    let ends = recording.rows("SELECT end_seq FROM calls ORDER BY end_seq");
+    let ends = ends
+        .iter()
+        .map(|row| row["end_seq"].as_u64().expect("it returned"));
+    let ends: Vec<u64> = ends.collect();
+    assert_eq!(ends.len(), STEPS);
+    let steps = |seq: u64| ends.iter().filter(|end| **end <= seq).count();
+    let (mut known, mut stale, mut parts, mut unknown) = (0, 0, 0, 0);
+    for shown in shown(&recording, &scratch, &ends) {
+        let Shown {
+            seq,
+            name,
+            text,
+            stale_since,
+        } = shown;
+        let expected = expected(name, steps(stale_since.unwrap_or(seq)));
+        let text = text.split(" <stale:").next().expect("the value itself");
+        let whole = contents(text);
+        match (text.find("<unknown"), stale_since) {
+            (Some(_), _) if text.starts_with("<unknown") => unknown += 1,
+            (Some(_), _) => {
+                let (seen, _) = whole.split_once("<unknown").expect("it was found");
+                assert!(expected.starts_with(seen), "{name} at {seq}: {text}");
+                parts += 1;
+            }
+            (None, since) => {
+                assert_eq!(whole, expected, "{name} at {seq}, as of {since:?}");
+                match since {
+                    None => known += 1,
+                    Some(_) => stale += 1,
+                }
+            }
+        }
+    }
+    // `names` is stale after each copy, long lists are headers without contents, short vectors are captured whole.
+    assert!(
+        known > STEPS && stale > STEPS / 2,
+        "{known} known, {stale} stale"
+    );
+    assert!(parts > STEPS, "{parts} in part, {unknown} unknown");
+}
