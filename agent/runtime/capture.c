@@ -130,7 +130,19 @@ struct watch
   uint32_t offsets;  /* where their offsets begin, and then the number of bytes */
   uint64_t bytes;
   uint64_t how;      /* HS_WATCH_PARTLY, HS_WATCH_TEXT */
+  uint64_t caller;   /* HS_WATCH_CALLER_: it is the caller's */
 };
+
+/* Tells whether what is entered or left returns to where the watched value is
+ * there; `range`: from, and before. */
+static int
+is_in_caller (const struct hs_capture * capture, uint64_t caller,
+              const volatile uint64_t * range)
+{
+  uint64_t now = capture->function != 0 ? HS_WATCH_CALLER_ENTER : HS_WATCH_CALLER_LEAVE;
+  return (caller & now) != 0 && capture->return_address >= range[0]
+      && capture->return_address < range[1];
+}
 
 /* Finds the next watched value from word `*at` on that is captured now. */
 static int
@@ -140,22 +152,32 @@ next_watch (const struct hs_capture * capture, uint32_t * at, struct watch * wat
   while (*at + 3 <= capture->watch_words)
   {
     uint64_t head = words[*at];
-    uint64_t function = head >> HS_WATCH_FUNCTION_SHIFT;
+    uint64_t function = head >> HS_WATCH_FUNCTION_SHIFT & HS_WATCH_FUNCTION_MASK;
+    const volatile uint64_t * range = words + *at + 1;
     watch->steps = head & HS_WATCH_STEPS_MASK;
     watch->base = head >> HS_WATCH_BASE_SHIFT & 0xff;
-    watch->address = words[*at + 1];
-    watch->offsets = *at + 2;
-    *at += 3 + (uint32_t) watch->steps;
+    watch->caller = head >> HS_WATCH_CALLER_SHIFT;
+    watch->offsets = *at + (watch->caller != 0 ? 4 : 2);
+    *at = watch->offsets + 1 + (uint32_t) watch->steps;
     if (watch->steps > MAX_STEPS || *at > capture->watch_words)
       return 0;
+    watch->address = words[watch->offsets - 1];
     watch->bytes = words[*at - 1] & HS_WATCH_BYTES_MASK;
     if (watch->bytes > HS_CAPTURE_TEXT_MAX)
       watch->bytes = HS_CAPTURE_TEXT_MAX; /* what reading has room for */
     watch->how = words[*at - 1] & (HS_WATCH_PARTLY | HS_WATCH_TEXT);
-    if (function == 0 || function == capture->function)
+    if (watch->caller != 0 ? is_in_caller (capture, watch->caller, range)
+                           : function == 0 || function == capture->function)
       return 1;
   }
   return 0;
+}
+
+/* Tells whether it is made of registers alone, which are captured with it. */
+static int
+is_in_registers (const struct watch * watch)
+{
+  return watch->steps == 0 && watch->bytes == 0;
 }
 
 static uint64_t
@@ -165,6 +187,8 @@ watch_bytes (const struct hs_capture * capture)
   struct watch watch;
   for (uint32_t at = 0; next_watch (capture, &at, &watch);)
   {
+    if (is_in_registers (&watch))
+      continue;
     bytes += watch.steps * section_bytes (8) + section_bytes (watch.bytes);
     if (watch.how != 0)
       bytes += SECTION_BYTES; /* behind what there is */
@@ -185,14 +209,20 @@ thread_pointer (void)
   return result < 0 ? 0 : found;
 }
 
-static int
-watches_thread (const struct hs_capture * capture)
+/* Finds what else is captured for watched values. */
+static void
+look_at_watches (struct hs_capture * capture)
 {
   struct watch watch;
+  int of_thread = 0;
   for (uint32_t at = 0; next_watch (capture, &at, &watch);)
-    if (watch.base == HS_WATCH_THREAD_BASE)
-      return 1;
-  return 0;
+  {
+    of_thread |= watch.base == HS_WATCH_THREAD_BASE;
+    /* Readers need them to find the caller's variables. */
+    if (watch.caller != 0)
+      capture->with_registers = HS_CAPTURE_REGISTERS;
+  }
+  capture->thread_pointer = of_thread ? thread_pointer () : 0;
 }
 
 static uint64_t
@@ -202,7 +232,11 @@ watch_address (const struct hs_capture * capture, const struct watch * watch)
     return capture->thread_pointer != 0 ? capture->thread_pointer + watch->address : 0;
   if (watch->base == 0 || watch->base > HS_CAPTURE_WORDS)
     return watch->address;
-  return capture->registers[watch->base - 1] + watch->address;
+  uint64_t base = capture->registers[watch->base - 1];
+  /* Where a function is entered, its return address has not been popped. */
+  if (watch->caller != 0 && watch->base == HS_WATCH_STACK_BASE && capture->function != 0)
+    base += 8;
+  return base + watch->address;
 }
 
 /* Sizes what has been chosen so far. */
@@ -217,19 +251,28 @@ size_capture (struct hs_capture * capture, const struct hs_local * local, uint64
   if (capture->stack_is_safe && stack > local->stack_high - rsp)
     stack = local->stack_high - rsp;
   capture->stack = stack & ~7UL;
-  if (control->capture & HS_CAPTURE_REGISTERS)
-    capture->payload += 8 * HS_CAPTURE_WORDS;
   if (capture->stack != 0)
     capture->payload += section_bytes (capture->stack);
   /* More may be watched before this is written: that is for the next one. */
   capture->watch_words = control->watch_words;
   capture->payload += watch_bytes (capture);
-  capture->thread_pointer = 0;
-  if (watches_thread (capture))
-    capture->thread_pointer = thread_pointer ();
+  capture->with_registers = control->capture & HS_CAPTURE_REGISTERS;
+  look_at_watches (capture);
+  if (capture->with_registers != 0)
+    capture->payload += 8 * HS_CAPTURE_WORDS;
   if (capture->thread_pointer != 0)
     capture->payload += section_bytes (8);
   capture->bytes = 16 + capture->payload;
+}
+
+/* The address that the word at `slot` returns to, hooked or not. */
+static uint64_t
+returns_to (uint64_t slot)
+{
+  uint64_t found = *(const uint64_t *) slot;
+  if (found == (uint64_t) hs_leave || found == (uint64_t) hs_leave_xmm)
+    return *(const uint64_t *) (slot ^ 1UL << HS_SHADOW_BIT);
+  return found;
 }
 
 void
@@ -248,6 +291,7 @@ hs_capture_enter (struct hs_capture * capture, const struct hs_local * local,
   copy (capture->registers, registers, sizeof registers);
   capture->tid = local->tid;
   capture->function = 1 + ((probe->word1 >> 8 & 0xfff) | probe->word2 >> 48 << 12);
+  capture->return_address = returns_to (rsp);
   capture->payload = 0;
   for (unsigned n = 0; n != 6; n++)
   {
@@ -276,6 +320,7 @@ hs_capture_leave (struct hs_capture * capture, const struct hs_local * local,
   copy (capture->registers, registers, sizeof registers);
   capture->tid = local->tid;
   capture->function = 0;
+  capture->return_address = *(const uint64_t *) ((rsp - 8) ^ 1UL << HS_SHADOW_BIT);
   capture->payload = 0;
   for (unsigned n = 0; n != 6; n++)
     capture->text_bytes[n] = capture->words_bytes[n] = 0;
@@ -332,6 +377,8 @@ write_watches (const struct hs_capture * capture, uint64_t * words)
   }
   for (uint32_t i = 0; next_watch (capture, &i, &watch);)
   {
+    if (is_in_registers (&watch))
+      continue;
     uint64_t at = watch_address (capture, &watch);
     for (uint64_t step = 0; step != watch.steps; step++)
     {
@@ -347,13 +394,10 @@ write_watches (const struct hs_capture * capture, uint64_t * words)
 void
 hs_capture_write (const struct hs_capture * capture, uint64_t * words, uint64_t ticks)
 {
-  const struct hs_control * control = hs_runtime.control;
-  int with_registers = (control->capture & HS_CAPTURE_REGISTERS) != 0;
   words[0] = ticks;
-  words[1] = HS_CAPTURE | (with_registers ? HS_CAPTURE_REGISTERS << 8 : 0)
-           | capture->payload << 16;
+  words[1] = HS_CAPTURE | capture->with_registers << 8 | capture->payload << 16;
   words += 2;
-  if (with_registers)
+  if (capture->with_registers != 0)
   {
     copy (words, capture->registers, sizeof capture->registers);
     words += HS_CAPTURE_WORDS;

@@ -46,7 +46,14 @@
 #define HS_WATCH_STEPS_MASK 0xff
 #define HS_WATCH_BASE_SHIFT 8      /* 8 bits: 0 nothing; else 1 + DWARF number of a register */
 #define HS_WATCH_FUNCTION_SHIFT 16 /* 0: every enter and leave; else 1 + function: its enters */
+#define HS_WATCH_FUNCTION_MASK 0x1fffffff
 #define HS_WATCH_THREAD_BASE 59    /* 1 + fs_base: the address is counted from the thread pointer */
+#define HS_WATCH_STACK_BASE 8      /* 1 + rsp: in a caller it is the one behind the return */
+/* Of what a caller has, a mask: captured where the return address of what is
+ * entered or left is from the first of two more words to before the second. */
+#define HS_WATCH_CALLER_SHIFT 62
+#define HS_WATCH_CALLER_ENTER 1
+#define HS_WATCH_CALLER_LEAVE 2
 
 /* Its last word: how many bytes, and these bits. */
 #define HS_WATCH_BYTES_MASK 0xffff

@@ -64,6 +64,8 @@ struct hs_capture
   uint32_t watch_words;
   uint64_t thread_pointer; /* 0: no watched value is counted from it */
   uint64_t function;   /* 1 + the function that is entered; 0: one is left */
+  uint64_t return_address; /* of that function */
+  uint64_t with_registers; /* HS_CAPTURE_REGISTERS: they are captured; or 0 */
   uint64_t words_at[6], text_at[6];
   uint16_t words_bytes[6], text_bytes[6];
 };

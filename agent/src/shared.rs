@@ -62,6 +62,11 @@ pub const WATCH_WORDS: usize = 384;
 pub const WATCH_BASE_SHIFT: u32 = 8;
 /// In the head of a watched value: 1 + the function at whose enters it is captured, or 0.
 pub const WATCH_FUNCTION_SHIFT: u32 = 16;
+/// In the head of a watched value of a caller, whose variables live between two calls: it is captured where a function that
+/// returns there is entered. Two more words follow the head: the first return address, and the one behind the last.
+pub const WATCH_CALLER_ENTER: u64 = 1 << 62;
+/// The same where a function that returns there is left; both may be set.
+pub const WATCH_CALLER_LEAVE: u64 = 1 << 63;
 /// In the last word of a watched value, beside the number of bytes: as many of them as there are.
 pub const WATCH_PARTLY: u64 = 1 << 16;
 /// In the last word of a watched value, beside the number of bytes: up to a NUL.

@@ -49,6 +49,7 @@ pub mod value;
 pub use demangle::type_name;
 pub use disassemble::{
     Instruction, disassemble, disassemble_before, disassemble_bytes, disassemble_function,
+    return_addresses,
 };
 pub use error::{Error, Result, Warning};
 pub use layout::{Role, Type, TypeKind, find_type};

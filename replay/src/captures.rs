@@ -122,12 +122,12 @@ impl Captures {
         Ok(found)
     }
 
-    /// Returns the events among `range`, and their threads, with which memory was captured at an address that `wanted`
-    /// accepts, in order.
+    /// Returns the events among `range`, and their threads, with which something was captured that `wanted` accepts, in
+    /// order. It is given the event and the addresses of the memory.
     pub(crate) fn showing(
         &self,
         range: &Range<u64>,
-        wanted: impl Fn(u64, u64) -> bool,
+        wanted: impl Fn(u64, &mut dyn Iterator<Item = u64>) -> bool,
     ) -> Result<Vec<(u64, Option<u32>)>> {
         let mut found = Vec::new();
         let end = self.pages.beginning_before(range.end);
@@ -135,7 +135,7 @@ impl Captures {
             let page = &self.page(at)?.page;
             for row in page.before(range.start)..page.before(range.end) {
                 let seq = page.seq(row);
-                if page.sections(row).any(|part| wanted(seq, part.addr)) {
+                if wanted(seq, &mut page.sections(row).map(|part| part.addr)) {
                     found.push((seq, page.tid(row)));
                 }
             }

@@ -92,6 +92,18 @@ impl<'s> StateMachine<'s> {
         }
     }
 
+    /// Tells whether the thread has just come back from a call.
+    fn has_left(&self) -> bool {
+        let event = self.state.event();
+        let is_own = |call: &CallHead| call.tid == Some(self.state.tid) && call.returned();
+        self.returned.is_none() && matches!(&event, Ok(Event::Leave(call)) if is_own(call))
+    }
+
+    /// Tells whether the thread stands where a call begins or ends: calls that were inlined there are not made yet.
+    pub(crate) fn is_at_call(&self) -> bool {
+        self.entered().is_some() || self.has_left()
+    }
+
     fn not_captured<T>() -> Result<T, Unknown> {
         Err(Reason::NotCaptured.unknown())
     }
@@ -198,11 +210,14 @@ impl Machine for StateMachine<'_> {
         None
     }
 
-    /// Calls that were inlined where a function begins are made after it was entered.
+    /// Calls that were inlined where a function begins are made after it was entered, those where a call returns to after it has.
     fn calls_to_come(&self) -> usize {
-        match self.entered() {
-            Some(_) => usize::MAX,
-            None => 0,
+        if self.entered().is_some() {
+            return usize::MAX;
+        }
+        match self.register(Register::RIP) {
+            Ok((pc, _)) if self.has_left() => self.space.calls_beginning(pc),
+            _ => 0,
         }
     }
 

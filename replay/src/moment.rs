@@ -149,9 +149,8 @@ impl Places {
         let (pc, Certainty::Known) = registers.get(Register::RIP).ok()? else {
             return None;
         };
-        let to_come = machine.calls_to_come();
-        let known = self.frames.entry((pc, to_come > 0));
-        let known = known.or_insert_with(|| InnermostFrame::at(space, pc, to_come));
+        let known = self.frames.entry((pc, machine.is_at_call()));
+        let known = known.or_insert_with(|| InnermostFrame::at(space, pc, machine.calls_to_come()));
         known.as_ref()?.of(registers)
     }
 }

@@ -50,8 +50,12 @@ impl Target {
             "last" | "end" => return Ok(Target::Last),
             _ => {}
         }
-        if let Some(note) = text.strip_prefix('@').filter(|note| !note.is_empty()) {
-            return Ok(Target::Note(note.to_owned()));
+        if let Some(note) = text.strip_prefix('@') {
+            let quoted = note.strip_prefix('"').and_then(|n| n.strip_suffix('"'));
+            return match quoted.unwrap_or(note) {
+                "" => Err(wrong()),
+                note => Ok(Target::Note(note.to_owned())),
+            };
         }
         if let Some(line) = text.strip_prefix("output:") {
             let line: u64 = line.parse().map_err(|_| wrong())?;
@@ -177,6 +181,10 @@ mod tests {
             ("2min", Target::Time(120_000_000_000)),
             (
                 "@before the crash",
+                Target::Note("before the crash".to_owned()),
+            ),
+            (
+                "@\"before the crash\"",
                 Target::Note("before the crash".to_owned()),
             ),
             ("output:17", Target::Output(17)),

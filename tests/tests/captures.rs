@@ -259,6 +259,80 @@ fn texts_elements_and_thread_variables_are_watched() {
     );
 }
 
+/// Checks that each variable of `caller` is at both ends of each call of `callee` what the program printed behind it.
+fn assert_kept(artifact: &str, caller: &str, callee: &str, expressions: &[(&str, usize)]) {
+    let name = caller.rsplit("::").next().expect("a name has a last part");
+    let watches = expressions.iter().map(|(e, _)| format!("{name}::{e}"));
+    let options: Vec<String> = watches.flat_map(|w| ["--watch".to_owned(), w]).collect();
+    let options: Vec<&str> = options.iter().map(String::as_str).collect();
+    let scratch = Scratch::new(artifact);
+    let program = Program::new(fixture_artifact("scopes", artifact), scratch.path());
+    let comparison = Comparison::of_program(scratch, &program, &options, Nesting::Proper);
+    let text = comparison.native.text();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 10, "{artifact}");
+    for (expression, index) in expressions {
+        let expected: Vec<&str> = lines.iter().map(|line| printed(line, *index)).collect();
+        for column in [
+            format!("value(end_seq, '{expression}')"),
+            format!("frame_value(start_seq, 1, '{expression}')"),
+        ] {
+            // What the call itself changes is not yet so where it begins.
+            if column.starts_with("frame") && expression.contains("len") {
+                continue;
+            }
+            let sql = format!(
+                "SELECT {column} AS value FROM calls WHERE function = '{callee}' ORDER BY start_seq"
+            );
+            let seen = texts(&comparison.recording, &sql);
+            assert_eq!(seen, expected, "{artifact}: {column}");
+        }
+    }
+}
+
+#[test]
+fn variables_of_callers_are_watched_at_their_calls() {
+    let of_c = [
+        ("round", 0),
+        ("sum", 1),
+        ("to->length", 2),
+        ("on_stack", 3),
+        ("part.before + part.at", 4),
+    ];
+    for artifact in ["scopes_O0", "scopes_O2"] {
+        assert_kept(artifact, "fill", "put", &of_c);
+    }
+    let of_rust = [
+        ("round", 0),
+        ("sum", 1),
+        ("to.items.len()", 2),
+        ("to.label", 3),
+    ];
+    for artifact in ["scopes_rust", "scopes_rust_O2"] {
+        assert_kept(artifact, "scopes::fill", "scopes::put", &of_rust);
+    }
+}
+
+#[test]
+fn each_frame_of_a_recursion_has_its_own_watched_variables() {
+    for artifact in ["scopes_O0", "scopes_O2"] {
+        let scratch = Scratch::new(artifact);
+        let program = Program::new(fixture_artifact("scopes", artifact), scratch.path());
+        let options = ["--watch", "down::mine"];
+        let comparison = Comparison::of_program(scratch, &program, &options, Nesting::Proper);
+        // Outermost first: down(4) calls down(3), and its own is 40 then.
+        let sql = "SELECT frame_value(start_seq, 1, 'mine') AS value FROM calls \
+                   WHERE function = 'down' AND start_seq > (SELECT min(start_seq) FROM calls WHERE function = 'down') \
+                   ORDER BY start_seq";
+        let own = texts(&comparison.recording, sql);
+        assert_eq!(own, ["40", "30", "20", "10"], "{artifact}");
+        let sql = "SELECT value(end_seq, 'mine') AS value FROM calls \
+                   WHERE function = 'down' ORDER BY end_seq";
+        let back = texts(&comparison.recording, sql);
+        assert_eq!(back, ["10", "20", "30", "40", "?"], "{artifact}");
+    }
+}
+
 #[test]
 fn the_stack_of_callers_is_known() {
     let comparison = recorded("captured_O0", &["--stack", "512", "--regs"]);
@@ -289,7 +363,7 @@ fn what_cannot_be_captured_is_refused_or_told() {
             &["--watch", "queue->first->text[flag]"],
             "depends on a number",
         ),
-        (&["--watch", "$rbx"], "--regs captures registers"),
+        (&["--watch", "$rbx"], "--regs captures them"),
         (&["--watch", "1 + 1"], "no variable in memory"),
         (
             &["--watch", "to->first->text[times]"],

@@ -183,6 +183,11 @@ fn both_sides_have_the_same_constants() {
         assert_eq!(header.constants[name], value, "{name}");
     }
     let constant = |name: &str| header.constants[name];
+    let caller = |which: &str| {
+        constant(&format!("HS_WATCH_CALLER_{which}")) << constant("HS_WATCH_CALLER_SHIFT")
+    };
+    assert_eq!(WATCH_CALLER_ENTER, caller("ENTER"));
+    assert_eq!(WATCH_CALLER_LEAVE, caller("LEAVE"));
     let (address, length) = (2, 1);
     assert_eq!(
         u64::from(Text::Behind { address, length }.code()),
@@ -279,7 +284,12 @@ fn the_page_and_the_header_say_the_same_of_records() {
         "HS_WATCH_STEPS_MASK",
         "HS_WATCH_BASE_SHIFT",
         "HS_WATCH_FUNCTION_SHIFT",
+        "HS_WATCH_FUNCTION_MASK",
         "HS_WATCH_THREAD_BASE",
+        "HS_WATCH_STACK_BASE",
+        "HS_WATCH_CALLER_SHIFT",
+        "HS_WATCH_CALLER_ENTER",
+        "HS_WATCH_CALLER_LEAVE",
         "HS_WATCH_BYTES_MASK",
         "HS_WATCH_PARTLY",
         "HS_WATCH_TEXT",

@@ -2,7 +2,7 @@
 
 use super::containers::Limits;
 use super::printer::{Children, Look, Presented, Printer, printer_for};
-use super::render::{Format, RenderOptions, absent, field_name, is_number};
+use super::render::{Format, RenderOptions, absent, field_name, is_number, unknown};
 use super::{Value, ValuePlace, floats, inside, number, strings};
 use crate::layout::{Language, Role, Type, TypeKind};
 use crate::machine::Unknown;
@@ -63,7 +63,7 @@ impl<'a> Renderer<'a> {
             match self.line(printer, value, depth) {
                 Some(Ok(line)) => return self.push(&line),
                 Some(Err(why)) => {
-                    self.push(&format!("<unknown: {}> ", why.0));
+                    self.push(&format!("{} ", unknown(why)));
                     return self.members(value, &ty, depth);
                 }
                 None => {}
@@ -71,7 +71,7 @@ impl<'a> Renderer<'a> {
             let limit = self.options.max_elements.max(self.options.max_string);
             match printer.present(value, &self.look, limit) {
                 Ok(presented) => return self.presented(presented, depth),
-                Err(why) => self.push(&format!("<unknown: {}> ", why.0)),
+                Err(why) => self.push(&format!("{} ", unknown(why))),
             }
         }
         self.members(value, &ty, depth);
@@ -190,14 +190,14 @@ impl<'a> Renderer<'a> {
         match inside::deref(value, &self.look) {
             Ok(target) if depth > 0 => self.value(&target, depth - 1),
             Ok(_) => self.push("..."),
-            Err(why) => self.push(&format!("<unknown: {why}>")),
+            Err(why) => self.push(&unknown(why)),
         }
     }
 
     fn pointer(&mut self, value: &Value, ty: &Type, depth: usize) {
         let address = match number::address(value) {
             Ok(address) => address,
-            Err(why) => return self.push(&format!("<unknown: {why}>")),
+            Err(why) => return self.push(&unknown(why)),
         };
         if !matches!(self.options.format, Format::Natural | Format::Address) {
             return self.scalar(value, ty);
@@ -365,7 +365,7 @@ impl<'a> Renderer<'a> {
                 // A static member may be of the class's own type.
                 Ok(inner) if member.role == Role::Static => self.value(&inner, depth.min(2) - 1),
                 Ok(inner) => self.value(&inner, depth - 1),
-                Err(why) => self.push(&format!("<unknown: {why}>")),
+                Err(why) => self.push(&unknown(why)),
             }
         }
         self.push("}");
@@ -376,7 +376,7 @@ impl<'a> Renderer<'a> {
         if ty.variants().is_some() {
             return match value.variant(&self.look) {
                 Ok((name, data)) => self.fields(&data, &data.ty.strip(), &name, depth),
-                Err(why) => self.push(&format!("<unknown: {why}>")),
+                Err(why) => self.push(&unknown(why)),
             };
         }
         if (full.starts_with("&str") || full.starts_with("&mut str") || full.starts_with("&["))
@@ -407,7 +407,7 @@ impl<'a> Renderer<'a> {
             let text = Value::at(element.array(shown), address, self.look.machine);
             match text.bytes {
                 Ok(bytes) => self.quoted(&bytes, 1, shown < count),
-                Err(why) => self.push(&format!("<unknown: {}>", why.0)),
+                Err(why) => self.push(&unknown(why)),
             }
             return Some(());
         }
@@ -443,7 +443,7 @@ impl<'a> Renderer<'a> {
             }
             match inside::member_value(value, member, &self.look) {
                 Ok(inner) => self.value(&inner, depth - 1),
-                Err(why) => self.push(&format!("<unknown: {why}>")),
+                Err(why) => self.push(&unknown(why)),
             }
         }
         self.push(match (is_tuple, members.len()) {

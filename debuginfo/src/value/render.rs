@@ -288,6 +288,15 @@ pub(super) fn absent(value: &Value) -> Option<String> {
     let why = value.bytes.as_ref().err()?;
     Some(match why.0.as_str() {
         "optimized out" => "<optimized out>".to_owned(),
-        why => format!("<unknown: {why}>"),
+        why => unknown(why),
     })
+}
+
+/// What stands in place of a value that is not known. Some reasons say themselves that it is not.
+pub(super) fn unknown(why: impl std::fmt::Display) -> String {
+    let why = why.to_string();
+    match why.starts_with("unknown: ") {
+        true => format!("<{why}>"),
+        false => format!("<unknown: {why}>"),
+    }
 }

@@ -59,8 +59,8 @@ pub struct Args {
     /// Keep the text behind arguments that are text: char*, &str, String, std::string; of each up to 256 bytes
     #[arg(long)]
     strings: bool,
-    /// Keep the value of an expression: over global variables and a thread's own at each enter and leave, over a parameter
-    /// (`q->len`, or `push::q->len`) where its functions are entered; may be repeated
+    /// Keep the value of an expression: over global variables and a thread's own at each enter and leave, over a function's
+    /// (`push::q->len`, `main::total`) where it is entered and at the calls that it makes; may be repeated
     #[arg(long, value_name = "EXPRESSION")]
     watch: Vec<String>,
     /// Keep the raw log after it was turned into columns
@@ -280,6 +280,9 @@ fn parse_snapshot(text: &str) -> Result<SnapshotTimes, String> {
                 Ok(count) => Ok(SnapshotTimes::EveryEvents(count)),
                 Err(_) => Err("write how many events, from 1, as in every=5000events".to_owned()),
             },
+            None if interval.parse::<f64>().is_ok() => Err(format!(
+                "write of what, as in every={interval}s, every={interval}ms or every={interval}events"
+            )),
             None => parse_duration(interval).map(SnapshotTimes::Every),
         },
         _ => Err("write start, never, every=100ms, or every=5000events".to_owned()),
@@ -321,6 +324,7 @@ mod tests {
         let bad_counts = [
             "every=events",
             "every=0events",
+            "every=100",
             "every=-1events",
             "every=1.5events",
         ];

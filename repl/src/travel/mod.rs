@@ -446,8 +446,16 @@ impl Session {
             let list = || past.as_ref().map(names).unwrap_or_default();
             Vec::clone(known.get_or_init(list))
         };
+        let past = opened.clone();
+        let notes = move || {
+            let notes = past.as_ref().and_then(|past| past.timeline().notes().ok());
+            let notes = notes.into_iter().flatten();
+            notes.map(|note| note.text.clone()).collect()
+        };
         let timeline = opened.as_deref().map(Past::timeline);
-        words::Words::of(verbs, timeline, (Box::new(locals), Box::new(globals)))
+        let variables: [words::Variables; 3] =
+            [Box::new(locals), Box::new(globals), Box::new(notes)];
+        words::Words::of(verbs, timeline, variables)
     }
 
     /// Makes the error for a line that begins with no verb.

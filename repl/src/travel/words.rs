@@ -93,7 +93,7 @@ impl Words {
     pub fn of(
         mut verbs: Vec<String>,
         timeline: Option<&Timeline>,
-        (locals, globals): (Variables, Variables),
+        [locals, globals, notes]: [Variables; 3],
     ) -> Words {
         let mut functions = Vec::new();
         let mut files = Vec::new();
@@ -116,6 +116,7 @@ impl Words {
             tables: query::TABLES.iter().map(|t| t.name.to_owned()).collect(),
             locals,
             globals,
+            notes,
         }
     }
 
@@ -124,10 +125,15 @@ impl Words {
         let before = &line[..cursor];
         let first = before.split_whitespace().next().unwrap_or_default();
         let is_part = |c: char| c.is_alphanumeric() || c == '_';
-        let start = match TAKE_VARIABLES.contains(&first) && before.len() > first.len() {
-            true => before.rfind(|c| !is_part(c)).map_or(0, |at| at + 1),
-            false => before.rfind(char::is_whitespace).map_or(0, |at| at + 1),
+        let behind = |at: usize| at + before[at..].chars().next().map_or(0, char::len_utf8);
+        let start = match before.len() > first.len() {
+            true if TAKE_VARIABLES.contains(&first) => before.rfind(|c| !is_part(c)).map(behind),
+            // Notes have spaces.
+            true if first == "goto" => before.find('@'),
+            _ => None,
         };
+        let start = start.or_else(|| before.rfind(char::is_whitespace).map(behind));
+        let start = start.unwrap_or(0);
         let typed = &before[start..];
         let candidates: Vec<String> = if is_sql(before) {
             self.tables.clone()
@@ -142,7 +148,8 @@ impl Words {
             }
             names
         } else if first == "goto" {
-            PLACES.map(str::to_owned).into()
+            let notes = (self.notes)().into_iter().map(|note| format!("@{note}"));
+            PLACES.map(str::to_owned).into_iter().chain(notes).collect()
         } else {
             Vec::new()
         };
@@ -170,6 +177,7 @@ mod tests {
             tables: vec!["calls".into()],
             locals: Box::new(|| vec!["price".into(), "order".into()]),
             globals: Box::new(|| vec!["orders".into(), "price".into()]),
+            notes: Box::new(|| vec!["before the crash".into(), "odd".into()]),
         };
         let offered = |line: &str| words.complete(line, line.len()).1;
         assert_eq!(offered("pr"), ["print "]);
@@ -178,9 +186,12 @@ mod tests {
         assert_eq!(offered("break p"), ["parse", "parse.c:", "print_all"]);
         assert_eq!(offered("goto f"), ["first"]);
         assert_eq!(offered("goto li"), ["live"]);
+        assert_eq!(offered("goto @"), ["@", "@before the crash", "@odd"]);
+        assert_eq!(offered("goto @before the"), ["@before the crash"]);
         assert_eq!(offered("select * from ca"), ["calls"]);
         assert_eq!(offered("print p"), ["price"]);
         assert_eq!(offered("print 2*(o"), ["order", "orders"]);
+        assert_eq!(offered("print 2×p"), ["price"]);
         assert!(offered("threads p").is_empty());
     }
 }

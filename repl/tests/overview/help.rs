@@ -148,8 +148,8 @@ fn each_command_explains_itself() {
 
                   --watch <EXPRESSION>
                       Keep the value of an expression: over global variables and a thread's own at each enter
-                      and leave, over a parameter (`q->len`, or `push::q->len`) where its functions are entered;
-                      may be repeated
+                      and leave, over a function's (`push::q->len`, `main::total`) where it is entered and at
+                      the calls that it makes; may be repeated
 
                   --keep-log
                       Keep the raw log after it was turned into columns

@@ -1,8 +1,9 @@
 //! The value of an expression over time, as far as a recording shows it.
 //!
 //! A value is looked at where it can be known: at stops, changes from outside and copies of memory, and, if it is a global
-//! one, where some of the memory of modules was captured; variables of a function where that is entered. Only known values count: one that is stale or unknown is neither a value nor a change. Values
-//! of different threads are compared only where the threads share the variable.
+//! one, where some of the memory of modules was captured; variables of a function where that is entered, and where something
+//! was captured at a call that it makes. Only known values count: one that is stale or unknown is neither a value nor a change.
+//! Values of different threads are compared only where the threads share the variable.
 
 mod changes;
 mod parameter;
@@ -25,8 +26,6 @@ use crate::moment::Moment;
 use crate::state::State;
 use crate::timeline::Timeline;
 
-/// Frames of a stop among which a function is looked for.
-const FRAMES: usize = 64;
 /// Frames around the one that is looked at: what callers passed may tell the value of a parameter.
 const CALLERS: usize = 16;
 
@@ -216,11 +215,7 @@ impl Tracked {
         match &self.scope {
             Scope::Everywhere => self.sight_anywhere(timeline, when.seq, tid),
             Scope::Within(functions) => {
-                let limit = match when.entered {
-                    Some(_) => 1,
-                    None => FRAMES,
-                };
-                self.sight_within(timeline, functions, when.seq, tid, limit)
+                self.sight_within(timeline, functions, when.seq, tid, when.frames)
             }
         }
     }

@@ -4,16 +4,20 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use super::Scope;
+use super::{Functions, Scope};
 use crate::calls::CallHead;
 use crate::error::Result;
-use crate::event::Kind;
+use crate::event::{Event, Kind};
 use crate::moves::Direction;
 use crate::timeline::Timeline;
 
 /// Events of the first window; each next one is twice as long, up to the most.
 const FIRST_WINDOW: u64 = 1 << 14;
 const MOST_WINDOW: u64 = 1 << 20;
+/// Frames of a stop among which a function is looked for.
+const FRAMES: usize = 64;
+/// Frames of a call among which the caller is: others were inlined into it.
+const NEAR_FRAMES: usize = 17;
 
 /// A moment.
 #[derive(Clone, Copy, Debug)]
@@ -21,8 +25,10 @@ pub(super) struct When {
     pub seq: u64,
     /// The event's thread, if it has one.
     pub tid: Option<u32>,
-    /// The call that begins there, if one does.
+    /// The call of one of the functions that begins there, if one does.
     pub entered: Option<CallHead>,
+    /// Among how many frames the functions are looked for.
+    pub frames: usize,
 }
 
 /// A walk over moments.
@@ -87,6 +93,7 @@ fn moments(timeline: &Timeline, scope: &Scope, range: &Range<u64>) -> Result<Vec
             seq: mark.seq,
             tid: mark.tid,
             entered: None,
+            frames: FRAMES,
         }));
     }
     if let Scope::Within(functions) = scope
@@ -97,18 +104,47 @@ fn moments(timeline: &Timeline, scope: &Scope, range: &Range<u64>) -> Result<Vec
             seq: call.start,
             tid: call.tid,
             entered: Some(call),
+            frames: 1,
         }));
+        found.extend(called(timeline, functions, range)?);
     }
     if *scope == Scope::Everywhere {
-        let captured = timeline
-            .captures
-            .showing(range, |seq, address| timeline.modules.covers(address, seq))?;
+        let captured = timeline.captures.showing(range, |seq, mut addresses| {
+            Iterator::any(&mut addresses, |at| timeline.modules.covers(at, seq))
+        })?;
         found.extend(captured.into_iter().map(|(seq, tid)| When {
             seq,
             tid,
             entered: None,
+            frames: FRAMES,
         }));
     }
-    found.sort_unstable_by_key(|when| when.seq);
+    // A function that calls itself is entered and calls at once: what it is given comes first.
+    found.sort_by_key(|when| when.seq);
+    Ok(found)
+}
+
+/// The moments among the events `range` at which one of the functions calls another or comes back from it, and at which
+/// something was captured: that may be the caller's.
+fn called(timeline: &Timeline, functions: &Functions, range: &Range<u64>) -> Result<Vec<When>> {
+    let mut found = Vec::new();
+    for (seq, tid) in timeline.captures.showing(range, |_, _| true)? {
+        let (Event::Enter(call) | Event::Leave(call)) = timeline.event(seq)? else {
+            continue;
+        };
+        // The innermost of the functions is meant: the one that is entered.
+        if call.start == seq && functions.ids.contains(&call.function) {
+            continue;
+        }
+        let caller = timeline.parent(&call)?;
+        if caller.is_some_and(|caller| functions.ids.contains(&caller.function)) {
+            found.push(When {
+                seq,
+                tid,
+                entered: None,
+                frames: NEAR_FRAMES,
+            });
+        }
+    }
     Ok(found)
 }

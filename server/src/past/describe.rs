@@ -1,6 +1,7 @@
 //! Recorded moments in words: what an event was, where a thread stood.
 
-use replay::Event;
+use debuginfo::Machine;
+use replay::{Event, Moment, StateMachine};
 
 use super::{Looked, of_replay};
 use crate::inspect::{hex_bytes, source_line};
@@ -105,7 +106,9 @@ impl Looked<'_> {
             };
         };
         if frame.pc_is_known {
-            return PlaceReport::of(&self.moment.space, frame.pc);
+            let Moment { state, space, .. } = &self.moment;
+            let to_come = StateMachine::new(state, space).calls_to_come();
+            return PlaceReport::before(space, frame.pc, to_come);
         }
         PlaceReport {
             address: "not known".to_owned(),

@@ -69,9 +69,14 @@ pub(super) fn serve(past: &Past, command: &str, args: Value) -> Result<Value, Fa
         "registers" => json(args, |args| past.look(1, |looked| registers(looked, &args))),
         "source" => json(args, |args: SourceArgs| {
             past.look(1, |looked| {
-                let view = looked.frame_view()?;
+                // A place that is named needs no frame.
+                let view = match args.at {
+                    Some(_) => looked.view(),
+                    None => looked.frame_view()?,
+                };
                 let current = || {
-                    let file = view.frame()?.source.as_ref().map(|s| s.file.to_string());
+                    let frame = looked.frame_view()?.frame()?;
+                    let file = frame.source.as_ref().map(|s| s.file.to_string());
                     file.ok_or_else(|| {
                         Failure::new(Code::InvalidFile, "no source file is looked at")
                             .hint("write file:line")

@@ -382,20 +382,26 @@ impl PlaceReport {
         }
     }
 
-    /// Describes where a thread is stopped: before an inlined call that is not made yet, at the line of the call.
+    /// Describes where a thread is stopped.
     #[must_use]
     pub fn of_stop(space: &Space, stop: &Stop) -> PlaceReport {
-        let place = PlaceReport::of(space, stop.pc);
-        let calls = space.calls_at(stop.pc);
-        let made = calls.len().saturating_sub(stop.calls_to_come).max(1);
+        PlaceReport::before(space, stop.pc, stop.calls_to_come)
+    }
+
+    /// Describes where a thread stands that has not made the innermost `to_come` of the inlined calls which begin there: at
+    /// the line of the first of them. Any number that is too large means all.
+    #[must_use]
+    pub fn before(space: &Space, pc: u64, to_come: usize) -> PlaceReport {
+        let place = PlaceReport::of(space, pc);
+        let calls = space.calls_at(pc);
+        let made = calls.len().saturating_sub(to_come).max(1);
         let name = calls.get(made - 1).and_then(|call| call.name.as_deref());
         let function = name.map(str::to_owned).or(place.function);
         let place = PlaceReport { function, ..place };
-        let next = calls.len().checked_sub(stop.calls_to_come);
-        let (Some(next), true) = (next, stop.calls_to_come > 0) else {
+        let Some(next) = calls.get(made).filter(|_| to_come > 0) else {
             return place;
         };
-        let call = calls.get(next).and_then(|call| call.call.as_ref());
+        let call = next.call.as_ref();
         PlaceReport {
             line: call.map(|source| source.line),
             column: call.map(|source| source.column).filter(|at| *at > 0),

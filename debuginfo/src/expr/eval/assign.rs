@@ -34,12 +34,12 @@ pub fn assign_value(
     context: &Context<'_>,
 ) -> Result<Vec<Write>, EvalError> {
     let is_type = |name: &str| is_type(name, context);
-    let parsed = parse_with(text, &is_type).map_err(|error| EvalError {
-        at: super::Span {
+    let parsed = parse_with(text, &is_type).map_err(|error| {
+        let at = super::Span {
             start: error.position,
             end: error.position,
-        },
-        message: error.message,
+        };
+        EvalError::new(at, error.message)
     });
     with_evaluator(context, |evaluator| {
         let target = evaluator.place(place)?;

@@ -66,6 +66,8 @@ pub struct EvalError {
     pub at: Span,
     /// What is wrong.
     pub message: String,
+    /// It names what no module here has; one that is loaded later may.
+    pub is_unknown_name: bool,
 }
 
 impl fmt::Display for EvalError {
@@ -81,6 +83,14 @@ impl EvalError {
         EvalError {
             at,
             message: message.into(),
+            is_unknown_name: false,
+        }
+    }
+
+    pub(super) fn unknown_name(at: Span, message: impl Into<String>) -> EvalError {
+        EvalError {
+            is_unknown_name: true,
+            ..EvalError::new(at, message)
         }
     }
 }
@@ -306,7 +316,7 @@ impl Evaluator<'_> {
 
     fn wanted_type(&self, text: &str, at: Span) -> Answer<Type> {
         let found = self.find_type(text);
-        found.ok_or_else(|| EvalError::new(at, format!("no type \"{text}\" here")))
+        found.ok_or_else(|| EvalError::unknown_name(at, format!("no type \"{text}\" here")))
     }
 }
 

@@ -35,7 +35,7 @@ impl Evaluator<'_> {
             let message = format!("{name} is a type; to convert to it, write ({name})(value)");
             return Err(EvalError::new(at, message));
         }
-        Err(EvalError::new(at, self.unknown_name(name)))
+        Err(EvalError::unknown_name(at, self.unknown_name(name)))
     }
 
     /// Finds a variable of the frame.

@@ -5,6 +5,7 @@ use super::items::Items;
 use super::spot::{Reach, Spot};
 use super::{Container, Look, Value};
 use crate::layout::Language;
+use crate::value::render::unknown;
 
 /// How much of a container is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +36,7 @@ impl Container {
         match &self.content {
             Content::Text(text) => {
                 let written = text.write(&reach, limits.text as u64);
-                written.unwrap_or_else(|why| format!("<unknown: {why}>"))
+                written.unwrap_or_else(unknown)
             }
             Content::Sequence(items) | Content::Set(items) | Content::Map(items) => {
                 self.elements(items, limits, &reach, show)
@@ -72,7 +73,7 @@ impl Container {
             true
         });
         if let Err(why) = walked.map_err(|why| self.mixed(why, reach)) {
-            inside.push(format!("<unknown: {why}>"));
+            inside.push(unknown(why));
         }
         let inside = without_repeats(inside).join(", ");
         if self.language == Language::Rust {
@@ -113,7 +114,7 @@ impl Container {
         digits.reverse();
         let digits = match walked.map_err(|why| self.mixed(why, reach)) {
             Ok(()) => digits.concat(),
-            Err(why) => format!("<unknown: {why}>"),
+            Err(why) => unknown(why),
         };
         let len = items.len.unwrap_or(0);
         match len {

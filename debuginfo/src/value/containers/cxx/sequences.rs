@@ -34,7 +34,12 @@ pub(super) fn vector(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
     if finish > end {
         return Err(backwards(finish, end));
     }
-    let len = distance(start, finish, size(&element)?)?;
+    let size = size(&element)?;
+    let len = match distance(start, finish, size) {
+        // Made up addresses need not be a number of elements apart.
+        Err(_) if reach.machine.is_symbolic() && size > 0 => finish.abs_diff(start) / size,
+        len => len?,
+    };
     Ok(Content::Sequence(Run::items(reach, element, start, len)?))
 }
 

@@ -1,27 +1,22 @@
-//! Watched expressions: which memory their values are made of, as steps that the runtime can take by itself.
+//! Finds the ways to the memory that an expression is made of.
 //!
-//! The expression is evaluated on a machine where each word of memory, and each register that has an argument, hold the
+//! The expression is evaluated on a machine where each word of memory, and each register that the runtime has, hold the
 //! address of a region that nothing else uses. Whatever is read in such a region is read through that word: so the way to
 //! every byte is known without knowing what pointers the program will have. A second time, what is shorter than a word holds
 //! another number: if other memory is read then, the way depends on numbers, which the runtime cannot follow.
-//!
-//! An expression over global variables is captured at every enter and leave. One that names a parameter has a value where
-//! the parameter's functions are entered: later its register may hold something else.
 
 use std::cell::RefCell;
 
-use agent::shared::{
-    Shared, WATCH_BASE_SHIFT, WATCH_FUNCTION_SHIFT, WATCH_PARTLY, WATCH_TEXT, WATCH_WORDS,
-};
 use debuginfo::expr::{self, BinaryOp, Context, Expr, ExprKind};
 use debuginfo::value::Look;
 use debuginfo::value::containers::Container;
 use debuginfo::{
-    Certainty, EntryPlace, Machine, Mapped, Register, Space, TypeKind, Unknown, Value, backtrace,
+    Certainty, EntryPlace, Frame, Machine, Mapped, Register, Space, TypeKind, Unknown, Value,
+    backtrace, backtrace_of_caller,
 };
 use store::control::{FunctionDef, Place};
 
-use crate::{Error, Result};
+use super::way::{Read, Reads, Until, Way, without_parts, without_steps};
 
 /// Regions lie where no program has anything, far enough from each other for any offset. Numbers are taken for addresses
 /// too, lengths of containers for example: so many elements must be thought to fit into memory.
@@ -37,219 +32,56 @@ const MAX_STEPS: usize = 8;
 const MAX_READS: usize = 1000;
 const DEPENDS: &str =
     "which memory it looks at depends on a number: only addresses can be followed";
+const AT_ONCE: &str = "it looks at more than 256 bytes at once: watch a part of it";
 /// Bytes of one value, or of the text or the elements that it leads to.
 const MAX_LEN: usize = 256;
 /// Bytes that are read on the way to a value: pointers and slices. What is larger is not read, but parts of it.
 const MAX_STEP_LEN: usize = 16;
-/// The expressions, and what the runtime knows of them.
-#[derive(Debug, Default)]
-pub(crate) struct Watches {
-    all: Vec<Watch>,
-    words: Vec<u64>,
-}
+/// Inlined calls that may lie inside a call.
+const MAX_INLINED: usize = 64;
+/// Registers that have in a caller what they have where the callee begins, for all that unwinders know: those that calls
+/// keep (System V ABI for x86-64, figure 3.4), and rsp.
+const KEPT: [u16; 7] = [3, 6, 7, 12, 13, 14, 15];
+/// rax to r15.
+const GENERAL: u16 = 16;
 
-#[derive(Debug)]
-struct Watch {
-    text: String,
-    scope: Scope,
-}
-
-/// Where a watched expression has a value.
-#[derive(Debug, PartialEq, Eq)]
-enum Scope {
-    /// Nowhere yet, and why.
-    Nowhere(String),
-    /// Where functions with a certain parameter are entered; more of them may come with other modules.
-    Functions,
-    Everywhere,
-}
-
-/// How to get to memory: from an address, through pointers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Way {
-    /// The register that the address is counted from.
-    base: Option<Register>,
-    /// Counted from there, modulo 2^64.
-    address: u64,
-    /// Behind each pointer, how many bytes to go on, modulo 2^64.
-    offsets: Vec<u64>,
-}
-
-/// A function as its first instruction is about to run.
+/// Where a thread stands when an expression is looked at.
 #[derive(Clone, Copy)]
-struct Entry<'a> {
-    function: &'a FunctionDef,
-    /// The instruction's address in the program.
-    pc: u64,
+pub(super) enum Standing<'a> {
+    /// Anywhere: only what is global has a value.
+    Anywhere,
+    /// At the first instruction of a function, which is at `pc`.
+    Entry { function: &'a FunctionDef, pc: u64 },
+    /// Where another function is entered that will return to this address.
+    Calling(u64),
+    /// Where it has returned to this address.
+    Returned(u64),
 }
 
-impl Watches {
-    /// Takes the expressions; none is looked for yet.
-    pub(crate) fn new(expressions: &[String]) -> Self {
-        let all = expressions.iter().map(|text| Watch {
-            text: text.clone(),
-            scope: Scope::Nowhere(String::new()),
-        });
-        Self {
-            all: all.collect(),
-            words: Vec::new(),
+impl Standing<'_> {
+    fn pc(self) -> Option<u64> {
+        match self {
+            Standing::Anywhere => None,
+            Standing::Entry { pc, .. } | Standing::Calling(pc) | Standing::Returned(pc) => Some(pc),
         }
     }
 
-    /// Looks for what could not be found before, now that `space` is what is mapped and these functions are newly traced,
-    /// and tells the runtime.
-    ///
-    /// # Errors
-    /// [`Error::Watch`]: one is no expression, or too large.
-    pub(crate) fn resolve(
-        &mut self,
-        space: &Space,
-        functions: &[FunctionDef],
-        shared: &Shared,
-    ) -> Result<()> {
-        let mut failed = None;
-        for watch in &mut self.all {
-            let refused = |reason: String| Error::Watch {
-                expression: watch.text.clone(),
-                reason,
-            };
-            let found = match words_of(&watch.text, &watch.scope, space, functions) {
-                Ok(found) => found,
-                Err(reason) => {
-                    failed.get_or_insert(refused(reason));
-                    continue;
-                }
-            };
-            if self.words.len() + found.words.len() > WATCH_WORDS {
-                let reason = match found.scope {
-                    Scope::Functions => {
-                        "too many functions have such a parameter: FUNCTION::PARAMETER names one"
-                    }
-                    _ => "there is no room for so many watches",
-                };
-                failed.get_or_insert(refused(reason.to_owned()));
-                continue;
+    /// Tells whether the runtime has the register. rsp is the one that the frame has: the one behind the return.
+    fn has(self, register: Register) -> bool {
+        match self {
+            Standing::Anywhere => false,
+            Standing::Entry { .. } => {
+                register == Register::RSP || Place::INT_REGISTERS.contains(&register.0)
             }
-            self.words.extend(found.words);
-            watch.scope = found.scope;
-        }
-        shared.set_watches(&self.words);
-        match failed {
-            Some(error) => Err(error),
-            None => Ok(()),
-        }
-    }
-
-    /// Returns those that have not been found, and why.
-    pub(crate) fn waiting(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.all.iter().filter_map(|watch| match &watch.scope {
-            Scope::Nowhere(why) => Some((watch.text.as_str(), why.as_str())),
-            _ => None,
-        })
-    }
-
-    /// Tells whether modules that come may have something to watch.
-    pub(crate) fn may_find_more(&self) -> bool {
-        let mut all = self.all.iter();
-        all.any(|watch| watch.scope != Scope::Everywhere)
-    }
-}
-
-/// What was found out about an expression.
-struct Found {
-    scope: Scope,
-    /// What the runtime is to be told in addition.
-    words: Vec<u64>,
-}
-
-/// Finds where an expression has a value. `scope`: what is known already.
-///
-/// # Errors
-/// Why it can never be watched.
-fn words_of(
-    text: &str,
-    scope: &Scope,
-    space: &Space,
-    functions: &[FunctionDef],
-) -> std::result::Result<Found, String> {
-    let mut scope = match scope {
-        Scope::Everywhere => {
-            return Ok(Found {
-                scope: Scope::Everywhere,
-                words: Vec::new(),
-            });
-        }
-        Scope::Functions => Scope::Functions,
-        Scope::Nowhere(_) => match ways(text, space, None) {
-            Ok(found) => {
-                return Ok(Found {
-                    words: program(&found, None),
-                    scope: Scope::Everywhere,
-                });
-            }
-            Err(Problem::NotThere(reason)) => Scope::Nowhere(reason),
-            // What a library calls so may be a function, and what is meant a parameter.
-            Err(Problem::NoMemory) => {
-                let reason = "it has no variable in memory".to_owned();
-                if !functions
-                    .iter()
-                    .any(|function| inside(text, function).is_some())
-                {
-                    return Err(reason);
-                }
-                Scope::Nowhere(reason)
-            }
-            Err(Problem::Wrong(reason)) => return Err(reason),
-        },
-    };
-    let mut words = Vec::new();
-    for function in functions {
-        let Some(inside) = inside(text, function) else {
-            continue;
-        };
-        let mut modules = space.modules().iter();
-        let Some(mapped) = modules.find(|mapped| mapped.number == function.module) else {
-            continue;
-        };
-        let entry = Entry {
-            function,
-            pc: mapped.bias.wrapping_add(function.svma),
-        };
-        match ways(inside, space, Some(entry)) {
-            Ok(found) => words.extend(program(&found, Some(function))),
-            // All of it is in argument registers, which every enter has.
-            Err(Problem::NoMemory) => {}
-            Err(Problem::NotThere(_)) => continue,
-            Err(Problem::Wrong(reason)) => return Err(format!("in {}: {reason}", function.name)),
-        }
-        scope = Scope::Functions;
-    }
-    Ok(Found { scope, words })
-}
-
-/// Returns the expression as it reads inside a function, if it may name a parameter of it: `q->len`, or from everywhere
-/// `push::q->len`.
-fn inside<'t>(text: &'t str, function: &FunctionDef) -> Option<&'t str> {
-    let is_word = |c: char| c.is_alphanumeric() || c == '_';
-    let has = |text: &str| {
-        let mut words = text.split(|c| !is_word(c));
-        words.any(|word| function.params.iter().any(|param| param.name == word))
-    };
-    let path = text.find(|c| !is_word(c) && c != ':').unwrap_or(text.len());
-    match text[..path].rfind("::") {
-        None => has(text).then_some(text),
-        Some(at) => {
-            let (named, rest) = (&text[..at], &text[at + 2..]);
-            let name = function.name.split(['(', '<']).next().unwrap_or_default();
-            let is_named = name == named || name.ends_with(&format!("::{named}"));
-            (is_named && has(rest)).then_some(rest)
+            Standing::Calling(_) => KEPT.contains(&register.0),
+            Standing::Returned(_) => register.0 < GENERAL,
         }
     }
 }
 
 /// Why an expression cannot be watched.
 #[derive(Debug, PartialEq, Eq)]
-enum Problem {
+pub(super) enum Problem {
     /// It names what no module has; one that is loaded later may.
     NotThere(String),
     /// No memory is looked at.
@@ -258,38 +90,18 @@ enum Problem {
     Wrong(String),
 }
 
-type Reads = Vec<Read>;
-
-/// Memory that is captured.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Read {
-    way: Way,
-    len: usize,
-    until: Until,
-}
-
-/// Where it ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Until {
-    /// All of it is there, or none is captured.
-    Len,
-    /// As much as is there.
-    There,
-    /// Behind a NUL.
-    Nul,
-}
-
 /// Finds the memory that the value of `text` is made of: ways and lengths.
-fn ways(
+pub(super) fn ways(
     text: &str,
     space: &Space,
-    entry: Option<Entry<'_>>,
+    standing: Standing<'_>,
 ) -> std::result::Result<Reads, Problem> {
-    match ways_by(text, space, entry, MAX_STEP_LEN) {
+    match ways_by(text, space, standing, MAX_STEP_LEN) {
         // Which element of an array it is may depend on a number: then all of them are captured.
-        Err(Problem::Wrong(why)) => {
-            ways_by(text, space, entry, MAX_LEN).map_err(|_| Problem::Wrong(why))
-        }
+        Err(Problem::Wrong(why)) => match ways_by(text, space, standing, MAX_LEN) {
+            Err(_) if why != AT_ONCE => Err(Problem::Wrong(why)),
+            found => found,
+        },
         found => found,
     }
 }
@@ -298,10 +110,10 @@ fn ways(
 fn ways_by(
     text: &str,
     space: &Space,
-    entry: Option<Entry<'_>>,
+    standing: Standing<'_>,
     step_len: usize,
 ) -> std::result::Result<Reads, Problem> {
-    let [first, second] = [0, 1].map(|fill| ways_with(text, space, entry, (step_len, fill)));
+    let [first, second] = [0, 1].map(|fill| ways_with(text, space, standing, (step_len, fill)));
     let (first, second) = (first?, second?);
     match first == second {
         true => Ok(without_parts(without_steps(first))),
@@ -312,19 +124,18 @@ fn ways_by(
 fn ways_with(
     text: &str,
     space: &Space,
-    entry: Option<Entry<'_>>,
+    standing: Standing<'_>,
     (step_len, fill): (usize, u8),
 ) -> std::result::Result<Reads, Problem> {
     let is_static = |address| space.modules().iter().any(|mapped| has(mapped, address));
     let machine = Tracing {
         is_static: &is_static,
-        entry,
+        standing,
         step_len,
         fill,
         seen: RefCell::default(),
     };
-    let frames = entry.map(|_| backtrace(space, &machine, 1).frames);
-    let frames = frames.unwrap_or_default();
+    let (frames, index) = frames(space, &machine);
     // What frames are found by is not part of the value.
     let seen = machine.seen.take();
     machine.seen.borrow_mut().regions = seen.regions;
@@ -332,7 +143,7 @@ fn ways_with(
         space,
         machine: &machine,
         frames: &frames,
-        index: 0,
+        index,
         calls: None,
     };
     let is_type = |name: &str| expr::is_type(name, &context);
@@ -352,12 +163,14 @@ fn ways_with(
     };
     // The value of a reference is what it refers to.
     let value = expr::evaluate(&expression, &context)
-        .map_err(|error| error.message)
         .map(|value| value.unreferenced(&look).unwrap_or(value));
     if let Some(reason) = machine.seen.borrow_mut().refused.take() {
         return Err(Problem::Wrong(reason));
     }
-    let value = value.map_err(Problem::NotThere)?;
+    let value = value.map_err(|error| match error.is_unknown_name {
+        true => Problem::NotThere(error.message),
+        false => Problem::Wrong(error.message),
+    })?;
     machine.note_whole(&value).map_err(Problem::Wrong)?;
     machine.note_contents(&value, &look);
     let seen = machine.seen.into_inner();
@@ -365,6 +178,20 @@ fn ways_with(
         true => Err(Problem::NoMemory),
         false => Ok(seen.reads),
     }
+}
+
+/// The frame that is looked at, as the last of some, and its index.
+fn frames(space: &Space, machine: &Tracing<'_>) -> (Vec<Frame>, usize) {
+    let mut frames = match machine.standing {
+        Standing::Anywhere => Vec::new(),
+        Standing::Entry { .. } => backtrace(space, machine, 1).frames,
+        Standing::Calling(_) => backtrace_of_caller(space, machine, MAX_INLINED).frames,
+        Standing::Returned(_) => backtrace(space, machine, MAX_INLINED).frames,
+    };
+    let physical = frames.iter().position(|frame| !frame.inlined);
+    frames.truncate(physical.map_or(0, |index| index + 1));
+    let index = frames.len().saturating_sub(1);
+    (frames, index)
 }
 
 /// Tells whether a number decides which part of the expression has the value.
@@ -388,71 +215,10 @@ fn has(mapped: &Mapped, address: u64) -> bool {
         .any(|range| range.contains(&svma))
 }
 
-/// Leaves out the pointers that other ways go through: the runtime captures those anyway.
-fn without_steps(reads: Reads) -> Reads {
-    let mut kept: Reads = Vec::new();
-    for read in &reads {
-        let way = &read.way;
-        let is_step = |other: &Read| {
-            let other = &other.way;
-            read.len == 8
-                && other.base == way.base
-                && other.address == way.address
-                && other.offsets.len() > way.offsets.len()
-                && other.offsets.starts_with(&way.offsets)
-        };
-        if !reads.iter().any(is_step) && !kept.contains(read) {
-            kept.push(read.clone());
-        }
-    }
-    kept
-}
-
-/// Leaves out what lies in something else that is captured.
-fn without_parts(reads: Reads) -> Reads {
-    let is_in = |part: &Read, whole: &Read| {
-        let last = |way: &Way| way.offsets.last().copied().unwrap_or(way.address);
-        let mut same = part.way.clone();
-        match same.offsets.last_mut() {
-            Some(offset) => *offset = last(&whole.way),
-            None => same.address = last(&whole.way),
-        }
-        let from = last(&part.way).wrapping_sub(last(&whole.way));
-        same == whole.way
-            && whole.until == Until::Len
-            && part.len < whole.len
-            && from <= (whole.len - part.len) as u64
-    };
-    let kept = reads
-        .iter()
-        .filter(|part| !reads.iter().any(|whole| is_in(part, whole)));
-    kept.cloned().collect()
-}
-
-/// What the runtime is told: docs/wire.md, the control page.
-fn program(reads: &[Read], function: Option<&FunctionDef>) -> Vec<u64> {
-    let function = function.map_or(0, |function| 1 + u64::from(function.id));
-    let mut words = Vec::new();
-    for Read { way, len, until } in reads {
-        let base = way.base.map_or(0, |register| 1 + u64::from(register.0));
-        let steps = way.offsets.len() as u64;
-        words.push(steps | base << WATCH_BASE_SHIFT | function << WATCH_FUNCTION_SHIFT);
-        words.push(way.address);
-        words.extend(&way.offsets);
-        let until = match until {
-            Until::Len => 0,
-            Until::There => WATCH_PARTLY,
-            Until::Nul => WATCH_TEXT,
-        };
-        words.push(*len as u64 | until);
-    }
-    words
-}
-
 /// A machine that notes what is read.
 struct Tracing<'a> {
     is_static: &'a dyn Fn(u64) -> bool,
-    entry: Option<Entry<'a>>,
+    standing: Standing<'a>,
     /// Bytes that are read at once at most.
     step_len: usize,
     /// What bytes hold that are no whole word.
@@ -600,13 +366,15 @@ impl Machine for Tracing<'_> {
     fn memory(&self, address: u64, bytes: &mut [u8]) -> std::result::Result<Certainty, Unknown> {
         let mut seen = self.seen.borrow_mut();
         if bytes.len() > self.step_len {
-            return Err(Unknown::because("it is read in parts"));
+            return Err(Unknown::because(AT_ONCE));
         }
         let Some(way) = seen.way_to(address, self.is_static, self.fill) else {
             return Err(seen.refuse(DEPENDS));
         };
         if way.offsets.len() > MAX_STEPS {
-            return Err(seen.refuse("it follows more than 8 pointers"));
+            return Err(seen.refuse(
+                "it follows more than 8 pointers: what is searched for in a container cannot be watched",
+            ));
         }
         if seen.reads.len() >= MAX_READS {
             return Err(seen.refuse("it looks at too much: watch a part of it"));
@@ -638,22 +406,18 @@ impl Machine for Tracing<'_> {
 
     fn register(&self, register: Register) -> std::result::Result<(u64, Certainty), Unknown> {
         let mut seen = self.seen.borrow_mut();
-        if let Some(entry) = self.entry.filter(|_| register == Register::RIP) {
-            return Ok((entry.pc, Certainty::Known));
+        if let Some(pc) = self.standing.pc().filter(|_| register == Register::RIP) {
+            return Ok((pc, Certainty::Known));
         }
-        if self.entry.is_some() && Place::INT_REGISTERS.contains(&register.0) {
-            let argument = seen.region(Holder::Register(register), self.fill);
-            return Ok((argument, Certainty::Known));
+        if self.standing.has(register) || register == Register::FS_BASE {
+            let held = seen.region(Holder::Register(register), self.fill);
+            return Ok((held, Certainty::Known));
         }
-        if register == Register::FS_BASE {
-            return Ok((
-                seen.region(Holder::Register(register), self.fill),
-                Certainty::Known,
-            ));
-        }
-        Err(seen.refuse(
-            "registers and local variables cannot be watched: --regs captures registers, --stack the callers' variables, a logpoint shows any",
-        ))
+        Err(seen.refuse(match self.standing {
+            Standing::Anywhere => "registers cannot be watched: --regs captures them",
+            Standing::Entry { .. } => "it is no argument",
+            _ => "it lies in a register that calls do not keep: a logpoint shows it",
+        }))
     }
 
     fn calls_to_come(&self) -> usize {
@@ -661,7 +425,9 @@ impl Machine for Tracing<'_> {
     }
 
     fn entry_parameter(&self, name: &str) -> Option<EntryPlace> {
-        let function = self.entry?.function;
+        let Standing::Entry { function, .. } = self.standing else {
+            return None;
+        };
         let param = function.params.iter().find(|p| p.name == name)?;
         let registers = param.registers()?;
         Some(EntryPlace {
@@ -679,13 +445,14 @@ impl Machine for Tracing<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::way::{When, program};
     use super::*;
 
     /// Everything below 64 KiB belongs to the program.
     fn machine() -> Tracing<'static> {
         Tracing {
             is_static: &|address| address < 0x10000,
-            entry: None,
+            standing: Standing::Anywhere,
             step_len: MAX_STEP_LEN,
             fill: 0,
             seen: RefCell::default(),
@@ -708,7 +475,7 @@ mod tests {
         let reads = without_steps(machine.seen.into_inner().reads);
         let minus_16 = 16u64.wrapping_neg();
         assert_eq!(
-            program(&reads, None),
+            program(&reads, When::Always),
             [2, 0x5000, minus_16, 4, 4, 0, 0x6000, 1]
         );
     }
@@ -721,7 +488,10 @@ mod tests {
         let second = u64::from_le_bytes(bytes[8..16].try_into().unwrap());
         machine.memory(second, &mut [0; 2]).unwrap();
         let reads = without_steps(machine.seen.into_inner().reads);
-        assert_eq!(program(&reads, None), [0, 0x5000, 16, 1, 0x5008, 0, 2]);
+        assert_eq!(
+            program(&reads, When::Always),
+            [0, 0x5000, 16, 1, 0x5008, 0, 2]
+        );
     }
 
     #[test]
