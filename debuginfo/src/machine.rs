@@ -132,6 +132,11 @@ pub struct EntryPlace {
 
 /// One thread at one moment, and the memory it sees. Addresses are the process's.
 pub trait Machine {
+    /// Returns the machine that this one asks, if it stands before another: what it does not answer itself that one does.
+    fn behind(&self) -> Option<&dyn Machine> {
+        None
+    }
+
     /// Fills `bytes` with the memory at `address`: all of it, or an error.
     ///
     /// # Errors
@@ -141,23 +146,27 @@ pub trait Machine {
     /// Tells whether the `len` bytes of memory at `address` are known to have been at event `event` what they are here. It
     /// is asked about bytes that lead to others which were seen at that event last.
     fn was_same(&self, address: u64, len: u64, event: u64) -> bool {
-        let _ = (address, len, event);
-        false
+        let behind = self.behind();
+        behind.is_some_and(|behind| behind.was_same(address, len, event))
     }
 
     /// Tells whether the bytes that were read last were seen at several events: the answer was the oldest of them.
     fn was_mixed(&self) -> bool {
-        false
+        self.behind().is_some_and(|behind| behind.was_mixed())
     }
 
     /// Tells whether memory holds made up addresses, to learn which memory is looked at: numbers in it mean nothing, and what
     /// does not fit together is no damage.
     fn is_symbolic(&self) -> bool {
-        false
+        self.behind().is_some_and(|behind| behind.is_symbolic())
     }
 
     /// What was read last is not used: it was seen at another moment than what led to it, or was more than is needed.
-    fn disregarded(&self) {}
+    fn disregarded(&self) {
+        if let Some(behind) = self.behind() {
+            behind.disregarded();
+        }
+    }
 
     /// Returns a general register, [`Register::RIP`], [`Register::RFLAGS`] or a segment base.
     ///
@@ -184,15 +193,13 @@ pub trait Machine {
     /// Returns the canonical frame address of the frame that executes code at `lookup_pc` with a stack pointer of `sp` or
     /// more, if it is known from elsewhere than registers and memory. It is asked only if those do not tell.
     fn frame_address(&self, lookup_pc: u64, sp: u64) -> Option<u64> {
-        let _ = (lookup_pc, sp);
-        None
+        self.behind()?.frame_address(lookup_pc, sp)
     }
 
     /// Returns the registers that hold the parameter `name` if the thread stands at the very first instruction of a
     /// function whose caller is known to have put it there. Its description may name a place that is filled later.
     fn entry_parameter(&self, name: &str) -> Option<EntryPlace> {
-        let _ = name;
-        None
+        self.behind()?.entry_parameter(name)
     }
 
     /// Returns the program's own return address for the stack word `slot`, which now holds `found`: a hook may have put
@@ -201,18 +208,20 @@ pub trait Machine {
     /// # Errors
     /// It is hooked, and what stood there is not known.
     fn return_address(&self, slot: u64, found: u64) -> Result<u64, Unknown> {
-        let _ = slot;
-        Ok(found)
+        match self.behind() {
+            Some(behind) => behind.return_address(slot, found),
+            None => Ok(found),
+        }
     }
 
     /// Returns where the instruction that really stands at `pc` comes from, should it have been moved by a hook.
     fn original_pc(&self, pc: u64) -> u64 {
-        pc
+        self.behind().map_or(pc, |behind| behind.original_pc(pc))
     }
 
     /// Returns how many of the inlined calls that begin where the thread stands count as not made yet, the innermost ones:
     /// the thread stands at the line of the call. Backtraces leave them out. Any number that is too large means all.
     fn calls_to_come(&self) -> usize {
-        0
+        self.behind().map_or(0, |behind| behind.calls_to_come())
     }
 }

@@ -132,20 +132,12 @@ impl Noting<'_> {
 }
 
 impl Machine for Noting<'_> {
+    fn behind(&self) -> Option<&dyn Machine> {
+        Some(self.machine)
+    }
+
     fn memory(&self, address: u64, bytes: &mut [u8]) -> Result<Certainty, Unknown> {
         Ok(self.note(self.machine.memory(address, bytes)?))
-    }
-
-    fn was_same(&self, address: u64, len: u64, event: u64) -> bool {
-        self.machine.was_same(address, len, event)
-    }
-
-    fn was_mixed(&self) -> bool {
-        self.machine.was_mixed()
-    }
-
-    fn is_symbolic(&self) -> bool {
-        self.machine.is_symbolic()
     }
 
     fn disregarded(&self) {
@@ -162,26 +154,6 @@ impl Machine for Noting<'_> {
 
     fn vector_low(&self, register: Register) -> Result<([u8; 8], Certainty), Unknown> {
         self.machine.vector_low(register)
-    }
-
-    fn frame_address(&self, lookup_pc: u64, sp: u64) -> Option<u64> {
-        self.machine.frame_address(lookup_pc, sp)
-    }
-
-    fn entry_parameter(&self, name: &str) -> Option<EntryPlace> {
-        self.machine.entry_parameter(name)
-    }
-
-    fn return_address(&self, slot: u64, found: u64) -> Result<u64, Unknown> {
-        self.machine.return_address(slot, found)
-    }
-
-    fn original_pc(&self, pc: u64) -> u64 {
-        self.machine.original_pc(pc)
-    }
-
-    fn calls_to_come(&self) -> usize {
-        self.machine.calls_to_come()
     }
 }
 
