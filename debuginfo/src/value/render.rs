@@ -6,7 +6,7 @@ use super::natural::Renderer;
 use super::printer::{Children, Look, printer_for};
 use super::{Value, ValuePlace, inside};
 use crate::layout::{Language, Role, TypeKind};
-use crate::machine::{Certainty, EntryPlace, Machine, Register, Unknown};
+use crate::machine::{Certainty, Machine, Register, Unknown};
 use crate::space::Space;
 
 /// How numbers are shown.

@@ -27,6 +27,8 @@ pub struct Words {
     locals: Variables,
     /// Those of the program: offered once a part of the name is there.
     globals: Variables,
+    /// Texts of notes.
+    notes: Variables,
 }
 
 /// Verbs that take a place in the program.
