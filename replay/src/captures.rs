@@ -29,6 +29,8 @@ struct Shown {
     page: CapturePage,
     /// Row, first address and the address behind the last, row by row.
     places: Vec<(u32, u64, u64)>,
+    /// All these addresses, ascending, without gaps in them and apart from each other.
+    all: Vec<Range<u64>>,
 }
 
 impl Shown {
@@ -40,8 +42,29 @@ impl Shown {
                 (row as u32, section.addr, end)
             }));
         }
-        Self { page, places }
+        let all = united(places.iter().map(|(_, begin, end)| *begin..*end).collect());
+        Self { page, places, all }
     }
+
+    /// Tells whether any row shows some of `range`.
+    fn shows(&self, range: &Range<u64>) -> bool {
+        let at = self.all.partition_point(|part| part.end <= range.start);
+        self.all.get(at).is_some_and(|part| part.start < range.end)
+    }
+}
+
+/// The same addresses in as few ranges as there can be, ascending.
+fn united(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
+    ranges.retain(|range| !range.is_empty());
+    ranges.sort_unstable_by_key(|range| range.start);
+    let mut all: Vec<Range<u64>> = Vec::new();
+    for range in ranges {
+        match all.last_mut() {
+            Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+            _ => all.push(range),
+        }
+    }
+    all
 }
 
 /// One of them.
@@ -95,8 +118,13 @@ impl Captures {
         Ok(is_it.then_some(Capture { shown, row }))
     }
 
-    /// Returns those of the last `most` captures before event `seq` that show some of `range`, the last one first.
-    pub(crate) fn before(&self, seq: u64, most: usize, range: &Range<u64>) -> Result<Vec<Capture>> {
+    /// Returns those of the last `most` captures before event `seq` that show some of `ranges`, the last one first.
+    pub(crate) fn before(
+        &self,
+        seq: u64,
+        most: usize,
+        ranges: &[Range<u64>],
+    ) -> Result<Vec<Capture>> {
         let end = self.pages.beginning_before(seq);
         let (mut found, mut left) = (Vec::new(), most);
         for at in (0..end).rev() {
@@ -107,12 +135,16 @@ impl Captures {
             let end = shown.page.before(seq);
             let first = end.saturating_sub(left);
             left -= end - first;
+            if !ranges.iter().any(|range| shown.shows(range)) {
+                continue;
+            }
             let places = &shown.places;
             let before = |row: usize| places.partition_point(|place| (place.0 as usize) < row);
             let mut last = None;
             for (row, begin, end) in places[before(first)..before(end)].iter().rev() {
                 // What lies in it is looked at again by whoever wants the bytes.
-                if *begin < range.end && range.start < *end && last != Some(*row) {
+                let shows = |range: &Range<u64>| *begin < range.end && range.start < *end;
+                if last != Some(*row) && ranges.iter().any(shows) {
                     last = Some(*row);
                     let (shown, row) = (Arc::clone(&shown), *row as usize);
                     found.push(Capture { shown, row });
@@ -194,5 +226,17 @@ impl Capture {
     /// Returns the memory: addresses and bytes.
     pub(crate) fn sections(&self) -> impl Iterator<Item = store::wire::Section<'_>> {
         self.shown.page.sections(self.row)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::united;
+
+    #[test]
+    fn ranges_that_touch_become_one() {
+        let ranges = vec![8..16, 40..48, 4..10, 16..20, 60..60, 41..42, 48..50];
+        assert_eq!(united(ranges), [4..20, 40..50]);
+        assert_eq!(united(Vec::new()), []);
     }
 }

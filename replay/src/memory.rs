@@ -69,9 +69,16 @@ struct Piece {
 /// What some event showed, and where its bytes are to be had.
 struct Source<'s> {
     address: u64,
+    len: u64,
     held: Held<'s>,
     shown: u64,
     is_constant: bool,
+}
+
+impl Source<'_> {
+    fn range(&self) -> Range<u64> {
+        self.address..self.address.saturating_add(self.len)
+    }
 }
 
 enum Held<'s> {
@@ -81,32 +88,73 @@ enum Held<'s> {
     Captured(Capture, usize),
 }
 
+/// What has been found of some memory.
+struct Gaps {
+    /// What has not, in no order.
+    left: Vec<Range<u64>>,
+    runs: Vec<Run>,
+    /// The event that is looked at.
+    now: u64,
+}
+
+impl Gaps {
+    /// From the first gap to the end of the last.
+    fn hull(&self) -> Option<Range<u64>> {
+        let start = self.left.iter().map(|gap| gap.start).min()?;
+        let end = self.left.iter().map(|gap| gap.end).max()?;
+        Some(start..end)
+    }
+
+    /// Tells whether some of `range` lies in a gap.
+    fn want(&self, range: &Range<u64>) -> bool {
+        self.left.iter().any(|gap| overlap(gap, range).is_some())
+    }
+
+    /// Puts what `piece` shows of the gaps into runs.
+    fn fill(&mut self, piece: &Piece) {
+        let whole = piece.address..piece.address.saturating_add(piece.bytes.len() as u64);
+        let mut left = Vec::new();
+        for gap in self.left.drain(..) {
+            let Some(part) = overlap(&gap, &whole) else {
+                left.push(gap);
+                continue;
+            };
+            let from = (part.start - piece.address) as usize;
+            let to = (part.end - piece.address) as usize;
+            let is_known = piece.is_constant || piece.shown == self.now;
+            self.runs.push(Run {
+                address: part.start,
+                len: part.end - part.start,
+                bytes: Seen::at(piece.bytes[from..to].to_vec(), piece.shown, is_known),
+            });
+            left.extend([gap.start..part.start, part.end..gap.end]);
+        }
+        left.retain(|gap| !gap.is_empty());
+        self.left = left;
+    }
+}
+
 impl State<'_> {
     /// Returns what is known of `len` bytes at `address`, in runs that follow each other.
     ///
     /// # Errors
     /// The files cannot be read.
     pub fn memory(&self, address: u64, len: u64) -> Result<Vec<Run>> {
-        let end = address.saturating_add(len);
-        let mut unknown = vec![address..end];
-        let mut runs = Vec::new();
-        self.newest(&(address..end), &mut |piece| {
-            fill(&mut unknown, &mut runs, &piece, self.seq);
-            !unknown.is_empty()
-        })?;
-        runs.extend(
-            unknown
-                .into_iter()
-                .filter(|gap| !gap.is_empty())
-                .map(|gap| {
-                    let why = self.timeline.modules.why_absent(gap.start, self.seq);
-                    Run {
-                        address: gap.start,
-                        len: gap.end - gap.start,
-                        bytes: Seen::Unknown(why.map_or(Reason::NotCaptured, Reason::NoModule)),
-                    }
-                }),
-        );
+        let mut gaps = Gaps {
+            left: vec![address..address.saturating_add(len)],
+            runs: Vec::new(),
+            now: self.seq,
+        };
+        self.newest(&mut gaps)?;
+        let Gaps { left, mut runs, .. } = gaps;
+        runs.extend(left.into_iter().filter(|gap| !gap.is_empty()).map(|gap| {
+            let why = self.timeline.modules.why_absent(gap.start, self.seq);
+            Run {
+                address: gap.start,
+                len: gap.end - gap.start,
+                bytes: Seen::Unknown(why.map_or(Reason::NotCaptured, Reason::NoModule)),
+            }
+        }));
         runs.sort_by_key(|run| run.address);
         Ok(runs)
     }
@@ -125,78 +173,95 @@ impl State<'_> {
         Ok(0)
     }
 
-    /// Hands what was shown of `range` to `take`, what was shown last first, until it returns false.
-    fn newest(&self, range: &Range<u64>, take: &mut dyn FnMut(Piece) -> bool) -> Result<()> {
+    /// Fills gaps with what was shown of them, what was shown last first, until there are none.
+    fn newest(&self, gaps: &mut Gaps) -> Result<()> {
+        let Some(range) = gaps.hull() else {
+            return Ok(());
+        };
         let space = self.timeline.modules.space(self.seq);
         if let Some(mapped) = space.at(range.start) {
             let end = range.end.min(mapped.range.end);
             for part in halves(range.start..end) {
                 let bytes = read_only(&space, part.start, part.end - part.start);
                 let Some(bytes) = bytes else { continue };
-                let piece = Piece {
+                gaps.fill(&Piece {
                     address: part.start,
                     bytes: bytes.to_vec(),
                     shown: self.seq,
                     is_constant: true,
-                };
-                if !take(piece) {
-                    return Ok(());
-                }
+                });
                 break;
             }
         }
         // What this very event shows is newer than all else, and most of what is asked for.
-        if let Some(capture) = self.timeline.captured_at(self.seq)? {
-            for section in capture.sections().filter(|part| is_in(part, range)) {
-                let mut piece = self.captured(&capture, &section, range)?;
-                piece.shown = self.seq;
-                if !take(piece) {
-                    return Ok(());
+        if !gaps.left.is_empty()
+            && let Some(capture) = self.timeline.captured_at(self.seq)?
+        {
+            for section in capture.sections() {
+                if !gaps.want(&range_of(&section)) {
+                    continue;
                 }
+                let mut piece = self.captured(&capture, &section, &range)?;
+                piece.shown = self.seq;
+                gaps.fill(&piece);
             }
         }
+        let Some(range) = gaps.hull() else {
+            return Ok(());
+        };
         let last = self.last_snapshot()?;
-        let mut sources = self.sources(range, last.as_ref())?.into_iter().peekable();
+        let mut sources = self.sources(gaps, last.as_ref())?.into_iter().peekable();
         let saved = &self.timeline.saved_stacks;
         let until = saved.partition_point(|stack| stack.seq <= self.seq);
         let stacks = saved[..until].iter().rev();
-        for stack in stacks.filter(|stack| overlap(&stack.range(), range).is_some()) {
+        for stack in stacks.filter(|stack| overlap(&stack.range(), &range).is_some()) {
             while let Some(source) = sources.next_if(|source| source.shown >= stack.seq) {
-                if !take(self.fetched(source, range)?) {
-                    return Ok(());
-                }
+                self.fill_from(source, &range, gaps)?;
+            }
+            if !gaps.want(&stack.range()) {
+                continue;
             }
             let is_still = last.is_some_and(|last| {
                 let covers = || self.timeline.snapshots.covers(&last, stack.addr);
                 last.is_still && stack.seq >= last.seq && covers()
             });
-            let piece = Piece {
+            gaps.fill(&Piece {
                 address: stack.addr,
                 bytes: self.saved(stack)?.to_vec(),
                 shown: stack.seq,
                 is_constant: is_still,
-            };
-            if !take(piece) {
-                return Ok(());
-            }
+            });
         }
         for source in sources {
-            if !take(self.fetched(source, range)?) {
-                return Ok(());
+            if gaps.left.is_empty() {
+                break;
             }
+            self.fill_from(source, &range, gaps)?;
         }
         Ok(())
     }
 
-    /// What shows some of `range` besides this event, read-only memory and saved stacks: what was shown last first.
-    fn sources(&self, range: &Range<u64>, last: Option<&Last>) -> Result<Vec<Source<'_>>> {
+    /// Fills gaps with what a source has of them; its bytes are not fetched if it has nothing.
+    fn fill_from(&self, source: Source<'_>, range: &Range<u64>, gaps: &mut Gaps) -> Result<()> {
+        if gaps.want(&source.range()) {
+            gaps.fill(&self.fetched(source, range)?);
+        }
+        Ok(())
+    }
+
+    /// What shows some of the gaps besides this event, read-only memory and saved stacks: what was shown last first.
+    fn sources(&self, gaps: &Gaps, last: Option<&Last>) -> Result<Vec<Source<'_>>> {
+        let Some(range) = &gaps.hull() else {
+            return Ok(Vec::new());
+        };
         let mut sources = self.slots(range)?;
         let captures = &self.timeline.captures;
-        for capture in captures.before(self.seq, MAX_CAPTURES, range)? {
+        for capture in captures.before(self.seq, MAX_CAPTURES, &gaps.left)? {
             for (index, section) in capture.sections().enumerate() {
-                if is_in(&section, range) {
+                if gaps.want(&range_of(&section)) {
                     sources.push(Source {
                         address: section.addr,
+                        len: section.bytes.len() as u64,
                         held: Held::Captured(capture.clone(), index),
                         shown: capture.seq(),
                         is_constant: false,
@@ -216,6 +281,7 @@ impl State<'_> {
             let shown = self.timeline.snapshots.pieces(last, range)?;
             sources.extend(shown.into_iter().map(|(address, bytes)| Source {
                 address,
+                len: bytes.len() as u64,
                 held: Held::Bytes(bytes),
                 shown: last.seq,
                 is_constant: last.is_still,
@@ -294,6 +360,7 @@ impl State<'_> {
             {
                 sources.push(Source {
                     address: link.slot,
+                    len: WORD,
                     held: Held::Bytes(address.to_le_bytes().to_vec()),
                     shown: link.call.start,
                     is_constant: false,
@@ -320,6 +387,7 @@ impl State<'_> {
         });
         inside.map(|(seq, address, bytes)| Source {
             address: *address,
+            len: bytes.len() as u64,
             held: Held::Slice(bytes),
             shown: *seq,
             is_constant: false,
@@ -384,38 +452,14 @@ impl State<'_> {
     }
 }
 
-/// Puts what `piece` shows of the gaps into runs.
-fn fill(gaps: &mut Vec<Range<u64>>, runs: &mut Vec<Run>, piece: &Piece, now: u64) {
-    let whole = piece.address..piece.address.saturating_add(piece.bytes.len() as u64);
-    let mut left = Vec::new();
-    for gap in gaps.drain(..) {
-        let Some(part) = overlap(&gap, &whole) else {
-            left.push(gap);
-            continue;
-        };
-        let from = (part.start - piece.address) as usize;
-        let to = (part.end - piece.address) as usize;
-        let is_known = piece.is_constant || piece.shown == now;
-        runs.push(Run {
-            address: part.start,
-            len: part.end - part.start,
-            bytes: Seen::at(piece.bytes[from..to].to_vec(), piece.shown, is_known),
-        });
-        left.extend([gap.start..part.start, part.end..gap.end]);
-    }
-    left.retain(|gap| !gap.is_empty());
-    *gaps = left;
-}
-
 /// Tells whether a call's return address lies above memory that ends at `end`, on the same stack.
 fn is_around(slot: u64, end: u64) -> bool {
     slot >= end && slot - end < SAME_STACK
 }
 
-/// Tells whether a section shows some of `range`.
-fn is_in(section: &Section<'_>, range: &Range<u64>) -> bool {
-    let end = section.addr.saturating_add(section.bytes.len() as u64);
-    overlap(&(section.addr..end), range).is_some()
+/// Where the memory lies that a section shows.
+fn range_of(section: &Section<'_>) -> Range<u64> {
+    section.addr..section.addr.saturating_add(section.bytes.len() as u64)
 }
 
 fn overlap(a: &Range<u64>, b: &Range<u64>) -> Option<Range<u64>> {

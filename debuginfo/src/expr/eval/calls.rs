@@ -98,11 +98,12 @@ impl Evaluator<'_> {
             ("len" | "size" | "length", _) if self.means_arguments(of) => Ok(self.argument_count()),
             ("len" | "size" | "length", _) => {
                 let value = self.value(of)?;
-                self.member_of(&value, "len", of.at, at).map(Some)
+                self.member_of(&self.look, &value, "len", (of.at, at))
+                    .map(Some)
             }
             ("is_empty" | "empty", _) => {
                 let value = self.value(of)?;
-                let length = self.member_of(&value, "len", of.at, at)?;
+                let length = self.member_of(&self.look, &value, "len", (of.at, at))?;
                 let empty = Number::Bool(self.whole(&length, of.at)? == 0);
                 Ok(Some(number_value(empty, length.certainty)))
             }

@@ -6,9 +6,9 @@ use super::strings::presented;
 use super::{Answer, EvalError, Evaluator, failed};
 use crate::expr::number::{IntKind, Number};
 use crate::layout::TypeKind;
-use crate::location::ValuePlace;
-use crate::machine::Certainty;
-use crate::value::{Children, Value, ValueError};
+use crate::location::{Site, ValuePlace};
+use crate::machine::{Certainty, Machine, Register, Unknown};
+use crate::value::{Children, Look, Value, ValueError};
 
 /// Pointers and wrappers that are looked through for a member.
 const MAX_STEPS: usize = 8;
@@ -17,6 +17,35 @@ const LENGTHS: [&str; 3] = ["len", "length", "size"];
 
 impl Evaluator<'_> {
     pub(super) fn member(&self, of: &Expr, name: &str, at: Span) -> Answer<Value> {
+        self.member_by(&self.look, of, name, at)
+    }
+
+    /// What has a member that is asked for. Structures that are longer than a few words are not read.
+    fn holder(&self, of: &Expr) -> Answer<Value> {
+        let machine = &Narrow(self.look.machine);
+        match &of.kind {
+            ExprKind::Name(name) => self.name_at(
+                name,
+                of.at,
+                &Site {
+                    machine,
+                    ..*self.site
+                },
+            ),
+            ExprKind::Member {
+                of: inner, name, ..
+            } => {
+                let look = Look {
+                    machine,
+                    ..self.look
+                };
+                self.member_by(&look, inner, name, of.at)
+            }
+            _ => self.value(of),
+        }
+    }
+
+    fn member_by(&self, look: &Look<'_>, of: &Expr, name: &str, at: Span) -> Answer<Value> {
         if self.means_arguments(of)
             && let Ok(number) = name.parse()
         {
@@ -28,16 +57,27 @@ impl Evaluator<'_> {
         {
             return Ok(count);
         }
-        let value = self.value(of)?;
-        self.member_of(&value, name, of.at, at)
+        let value = self.holder(of)?;
+        self.member_of(look, &value, name, (of.at, at))
     }
 
-    /// The member `name` of a value or of what it points to.
-    pub(super) fn member_of(&self, value: &Value, name: &str, of: Span, at: Span) -> Answer<Value> {
+    /// The member `name` of a value or of what it points to, as `look` reads it.
+    pub(super) fn member_of(
+        &self,
+        look: &Look<'_>,
+        value: &Value,
+        name: &str,
+        (of, at): (Span, Span),
+    ) -> Answer<Value> {
         let field = match name.starts_with(|c: char| c.is_ascii_digit()) {
             // What the debug information calls the fields of tuples.
             true => format!("__{name}"),
             false => name.to_owned(),
+        };
+        let machine = &Narrow(self.look.machine);
+        let narrow = Look {
+            machine,
+            ..self.look
         };
         let mut value = value.clone();
         // Messages are made when there is nothing else to say: names of types take long.
@@ -46,7 +86,7 @@ impl Evaluator<'_> {
             let kind = value.kind();
             let found = match kind {
                 TypeKind::Struct | TypeKind::Class | TypeKind::Union => {
-                    Some(self.field(&value, &field))
+                    Some(field_of(&value, &field, look))
                 }
                 _ => None,
             };
@@ -67,7 +107,7 @@ impl Evaluator<'_> {
             {
                 return Ok(length);
             }
-            match self.behind(&value, of)? {
+            match self.behind_by(&narrow, &value, of)? {
                 Some(next) => value = next,
                 None => break,
             }
@@ -83,19 +123,16 @@ impl Evaluator<'_> {
         Err(EvalError::new(at, message))
     }
 
-    /// A member by its name, in C++ perhaps with the base class that has it: `Base::x`.
-    fn field(&self, value: &Value, name: &str) -> Result<Value, ValueError> {
-        match name.rsplit_once("::") {
-            Some((base, name)) => value.member(base, &self.look)?.member(name, &self.look),
-            None => value.member(name, &self.look),
-        }
-    }
-
     /// What a value stands for: behind a reference, a pointer, a box. `None` if it is the thing itself.
     pub(super) fn behind(&self, value: &Value, at: Span) -> Answer<Option<Value>> {
+        self.behind_by(&self.look, value, at)
+    }
+
+    /// The same, what a plain pointer points to as `look` reads it.
+    fn behind_by(&self, look: &Look<'_>, value: &Value, at: Span) -> Answer<Option<Value>> {
         match value.kind() {
             TypeKind::Pointer | TypeKind::Reference | TypeKind::RvalueReference => {
-                let next = value.deref(&self.look);
+                let next = value.deref(look);
                 next.map(Some).map_err(|e| self.unusable(value, e, at))
             }
             // Of a smart pointer the pointer comes first, then what it points to.
@@ -257,5 +294,44 @@ fn pointed(value: &Value, fields: Vec<(String, Value)>, at: Span) -> Answer<Opti
         None => Ok(None),
         Some(Ok(0)) => Err(EvalError::new(at, "the pointer is null")),
         Some(_) => Err(EvalError::new(at, "what it points to is not known")),
+    }
+}
+
+/// A member by its name, in C++ perhaps with the base class that has it: `Base::x`.
+fn field_of(value: &Value, name: &str, look: &Look<'_>) -> Result<Value, ValueError> {
+    match name.rsplit_once("::") {
+        Some((base, name)) => value.member(base, look)?.member(name, look),
+        None => value.member(name, look),
+    }
+}
+
+/// A machine that reads no more than a few words at once: members of what is longer are read from their places.
+struct Narrow<'m>(&'m dyn Machine);
+
+/// A slice or a `std::string_view`: what is made of an address and a length is wanted whole.
+const NARROW_LEN: usize = 16;
+
+impl Machine for Narrow<'_> {
+    fn behind(&self) -> Option<&dyn Machine> {
+        Some(self.0)
+    }
+
+    fn memory(&self, address: u64, bytes: &mut [u8]) -> Result<Certainty, Unknown> {
+        match bytes.len() <= NARROW_LEN {
+            true => self.0.memory(address, bytes),
+            false => Err(Unknown::because("it is read in parts")),
+        }
+    }
+
+    fn register(&self, register: Register) -> Result<(u64, Certainty), Unknown> {
+        self.0.register(register)
+    }
+
+    fn vector(&self, register: Register) -> Result<([u8; 16], Certainty), Unknown> {
+        self.0.vector(register)
+    }
+
+    fn vector_low(&self, register: Register) -> Result<([u8; 8], Certainty), Unknown> {
+        self.0.vector_low(register)
     }
 }

@@ -5,6 +5,7 @@ use super::operand::{number_value, pointer_value};
 use super::{Answer, EvalError, Evaluator, base_type};
 use crate::expr::number::{IntKind, Number};
 use crate::layout::{Type, TypeKind};
+use crate::location::Site;
 use crate::machine::Certainty;
 use crate::scope::{Variable, function_at, globals, variable_at, variables_at};
 use crate::value::{Value, ValueError};
@@ -14,14 +15,19 @@ const OBJECTS: [&str; 2] = ["this", "self"];
 
 impl Evaluator<'_> {
     pub(super) fn name(&self, name: &str, at: Span) -> Answer<Value> {
+        self.name_at(name, at, self.site)
+    }
+
+    /// The same, a variable as `site` reads it.
+    pub(super) fn name_at(&self, name: &str, at: Span, site: &Site<'_>) -> Answer<Value> {
         if let Some(variable) = self.variable(name) {
-            return Ok(variable.read(self.site));
+            return Ok(variable.read(site));
         }
         if let Some(member) = self.member_of_object(name, at)? {
             return Ok(member);
         }
         if let Some(variable) = self.global(name) {
-            return Ok(variable.read(self.site));
+            return Ok(variable.read(site));
         }
         if let Some(enumerator) = self.enumerator(name) {
             return Ok(enumerator);
