@@ -1,7 +1,7 @@
 //! What was captured besides with enters and leaves, by event.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use store::columns::{CapturePage, CapturesFile};
 use store::seal::SealedPart;
@@ -29,8 +29,8 @@ struct Shown {
     page: CapturePage,
     /// Row, first address and the address behind the last, row by row.
     places: Vec<(u32, u64, u64)>,
-    /// All these addresses, ascending, without gaps in them and apart from each other.
-    all: Vec<Range<u64>>,
+    /// All these addresses, ascending, without gaps in them and apart from each other; made when they are asked for.
+    all: OnceLock<Vec<Range<u64>>>,
 }
 
 impl Shown {
@@ -42,14 +42,19 @@ impl Shown {
                 (row as u32, section.addr, end)
             }));
         }
-        let all = united(places.iter().map(|(_, begin, end)| *begin..*end).collect());
-        Self { page, places, all }
+        Self {
+            page,
+            places,
+            all: OnceLock::new(),
+        }
     }
 
     /// Tells whether any row shows some of `range`.
     fn shows(&self, range: &Range<u64>) -> bool {
-        let at = self.all.partition_point(|part| part.end <= range.start);
-        self.all.get(at).is_some_and(|part| part.start < range.end)
+        let places = || self.places.iter().map(|(_, begin, end)| *begin..*end);
+        let all = self.all.get_or_init(|| united(places().collect()));
+        let at = all.partition_point(|part| part.end <= range.start);
+        all.get(at).is_some_and(|part| part.start < range.end)
     }
 }
 

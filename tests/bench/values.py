@@ -2,7 +2,8 @@
 
 Usage: python3 tests/bench/values.py [THOUSAND-ROWS] [ROUNDS]     (1000 rows by the thousand, 3 rounds by default; needs gcc, and the
        binary that HINDSIGHT_BIN names or target/release/hindsight)
-tests/bench/queue.c is recorded with nothing besides, with --regs, with --regs --stack, with all captures and with copies of memory.
+tests/bench/queue.c is recorded with nothing besides, with --regs, with --regs --stack, with all captures, with copies of memory and with a watched variable
+of push's caller.
 Each question counts the rows and those that are known, in the order of seq. The seconds are those of the whole command: wall time and the
 time of the processors (user and system), medians of the rounds.
 """
@@ -28,6 +29,7 @@ RECORDINGS = {
     "stack": ["--regs", "--stack", "256"],
     "all": CAPTURES,
     "copies": ["--snapshot", "every=5000events"],
+    "caller": ["-f", "fill", "--watch", "fill::local"],
 }
 # Recording, where the event is, expression, what it is.
 QUESTIONS = [
@@ -38,6 +40,7 @@ QUESTIONS = [
     ("copies", "start_seq", "queue.len", "the same, copied at times"),
     ("stack", "start_seq", "on_stack", "a parameter on the stack"),
     ("stack", "end_seq", "local", "a variable of the caller, on the stack"),
+    ("caller", "end_seq", "local", "the same, watched"),
     ("all", "start_seq", "p->x", "behind a pointer, watched"),
     ("copies", "start_seq", "p->x", "behind a pointer, copied at times"),
     ("regs", "start_seq", "$rbx", "a register"),

@@ -288,6 +288,13 @@ fn assert_kept(artifact: &str, caller: &str, callee: &str, expressions: &[(&str,
             assert_eq!(seen, expected, "{artifact}: {column}");
         }
     }
+    // One value after the other, as far as they differ.
+    let (expression, index) = expressions[0];
+    let mut expected: Vec<&str> = lines.iter().map(|line| printed(line, index)).collect();
+    expected.dedup();
+    let sql = format!("SELECT new AS value FROM history('{expression}', '{caller}') ORDER BY seq");
+    let seen = texts(&comparison.recording, &sql);
+    assert_eq!(seen, expected, "{artifact}: history");
 }
 
 #[test]
