@@ -262,7 +262,8 @@ size_capture (struct hs_capture * capture, const struct hs_local * local, uint64
     capture->payload += 8 * HS_CAPTURE_WORDS;
   if (capture->thread_pointer != 0)
     capture->payload += section_bytes (8);
-  capture->bytes = 16 + capture->payload;
+  /* Most calls do not return to where a caller's variable is watched. */
+  capture->bytes = capture->payload != 0 ? 16 + capture->payload : 0;
 }
 
 /* The address that the word at `slot` returns to, hooked or not. */

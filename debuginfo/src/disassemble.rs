@@ -104,28 +104,28 @@ pub fn disassemble_before(
     Ok(found.split_off(skipped))
 }
 
-/// Finds where the function around `address`, split-off parts included, goes on after the calls that it makes: the addresses
-/// behind its call instructions, in ascending order, as its module's file has them. Nothing where no function is known.
+/// Finds where the function around `address` goes on after the calls that it makes: the addresses behind its call instructions, as
+/// its module's file has them, in ascending order for each part of the function; some are split off. Nothing where no function is
+/// known.
 #[must_use]
-pub fn return_addresses(space: &Space, address: u64) -> Vec<u64> {
+pub fn return_addresses(space: &Space, address: u64) -> Vec<Vec<u64>> {
     let Some(mapped) = space.at(address) else {
         return Vec::new();
     };
-    let mut found = Vec::new();
-    for (from, to) in parts(space, address).unwrap_or_default() {
+    let parts = parts(space, address).unwrap_or_default().into_iter();
+    let behind_calls = parts.map(|(from, to)| {
         let len = to.saturating_sub(from).min(MAX_FUNCTION_BYTES);
         let code = mapped.module.code_view();
         let bytes = code.bytes(mapped.svma(from).0, len as usize);
         let mut decoder = Decoder::with_ip(64, bytes, from, DecoderOptions::NONE);
-        for instruction in &mut decoder {
+        let is_call = |instruction: &iced_x86::Instruction| {
             let flow = instruction.flow_control();
-            if matches!(flow, FlowControl::Call | FlowControl::IndirectCall) {
-                found.push(instruction.next_ip());
-            }
-        }
-    }
-    found.sort_unstable();
-    found
+            matches!(flow, FlowControl::Call | FlowControl::IndirectCall)
+        };
+        let calls = decoder.iter().filter(is_call);
+        calls.map(|instruction| instruction.next_ip()).collect()
+    });
+    behind_calls.collect()
 }
 
 /// Decodes bytes that a caller has: `bytes` as they stand at `address`.

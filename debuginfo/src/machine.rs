@@ -132,7 +132,8 @@ pub struct EntryPlace {
 
 /// One thread at one moment, and the memory it sees. Addresses are the process's.
 pub trait Machine {
-    /// Returns the machine that this one asks, if it stands before another: what it does not answer itself that one does.
+    /// Returns the machine that this one asks, if it stands before another: of all but registers and memory, what it does not
+    /// answer itself that one does.
     fn behind(&self) -> Option<&dyn Machine> {
         None
     }

@@ -207,6 +207,12 @@ impl Session {
                 "--watch {expression}: {why}; it is looked for again in each module that is loaded"
             ));
         }
+        for expression in watches.partly() {
+            observer.warning(&format!(
+                "--watch {expression}: there is no room for all the places that it lies in, and it is not captured at all calls; \
+                 FUNCTION::PARAMETER takes less"
+            ));
+        }
         let manifest = manifest(options, &target, host, calibration)?;
         let path = options
             .output

@@ -218,6 +218,9 @@ impl State<'_> {
             while let Some(source) = sources.next_if(|source| source.shown >= stack.seq) {
                 self.fill_from(source, &range, gaps)?;
             }
+            if gaps.left.is_empty() {
+                return Ok(());
+            }
             if !gaps.want(&stack.range()) {
                 continue;
             }

@@ -373,6 +373,11 @@ fn what_cannot_be_captured_is_refused_or_told() {
         (&["--watch", "$rbx"], "--regs captures them"),
         (&["--watch", "1 + 1"], "no variable in memory"),
         (
+            &["--watch", "push::nobody"],
+            "in push: no variable \"nobody\"",
+        ),
+        (&["--watch", "push::to->nobody"], "no member nobody"),
+        (
             &["--watch", "to->first->text[times]"],
             "depends on a number",
         ),
@@ -391,6 +396,9 @@ fn what_cannot_be_captured_is_refused_or_told() {
     assert_eq!(ended.text(), "1\n3\n4\n6\n");
     let info = Hindsight::command(&scratch, &["info", "captured_O0"]).run();
     assert!(info.text().contains("watch nobody"), "{}", info.text());
+    let ended = run(&["--watch", "nothing::here"]);
+    let wanted = "no function nothing is recorded";
+    assert!(ended.errors().contains(wanted), "{}", ended.errors());
 }
 
 #[test]

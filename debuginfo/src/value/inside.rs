@@ -158,7 +158,8 @@ pub(super) fn part(value: &Value, ty: &Type, offset: u64, look: &Look<'_>) -> Va
         None => {
             let part = Value::read(ty.clone(), place, look.machine);
             // A part of what does not fit to what led there does if it was seen together with that.
-            let fits = !part.is_mixed && part.certainty == value.reached;
+            let is_of_one_age = part.bytes.is_ok() && !part.is_mixed;
+            let fits = is_of_one_age && part.certainty == value.reached;
             let part = match &value.bytes {
                 Err(why) if value.is_apart() && !fits => Value {
                     bytes: Err(why.clone()),

@@ -86,6 +86,9 @@ impl Evaluator<'_> {
             let kind = value.kind();
             let found = match kind {
                 TypeKind::Struct | TypeKind::Class | TypeKind::Union => {
+                    // Which variant is live has to be told together with what it holds.
+                    let is_one_of_several = value.ty.strip().variants().is_some();
+                    let look = if is_one_of_several { &self.look } else { look };
                     Some(field_of(&value, &field, look))
                 }
                 _ => None,

@@ -28,6 +28,8 @@ pub(crate) struct Watches {
 struct Watch {
     text: String,
     scope: Scope,
+    /// All places are captured in which it lies.
+    is_whole: bool,
 }
 
 /// Where a watched expression has a value.
@@ -46,6 +48,7 @@ impl Watches {
         let all = expressions.iter().map(|text| Watch {
             text: text.clone(),
             scope: Scope::Nowhere(String::new()),
+            is_whole: true,
         });
         Self {
             all: all.collect(),
@@ -71,7 +74,8 @@ impl Watches {
                 reason,
             };
             let room = WATCH_WORDS - self.words.len();
-            let found = match words_of(&watch.text, &watch.scope, space, functions, room) {
+            let known = (&self.words[..], room);
+            let found = match words_of(&watch.text, &watch.scope, space, functions, known) {
                 Ok(found) => found,
                 Err(reason) => {
                     failed.get_or_insert(refused(reason));
@@ -80,6 +84,7 @@ impl Watches {
             };
             self.words.extend(found.words);
             watch.scope = found.scope;
+            watch.is_whole &= found.is_whole;
         }
         shared.set_watches(&self.words);
         match failed {
@@ -96,6 +101,12 @@ impl Watches {
         })
     }
 
+    /// Returns those that are not captured in all places in which they lie.
+    pub(crate) fn partly(&self) -> impl Iterator<Item = &str> {
+        let partly = self.all.iter().filter(|watch| !watch.is_whole);
+        partly.map(|watch| watch.text.as_str())
+    }
+
     /// Tells whether modules that come may have something to watch.
     pub(crate) fn may_find_more(&self) -> bool {
         let mut all = self.all.iter();
@@ -108,9 +119,12 @@ struct Found {
     scope: Scope,
     /// What the runtime is to be told in addition.
     words: Vec<u64>,
+    /// There was room for all of that.
+    is_whole: bool,
 }
 
-/// Finds where an expression has a value. `scope`: what is known already; `room`: for how many words.
+/// Finds where an expression has a value. `scope`: what is known already; `known`: the words that the runtime has been told;
+/// `room`: for how many more.
 ///
 /// # Errors
 /// Why it can never be watched.
@@ -119,13 +133,14 @@ fn words_of(
     scope: &Scope,
     space: &Space,
     functions: &[FunctionDef],
-    room: usize,
+    (known, room): (&[u64], usize),
 ) -> std::result::Result<Found, String> {
     let mut scope = match scope {
         Scope::Everywhere => {
             return Ok(Found {
                 scope: Scope::Everywhere,
                 words: Vec::new(),
+                is_whole: true,
             });
         }
         Scope::Functions => Scope::Functions,
@@ -136,12 +151,13 @@ fn words_of(
                     true => Ok(Found {
                         words,
                         scope: Scope::Everywhere,
+                        is_whole: true,
                     }),
                     false => Err("there is no room for so many watches".to_owned()),
                 };
             }
             Err(Problem::NotThere(reason)) => Scope::Nowhere(match path(text) {
-                Some(_) => reason,
+                Some(function) => format!("{reason}, and no function {function} is recorded"),
                 None => format!("{reason}; variables of a function are written FUNCTION::VARIABLE"),
             }),
             // What a library calls so may be a function, and what is meant a parameter.
@@ -157,7 +173,9 @@ fn words_of(
             }
         },
     };
-    let mut words = Vec::new();
+    // What is kept where functions are entered, and at their calls as far as there is room for that.
+    let (mut words, mut at_calls) = (Vec::new(), Vec::new());
+    let mut refused = None;
     for function in functions {
         let Some(inside) = inside(text, function) else {
             continue;
@@ -166,52 +184,89 @@ fn words_of(
         let Some(mapped) = modules.find(|mapped| mapped.number == function.module) else {
             continue;
         };
-        match words_inside(
-            &inside,
-            space,
-            function,
-            mapped.address(Svma(function.svma)),
-        ) {
-            Ok(found) => words.extend(found),
-            Err(Problem::NotThere(_) | Problem::NoMemory) => continue,
-            Err(Problem::Wrong(reason)) => return Err(format!("in {}: {reason}", function.name)),
+        let entry = mapped.address(Svma(function.svma));
+        match words_inside(&inside, space, function, entry) {
+            Ok(found) => {
+                words.extend(found.at_entry);
+                // A library that is loaded again lies where it lay.
+                let is_new = |found: &[u64]| !known.windows(found.len()).any(|w| w == found);
+                at_calls.extend(Some(found.at_calls).filter(|w| !w.is_empty() && is_new(w)));
+                scope = Scope::Functions;
+            }
+            Err(Problem::NoMemory) => {}
+            // Where the function is named no module that comes will have more.
+            Err(Problem::NotThere(_)) if path(text).is_none() => {}
+            Err(Problem::NotThere(reason) | Problem::Wrong(reason)) => {
+                let reason = format!("in {}: {reason}", function.name);
+                refused.get_or_insert(reason);
+            }
         }
         if words.len() > room {
-            return Err(match path(text) {
-                Some(_) => "it lies in too many places: a logpoint shows it at one of them",
-                None => "too many functions have such a parameter: FUNCTION::PARAMETER names one",
-            }
-            .to_owned());
+            return Err(
+                "too many functions have such a parameter: FUNCTION::PARAMETER names one"
+                    .to_owned(),
+            );
         }
-        scope = Scope::Functions;
     }
-    Ok(Found { scope, words })
+    let mut is_whole = true;
+    for more in at_calls {
+        match words.len() + more.len() <= room {
+            true => words.extend(more),
+            false => is_whole = false,
+        }
+    }
+    match (&scope, refused) {
+        (Scope::Nowhere(_), Some(reason)) => Err(reason),
+        _ if !is_whole && words.is_empty() => {
+            Err("it lies in too many places: a logpoint shows it at one of them".to_owned())
+        }
+        _ => Ok(Found {
+            scope,
+            words,
+            is_whole,
+        }),
+    }
 }
 
-/// Finds what to capture of `text` in `function`, whose first instruction is at `entry`: the words for the runtime.
+/// What to capture in a function: words for the runtime.
+struct Inside {
+    /// Where it is entered.
+    at_entry: Vec<u64>,
+    /// At the calls that it makes.
+    at_calls: Vec<u64>,
+}
+
+/// Finds what to capture of `text` in `function`, whose first instruction is at `entry`.
 fn words_inside(
     text: &str,
     space: &Space,
     function: &FunctionDef,
     entry: u64,
-) -> std::result::Result<Vec<u64>, Problem> {
+) -> std::result::Result<Inside, Problem> {
     let at_calls = at_calls(text, space, entry);
-    if !names_parameter(text, function) {
-        return at_calls;
-    }
     let standing = Standing::Entry {
         function,
         pc: entry,
     };
-    let mut words = match ways(text, space, standing) {
-        Ok(found) => program(&found, When::Entered(function.id)),
+    let is_there = names_parameter(text, function);
+    let at_entry = match is_there.then(|| ways(text, space, standing)) {
+        Some(Ok(found)) => program(&found, When::Entered(function.id)),
         // All of it is in argument registers, which every enter has.
-        Err(Problem::NoMemory) => Vec::new(),
-        Err(problem) => return Err(problem),
+        Some(Err(Problem::NoMemory)) => Vec::new(),
+        Some(Err(problem @ Problem::Wrong(_))) if at_calls.is_err() => return Err(problem),
+        // Other variables do not exist yet.
+        None | Some(Err(_)) => {
+            return Ok(Inside {
+                at_entry: Vec::new(),
+                at_calls: at_calls?,
+            });
+        }
     };
-    // It need not be kept any longer.
-    words.extend(at_calls.unwrap_or_default());
-    Ok(words)
+    Ok(Inside {
+        at_entry,
+        // It need not be kept any longer.
+        at_calls: at_calls.unwrap_or_default(),
+    })
 }
 
 fn is_word(c: char) -> bool {
@@ -223,25 +278,62 @@ fn names_parameter(text: &str, function: &FunctionDef) -> bool {
     words.any(|word| function.params.iter().any(|param| param.name == word))
 }
 
-/// The path before the expression's first name, `push` in `*push::q`: where it begins, and where the name does.
-fn path(text: &str) -> Option<(usize, usize)> {
-    let from = text.find(is_word)?;
-    let rest = &text[from..];
-    let to = rest.find(|c| !is_word(c) && c != ':').unwrap_or(rest.len());
-    let end = rest[..to].rfind("::")?;
-    Some((from, from + end + 2))
+/// The first path in the expression: `push` in `2 * push::q->len`.
+fn path(text: &str) -> Option<&str> {
+    let is_of_path = |c: char| is_word(c) || c == ':';
+    let mut names = text.split(|c| !is_of_path(c));
+    names.find_map(|name| {
+        name.rsplit_once("::")
+            .map(|(path, _)| path)
+            .filter(|p| !p.is_empty())
+    })
 }
 
 /// Returns the expression as it reads inside a function, if it may be about a variable of it: `q->len` if that is a parameter, or
 /// `push::q->len`.
 fn inside(text: &str, function: &FunctionDef) -> Option<String> {
-    match path(text) {
-        None => names_parameter(text, function).then(|| text.to_owned()),
-        Some((from, to)) => {
-            let named = &text[from..to - 2];
-            let name = function.name.split(['(', '<']).next().unwrap_or_default();
-            let is_named = name == named || name.ends_with(&format!("::{named}"));
-            is_named.then(|| format!("{}{}", &text[..from], &text[to..]))
+    let Some(named) = path(text) else {
+        return names_parameter(text, function).then(|| text.to_owned());
+    };
+    let name = function.name.split(['(', '<']).next().unwrap_or_default();
+    let is_named = name == named || name.ends_with(&format!("::{named}"));
+    is_named.then(|| without_path(text, &format!("{named}::")))
+}
+
+/// The expression without `path` before its names.
+fn without_path(text: &str, path: &str) -> String {
+    let mut left = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(path) {
+        let (before, behind) = rest.split_at(at);
+        left.push_str(before);
+        // It may be the end of a longer one.
+        let is_part = left.ends_with(|c| is_word(c) || c == ':');
+        left.push_str(if is_part { path } else { "" });
+        rest = &behind[path.len()..];
+    }
+    left + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{path, without_path};
+
+    #[test]
+    fn variables_are_named_with_their_functions() {
+        for (text, function, inside) in [
+            ("push::q->len", "push", "q->len"),
+            ("*push::q", "push", "*q"),
+            ("2 * push::q->len", "push", "2 * q->len"),
+            ("ns::push::q", "ns::push", "q"),
+            ("push::a + push::b", "push", "a + b"),
+            ("f::a + elf::b", "f", "a + elf::b"),
+        ] {
+            let named = path(text).expect("there is one");
+            assert_eq!(named, function, "{text}");
+            assert_eq!(without_path(text, &format!("{named}::")), inside, "{text}");
         }
+        assert_eq!(path("q->len"), None);
+        assert_eq!(path("::errno"), None);
     }
 }
