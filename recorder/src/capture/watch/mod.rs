@@ -123,6 +123,17 @@ struct Found {
     is_whole: bool,
 }
 
+impl Found {
+    /// What is captured at every enter and leave.
+    fn whole(words: Vec<u64>) -> Found {
+        Found {
+            scope: Scope::Everywhere,
+            words,
+            is_whole: true,
+        }
+    }
+}
+
 /// Finds where an expression has a value. `scope`: what is known already; `known`: the words that the runtime has been told;
 /// `room`: for how many more.
 ///
@@ -135,44 +146,62 @@ fn words_of(
     functions: &[FunctionDef],
     (known, room): (&[u64], usize),
 ) -> std::result::Result<Found, String> {
-    let mut scope = match scope {
-        Scope::Everywhere => {
-            return Ok(Found {
-                scope: Scope::Everywhere,
-                words: Vec::new(),
-                is_whole: true,
-            });
-        }
+    let scope = match scope {
+        Scope::Everywhere => return Ok(Found::whole(Vec::new())),
         Scope::Functions => Scope::Functions,
         Scope::Nowhere(_) => match ways(text, space, Standing::Anywhere) {
             Ok(found) => {
                 let words = program(&found, When::Always);
                 return match words.len() <= room {
-                    true => Ok(Found {
-                        words,
-                        scope: Scope::Everywhere,
-                        is_whole: true,
-                    }),
+                    true => Ok(Found::whole(words)),
                     false => Err("there is no room for so many watches".to_owned()),
                 };
             }
-            Err(Problem::NotThere(reason)) => Scope::Nowhere(match path(text) {
-                Some(function) => format!("{reason}, and no function {function} is recorded"),
-                None => format!("{reason}; variables of a function are written FUNCTION::VARIABLE"),
-            }),
-            // What a library calls so may be a function, and what is meant a parameter.
-            Err(problem) => {
-                let reason = match problem {
-                    Problem::Wrong(reason) => reason,
-                    _ => "it has no variable in memory".to_owned(),
-                };
-                if !functions.iter().any(|f| inside(text, f).is_some()) {
-                    return Err(reason);
-                }
-                Scope::Nowhere(reason)
-            }
+            Err(problem) => Scope::Nowhere(why_not_global(text, problem, functions)?),
         },
     };
+    words_within(text, scope, space, functions, (known, room))
+}
+
+/// Says why no global variable is meant where a function's may be.
+///
+/// # Errors
+/// None can be.
+fn why_not_global(
+    text: &str,
+    problem: Problem,
+    functions: &[FunctionDef],
+) -> std::result::Result<String, String> {
+    let reason = match (problem, path(text)) {
+        (Problem::NotThere(reason), Some(function)) => {
+            return Ok(format!("{reason}, and no function {function} is recorded"));
+        }
+        (Problem::NotThere(reason), None) => {
+            return Ok(format!(
+                "{reason}; variables of a function are written FUNCTION::VARIABLE"
+            ));
+        }
+        (Problem::Wrong(reason), _) => reason,
+        (Problem::NoMemory, _) => "it has no variable in memory".to_owned(),
+    };
+    // What a library calls so may be a function, and what is meant a parameter.
+    match functions.iter().any(|f| inside(text, f).is_some()) {
+        true => Ok(reason),
+        false => Err(reason),
+    }
+}
+
+/// Finds what to capture of an expression in functions, as [`words_of`] does.
+///
+/// # Errors
+/// As there.
+fn words_within(
+    text: &str,
+    mut scope: Scope,
+    space: &Space,
+    functions: &[FunctionDef],
+    (known, room): (&[u64], usize),
+) -> std::result::Result<Found, String> {
     // What is kept where functions are entered, and at their calls as far as there is room for that.
     let (mut words, mut at_calls) = (Vec::new(), Vec::new());
     let mut refused = None;
