@@ -1,8 +1,9 @@
 //! A small cache of what was read last, bounded by the number of its entries.
 
-use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError};
+
+use rustc_hash::FxHashMap;
 
 /// Keeps the `capacity` values that were used last.
 pub(crate) struct Cache<K, V> {
@@ -11,7 +12,7 @@ pub(crate) struct Cache<K, V> {
 }
 
 struct Inner<K, V> {
-    values: HashMap<K, (u64, Arc<V>)>,
+    values: FxHashMap<K, (u64, Arc<V>)>,
     uses: u64,
 }
 
@@ -21,7 +22,7 @@ impl<K: Copy + Eq + Hash, V> Cache<K, V> {
         Self {
             capacity,
             inner: Mutex::new(Inner {
-                values: HashMap::new(),
+                values: FxHashMap::default(),
                 uses: 0,
             }),
         }

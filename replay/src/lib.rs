@@ -40,7 +40,7 @@ pub use machine::StateMachine;
 pub use marks::Mark;
 pub use memory::Run;
 pub use modules::{Absent, Modules};
-pub use moment::{Moment, Places};
+pub use moment::{Effort, Moment, Places};
 pub use pack::{Outcome as PackOutcome, pack};
 pub use state::{Reason, Seen, State};
 pub use target::Target;

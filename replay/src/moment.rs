@@ -1,9 +1,9 @@
 //! A state with its modules and frames: everything that is asked about a stopped thread can be asked about it.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use debuginfo::{Certainty, Frame, FrameRegisters, InnermostFrame, Machine, Register, Space, Wish};
+use rustc_hash::FxHashMap;
 
 use crate::backtrace::Trace;
 use crate::error::{Error, Result};
@@ -42,17 +42,26 @@ impl<'t> Moment<'t> {
 /// Addresses whose frames are kept; with more, all are forgotten.
 const MOST_PLACES: usize = 1 << 12;
 
-/// After so many vain attempts to do without registers at an address, no more are made.
+/// After so many vain attempts to do with fewer registers at an address, no more are made.
 const MISSES: u32 = 4;
+
+/// How much is read of a thread's registers before something is asked about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Effort {
+    /// None: most expressions of global variables need none. It is an entry.
+    Nothing,
+    /// Those that the event itself shows: where a frame lies follows from them, and where parameters are. It is an enter or a return.
+    Shown,
+}
 
 /// What was found out about innermost frames, by address, so that it is found out once where many moments are looked at.
 #[derive(Default)]
 pub struct Places {
     space: Arc<Space>,
     /// By address, and whether a function is entered there.
-    frames: HashMap<(u64, bool), Option<InnermostFrame>>,
-    /// Where what was asked about frames needed registers, or may have: how often.
-    misses: HashMap<u64, u32>,
+    frames: FxHashMap<(u64, bool), Option<InnermostFrame>>,
+    /// Where what was asked about frames needed more registers, or may have: how often.
+    misses: FxHashMap<(u64, Effort), u32>,
 }
 
 impl Places {
@@ -84,38 +93,70 @@ impl Places {
         })
     }
 
-    /// Asks about the moment of a call's entry without reading any register: most expressions of global variables need none,
-    /// and to find them is half of the work. `None`: it is no entry, or the answer may depend on registers.
+    /// Asks about a moment, with no more registers read than the answer takes: to find them all is most of the work.
     ///
     /// # Errors
     /// As [`Self::moment`].
-    pub fn without_registers<T>(
+    pub fn ask<T>(
         &mut self,
         timeline: &Timeline,
         seq: u64,
+        event: Event,
+        ask: impl Fn(&Moment<'_>) -> Option<T>,
+    ) -> Result<Option<T>> {
+        for effort in [Effort::Nothing, Effort::Shown] {
+            if let Some(answer) = self.ask_with(effort, timeline, &event, &ask)? {
+                return Ok(answer);
+            }
+        }
+        Ok(ask(&self.moment(timeline, seq, event)?))
+    }
+
+    /// Asks about the moment of an event with only some registers read. The outer option: whether the answer does not depend on
+    /// others.
+    ///
+    /// # Errors
+    /// As [`Self::moment`].
+    pub fn ask_with<T>(
+        &mut self,
+        effort: Effort,
+        timeline: &Timeline,
         event: &Event,
         ask: impl FnOnce(&Moment<'_>) -> Option<T>,
-    ) -> Result<Option<T>> {
-        let Event::Enter(call) = event else {
-            return Ok(None);
+    ) -> Result<Option<Option<T>>> {
+        let (seq, place) = match (event, effort) {
+            (Event::Enter(call), _) => (call.start, timeline.entry_of(call.function, call.start)),
+            (Event::Leave(call), Effort::Shown) if call.returned() => {
+                (event.seq(), timeline.return_address(call)?)
+            }
+            _ => return Ok(None),
         };
-        let (Some(tid), Some(pc)) = (call.tid, timeline.entry_of(call.function, seq)) else {
+        let (Some(tid), Some(pc)) = (event.tid(), place) else {
             return Ok(None);
         };
         let space = timeline.modules.space(seq);
         self.keep_up_with(&space);
-        if self.misses.get(&pc).is_some_and(|count| *count >= MISSES) {
+        let misses = self.misses.get(&(pc, effort));
+        if misses.is_some_and(|count| *count >= MISSES) {
             return Ok(None);
         }
-        let state = State::of_event(timeline, seq, tid, Event::Enter(*call))?;
-        if state.gone()?.is_some() {
-            return Ok(None);
-        }
-        // As [`StateMachine`] says of entries.
-        let known = self.frames.entry((pc, true));
-        let known = known.or_insert_with(|| InnermostFrame::at(&space, pc, usize::MAX));
+        let state = State::of_event(timeline, seq, tid, event.clone())?;
         let wish = Wish::default();
-        let Some(frame) = known.as_ref().map(|known| known.unread(wish.clone())) else {
+        let frame = {
+            let machine = StateMachine::new(&state, &space);
+            let known = self.frames.entry((pc, true));
+            let known =
+                known.or_insert_with(|| InnermostFrame::at(&space, pc, machine.calls_to_come()));
+            known.as_ref().and_then(|known| match effort {
+                Effort::Nothing => Some(known.unread(wish.clone())),
+                Effort::Shown => {
+                    let read = |register| state.shown_register(register);
+                    known.of(FrameRegisters::partly(read, wish.clone()))
+                }
+            })
+        };
+        let Some(frame) = frame else {
+            *self.misses.entry((pc, effort)).or_default() += 1;
             return Ok(None);
         };
         let moment = Moment {
@@ -123,11 +164,13 @@ impl Places {
             space,
             trace: Trace::of_one(frame),
         };
-        let answer = ask(&moment);
-        // Where a frame lies follows from registers too: what is not known here may be known there.
-        let answer = answer.filter(|_| !wish.was_made());
+        let answer = Some(ask(&moment)).filter(|answer| match effort {
+            // Where a frame lies follows from registers too: what is not known here may be known there.
+            Effort::Nothing => answer.is_some() && !wish.was_made(),
+            Effort::Shown => !wish.was_made(),
+        });
         if answer.is_none() {
-            *self.misses.entry(pc).or_default() += 1;
+            *self.misses.entry((pc, effort)).or_default() += 1;
         }
         Ok(answer)
     }

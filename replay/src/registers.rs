@@ -33,17 +33,37 @@ pub(crate) struct Vector {
     pub len: usize,
 }
 
+/// A value, the event that showed it, and whether it still is the value.
+#[derive(Clone, Copy, Debug)]
+struct Shown<T> {
+    value: T,
+    at: u64,
+    is_known: bool,
+}
+
+impl<T> Shown<T> {
+    fn seen(self) -> Seen<T> {
+        Seen::at(self.value, self.at, self.is_known)
+    }
+}
+
 /// All registers of a thread.
 #[derive(Clone, Debug)]
 pub(crate) struct Registers {
-    general: [Seen<u64>; COUNT],
-    vectors: [Seen<Vector>; 16],
+    general: [Option<Shown<u64>>; COUNT],
+    vectors: [Option<Shown<Vector>>; 16],
+    /// Why the others are not known.
+    why: Reason,
 }
 
 impl State<'_> {
     /// Returns a general register, rip, the flags or a segment base.
     #[must_use]
     pub fn register(&self, register: Register) -> Seen<u64> {
+        if let Some(value) = self.shown_register(register) {
+            let seq = self.seq;
+            return Seen::Known { value, seq };
+        }
         match self.all_registers() {
             Ok(all) => all.get(register),
             Err(reason) => Seen::Unknown(reason),
@@ -55,41 +75,64 @@ impl State<'_> {
     pub fn vector(&self, register: Register) -> Seen<Vec<u8>> {
         let index = register.0.wrapping_sub(Register::XMM0.0);
         match self.all_registers() {
-            Ok(all) => match all.vectors.get(usize::from(index)) {
-                Some(seen) => seen
-                    .clone()
+            Ok(all) => match all.vectors.get(usize::from(index)).copied().flatten() {
+                Some(shown) => shown
+                    .seen()
                     .map(|vector| vector.bytes[..vector.len].to_vec()),
-                None => Seen::Unknown(Reason::NotCaptured),
+                None => Seen::Unknown(all.why.clone()),
             },
             Err(reason) => Seen::Unknown(reason),
         }
+    }
+
+    /// Returns a general register, rip or a segment base if the event itself shows it, as enters and leaves do: it is known
+    /// then, and no other event needs to be looked at.
+    pub(crate) fn shown_register(&self, register: Register) -> Option<u64> {
+        let own = self.own.get_or_init(|| match Registers::own(self) {
+            // The way over the other events tells of it.
+            Ok(None) | Err(_) => None,
+            Ok(own) => own,
+        });
+        let shown = own.as_ref()?.general.get(usize::from(register.0))?;
+        Some((*shown)?.value)
     }
 }
 
 impl Registers {
     fn get(&self, register: Register) -> Seen<u64> {
-        let found = self.general.get(usize::from(register.0)).cloned();
-        found.unwrap_or(Seen::Unknown(Reason::NotCaptured))
-    }
-
-    fn not_captured() -> Self {
-        Self {
-            general: [const { Seen::Unknown(Reason::NotCaptured) }; COUNT],
-            vectors: [const { Seen::Unknown(Reason::NotCaptured) }; 16],
+        match self.general.get(usize::from(register.0)).copied().flatten() {
+            Some(shown) => shown.seen(),
+            None => Seen::Unknown(self.why.clone()),
         }
     }
 
-    fn unknown(reason: &Reason) -> Self {
+    fn unknown(why: Reason) -> Self {
         Self {
-            general: std::array::from_fn(|_| Seen::Unknown(reason.clone())),
-            vectors: std::array::from_fn(|_| Seen::Unknown(reason.clone())),
+            general: [None; COUNT],
+            vectors: [None; 16],
+            why,
         }
+    }
+
+    /// Finds those that the event shows, if it is an enter or leave of the thread.
+    fn own(state: &State<'_>) -> Result<Option<Box<Self>>> {
+        let (source, call) = match *state.event()? {
+            Event::Enter(call) => (Source::Enter(call), call),
+            Event::Leave(call) if call.returned() => (Source::Leave(call), call),
+            _ => return Ok(None),
+        };
+        if call.tid != Some(state.tid) {
+            return Ok(None);
+        }
+        let mut own = Box::new(Self::unknown(Reason::NotCaptured));
+        own.apply(state.timeline, state.seq, &source, true)?;
+        Ok(Some(own))
     }
 
     /// Finds them: applies what the latest events of each kind showed, in their order.
     pub(crate) fn find(state: &State<'_>) -> Result<Box<Self>> {
         if let Some(reason) = state.gone()? {
-            return Ok(Box::new(Self::unknown(&reason)));
+            return Ok(Box::new(Self::unknown(reason)));
         }
         let (timeline, seq, born) = (state.timeline, state.seq, state.born());
         let mut sources = Vec::new();
@@ -115,7 +158,7 @@ impl Registers {
             Some(pause) => state.is_held_since(pause)?,
             None => false,
         };
-        let mut all = Box::new(Self::not_captured());
+        let mut all = Box::new(Self::unknown(Reason::NotCaptured));
         for (at, source) in sources {
             let is_known = at == seq || held && at >= floor;
             all.apply(timeline, at, &source, is_known)?;
@@ -155,14 +198,30 @@ impl Registers {
         Ok(())
     }
 
-    fn set(&mut self, register: Register, value: u64, at: u64, known: bool) {
-        self.general[usize::from(register.0)] = Seen::at(value, at, known);
+    fn set(&mut self, register: Register, value: u64, at: u64, is_known: bool) {
+        self.general[usize::from(register.0)] = Some(Shown {
+            value,
+            at,
+            is_known,
+        });
+    }
+
+    fn forget(&mut self, register: Register) {
+        self.general[usize::from(register.0)] = None;
+    }
+
+    fn set_vector(&mut self, index: usize, value: Vector, at: u64, is_known: bool) {
+        self.vectors[index] = Some(Shown {
+            value,
+            at,
+            is_known,
+        });
     }
 
     fn set_low(&mut self, index: usize, value: u64, at: u64, known: bool) {
         let mut bytes = [0; 16];
         bytes[..8].copy_from_slice(&value.to_le_bytes());
-        self.vectors[index] = Seen::at(Vector { bytes, len: 8 }, at, known);
+        self.set_vector(index, Vector { bytes, len: 8 }, at, known);
     }
 
     fn enter(&mut self, timeline: &Timeline, head: &CallHead, call: &ReadCall, known: bool) {
@@ -178,7 +237,7 @@ impl Registers {
         self.set(Register::RSP, call.sp, at, known);
         match timeline.entry_of(head.function, at) {
             Some(entry) => self.set(Register::RIP, entry, at, known),
-            None => self.general[16] = Seen::Unknown(Reason::NotCaptured),
+            None => self.forget(Register::RIP),
         }
     }
 
@@ -204,7 +263,7 @@ impl Registers {
         self.set(Register::RSP, call.sp.wrapping_add(8), at, known);
         match timeline.return_address(head)? {
             Some(address) => self.set(Register::RIP, address, at, known),
-            None => self.general[16] = Seen::Unknown(Reason::NotCaptured),
+            None => self.forget(Register::RIP),
         }
         Ok(())
     }
@@ -236,8 +295,8 @@ impl Registers {
             }
         }
         self.set(Register::RIP, state.pc, at, known);
-        for (vector, bytes) in self.vectors.iter_mut().zip(registers.vectors) {
-            *vector = Seen::at(Vector { bytes, len: 16 }, at, known);
+        for (index, bytes) in registers.vectors.into_iter().enumerate() {
+            self.set_vector(index, Vector { bytes, len: 16 }, at, known);
         }
     }
 
@@ -247,30 +306,32 @@ impl Registers {
             return;
         };
         let index = usize::from(register.0.wrapping_sub(Register::XMM0.0));
-        if let Some(vector) = self.vectors.get_mut(index) {
-            let mut new = vector.value().copied().unwrap_or(Vector {
-                bytes: [0; 16],
-                len: 0,
-            });
+        if let Some(vector) = self.vectors.get(index) {
+            let mut new = vector.map_or(
+                Vector {
+                    bytes: [0; 16],
+                    len: 0,
+                },
+                |shown| shown.value,
+            );
             let len = bytes.len().min(16);
             new.bytes[..len].copy_from_slice(&bytes[..len]);
             new.len = new.len.max(len);
-            *vector = match new.len {
-                8 | 16 => Seen::at(new, at, known),
-                _ => Seen::Unknown(Reason::NotCaptured),
-            };
+            match new.len {
+                8 | 16 => self.set_vector(index, new, at, known),
+                _ => self.vectors[index] = None,
+            }
             return;
         }
-        let slot = &mut self.general[usize::from(register.0)];
         let len = bytes.len().min(8);
-        let before = match (slot.value(), len) {
+        let before = match (self.general[usize::from(register.0)], len) {
             (_, 8) => 0,
-            (Some(value), _) => *value,
+            (Some(shown), _) => shown.value,
             (None, _) => return,
         };
         let mut new = before.to_le_bytes();
         new[..len].copy_from_slice(&bytes[..len]);
-        *slot = Seen::at(u64::from_le_bytes(new), at, known);
+        self.set(register, u64::from_le_bytes(new), at, known);
     }
 }
 

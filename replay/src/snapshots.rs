@@ -94,15 +94,17 @@ impl Snapshots {
         region.is_some_and(|region| address - region.addr < region.len)
     }
 
-    /// Returns what a snapshot shows of `range`: addresses and bytes, page by page.
+    /// Returns what a snapshot shows of `range`: addresses and bytes, in pieces that lie within a page each.
     pub(crate) fn pieces(&self, last: &Last, range: &Range<u64>) -> Result<Vec<(u64, Vec<u8>)>> {
         let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
         let mut pieces = Vec::new();
         let first = range.start / PAGE_LEN * PAGE_LEN;
         for page in (first..range.end).step_by(PAGE_LEN as usize) {
-            match memory.page(last.id, page)? {
-                Page::Bytes(bytes) => pieces.push((page, bytes)),
-                Page::Zeroes => pieces.push((page, vec![0; PAGE_LEN as usize])),
+            let part = range.start.max(page)..range.end.min(page.saturating_add(PAGE_LEN));
+            let (start, len) = (part.start, part.end - part.start);
+            match memory.part(last.id, part)? {
+                Page::Bytes(bytes) => pieces.push((start, bytes)),
+                Page::Zeroes => pieces.push((start, vec![0; len as usize])),
                 Page::Uncovered => {}
             }
         }

@@ -149,6 +149,8 @@ pub struct State<'t> {
     pub(crate) seq: u64,
     pub(crate) tid: u32,
     registers: OnceCell<Result<Box<Registers>, String>>,
+    /// What the event alone shows of them.
+    pub(crate) own: OnceCell<Option<Box<Registers>>>,
     event: OnceCell<Event>,
     open: RefCell<Open>,
 }
@@ -189,6 +191,7 @@ impl<'t> State<'t> {
             seq,
             tid,
             registers: OnceCell::new(),
+            own: OnceCell::new(),
             event: OnceCell::new(),
             open: RefCell::default(),
         })

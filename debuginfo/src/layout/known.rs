@@ -1,9 +1,10 @@
 //! What a module has learned of its types and names: nodes by entry, scopes by unit, the index of names.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use rustc_hash::FxHashMap;
 
 use super::index::Index;
 use super::names::ScopeTable;
@@ -20,8 +21,8 @@ const MAX_SCOPES: usize = 1 << 10;
 /// The caches of one module.
 #[derive(Default)]
 pub(crate) struct Known {
-    nodes: Mutex<HashMap<DieId, Arc<Node>>>,
-    scopes: Mutex<HashMap<(Home, usize), Arc<ScopeTable>>>,
+    nodes: Mutex<FxHashMap<DieId, Arc<Node>>>,
+    scopes: Mutex<FxHashMap<(Home, usize), Arc<ScopeTable>>>,
     index: OnceLock<Index>,
 }
 
@@ -41,7 +42,7 @@ impl Known {
 }
 
 fn kept<K: Hash + Eq, V>(
-    map: &Mutex<HashMap<K, Arc<V>>>,
+    map: &Mutex<FxHashMap<K, Arc<V>>>,
     limit: usize,
     key: K,
     read: impl FnOnce() -> V,

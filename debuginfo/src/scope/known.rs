@@ -2,9 +2,10 @@
 //! are that are at the same place wherever a thread comes from.
 
 use std::borrow::Borrow;
-use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use rustc_hash::FxHashMap;
 
 use super::Variable;
 use crate::layout::DieId;
@@ -70,14 +71,14 @@ pub(crate) struct KnownVariables {
 
 #[derive(Debug)]
 struct Lists<K, T> {
-    lists: HashMap<K, List<T>>,
+    lists: FxHashMap<K, List<T>>,
     variables: usize,
 }
 
 impl<K, T> Default for Lists<K, T> {
     fn default() -> Self {
         Lists {
-            lists: HashMap::new(),
+            lists: FxHashMap::default(),
             variables: 0,
         }
     }

@@ -1,7 +1,7 @@
 //! What a backtrace is made of: frames, and the registers as each of them sees them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use crate::lines::SourceLine;
 use crate::machine::{Certainty, EntryPlace, Machine, Register, Unknown};
@@ -57,9 +57,18 @@ pub struct Backtrace {
 /// The general registers and rip as one frame sees them.
 #[derive(Debug, Clone)]
 pub struct FrameRegisters {
-    values: Arc<[Result<(u64, Certainty), Unknown>; COUNT]>,
-    saved: Arc<[Option<u64>; COUNT]>,
-    wish: Option<Wish>,
+    values: Values,
+    /// Where in memory they lie; none do if there is no list.
+    saved: Option<Arc<[Option<u64>; COUNT]>>,
+}
+
+type All = [Result<(u64, Certainty), Unknown>; COUNT];
+
+#[derive(Debug, Clone)]
+enum Values {
+    All(Arc<All>),
+    /// Those that have been read, which are known, and who wants to hear of others.
+    Read([Option<u64>; COUNT], Wish),
 }
 
 /// Notes that registers were wanted that have not been read.
@@ -67,7 +76,7 @@ pub struct FrameRegisters {
 pub struct Wish(Arc<AtomicBool>);
 
 impl Wish {
-    /// Tells whether any register was asked for.
+    /// Tells whether one of them was asked for.
     #[must_use]
     pub fn was_made(&self) -> bool {
         self.0.load(Ordering::Relaxed)
@@ -79,11 +88,17 @@ impl FrameRegisters {
     /// whether that made a difference.
     #[must_use]
     pub fn unread(wish: Wish) -> FrameRegisters {
-        static UNREAD: LazyLock<FrameRegisters> =
-            LazyLock::new(|| FrameRegisters::none(&Unknown::because("it was not read")));
+        FrameRegisters::partly(|_| None, wish)
+    }
+
+    /// Makes those of a frame of whose registers only some have been read: `read` has their values, which are known. As for
+    /// the others see [`FrameRegisters::unread`].
+    #[must_use]
+    pub fn partly(read: impl Fn(Register) -> Option<u64>, wish: Wish) -> FrameRegisters {
+        let read = |number: usize| read(Register(number as u16));
         FrameRegisters {
-            wish: Some(wish),
-            ..UNREAD.clone()
+            values: Values::Read(std::array::from_fn(read), wish),
+            saved: None,
         }
     }
 
@@ -91,27 +106,37 @@ impl FrameRegisters {
     #[must_use]
     pub fn innermost(machine: &dyn Machine) -> FrameRegisters {
         let read = |number: usize| machine.register(Register(number as u16));
-        FrameRegisters {
-            values: Arc::new(std::array::from_fn(read)),
-            saved: Arc::new([None; COUNT]),
-            wish: None,
-        }
+        FrameRegisters::of(std::array::from_fn(read), None)
     }
 
     /// Makes those of a frame of which nothing is known, and says why.
     #[must_use]
     pub fn none(why: &Unknown) -> FrameRegisters {
+        FrameRegisters::of(std::array::from_fn(|_| Err(why.clone())), None)
+    }
+
+    fn of(values: All, saved: Option<[Option<u64>; COUNT]>) -> FrameRegisters {
         FrameRegisters {
-            values: Arc::new(std::array::from_fn(|_| Err(why.clone()))),
-            saved: Arc::new([None; COUNT]),
-            wish: None,
+            values: Values::All(Arc::new(values)),
+            saved: saved.map(Arc::new),
+        }
+    }
+
+    /// The values to change them; those that have not been read are not known then.
+    fn values_mut(&mut self) -> &mut All {
+        if let Values::Read(..) = self.values {
+            let value = |number: usize| self.get(Register(number as u16));
+            self.values = Values::All(Arc::new(std::array::from_fn(value)));
+        }
+        match &mut self.values {
+            Values::All(values) => Arc::make_mut(values),
+            Values::Read(..) => unreachable!("they were replaced"),
         }
     }
 
     /// The same with another value in a register.
     pub(super) fn with(mut self, register: Register, value: u64) -> FrameRegisters {
-        let values = Arc::make_mut(&mut self.values);
-        if let Some(slot) = values.get_mut(usize::from(register.0)) {
+        if let Some(slot) = self.values_mut().get_mut(usize::from(register.0)) {
             *slot = Ok((value, Certainty::Known));
         }
         self
@@ -122,17 +147,12 @@ impl FrameRegisters {
         values: [Result<(u64, Certainty), Unknown>; COUNT],
         saved: [Option<u64>; COUNT],
     ) -> FrameRegisters {
-        FrameRegisters {
-            values: Arc::new(values),
-            saved: Arc::new(saved),
-            wish: None,
-        }
+        FrameRegisters::of(values, Some(saved))
     }
 
     /// The same with another rip.
     pub(super) fn with_pc(mut self, pc: u64) -> FrameRegisters {
-        let values = Arc::make_mut(&mut self.values);
-        if let Ok((value, _)) = &mut values[COUNT - 1] {
+        if let Ok((value, _)) = &mut self.values_mut()[COUNT - 1] {
             *value = pc;
         }
         self
@@ -143,12 +163,19 @@ impl FrameRegisters {
     /// # Errors
     /// Calls do not preserve it, or it could not be read; or it is no general register.
     pub fn get(&self, register: Register) -> Result<(u64, Certainty), Unknown> {
-        if let Some(Wish(is_made)) = &self.wish {
-            is_made.store(true, Ordering::Relaxed);
+        let number = usize::from(register.0);
+        if number >= COUNT {
+            return Err(Unknown::because("it is no general register"));
         }
-        match self.values.get(usize::from(register.0)) {
-            Some(value) => value.clone(),
-            None => Err(Unknown::because("it is no general register")),
+        match &self.values {
+            Values::All(values) => values[number].clone(),
+            Values::Read(values, Wish(is_made)) => match values[number] {
+                Some(value) => Ok((value, Certainty::Known)),
+                None => {
+                    is_made.store(true, Ordering::Relaxed);
+                    Err(Unknown::because("it was not read"))
+                }
+            },
         }
     }
 
@@ -156,7 +183,7 @@ impl FrameRegisters {
     /// it. `None` if it is still in the register itself, or nowhere.
     #[must_use]
     pub fn saved_at(&self, register: Register) -> Option<u64> {
-        *self.saved.get(usize::from(register.0))?
+        *self.saved.as_ref()?.get(usize::from(register.0))?
     }
 }
 

@@ -49,12 +49,7 @@ pub fn innermost_value(
     expression: &Expr,
 ) -> replay::Result<Option<String>> {
     let ask = |moment: &Moment<'_>| value_in(moment, 0, expression);
-    let known = places.without_registers(timeline, seq, &event, ask)?;
-    if known.is_some() {
-        return Ok(known);
-    }
-    let moment = places.moment(timeline, seq, event)?;
-    Ok(ask(&moment))
+    places.ask(timeline, seq, event, ask)
 }
 
 fn value_in(moment: &Moment<'_>, frame: usize, expression: &Expr) -> Option<String> {

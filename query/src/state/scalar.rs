@@ -1,7 +1,6 @@
 //! The scalar functions `reg`, `mem`, `value` and `frame_value`. A batch is evaluated in the order of its events, whatever
 //! the order of its rows, so that what was read for one serves the next.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::{
@@ -17,6 +16,7 @@ use datafusion::logical_expr::{
 use debuginfo::Register;
 use debuginfo::expr::{self, Expr};
 use replay::{Parameters, Places, Timeline};
+use rustc_hash::FxHashMap;
 
 use super::{States, failed, moment};
 
@@ -185,7 +185,7 @@ impl<'a> Batch<'a> {
     /// Evaluates the last argument, in the innermost frame or in the frame that each row names.
     fn values(&self, frames: Option<&PrimitiveArray<Int64Type>>) -> Result<ArrayRef> {
         let texts = self.text(self.arrays.len() - 1)?;
-        let mut parsed: HashMap<&str, Expr> = HashMap::new();
+        let mut parsed: FxHashMap<&str, Expr> = FxHashMap::default();
         let (mut parameters, mut places) = (Parameters::default(), Places::default());
         let found = self.ask(|row, seq| {
             let frame = match frames {

@@ -1,12 +1,11 @@
 //! Parameters where functions are entered: those that came in a register are read without looking at anything else.
 
-use std::collections::HashMap;
-
 use debuginfo::value::{Look, RenderOptions, render_with};
 use debuginfo::{
     Certainty, EntryPlace, Machine, Register, Space, Type, TypeKind, Unknown, Value, ValuePlace,
     at_frame, variables_at,
 };
+use rustc_hash::FxHashMap;
 use store::columns::ReadCall;
 
 use crate::calls::CallHead;
@@ -25,7 +24,7 @@ struct Parameter {
 /// What was found out about parameters, by function and name, so that it is found out once.
 #[derive(Default)]
 pub struct Parameters {
-    known: HashMap<u32, HashMap<String, Option<Parameter>>>,
+    known: FxHashMap<u32, FxHashMap<String, Option<Parameter>>>,
 }
 
 /// The argument registers of one call.

@@ -1,8 +1,11 @@
 //! Reads what memory held as of a snapshot, a page at a time, with bounded memory; trusts no byte of a file.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
 
 use super::{Codec, Contents, MAX_RUN_LEN, PAGE_LEN, PREFIX_LEN, Region, Run, header_of, path_of};
 use crate::error::{Error, Result};
@@ -25,7 +28,7 @@ pub struct Memory {
     /// The snapshots from which on other memory is covered than by the one before, and what; the first is snapshot 0.
     coverage: Vec<(usize, Arc<[Region]>)>,
     /// The snapshots behind the first that have a page, in order, by its address.
-    changes: HashMap<u64, Vec<u32>>,
+    changes: FxHashMap<u64, Vec<u32>>,
     /// The files that were read last, by snapshot; the latest first.
     open: VecDeque<(usize, FrameReader)>,
     /// The runs that were read last, by snapshot and address; the latest first.
@@ -38,10 +41,10 @@ struct Snapshot {
     runs: Box<[Run]>,
 }
 
-/// What a page held.
+/// What a page held, or a part of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Seen {
-    /// These bytes, as many as a page has.
+    /// These bytes, as many as were asked for.
     Bytes(Vec<u8>),
     /// Zeroes: nobody had written it.
     Zeroes,
@@ -59,7 +62,7 @@ impl Memory {
             recording_id: recording.manifest().recording_id,
             snapshots: Vec::new(),
             coverage: Vec::new(),
-            changes: HashMap::new(),
+            changes: FxHashMap::default(),
             open: VecDeque::new(),
             kept: VecDeque::new(),
         };
@@ -135,6 +138,22 @@ impl Memory {
     /// [`Error::Io`] or [`Error::Corrupt`], naming file and offset.
     pub fn page(&mut self, id: u32, addr: u64) -> Result<Seen> {
         let page = addr / PAGE_LEN * PAGE_LEN;
+        self.part(id, page..page.saturating_add(PAGE_LEN))
+    }
+
+    /// Returns what a part of a page held when snapshot `id` was taken.
+    ///
+    /// # Errors
+    /// As for [`Self::page`].
+    ///
+    /// # Panics
+    /// The range is empty, or not within one page.
+    pub fn part(&mut self, id: u32, part: Range<u64>) -> Result<Seen> {
+        let page = part.start / PAGE_LEN * PAGE_LEN;
+        assert!(
+            part.start < part.end && part.end <= page.saturating_add(PAGE_LEN),
+            "{part:x?} is not within a page"
+        );
         let Some(region) = region_at(self.regions(id), page) else {
             return Ok(Seen::Uncovered);
         };
@@ -143,8 +162,8 @@ impl Memory {
             && self.was_covered(page, at, id as usize)
         {
             let bytes = self.run(at, run)?;
-            let from = (page - run.addr) as usize;
-            return Ok(Seen::Bytes(bytes[from..from + PAGE_LEN as usize].to_vec()));
+            let (from, to) = (part.start - run.addr, part.end - run.addr);
+            return Ok(Seen::Bytes(bytes[from as usize..to as usize].to_vec()));
         }
         Ok(match zeroed {
             true => Seen::Zeroes,
