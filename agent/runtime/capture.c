@@ -3,7 +3,7 @@
  *
  * The rules of runtime.c hold. Memory that may not be there is read by the
  * kernel (process_vm_readv), which says so instead of raising a signal; the
- * thread's own stack is read directly. A capture is sized first and written
+ * thread's own stack, from rsp on, is read directly. A capture is sized first and written
  * after its room is known; what has gone meanwhile is left out.
  */
 #include "runtime.h"
@@ -130,47 +130,121 @@ struct watch
   uint32_t offsets;  /* where their offsets begin, and then the number of bytes */
   uint64_t bytes;
   uint64_t how;      /* HS_WATCH_PARTLY, HS_WATCH_TEXT */
-  uint64_t caller;   /* HS_WATCH_CALLER_: it is the caller's */
+  uint64_t function; /* 0, or 1 + the one that has to be entered */
+  uint64_t caller;   /* HS_WATCH_CALLER_: it is a caller's, */
+  uint64_t from, to; /* while it is called from before these addresses */
+  const uint64_t * registers; /* what `base` is one of */
 };
 
-/* Tells whether what is entered or left returns to where the watched value is
- * there; `range`: from, and before. */
+/* Reads the watched value that begins with word `*at`. */
 static int
-is_in_caller (const struct hs_capture * capture, uint64_t caller,
-              const volatile uint64_t * range)
+read_watch (const struct hs_capture * capture, uint32_t * at, struct watch * watch)
 {
-  uint64_t now = capture->function != 0 ? HS_WATCH_CALLER_ENTER : HS_WATCH_CALLER_LEAVE;
-  return (caller & now) != 0 && capture->return_address >= range[0]
-      && capture->return_address < range[1];
+  const volatile uint64_t * words = hs_runtime.control->watch;
+  if (*at + 3 > capture->watch_words)
+    return 0;
+  uint64_t head = words[*at];
+  watch->function = head >> HS_WATCH_FUNCTION_SHIFT & HS_WATCH_FUNCTION_MASK;
+  watch->steps = head & HS_WATCH_STEPS_MASK;
+  watch->base = head >> HS_WATCH_BASE_SHIFT & 0xff;
+  watch->caller = head >> HS_WATCH_CALLER_SHIFT;
+  watch->from = words[*at + 1];
+  watch->to = words[*at + 2];
+  watch->offsets = *at + (watch->caller != 0 ? 4 : 2);
+  *at = watch->offsets + 1 + (uint32_t) watch->steps;
+  if (watch->steps > MAX_STEPS || *at > capture->watch_words)
+    return 0;
+  watch->address = words[watch->offsets - 1];
+  watch->bytes = words[*at - 1] & HS_WATCH_BYTES_MASK;
+  if (watch->bytes > HS_CAPTURE_TEXT_MAX)
+    watch->bytes = HS_CAPTURE_TEXT_MAX; /* what reading has room for */
+  watch->how = words[*at - 1] & (HS_WATCH_PARTLY | HS_WATCH_TEXT);
+  return 1;
+}
+
+static int
+is_called_from (uint64_t return_address, const struct watch * watch)
+{
+  return return_address >= watch->from && return_address < watch->to;
+}
+
+/* Tells whether a function is left that returns to where the watched value is
+ * there. */
+static int
+returns_there (const struct hs_capture * capture, const struct watch * watch)
+{
+  return capture->function == 0 && (watch->caller & HS_WATCH_CALLER_LEAVE)
+      && is_called_from (capture->return_address, watch);
+}
+
+/* The innermost call that a function makes from where the watched value is
+ * there, and whose registers are kept. */
+static const struct hs_frame *
+called_there (const struct hs_capture * capture, const struct watch * watch)
+{
+  if (capture->frames == NULL || !(watch->caller & HS_WATCH_CALLER_ENTER))
+    return NULL;
+  for (uint64_t n = capture->frame_count; n != 0; n--)
+    if (is_called_from (capture->frames->frame[n - 1].return_address, watch))
+      return &capture->frames->frame[n - 1];
+  return NULL;
 }
 
 /* Finds the next watched value from word `*at` on that is captured now. */
 static int
 next_watch (const struct hs_capture * capture, uint32_t * at, struct watch * watch)
 {
-  const volatile uint64_t * words = hs_runtime.control->watch;
-  while (*at + 3 <= capture->watch_words)
+  while (read_watch (capture, at, watch))
   {
-    uint64_t head = words[*at];
-    uint64_t function = head >> HS_WATCH_FUNCTION_SHIFT & HS_WATCH_FUNCTION_MASK;
-    const volatile uint64_t * range = words + *at + 1;
-    watch->steps = head & HS_WATCH_STEPS_MASK;
-    watch->base = head >> HS_WATCH_BASE_SHIFT & 0xff;
-    watch->caller = head >> HS_WATCH_CALLER_SHIFT;
-    watch->offsets = *at + (watch->caller != 0 ? 4 : 2);
-    *at = watch->offsets + 1 + (uint32_t) watch->steps;
-    if (watch->steps > MAX_STEPS || *at > capture->watch_words)
-      return 0;
-    watch->address = words[watch->offsets - 1];
-    watch->bytes = words[*at - 1] & HS_WATCH_BYTES_MASK;
-    if (watch->bytes > HS_CAPTURE_TEXT_MAX)
-      watch->bytes = HS_CAPTURE_TEXT_MAX; /* what reading has room for */
-    watch->how = words[*at - 1] & (HS_WATCH_PARTLY | HS_WATCH_TEXT);
-    if (watch->caller != 0 ? is_in_caller (capture, watch->caller, range)
-                           : function == 0 || function == capture->function)
+    watch->registers = capture->registers;
+    if (watch->caller == 0)
+    {
+      if (watch->function == 0 || watch->function == capture->function)
+        return 1;
+      continue;
+    }
+    if (returns_there (capture, watch))
       return 1;
+    const struct hs_frame * frame = called_there (capture, watch);
+    if (frame != NULL)
+    {
+      watch->registers = frame->registers;
+      return 1;
+    }
   }
   return 0;
+}
+
+/* Forgets the calls that have been left by the time that the call with this
+ * slot is entered or left, which lies on the thread's own stack. */
+static void
+forget_frames (struct hs_frames * frames, uint64_t slot)
+{
+  uint64_t count = frames->count;
+  while (count != 0 && frames->frame[count - 1].slot <= slot)
+    count--;
+  frames->count = count;
+}
+
+/* Remembers the call that is entered if its caller has something watched, which
+ * is captured until it is left. */
+static void
+remember_frame (const struct hs_capture * capture, struct hs_frames * frames)
+{
+  struct watch watch;
+  int is_watched = 0;
+  for (uint32_t at = 0; read_watch (capture, &at, &watch);)
+    is_watched |= (watch.caller & HS_WATCH_CALLER_ENTER)
+               && is_called_from (capture->return_address, &watch);
+  if (!is_watched || frames->count == HS_FRAMES)
+    return;
+  struct hs_frame * frame = &frames->frame[frames->count];
+  frame->slot = capture->registers[7];
+  frame->return_address = capture->return_address;
+  copy (frame->registers, capture->registers, sizeof frame->registers);
+  /* As the caller has it: the return address has not been popped. */
+  frame->registers[7] += 8;
+  frames->count++;
 }
 
 /* Tells whether it is made of registers alone, which are captured with it. */
@@ -219,7 +293,7 @@ look_at_watches (struct hs_capture * capture)
   {
     of_thread |= watch.base == HS_WATCH_THREAD_BASE;
     /* Readers need them to find the caller's variables. */
-    if (watch.caller != 0)
+    if (watch.caller != 0 && is_called_from (capture->return_address, &watch))
       capture->with_registers = HS_CAPTURE_REGISTERS;
   }
   capture->thread_pointer = of_thread ? thread_pointer () : 0;
@@ -232,11 +306,35 @@ watch_address (const struct hs_capture * capture, const struct watch * watch)
     return capture->thread_pointer != 0 ? capture->thread_pointer + watch->address : 0;
   if (watch->base == 0 || watch->base > HS_CAPTURE_WORDS)
     return watch->address;
-  uint64_t base = capture->registers[watch->base - 1];
-  /* Where a function is entered, its return address has not been popped. */
-  if (watch->caller != 0 && watch->base == HS_WATCH_STACK_BASE && capture->function != 0)
-    base += 8;
-  return base + watch->address;
+  return watch->registers[watch->base - 1] + watch->address;
+}
+
+/* Tells whether the thread's own stack has these bytes, at rsp or above. */
+static int
+is_on_stack (const struct hs_capture * capture, uint64_t at, uint64_t bytes)
+{
+  return capture->stack_is_safe && at >= capture->registers[7]
+      && at <= capture->stack_high && bytes <= capture->stack_high - at;
+}
+
+/* Finds the calls around whose callers have something watched. */
+static void
+look_at_frames (struct hs_capture * capture, const struct hs_local * local)
+{
+  struct hs_frames * frames = (struct hs_frames *) local->end;
+  uint64_t rsp = capture->registers[7];
+  capture->frames = NULL;
+  if (capture->watch_words == 0)
+    return;
+  /* Other stacks lie anywhere: what is on them tells nothing of this one. */
+  if (capture->stack_is_safe)
+  {
+    forget_frames (frames, capture->function != 0 ? rsp : rsp - 8);
+    if (capture->function != 0)
+      remember_frame (capture, frames);
+  }
+  capture->frames = frames;
+  capture->frame_count = frames->count;
 }
 
 /* Sizes what has been chosen so far. */
@@ -248,6 +346,7 @@ size_capture (struct hs_capture * capture, const struct hs_local * local, uint64
   if (stack > HS_CAPTURE_STACK_MAX)
     stack = HS_CAPTURE_STACK_MAX;
   capture->stack_is_safe = rsp >= local->stack_low && rsp < local->stack_high;
+  capture->stack_high = local->stack_high;
   if (capture->stack_is_safe && stack > local->stack_high - rsp)
     stack = local->stack_high - rsp;
   capture->stack = stack & ~7UL;
@@ -255,6 +354,7 @@ size_capture (struct hs_capture * capture, const struct hs_local * local, uint64
     capture->payload += section_bytes (capture->stack);
   /* More may be watched before this is written: that is for the next one. */
   capture->watch_words = control->watch_words;
+  look_at_frames (capture, local);
   capture->payload += watch_bytes (capture);
   capture->with_registers = control->capture & HS_CAPTURE_REGISTERS;
   look_at_watches (capture);
@@ -331,11 +431,11 @@ hs_capture_leave (struct hs_capture * capture, const struct hs_local * local,
 /* Writes a section; one whose bytes cannot be read has no address. */
 static uint64_t *
 section (uint64_t * words, const struct hs_capture * capture, uint64_t at,
-         uint64_t bytes, int is_safe)
+         uint64_t bytes)
 {
   words[1] = bytes;
   words[1 + padded (bytes) / 8] = 0;
-  if (is_safe)
+  if (is_on_stack (capture, at, bytes))
     copy (words + 2, (const void *) at, bytes);
   else if (read_memory (capture->tid, words + 2, at, bytes) != bytes)
     at = 0;
@@ -373,7 +473,7 @@ write_watches (const struct hs_capture * capture, uint64_t * words)
   if (capture->thread_pointer != 0)
   {
     uint64_t * length = words + 1;
-    words = section (words, capture, capture->thread_pointer, 8, 0);
+    words = section (words, capture, capture->thread_pointer, 8);
     *length |= HS_SECTION_THREAD;
   }
   for (uint32_t i = 0; next_watch (capture, &i, &watch);)
@@ -383,11 +483,11 @@ write_watches (const struct hs_capture * capture, uint64_t * words)
     uint64_t at = watch_address (capture, &watch);
     for (uint64_t step = 0; step != watch.steps; step++)
     {
-      words = section (words, capture, at, 8, 0);
+      words = section (words, capture, at, 8);
       at = words[-3] != 0 ? words[-1] + offsets[watch.offsets + step] : 0;
     }
     words = watch.how != 0 ? section_partly (words, capture, at, &watch)
-                           : section (words, capture, at, watch.bytes, 0);
+                           : section (words, capture, at, watch.bytes);
   }
   return words;
 }
@@ -404,14 +504,13 @@ hs_capture_write (const struct hs_capture * capture, uint64_t * words, uint64_t 
     words += HS_CAPTURE_WORDS;
   }
   if (capture->stack != 0)
-    words = section (words, capture, capture->registers[7], capture->stack,
-                     (int) capture->stack_is_safe);
+    words = section (words, capture, capture->registers[7], capture->stack);
   for (unsigned n = 0; n != 6; n++)
   {
     if (capture->words_bytes[n] != 0)
-      words = section (words, capture, capture->words_at[n], capture->words_bytes[n], 0);
+      words = section (words, capture, capture->words_at[n], capture->words_bytes[n]);
     if (capture->text_bytes[n] != 0)
-      words = section (words, capture, capture->text_at[n], capture->text_bytes[n], 0);
+      words = section (words, capture, capture->text_at[n], capture->text_bytes[n]);
   }
   write_watches (capture, words);
 }

@@ -48,7 +48,6 @@
 #define HS_WATCH_FUNCTION_SHIFT 16 /* 0: every enter and leave; else 1 + function: its enters */
 #define HS_WATCH_FUNCTION_MASK 0x1fffffff
 #define HS_WATCH_THREAD_BASE 59    /* 1 + fs_base: the address is counted from the thread pointer */
-#define HS_WATCH_STACK_BASE 8      /* 1 + rsp: in a caller it is the one behind the return */
 /* Of what a caller has, a mask: captured where the return address of what is
  * entered or left is from the first of two more words to before the second. */
 #define HS_WATCH_CALLER_SHIFT 62
@@ -97,6 +96,11 @@
 #define HS_ASK_TAKEN 3   /* by the tracer */
 #define HS_ASK_PASS 4    /* the answer: go on */
 #define HS_ASK_STOP 5    /* the answer: into the trap */
+
+/* The end of a ring that no record uses: the calls of its thread whose callers
+ * have something watched. */
+#define HS_FRAMES 400
+#define HS_FRAMES_BYTES (64 << 10)
 
 /* Records may reach this far past a ring's limit: what signal handlers that
  * interrupt the writing of a record may add (2,400 calls). */
@@ -229,6 +233,21 @@ struct hs_local
   uint64_t room; /* as `limit`, for the slow side: with captures `limit` stays 0 */
 };
 
+/* A call that is open and whose caller has something watched. */
+struct hs_frame
+{
+  uint64_t slot;           /* where its return address is, */
+  uint64_t return_address; /* and that */
+  uint64_t registers[HS_CAPTURE_WORDS]; /* as the caller has them */
+};
+
+/* Behind a ring: the thread's own. */
+struct hs_frames
+{
+  uint64_t count; /* the outermost comes first */
+  struct hs_frame frame[HS_FRAMES];
+};
+
 /* One per armed function, beside its stub. */
 struct hs_probe
 {
@@ -252,6 +271,7 @@ _Static_assert (offsetof (struct hs_probe, trampoline) == HS_PROBE_TRAMPOLINE, "
 _Static_assert (offsetof (struct hs_probe, bytes) == HS_PROBE_BYTES, "bytes");
 _Static_assert (sizeof (struct hs_control) <= 4096, "control page");
 _Static_assert (sizeof (struct hs_ask) == 2048, "question");
+_Static_assert (sizeof (struct hs_frames) <= HS_FRAMES_BYTES, "watched calls");
 #endif
 
 #endif

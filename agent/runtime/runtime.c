@@ -420,8 +420,9 @@ register_thread (struct hs_local * local, uint64_t here)
   }
   struct hs_ring * ring = &hs_runtime.rings[index];
   local->base = hs_runtime.data + (uint64_t) index * HS_RING_BYTES;
-  local->end = local->base + HS_RING_BYTES;
+  local->end = local->base + HS_RING_BYTES - HS_FRAMES_BYTES;
   local->cur = local->base;
+  ((struct hs_frames *) local->end)->count = 0;
   local->pending_lost = 0;
   local->tid = (uint32_t) syscall3 (SYS_gettid, 0, 0, 0);
   find_stack (local, here);

@@ -60,8 +60,11 @@ struct hs_capture
   uint64_t registers[HS_CAPTURE_WORDS];
   uint64_t stack;      /* bytes of the stack, from rsp on */
   uint32_t tid;
-  uint32_t stack_is_safe; /* 1: that is the thread's own stack */
+  uint32_t stack_is_safe; /* 1: that is the thread's own stack, */
+  uint64_t stack_high;    /* which ends here */
   uint32_t watch_words;
+  const struct hs_frames * frames; /* NULL: nothing is watched */
+  uint64_t frame_count;
   uint64_t thread_pointer; /* 0: no watched value is counted from it */
   uint64_t function;   /* 1 + the function that is entered; 0: one is left */
   uint64_t return_address; /* of that function */

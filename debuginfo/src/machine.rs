@@ -10,7 +10,7 @@ use std::fmt;
 pub struct Register(pub u16);
 
 impl Register {
-    /// rax; rdx, rcx and rbx follow as 1, 2 and 3.
+    /// rax.
     pub const RAX: Register = Register(0);
     /// rdx.
     pub const RDX: Register = Register(1);
@@ -32,6 +32,15 @@ impl Register {
     pub const RIP: Register = Register(16);
     /// xmm0; xmm1 to xmm15 follow as 18 to 32.
     pub const XMM0: Register = Register(17);
+    /// Those that calls preserve, but for rsp: rbx, rbp, and r12 to r15 (System V ABI for x86-64, figure 3.4).
+    pub const PRESERVED: [Register; 6] = [
+        Register::RBX,
+        Register::RBP,
+        Register(12),
+        Register(13),
+        Register(14),
+        Register(15),
+    ];
     /// The flags.
     pub const RFLAGS: Register = Register(49);
     /// The base of the segment fs: the thread pointer.
@@ -195,6 +204,12 @@ pub trait Machine {
     /// more, if it is known from elsewhere than registers and memory. It is asked only if those do not tell.
     fn frame_address(&self, lookup_pc: u64, sp: u64) -> Option<u64> {
         self.behind()?.frame_address(lookup_pc, sp)
+    }
+
+    /// Returns what a register that calls preserve had where the call was made whose return address lies at `slot`, if that is
+    /// known from elsewhere than registers and memory. It is asked only if those do not tell.
+    fn preserved_register(&self, slot: u64, register: Register) -> Option<u64> {
+        self.behind()?.preserved_register(slot, register)
     }
 
     /// Returns the registers that hold the parameter `name` if the thread stands at the very first instruction of a

@@ -164,7 +164,10 @@ impl Machine for StateMachine<'_> {
             None => self.trusted(&self.state.register(register)),
             Some((address, _)) if register == Register::RIP => Ok((address, Certainty::Known)),
             Some((_, sp)) if register == Register::RSP => Ok((sp, Certainty::Known)),
-            Some(_) => Self::not_captured(),
+            Some((_, sp)) => match self.preserved_register(sp.wrapping_sub(8), register) {
+                Some(value) => Ok((value, Certainty::Known)),
+                None => Self::not_captured(),
+            },
         }
     }
 
@@ -208,6 +211,19 @@ impl Machine for StateMachine<'_> {
             }
         }
         None
+    }
+
+    /// A call that returned was there all the time; what was captured where it was made shows what its caller had then.
+    fn preserved_register(&self, slot: u64, register: Register) -> Option<u64> {
+        if !Register::PRESERVED.contains(&register) {
+            return None;
+        }
+        let call = self.open_calls().find(|link| link.slot == slot)?.call;
+        if !call.returned() {
+            return None;
+        }
+        let capture = self.state.timeline.captures.at(call.start).ok()??;
+        Some(capture.registers()?[usize::from(register.0)])
     }
 
     /// Calls that were inlined where a function begins are made after it was entered, those where a call returns to after it has.

@@ -320,6 +320,71 @@ fn variables_of_callers_are_watched_at_their_calls() {
     }
 }
 
+/// Checks that variables of `work` are, at each return of `change`, which it calls by way of another, what that printed; and that
+/// their history has each change.
+fn assert_kept_further_in(artifact: &str, path: &str, expressions: &[(&str, usize)]) {
+    let named = |expression: &str| match expression.strip_prefix('*') {
+        Some(pointer) => format!("*work::{pointer}"),
+        None => format!("work::{expression}"),
+    };
+    let watches = expressions.iter().map(|(e, _)| named(e));
+    let options: Vec<String> = watches.flat_map(|w| ["--watch".to_owned(), w]).collect();
+    let options: Vec<&str> = options.iter().map(String::as_str).collect();
+    let scratch = Scratch::new(artifact);
+    let program = Program::new(fixture_artifact("outer", artifact), scratch.path());
+    let comparison = Comparison::of_program(scratch, &program, &options, Nesting::Proper);
+    let text = comparison.native.text();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 12, "{artifact}");
+    let recording = &comparison.recording;
+    for (expression, index) in expressions {
+        let printed: Vec<&str> = lines.iter().map(|line| printed(line, *index)).collect();
+        let sql = format!(
+            "SELECT frame_value(end_seq, 1, '{expression}') AS value FROM calls \
+             WHERE function = '{path}change' ORDER BY end_seq"
+        );
+        assert_eq!(texts(recording, &sql), printed, "{artifact}: {expression}");
+        // Where the second call of `change` begins it is what the first has left.
+        let sql = format!(
+            "SELECT frame_value(start_seq, 2, '{expression}') AS value FROM calls \
+             WHERE function = '{path}change' ORDER BY start_seq"
+        );
+        let entered = texts(recording, &sql);
+        let (seconds, lefts) = (entered.iter().skip(1).step_by(2), printed.iter().step_by(2));
+        assert!(seconds.eq(lefts), "{artifact}: {expression}: {entered:?}");
+        // All values, with those that `work` itself begins with: its parameter, and 7.
+        let sql = format!(
+            "SELECT new AS value FROM history('{}') ORDER BY seq",
+            named(expression)
+        );
+        let mut expected = Vec::new();
+        for (round, printed) in printed.chunks(4).enumerate() {
+            expected.push(if *index == 0 {
+                (round + 1).to_string()
+            } else {
+                "7".to_owned()
+            });
+            expected.extend(printed.iter().map(|value| (*value).to_owned()));
+        }
+        expected.dedup();
+        assert_eq!(texts(recording, &sql), expected, "{artifact}: {expression}");
+    }
+}
+
+#[test]
+fn variables_further_out_are_watched_at_every_event() {
+    for artifact in ["outer_O0", "outer_O2"] {
+        assert_kept_further_in(artifact, "", &[("total", 0), ("box->held", 1)]);
+    }
+    for artifact in ["outer_rust", "outer_rust_O2"] {
+        assert_kept_further_in(
+            artifact,
+            "outer::",
+            &[("held.total", 0), ("*held.inside", 1)],
+        );
+    }
+}
+
 #[test]
 fn each_frame_of_a_recursion_has_its_own_watched_variables() {
     for artifact in ["scopes_O0", "scopes_O2"] {

@@ -6,6 +6,7 @@ pub mod ir;
 pub(crate) mod number;
 mod parse;
 mod print;
+mod scoped;
 mod script;
 pub mod template;
 #[cfg(test)]
@@ -24,6 +25,7 @@ pub use parse::{
     Assignment, MAX_HEIGHT, MAX_LENGTH, ParseError, parse, parse_assignment, parse_assignment_with,
     parse_with,
 };
+pub use scoped::{path_of, without_path};
 pub use template::{Format, Part, Template};
 
 /// Reads a condition in JavaScript, for who only asks whether reading does harm.

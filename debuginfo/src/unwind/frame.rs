@@ -1,7 +1,7 @@
 //! What a backtrace is made of: frames, and the registers as each of them sees them.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::lines::SourceLine;
 use crate::machine::{Certainty, EntryPlace, Machine, Register, Unknown};

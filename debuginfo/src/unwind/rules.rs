@@ -80,6 +80,14 @@ impl Step<'_> {
             (false, None) => found,
         };
         values[16] = Ok((pc, certainty));
+        for register in Register::PRESERVED {
+            let at = usize::from(register.0);
+            if let (Err(_), Some(slot)) = (&values[at], saved[16])
+                && let Some(value) = self.machine.preserved_register(slot, register)
+            {
+                values[at] = Ok((value, Certainty::Known));
+            }
+        }
         match pc {
             // Nobody returns to address 0: whoever started the thread left it there.
             0 => Ok(Caller::None),
@@ -89,10 +97,10 @@ impl Step<'_> {
 
     /// A register without a rule.
     fn unmentioned(&self, number: u16) -> Known {
-        match number {
-            // rbx, rbp, r12 to r15
-            3 | 6 | 12..=15 => self.registers.get(Register(number)),
-            _ => Err(not_preserved(Register(number))),
+        let register = Register(number);
+        match Register::PRESERVED.contains(&register) {
+            true => self.registers.get(register),
+            false => Err(not_preserved(register)),
         }
     }
 

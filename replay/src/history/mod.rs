@@ -72,11 +72,16 @@ enum Sight {
 
 impl Tracked {
     /// Follows what `text` means in frame `frame` of thread `tid` at event `seq`; where that stands in no function, what it
-    /// means everywhere.
+    /// means everywhere; or else in the function that is named in it, as in `push::q->len`.
     ///
     /// # Errors
     /// [`Error::Expression`]: it cannot be read, or names what is neither a variable there nor a global one.
     pub fn at(timeline: &Timeline, text: &str, seq: u64, tid: u32, frame: usize) -> Result<Self> {
+        let here = Self::here(timeline, text, seq, tid, frame);
+        here.or_else(|error| Self::in_named(timeline, text).unwrap_or(Err(error)))
+    }
+
+    fn here(timeline: &Timeline, text: &str, seq: u64, tid: u32, frame: usize) -> Result<Self> {
         let moment = Moment::at(timeline, seq, tid, frame + 1 + CALLERS)?;
         let machine = StateMachine::new(&moment.state, &moment.space);
         let frames = &moment.trace.backtrace.frames;
@@ -115,13 +120,13 @@ impl Tracked {
             (Some(_), false, Some(wrong))
                 if !has_all(&names, (&moment.space, &machine), frames, frame) =>
             {
-                return Self::everywhere(timeline, text)
+                return Self::in_modules(timeline, text)
                     .map_err(|_| with_absent(wrong, timeline, seq));
             }
             (Some(function), _, _) => Scope::Within(function),
             // Its module may be loaded later, or be gone.
             (None, _, Some(wrong)) => {
-                return Self::everywhere(timeline, text)
+                return Self::in_modules(timeline, text)
                     .map_err(|_| with_absent(wrong, timeline, seq));
             }
             (None, true, None) => Scope::Everywhere,
@@ -129,11 +134,31 @@ impl Tracked {
         Ok(Self::new(text, expression, scope))
     }
 
-    /// Follows a global variable, or an expression over such.
+    /// Follows a global variable, or an expression over such; or else over variables of the function that is named in it, as in
+    /// `push::q->len`.
     ///
     /// # Errors
     /// [`Error::Expression`]: it cannot be read, or names what no module has as a global variable.
     pub fn everywhere(timeline: &Timeline, text: &str) -> Result<Self> {
+        let global = Self::in_modules(timeline, text);
+        global.or_else(|error| Self::in_named(timeline, text).unwrap_or(Err(error)))
+    }
+
+    /// Follows an expression in the recorded function that is named in it; `None` if none is.
+    fn in_named(timeline: &Timeline, text: &str) -> Option<Result<Self>> {
+        let path = expr::path_of(text)?;
+        let name = [path.to_owned(), format!("*::{path}")]
+            .into_iter()
+            .find(|name| !timeline.functions_matching(name).is_empty())?;
+        let inside = expr::without_path(text, path);
+        let found = Self::within(timeline, &inside, &name);
+        Some(found.map(|found| Self {
+            text: text.to_owned(),
+            ..found
+        }))
+    }
+
+    fn in_modules(timeline: &Timeline, text: &str) -> Result<Self> {
         let unloads = timeline.marks.all(Kind::ModuleUnload).iter().rev();
         let before = unloads.filter_map(|mark| mark.seq.checked_sub(1));
         let mut wrong = None;

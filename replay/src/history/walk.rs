@@ -123,8 +123,8 @@ fn moments(timeline: &Timeline, scope: &Scope, range: &Range<u64>) -> Result<Vec
     Ok(found)
 }
 
-/// The moments among the events `range` at which one of the functions calls another or comes back from it, and at which
-/// something was captured: that may be the caller's.
+/// The moments among the events `range` at which a call is made or left while one of the functions is around it, and at which
+/// something was captured: that may be the function's.
 fn called(timeline: &Timeline, functions: &Functions, range: &Range<u64>) -> Result<Vec<When>> {
     let mut found = Vec::new();
     for (seq, tid) in timeline.captures.showing(range, |_, _| true)? {
@@ -135,15 +135,48 @@ fn called(timeline: &Timeline, functions: &Functions, range: &Range<u64>) -> Res
         if call.start == seq && functions.ids.contains(&call.function) {
             continue;
         }
-        let caller = timeline.parent(&call)?;
-        if caller.is_some_and(|caller| functions.ids.contains(&caller.function)) {
+        let Some((called, is_near)) = called_by(timeline, functions, call)? else {
+            continue;
+        };
+        if is_near || shows_beyond(timeline, seq, call.slot..called.slot)? {
             found.push(When {
                 seq,
                 tid,
                 entered: None,
-                frames: NEAR_FRAMES,
+                frames: if is_near { NEAR_FRAMES } else { FRAMES },
             });
         }
     }
     Ok(found)
+}
+
+/// The call that the innermost of the functions around `call` has made, which is `call` or around it too, and whether it is `call`.
+fn called_by(
+    timeline: &Timeline,
+    functions: &Functions,
+    call: CallHead,
+) -> Result<Option<(CallHead, bool)>> {
+    let mut called = call;
+    for _ in 0..FRAMES {
+        let Some(caller) = timeline.parent(&called)? else {
+            return Ok(None);
+        };
+        if functions.ids.contains(&caller.function) {
+            return Ok(Some((called, called == call)));
+        }
+        called = caller;
+    }
+    Ok(None)
+}
+
+/// Tells whether memory was captured with event `seq` that does not lie in `stack`, the frames of other functions.
+fn shows_beyond(timeline: &Timeline, seq: u64, stack: Range<u64>) -> Result<bool> {
+    let Some(capture) = timeline.captures.at(seq)? else {
+        return Ok(false);
+    };
+    let mut sections = capture.sections();
+    Ok(sections.any(|section| {
+        let end = section.addr.saturating_add(section.bytes.len() as u64);
+        section.addr < stack.start || end > stack.end
+    }))
 }

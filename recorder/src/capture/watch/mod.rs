@@ -9,6 +9,7 @@ mod trace;
 mod way;
 
 use agent::shared::{Shared, WATCH_WORDS};
+use debuginfo::expr::{path_of, without_path};
 use debuginfo::{Space, Svma};
 use store::control::FunctionDef;
 
@@ -172,7 +173,7 @@ fn why_not_global(
     problem: Problem,
     functions: &[FunctionDef],
 ) -> std::result::Result<String, String> {
-    let reason = match (problem, path(text)) {
+    let reason = match (problem, path_of(text)) {
         (Problem::NotThere(reason), Some(function)) => {
             return Ok(format!("{reason}, and no function {function} is recorded"));
         }
@@ -224,7 +225,7 @@ fn words_within(
             }
             Err(Problem::NoMemory) => {}
             // Where the function is named no module that comes will have more.
-            Err(Problem::NotThere(_)) if path(text).is_none() => {}
+            Err(Problem::NotThere(_)) if path_of(text).is_none() => {}
             Err(Problem::NotThere(reason) | Problem::Wrong(reason)) => {
                 let reason = format!("in {}: {reason}", function.name);
                 refused.get_or_insert(reason);
@@ -307,62 +308,13 @@ fn names_parameter(text: &str, function: &FunctionDef) -> bool {
     words.any(|word| function.params.iter().any(|param| param.name == word))
 }
 
-/// The first path in the expression: `push` in `2 * push::q->len`.
-fn path(text: &str) -> Option<&str> {
-    let is_of_path = |c: char| is_word(c) || c == ':';
-    let mut names = text.split(|c| !is_of_path(c));
-    names.find_map(|name| {
-        name.rsplit_once("::")
-            .map(|(path, _)| path)
-            .filter(|p| !p.is_empty())
-    })
-}
-
 /// Returns the expression as it reads inside a function, if it may be about a variable of it: `q->len` if that is a parameter, or
 /// `push::q->len`.
 fn inside(text: &str, function: &FunctionDef) -> Option<String> {
-    let Some(named) = path(text) else {
+    let Some(named) = path_of(text) else {
         return names_parameter(text, function).then(|| text.to_owned());
     };
     let name = function.name.split(['(', '<']).next().unwrap_or_default();
     let is_named = name == named || name.ends_with(&format!("::{named}"));
-    is_named.then(|| without_path(text, &format!("{named}::")))
-}
-
-/// The expression without `path` before its names.
-fn without_path(text: &str, path: &str) -> String {
-    let mut left = String::new();
-    let mut rest = text;
-    while let Some(at) = rest.find(path) {
-        let (before, behind) = rest.split_at(at);
-        left.push_str(before);
-        // It may be the end of a longer one.
-        let is_part = left.ends_with(|c| is_word(c) || c == ':');
-        left.push_str(if is_part { path } else { "" });
-        rest = &behind[path.len()..];
-    }
-    left + rest
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{path, without_path};
-
-    #[test]
-    fn variables_are_named_with_their_functions() {
-        for (text, function, inside) in [
-            ("push::q->len", "push", "q->len"),
-            ("*push::q", "push", "*q"),
-            ("2 * push::q->len", "push", "2 * q->len"),
-            ("ns::push::q", "ns::push", "q"),
-            ("push::a + push::b", "push", "a + b"),
-            ("f::a + elf::b", "f", "a + elf::b"),
-        ] {
-            let named = path(text).expect("there is one");
-            assert_eq!(named, function, "{text}");
-            assert_eq!(without_path(text, &format!("{named}::")), inside, "{text}");
-        }
-        assert_eq!(path("q->len"), None);
-        assert_eq!(path("::errno"), None);
-    }
+    is_named.then(|| without_path(text, named))
 }
