@@ -6,7 +6,7 @@
 //! | leave by a return | rax, rdx, xmm0 and xmm1 as captured (low halves), rsp, rip; all general ones with `--regs` |
 //! | pause | all |
 //! | write to a register | that one |
-//! | logpoint that was passed | rip, if its probe was set in one place only |
+//! | logpoint that was passed | rip, if its probe was set in one place only; with `--regs` or `--stack` always, with `--regs` all general ones |
 //!
 //! A leave that stands for an exception or longjmp shows nothing.
 
@@ -166,9 +166,11 @@ impl Registers {
         if let Event::Other(event) = state.event()?
             && event.tid == Some(state.tid)
             && Kind::of_name(&event.kind) == Kind::Logpoint
-            && let Some(place) = timeline.place_of_logpoint(event)?
         {
-            all.set(Register::RIP, place, seq, true);
+            all.captured(timeline, seq, true)?;
+            if let Some(place) = timeline.place_of_logpoint(event)? {
+                all.set(Register::RIP, place, seq, true);
+            }
         }
         Ok(all)
     }

@@ -267,9 +267,12 @@ impl Timeline {
         Ok(self.written.get_or_init(|| found))
     }
 
-    /// Returns where the thread stood that passed a logpoint with `event`: the one place that the probe had then. `None`
-    /// where it had several, or it is not recorded where it was.
+    /// Returns where the thread stood that passed a logpoint with `event`: where it was seen, or else the one place that the probe
+    /// had then. `None` where it had several, or it is not recorded where it was.
     pub(crate) fn place_of_logpoint(&self, event: &ReadEvent) -> Result<Option<u64>> {
+        if event.addr.is_some() {
+            return Ok(event.addr);
+        }
         let Some(probe) = event.probe else {
             return Ok(None);
         };

@@ -86,6 +86,7 @@ fn program(seed: u64, steps: usize) -> Synth {
                     probe,
                     message: format!("step {step}"),
                     values: Vec::new(),
+                    passed: None,
                 });
             }
             10..14 if depth > 2 => {

@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 
 pub use live::{
     Blob, Exception, ExceptionPhase, GENERAL_REGISTERS, LiveProbe, LogFormat, LogKind, LogPart,
-    LogValue, MAX_STACK_LEN, Pause, PauseReason, ProbeKind, ProbePlace, ProbeState, REGISTER_NAMES,
-    SavedRegisters, Snapshot, SnapshotReason, VECTOR_LEN, VECTOR_REGISTERS, Watched, Write,
+    LogValue, MAX_STACK_LEN, Passed, Pause, PauseReason, ProbeKind, ProbePlace, ProbeState,
+    REGISTER_NAMES, SavedRegisters, Snapshot, SnapshotReason, VECTOR_LEN, VECTOR_REGISTERS,
+    Watched, Write,
 };
 
 pub use crate::wire::GapReason;
@@ -154,6 +155,9 @@ pub enum Control {
         message: String,
         /// The expressions in it and their values as text.
         values: Vec<(String, String)>,
+        /// What the thread looked like, where that was to be kept.
+        #[serde(default)]
+        passed: Option<Box<Passed>>,
     },
     /// An exception, a panic or a signal was seen.
     Exception(Exception),

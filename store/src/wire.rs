@@ -8,6 +8,7 @@ mod encode;
 mod record;
 
 pub use decode::{Decoded, Records, WireError, WireFault};
+pub(crate) use encode::capture_payload;
 pub use encode::{
     EnterFields, push_capture, push_condition_error, push_enter, push_exec, push_fork, push_gap,
     push_leave, push_logpoint, push_output, push_thread, push_thread_exit,

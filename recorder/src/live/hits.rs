@@ -187,12 +187,14 @@ impl Tracer {
         let filled = guarded(|| self.fill_in(tid, template));
         let (message, values) =
             filled.unwrap_or_else(|error| (format!("<error: {error}>"), Vec::new()));
+        let passed = self.passed(tid);
         self.journal.send(Control::Logpoint {
             ticks: clock::ticks(),
             tid: tid as u32,
             probe: id,
             message,
             values,
+            passed: passed.map(Box::new),
         });
     }
 

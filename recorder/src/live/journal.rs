@@ -18,6 +18,7 @@ use store::control::{
 
 use super::{
     machine::RED_ZONE,
+    memory::LiveMemory,
     model::{Action, Displayed, Location, Motion, ProbeState, ProbeView, Reason, Tid},
     tracer::Tracer,
 };
@@ -88,7 +89,7 @@ impl Journal {
         let sp = machine
             .as_ref()
             .map_or(0, |machine| machine.registers.general.rsp);
-        let (stack_addr, stack) = stack(tracer, sp);
+        let (stack_addr, stack) = read_stack(&tracer.memory, sp, MAX_STACK_LEN);
         let values = displayed
             .iter()
             .map(|shown| (shown.display.expression.clone(), shown.value.clone()))
@@ -235,13 +236,13 @@ impl Journal {
     }
 }
 
-/// Reads the stack from the red zone on, where functions that call no others keep their variables.
-fn stack(tracer: &Tracer, sp: u64) -> (u64, Vec<u8>) {
-    let read = |at: u64| (at, tracer.memory.read_stack(at, MAX_STACK_LEN));
-    match sp {
-        0 => (0, Vec::new()),
+/// Reads at most `len` bytes of the stack from the red zone on, where functions that call no others keep their variables.
+pub(crate) fn read_stack(memory: &LiveMemory, sp: u64, len: usize) -> (u64, Vec<u8>) {
+    let read = |at: u64| (at, memory.read_stack(at, len));
+    match (sp, len) {
+        (0, _) | (_, 0) => (0, Vec::new()),
         // It may begin on a page that does not exist yet.
-        sp => match read(sp.saturating_sub(RED_ZONE)) {
+        (sp, _) => match read(sp.saturating_sub(RED_ZONE)) {
             (_, bytes) if bytes.is_empty() => read(sp),
             found => found,
         },

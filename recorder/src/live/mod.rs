@@ -30,6 +30,7 @@ mod machine;
 mod memory;
 pub mod model;
 mod motion;
+mod passed;
 mod probes;
 mod pushed;
 mod script;

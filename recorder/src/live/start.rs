@@ -17,6 +17,7 @@ use super::{
     leftover::Handler,
     memory::LiveMemory,
     model::{LiveOptions, Reason},
+    passed::Keeps,
     tracer::{Command, Tracer, ask},
 };
 use crate::{
@@ -121,7 +122,8 @@ fn begin(options: &LiveOptions, observer: &dyn Observer) -> Result<(Session, Liv
     let memory = LiveMemory::open(pid, Arc::clone(&hooks), announcer)
         .map_err(Error::system("open the program's memory"))?;
     let (commands, inbox) = unbounded::<Command>();
-    trace(&session, &memory, &space, &board, &journal, inbox)?;
+    let keeps = Keeps::of(&options.record.captures);
+    trace(&session, keeps, &memory, &space, &board, &journal, inbox)?;
     let end = Arc::new(AtomicBool::new(false));
     let (settling, settle_requests) = unbounded();
     let side = LiveSide {
@@ -167,6 +169,7 @@ fn begin(options: &LiveOptions, observer: &dyn Observer) -> Result<(Session, Liv
 /// Starts the tracer and waits until it has the program.
 fn trace(
     session: &Session,
+    keeps: Keeps,
     memory: &LiveMemory,
     space: &Arc<RwLock<Arc<Space>>>,
     board: &Arc<Board>,
@@ -184,6 +187,7 @@ fn trace(
             let _lock = shared.own_as_tracer();
             match Tracer::seize(pid, memory, space, board, journal, inbox) {
                 Ok(mut tracer) => {
+                    tracer.keeps = keeps;
                     tracer.compiling.shared = Some(shared);
                     let _ = seized.send(Ok(()));
                     tracer.run();

@@ -31,6 +31,7 @@ use super::{
     memory::LiveMemory,
     model::{Reason, Tid},
     motion::Plan,
+    passed::Keeps,
     probes::Probes,
     script::Scripts,
     sites::{Missing, Sites, User},
@@ -70,6 +71,8 @@ pub(crate) struct Tracer {
     /// Copies of memory, if any are wanted.
     pub snapshots: Option<SharedSnapshots>,
     commands: Receiver<Command>,
+    /// What is kept of threads that pass logpoints.
+    pub keeps: Keeps,
     /// What the program judges itself.
     pub compiling: Compiling,
     /// What it asks instead.
@@ -121,6 +124,7 @@ impl Tracer {
             journal,
             snapshots: None,
             commands,
+            keeps: Keeps::default(),
             compiling: Compiling::default(),
             asks: Asks::default(),
             holding: false,

@@ -1,5 +1,6 @@
 //! One file per command: its arguments, its help text and what it does.
 
+mod captured;
 pub mod check;
 pub mod daemon;
 pub mod guard;

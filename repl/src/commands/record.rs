@@ -10,6 +10,7 @@ use serde_json::json;
 use store::recording::with_suffix;
 
 use crate::ask::Asker;
+use crate::commands::captured::Captured;
 use crate::commands::{guard, pack, target};
 use crate::duration::parse as parse_duration;
 use crate::error::Error;
@@ -50,19 +51,8 @@ pub struct Args {
     /// When the program's memory is copied: start, every=TIME or every=N events (as every=100ms, every=5000events; changed pages only) or never [default: start]
     #[arg(long, value_name = "WHEN", default_value = "start", hide_default_value = true, value_parser = parse_snapshot)]
     snapshot: SnapshotTimes,
-    /// Keep all general registers at each enter and leave
-    #[arg(long)]
-    regs: bool,
-    /// Keep so many bytes of the stack at each enter and leave, 8 to 16384
-    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(8..=16384))]
-    stack: Option<u32>,
-    /// Keep the text behind arguments that are text: char*, &str, String, std::string; of each up to 256 bytes
-    #[arg(long)]
-    strings: bool,
-    /// Keep the value of an expression: over global variables and a thread's own at each enter and leave, over a function's
-    /// (`push::q->len`, `main::total`) where it is entered and at the calls that it makes; may be repeated
-    #[arg(long, value_name = "EXPRESSION")]
-    watch: Vec<String>,
+    #[command(flatten)]
+    captured: Captured,
     /// Keep the raw log after it was turned into columns
     #[arg(long)]
     keep_log: bool,
@@ -176,10 +166,10 @@ fn options(args: Args) -> RecordOptions {
         snapshots: args.snapshot,
         keep_log: args.keep_log,
         captures: Captures {
-            registers: args.regs,
-            stack_len: args.stack.unwrap_or(0),
-            texts: args.strings,
-            watches: args.watch,
+            registers: args.captured.regs,
+            stack_len: args.captured.stack.unwrap_or(0),
+            texts: args.captured.strings,
+            watches: args.captured.watch,
         },
         guardian: std::env::current_exe()
             .ok()

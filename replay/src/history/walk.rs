@@ -123,29 +123,37 @@ fn moments(timeline: &Timeline, scope: &Scope, range: &Range<u64>) -> Result<Vec
     Ok(found)
 }
 
-/// The moments among the events `range` at which a call is made or left while one of the functions is around it, and at which
-/// something was captured: that may be the function's.
+/// The moments among the events `range` at which something was captured while one of the functions ran or had called what ran: that
+/// may be the function's.
 fn called(timeline: &Timeline, functions: &Functions, range: &Range<u64>) -> Result<Vec<When>> {
     let mut found = Vec::new();
     for (seq, tid) in timeline.captures.showing(range, |_, _| true)? {
-        let (Event::Enter(call) | Event::Leave(call)) = timeline.event(seq)? else {
-            continue;
+        let (call, is_own) = match timeline.event(seq)? {
+            // The innermost of the functions is meant: the one that is entered.
+            Event::Enter(call) if functions.ids.contains(&call.function) => continue,
+            Event::Enter(call) | Event::Leave(call) => (call, false),
+            // A logpoint lies in the innermost call.
+            Event::Other(_) => match tid.map(|tid| timeline.innermost(tid, seq)).transpose()? {
+                Some(Some(call)) => (call, functions.ids.contains(&call.function)),
+                _ => continue,
+            },
         };
-        // The innermost of the functions is meant: the one that is entered.
-        if call.start == seq && functions.ids.contains(&call.function) {
-            continue;
-        }
-        let Some((called, is_near)) = called_by(timeline, functions, call)? else {
-            continue;
+        let is_near = match (is_own, called_by(timeline, functions, call)?) {
+            (true, _) => true,
+            (false, Some((called, is_near))) => {
+                if !is_near && !shows_beyond(timeline, seq, call.slot..called.slot)? {
+                    continue;
+                }
+                is_near
+            }
+            (false, None) => continue,
         };
-        if is_near || shows_beyond(timeline, seq, call.slot..called.slot)? {
-            found.push(When {
-                seq,
-                tid,
-                entered: None,
-                frames: if is_near { NEAR_FRAMES } else { FRAMES },
-            });
-        }
+        found.push(When {
+            seq,
+            tid,
+            entered: None,
+            frames: if is_near { NEAR_FRAMES } else { FRAMES },
+        });
     }
     Ok(found)
 }

@@ -29,6 +29,14 @@ pub struct Recording {
     pub exclude: Vec<String>,
     /// Keep the raw log.
     pub keep_log: bool,
+    /// Keep all general registers at each enter, leave and logpoint.
+    pub regs: bool,
+    /// Keep so many bytes of the stack there, at most 16384; 0: none.
+    pub stack: u32,
+    /// Keep the text behind arguments that are text.
+    pub strings: bool,
+    /// Keep the values of these expressions at each enter and leave of their scopes.
+    pub watch: Vec<String>,
 }
 
 /// A program to start.
@@ -229,12 +237,33 @@ impl Origin {
                 on_full,
                 snapshots: SnapshotTimes::default(),
                 keep_log: recording.keep_log,
-                captures: recorder::Captures::default(),
+                captures: recording.captures()?,
                 guardian,
                 target,
             },
             stop_on_entry,
             stdio,
+        })
+    }
+}
+
+/// Most bytes of the stack that are kept with an event.
+const MAX_STACK_BYTES: u32 = 16384;
+
+impl Recording {
+    fn captures(&self) -> Result<recorder::Captures, Failure> {
+        if self.stack > MAX_STACK_BYTES {
+            let message = format!(
+                "at most {MAX_STACK_BYTES} bytes of the stack are kept, not {}",
+                self.stack
+            );
+            return Err(Failure::bad_request(message));
+        }
+        Ok(recorder::Captures {
+            registers: self.regs,
+            stack_len: self.stack,
+            texts: self.strings,
+            watches: self.watch.clone(),
         })
     }
 }

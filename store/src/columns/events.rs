@@ -18,7 +18,7 @@
 //! | `pause` | why and where | | probe; aux: the reason; addr: pc; detail: values |
 //! | `resume` | how | | |
 //! | `write` | what was written to | | addr; aux: the register; bytes, old: now and before; size; detail: who |
-//! | `logpoint` | message | | probe; bytes: the record's words; detail: values |
+//! | `logpoint` | message | | probe; addr: the statement; bytes: the record's words; detail: values |
 //! | `exception` | message | number of the signal | aux: type; addr; detail: phase |
 //! | `snapshot` | | number of the snapshot | aux: why; size: bytes that had changed |
 //! | `condition_error` | why | | probe; aux: the condition; addr: what could not be read |

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 pub use crate::blob::Blob;
+use crate::wire::CAPTURE_REGISTER_WORDS;
 
 /// Most bytes of the stack that a pause keeps.
 pub const MAX_STACK_LEN: usize = 64 << 10;
@@ -114,6 +115,19 @@ pub struct Pause {
     pub values: Vec<(String, String)>,
     /// The watched place that was used.
     pub watched: Option<Watched>,
+}
+
+/// What a thread looked like that passed a logpoint.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Passed {
+    /// The address of the statement.
+    pub pc: u64,
+    /// The general registers by their DWARF numbers, where they were kept.
+    pub registers: Option<[u64; CAPTURE_REGISTER_WORDS]>,
+    /// Address of the first byte in `stack`.
+    pub stack_addr: u64,
+    /// The stack from there on; none where it was not kept, or could not be read.
+    pub stack: Blob,
 }
 
 /// Why a thread was stopped.

@@ -8,9 +8,10 @@ use serde::{Deserialize, Serialize};
 use super::describe::signal_name;
 use super::message::{object, render};
 use super::pair::{Numbered, Sink};
-use crate::columns::{EventKind, EventRow};
-use crate::control::{Control, Exception, LiveProbe, LogPart, Pause, PauseReason, Write};
+use crate::columns::{CaptureRow, EventKind, EventRow};
+use crate::control::{Control, Exception, LiveProbe, LogPart, Passed, Pause, PauseReason, Write};
 use crate::error::Result;
+use crate::wire::{self, Capture, Section};
 
 /// What is known of live probes.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -61,14 +62,21 @@ impl Live {
                 probe,
                 message,
                 values,
+                passed,
                 ..
             } => {
                 let values = object(pairs(values));
-                out.event(ts_ns, thread(*tid), EventKind::Logpoint, |row| EventRow {
+                let (seq, tid) = (out.next_seq, thread(*tid));
+                out.event(ts_ns, tid, EventKind::Logpoint, |row| EventRow {
                     probe: Some(*probe),
+                    addr: passed.as_ref().map(|passed| passed.pc),
                     detail: values.as_deref(),
                     ..row.text(message)
-                })
+                })?;
+                match passed {
+                    Some(passed) => capture(passed, (seq, ts_ns, tid), out),
+                    None => Ok(()),
+                }
             }
             Control::Exception(exception) => self::exception(exception, ts_ns, out),
             Control::ConditionError {
@@ -176,6 +184,33 @@ fn pause<S: Sink>(pause: &Pause, ts_ns: i64, out: &mut Numbered<S>) -> Result<()
         pause,
         values: values.as_deref(),
     })
+}
+
+/// Keeps what a thread looked like that passed a logpoint.
+fn capture<S: Sink>(
+    passed: &Passed,
+    (seq, ts_ns, tid): (u64, i64, Option<u32>),
+    out: &mut Numbered<S>,
+) -> Result<()> {
+    let stack = Section {
+        addr: passed.stack_addr,
+        bytes: &passed.stack,
+    };
+    let sections = if passed.stack.is_empty() {
+        &[][..]
+    } else {
+        &[stack][..]
+    };
+    let (flags, payload) = wire::capture_payload(passed.registers, sections);
+    match Capture::new(flags, &payload) {
+        Some(capture) => out.sink.capture(&CaptureRow {
+            seq,
+            ts_ns,
+            tid,
+            capture,
+        }),
+        None => Ok(()),
+    }
 }
 
 /// Returns why and where a thread was stopped, in a line.

@@ -223,6 +223,7 @@ fn messages(synth: &mut Synth) {
                 ("customer".into(), "Zoe".into()),
                 ("price".into(), "0.0".into()),
             ],
+            passed: None,
         })
         .live(|ticks| Control::ConditionError {
             ticks,

@@ -135,6 +135,18 @@ pub fn push_capture(
     registers: Option<[u64; CAPTURE_REGISTER_WORDS]>,
     sections: &[Section<'_>],
 ) {
+    let (flags, payload) = capture_payload(registers, sections);
+    push(block, ticks);
+    let len = (payload.len() as u64) << LEN_SHIFT;
+    push(block, len | flags << VALUE_SHIFT | tag(KIND_CAPTURE, 0));
+    block.extend_from_slice(&payload);
+}
+
+/// Returns the flags of a capture and what follows its head.
+pub(crate) fn capture_payload(
+    registers: Option<[u64; CAPTURE_REGISTER_WORDS]>,
+    sections: &[Section<'_>],
+) -> (u64, Vec<u8>) {
     let mut payload = Vec::new();
     registers
         .iter()
@@ -145,11 +157,7 @@ pub fn push_capture(
         push(&mut payload, section.bytes.len() as u64);
         push_padded(&mut payload, section.bytes);
     }
-    let flags = registers.map_or(0, |_| CAPTURE_REGISTERS);
-    push(block, ticks);
-    let len = (payload.len() as u64) << LEN_SHIFT;
-    push(block, len | flags << VALUE_SHIFT | tag(KIND_CAPTURE, 0));
-    block.extend_from_slice(&payload);
+    (registers.map_or(0, |_| CAPTURE_REGISTERS), payload)
 }
 
 /// Appends a condition error record.

@@ -176,7 +176,7 @@ pub struct Section<'a> {
 
 impl<'a> Capture<'a> {
     /// Returns what `payload` holds; `None` when that is not whole.
-    pub(super) fn new(flags: u64, payload: &'a [u8]) -> Option<Self> {
+    pub(crate) fn new(flags: u64, payload: &'a [u8]) -> Option<Self> {
         let (registers, sections) = match flags & CAPTURE_REGISTERS {
             0 => (None, payload),
             _ => {

@@ -21,6 +21,7 @@ use crate::{
 
 /// More than any code takes.
 const MOST_CODE_BYTES: u64 = 32 << 10;
+const KEPT: &str = "the registers or the stack are kept with it";
 /// `struct hs_log_spec` in agent/runtime/logpoint.c: so many bytes, and so many more for each text.
 const SPEC_BYTES: u64 = 16;
 const SPEC_TEXT_BYTES: u64 = 8;
@@ -173,6 +174,8 @@ impl Tracer {
         };
         let counts = spec.hit_count != 0;
         let message = match &spec.action {
+            // What is kept of the thread the tracer reads.
+            Action::Log { .. } if !counts && self.keeps.any() => Some(Err(KEPT.to_owned())),
             Action::Log { template } if !counts => Some(self.words(template, address)),
             _ => None,
         };

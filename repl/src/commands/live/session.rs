@@ -11,6 +11,7 @@ use server::verbs::{self, AttachArgs, EndReply, NoteArgs, Nothing, StartArgs};
 use super::ask::{Common, Patience, answer, ask, fetch};
 use super::attended::{self, Origin};
 use super::show;
+use crate::commands::captured::Captured;
 use crate::commands::target;
 use crate::duration;
 use crate::error::Error;
@@ -28,6 +29,8 @@ struct Kept {
     /// Do not record functions that match; may be repeated
     #[arg(short = 'x', long, value_name = "PATTERN")]
     exclude: Vec<String>,
+    #[command(flatten)]
+    captured: Captured,
 }
 
 impl Kept {
@@ -37,6 +40,10 @@ impl Kept {
             include: self.include.clone(),
             exclude: self.exclude.clone(),
             keep_log: false,
+            regs: self.captured.regs,
+            stack: self.captured.stack.unwrap_or(0),
+            strings: self.captured.strings,
+            watch: self.captured.watch.clone(),
         }
     }
 }
@@ -94,6 +101,7 @@ impl Launching {
             || kept.output.is_some()
             || !kept.include.is_empty()
             || !kept.exclude.is_empty()
+            || kept.captured.is_given()
     }
 
     /// Says whether the program stops before somebody asks it to.

@@ -1,0 +1,26 @@
+//! Options that tell what is kept besides with calls: those of `record`, and of sessions.
+
+/// What is kept besides with calls.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct Captured {
+    /// Keep all general registers at each enter and leave, in a session also at logpoints
+    #[arg(long)]
+    pub regs: bool,
+    /// Keep so many bytes of the stack there, 8 to 16384
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(8..=16384))]
+    pub stack: Option<u32>,
+    /// Keep the text behind arguments that are text: char*, &str, String, std::string; of each up to 256 bytes
+    #[arg(long)]
+    pub strings: bool,
+    /// Keep the value of an expression at each enter and leave: over global variables and a thread's own always, over a
+    /// function's (`push::q->len`, `main::total`) where it is entered and until it is left; may be repeated
+    #[arg(long, value_name = "EXPRESSION")]
+    pub watch: Vec<String>,
+}
+
+impl Captured {
+    /// Says whether anything was asked for.
+    pub fn is_given(&self) -> bool {
+        self.regs || self.stack.is_some() || self.strings || !self.watch.is_empty()
+    }
+}
