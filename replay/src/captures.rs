@@ -95,6 +95,11 @@ impl Captures {
         })
     }
 
+    /// Tells whether anything was captured.
+    pub(crate) fn is_any(&self) -> bool {
+        self.pages.len() > 0
+    }
+
     fn page(&self, at: usize) -> Result<Arc<Shown>> {
         let Page { file, page, .. } = self.pages.get(at);
         let read = || {
@@ -186,7 +191,7 @@ impl Timeline {
     /// what was captured then is kept with the outermost of them.
     pub(crate) fn captured_at(&self, seq: u64) -> Result<Option<Capture>> {
         let own = self.captures.at(seq)?;
-        if own.is_some() || self.captures.pages.len() == 0 {
+        if own.is_some() || !self.captures.is_any() {
             return Ok(own);
         }
         let mut left = self.calls.left_at(seq)?;

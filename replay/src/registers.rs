@@ -17,6 +17,7 @@ use store::control::{Place, REGISTER_NAMES};
 use crate::calls::CallHead;
 use crate::error::Result;
 use crate::event::{Event, Kind};
+use crate::others::Head;
 use crate::state::{Reason, Seen, State};
 use crate::timeline::Timeline;
 
@@ -24,6 +25,8 @@ use crate::timeline::Timeline;
 const COUNT: usize = 60;
 /// Leaves that are looked through for the last one that returned.
 const MAX_UNWOUND: usize = 4096;
+/// Logpoints that are looked through for the last one with which something was captured.
+const MAX_LOGGED: usize = 64;
 
 /// What a vector register holds, as far as it was captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,6 +156,9 @@ impl Registers {
         if let Some(call) = last_returned(timeline, state.tid, seq, floor)? {
             sources.push((call.end.unwrap_or(call.start), Source::Leave(call)));
         }
+        if let Some(at) = last_logged(timeline, state.tid, seq, floor)? {
+            sources.push((at, Source::Logpoint(at)));
+        }
         sources.sort_by_key(|(at, _)| *at);
         let held = match pause {
             Some(pause) => state.is_held_since(pause)?,
@@ -166,11 +172,9 @@ impl Registers {
         if let Event::Other(event) = state.event()?
             && event.tid == Some(state.tid)
             && Kind::of_name(&event.kind) == Kind::Logpoint
+            && let Some(place) = timeline.place_of_logpoint(event)?
         {
-            all.captured(timeline, seq, true)?;
-            if let Some(place) = timeline.place_of_logpoint(event)? {
-                all.set(Register::RIP, place, seq, true);
-            }
+            all.set(Register::RIP, place, seq, true);
         }
         Ok(all)
     }
@@ -184,6 +188,14 @@ impl Registers {
             Source::Leave(head) => {
                 self.leave(timeline, head, &timeline.call(head)?, known)?;
                 self.captured(timeline, at, known)?;
+            }
+            Source::Logpoint(seq) => {
+                self.captured(timeline, at, known)?;
+                if let Event::Other(event) = timeline.event(*seq)?
+                    && let Some(place) = event.addr
+                {
+                    self.set(Register::RIP, place, at, known);
+                }
             }
             Source::Pause(seq) => {
                 let state = timeline.state_of_pause(*seq)?;
@@ -341,6 +353,7 @@ impl Registers {
 enum Source {
     Enter(CallHead),
     Leave(CallHead),
+    Logpoint(u64),
     Pause(u64),
     Write(u64),
 }
@@ -377,6 +390,28 @@ fn last_returned(timeline: &Timeline, tid: u32, seq: u64, floor: u64) -> Result<
             (true, Some(end)) if end > 0 => until = end - 1,
             _ => return Ok(None),
         }
+    }
+    Ok(None)
+}
+
+/// The logpoint with which something was captured that a thread passed last, at or before `seq` and not before `floor`.
+fn last_logged(timeline: &Timeline, tid: u32, seq: u64, floor: u64) -> Result<Option<u64>> {
+    if !timeline.captures.is_any() || timeline.marks.all(Kind::Probe).is_empty() {
+        return Ok(None);
+    }
+    let mut until = seq;
+    for _ in 0..MAX_LOGGED {
+        let is_it = |head: &Head| head.kind == Kind::Logpoint && head.tid == Some(tid);
+        let Some(head) = timeline.others.last(floor, until, is_it)? else {
+            return Ok(None);
+        };
+        if timeline.captures.at(head.seq)?.is_some() {
+            return Ok(Some(head.seq));
+        }
+        let Some(before) = head.seq.checked_sub(1) else {
+            return Ok(None);
+        };
+        until = before;
     }
     Ok(None)
 }

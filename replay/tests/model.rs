@@ -12,7 +12,9 @@ use rand::{Rng, SeedableRng};
 use replay::moves::{Direction, Stops};
 use replay::{Event, Seen, State, Timeline};
 use store::columns::{ReadCall, ReadEvent, read_calls, read_events};
-use store::control::{Control, LiveProbe, PauseReason, ProbeKind, ProbePlace, ProbeState, Write};
+use store::control::{
+    Blob, Control, LiveProbe, Passed, PauseReason, ProbeKind, ProbePlace, ProbeState, Write,
+};
 use store::seal::{Ending, SealOptions, Sealed, Sealer};
 use store::synth::{Synth, pause};
 use store::wire::{EnterFields, EnterForm, Leave};
@@ -86,7 +88,7 @@ fn program(seed: u64, steps: usize) -> Synth {
                     probe,
                     message: format!("step {step}"),
                     values: Vec::new(),
-                    passed: None,
+                    passed: passed(step as u64).map(Box::new),
                 });
             }
             10..14 if depth > 2 => {
@@ -127,6 +129,23 @@ fn program(seed: u64, steps: usize) -> Synth {
         }
     }
     synth
+}
+
+/// What is kept of the thread that passes a logpoint in a step, if anything is.
+fn passed(step: u64) -> Option<Passed> {
+    let mut random = StdRng::seed_from_u64(step);
+    random.random_bool(0.5).then(|| Passed {
+        pc: random.random_range(0..1 << 47),
+        registers: random.random_bool(0.8).then(|| random.random()),
+        stack_addr: 0x7f00_0000_7fc8,
+        stack: Blob(random.random::<[u8; 24]>().to_vec()),
+    })
+}
+
+/// What was kept with an event.
+fn passed_at(event: &ReadEvent) -> Option<Passed> {
+    let step = event.text.as_deref()?.strip_prefix("step ")?;
+    passed(step.parse().ok()?)
 }
 
 fn logpoint(ticks: u64, id: u32, addresses: &[u64]) -> LiveProbe {
@@ -238,7 +257,9 @@ impl Made {
 impl Model {
     fn apply(&mut self, seq: u64, row: &Row<'_>) {
         self.logged = match row {
-            Row::Other(event) if event.kind == "logpoint" && event.probe == Some(1) => event.tid,
+            Row::Other(event) if event.kind == "logpoint" && event.probe == Some(1) => {
+                event.tid.filter(|_| passed_at(event).is_none())
+            }
             _ => None,
         };
         let tid = match row {
@@ -304,7 +325,20 @@ impl Model {
                     set(register.0, value);
                 }
             }
-            Row::Other(_) => thread.held_since = None,
+            Row::Other(event) => {
+                thread.held_since = None;
+                let passed = (event.kind == "logpoint").then(|| passed_at(event));
+                let Some(passed) = passed.flatten() else {
+                    return;
+                };
+                for (number, value) in (0..).zip(passed.registers.into_iter().flatten()) {
+                    set(number, value);
+                }
+                set(16, passed.pc);
+                for (at, byte) in (passed.stack_addr..).zip(&*passed.stack) {
+                    self.memory.insert(at, (*byte, seq));
+                }
+            }
         }
     }
 
