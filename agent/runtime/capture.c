@@ -13,7 +13,9 @@
 
 #define PAGE 4096UL
 #define SECTION_BYTES 16 /* an address and a length */
+#define PROBED 64 /* pages of a stack that are looked for at once */
 #define MAX_STEPS 8
+#define RSP 7 /* its number in DWARF */
 
 static uint64_t
 padded (uint64_t bytes)
@@ -21,11 +23,30 @@ padded (uint64_t bytes)
   return (bytes + 7) & ~7UL;
 }
 
+/* Reads pieces, of `bytes` in all, of the thread's process; returns how many
+ * bytes were there up to the first piece that was not. */
+static uint64_t
+read_pieces (uint32_t tid, void * to, uint64_t bytes, const struct iovec * remote,
+             unsigned long count)
+{
+  struct iovec local = { to, bytes };
+  register long remote_at __asm__ ("r10") = (long) remote;
+  register long remote_count __asm__ ("r8") = (long) count;
+  register long flags __asm__ ("r9") = 0;
+  long result;
+  __asm__ volatile ("syscall"
+                    : "=a" (result)
+                    : "a" (SYS_process_vm_readv), "D" ((long) tid),
+                      "S" (&local), "d" (1L), "r" (remote_at),
+                      "r" (remote_count), "r" (flags)
+                    : "rcx", "r11", "memory");
+  return result < 0 ? 0 : (uint64_t) result;
+}
+
 /* Reads up to `bytes` of the thread's process; returns how many were there. */
 static uint64_t
 read_memory (uint32_t tid, void * to, uint64_t from, uint64_t bytes)
 {
-  struct iovec local = { to, bytes };
   /* A piece that is not whole is not read at all: one per page. */
   struct iovec remote[HS_CAPTURE_STACK_MAX / PAGE + 2];
   unsigned long count = 0;
@@ -40,17 +61,7 @@ read_memory (uint32_t tid, void * to, uint64_t from, uint64_t bytes)
     at += piece;
     left -= piece;
   }
-  register long remote_at __asm__ ("r10") = (long) remote;
-  register long remote_count __asm__ ("r8") = (long) count;
-  register long flags __asm__ ("r9") = 0;
-  long result;
-  __asm__ volatile ("syscall"
-                    : "=a" (result)
-                    : "a" (SYS_process_vm_readv), "D" ((long) tid),
-                      "S" (&local), "d" (1L), "r" (remote_at),
-                      "r" (remote_count), "r" (flags)
-                    : "rcx", "r11", "memory");
-  return result < 0 ? 0 : (uint64_t) result;
+  return read_pieces (tid, to, bytes, remote, count);
 }
 
 static void
@@ -134,15 +145,24 @@ struct watch
   uint64_t caller;   /* HS_WATCH_CALLER_: it is a caller's, */
   uint64_t from, to; /* while it is called from before these addresses */
   const uint64_t * registers; /* what `base` is one of */
+  uint64_t popped;   /* what rsp will be more once the function returns to there */
 };
 
-/* Reads the watched value that begins with word `*at`. */
+/* Where the next watched value begins, and how many came before. */
+struct place
+{
+  uint32_t word, number;
+};
+
+/* Reads the next watched value. */
 static int
-read_watch (const struct hs_capture * capture, uint32_t * at, struct watch * watch)
+read_watch (const struct hs_capture * capture, struct place * place, struct watch * watch)
 {
   const volatile uint64_t * words = hs_runtime.control->watch;
-  if (*at + 3 > capture->watch_words)
+  uint32_t * at = &place->word;
+  if (*at + 3 > capture->watch_words || place->number == HS_WATCHES)
     return 0;
+  place->number++;
   uint64_t head = words[*at];
   watch->function = head >> HS_WATCH_FUNCTION_SHIFT & HS_WATCH_FUNCTION_MASK;
   watch->steps = head & HS_WATCH_STEPS_MASK;
@@ -168,35 +188,35 @@ is_called_from (uint64_t return_address, const struct watch * watch)
   return return_address >= watch->from && return_address < watch->to;
 }
 
-/* Tells whether a function is left that returns to where the watched value is
- * there. */
+/* Tells whether a function is entered or left that returns to where the
+ * watched value is there. */
 static int
 returns_there (const struct hs_capture * capture, const struct watch * watch)
 {
-  return capture->function == 0 && (watch->caller & HS_WATCH_CALLER_LEAVE)
-      && is_called_from (capture->return_address, watch);
+  uint64_t now = capture->function != 0 ? HS_WATCH_CALLER_ENTER : HS_WATCH_CALLER_LEAVE;
+  return (watch->caller & now) && is_called_from (capture->return_address, watch);
 }
 
-/* The innermost call that a function makes from where the watched value is
- * there, and whose registers are kept. */
-static const struct hs_frame *
-called_there (const struct hs_capture * capture, const struct watch * watch)
+/* 1 + the number of the innermost call that a function makes from where the
+ * watched value is there, and whose registers are kept; 0: there is none. */
+static uint16_t
+called_there (const struct hs_frames * frames, uint64_t count, const struct watch * watch)
 {
-  if (capture->frames == NULL || !(watch->caller & HS_WATCH_CALLER_ENTER))
-    return NULL;
-  for (uint64_t n = capture->frame_count; n != 0; n--)
-    if (is_called_from (capture->frames->frame[n - 1].return_address, watch))
-      return &capture->frames->frame[n - 1];
-  return NULL;
+  if (watch->caller & HS_WATCH_CALLER_ENTER)
+    for (uint64_t n = count; n != 0; n--)
+      if (is_called_from (frames->frame[n - 1].return_address, watch))
+        return (uint16_t) n;
+  return 0;
 }
 
-/* Finds the next watched value from word `*at` on that is captured now. */
+/* Finds the next watched value that is captured now. */
 static int
-next_watch (const struct hs_capture * capture, uint32_t * at, struct watch * watch)
+next_watch (const struct hs_capture * capture, struct place * place, struct watch * watch)
 {
-  while (read_watch (capture, at, watch))
+  while (read_watch (capture, place, watch))
   {
     watch->registers = capture->registers;
+    watch->popped = 0;
     if (watch->caller == 0)
     {
       if (watch->function == 0 || watch->function == capture->function)
@@ -204,11 +224,15 @@ next_watch (const struct hs_capture * capture, uint32_t * at, struct watch * wat
       continue;
     }
     if (returns_there (capture, watch))
-      return 1;
-    const struct hs_frame * frame = called_there (capture, watch);
-    if (frame != NULL)
     {
-      watch->registers = frame->registers;
+      watch->popped = capture->function != 0 ? 8 : 0;
+      return 1;
+    }
+    uint16_t frame = capture->frame_of[place->number - 1];
+    if (frame != 0)
+    {
+      watch->registers = capture->frames->frame[frame - 1].registers;
+      watch->popped = 8;
       return 1;
     }
   }
@@ -232,19 +256,23 @@ static void
 remember_frame (const struct hs_capture * capture, struct hs_frames * frames)
 {
   struct watch watch;
+  struct place place = { 0, 0 };
   int is_watched = 0;
-  for (uint32_t at = 0; read_watch (capture, &at, &watch);)
+  while (read_watch (capture, &place, &watch))
     is_watched |= (watch.caller & HS_WATCH_CALLER_ENTER)
                && is_called_from (capture->return_address, &watch);
-  if (!is_watched || frames->count == HS_FRAMES)
+  uint64_t count = frames->count;
+  if (!is_watched || count == HS_FRAMES)
     return;
-  struct hs_frame * frame = &frames->frame[frames->count];
+  /* A signal handler that comes now puts its own calls behind the last one,
+   * and takes them away again: first the place is taken, at last it counts. */
+  volatile struct hs_frame * frame = &frames->frame[count];
   frame->slot = capture->registers[7];
+  frame->return_address = 0;
+  frames->count = count + 1;
+  frame->slot = capture->registers[7];
+  copy ((void *) frame->registers, capture->registers, sizeof frame->registers);
   frame->return_address = capture->return_address;
-  copy (frame->registers, capture->registers, sizeof frame->registers);
-  /* As the caller has it: the return address has not been popped. */
-  frame->registers[7] += 8;
-  frames->count++;
 }
 
 /* Tells whether it is made of registers alone, which are captured with it. */
@@ -259,7 +287,8 @@ watch_bytes (const struct hs_capture * capture)
 {
   uint64_t bytes = 0;
   struct watch watch;
-  for (uint32_t at = 0; next_watch (capture, &at, &watch);)
+  struct place place = { 0, 0 };
+  while (next_watch (capture, &place, &watch))
   {
     if (is_in_registers (&watch))
       continue;
@@ -288,12 +317,13 @@ static void
 look_at_watches (struct hs_capture * capture)
 {
   struct watch watch;
+  struct place place = { 0, 0 };
   int of_thread = 0;
-  for (uint32_t at = 0; next_watch (capture, &at, &watch);)
+  while (next_watch (capture, &place, &watch))
   {
     of_thread |= watch.base == HS_WATCH_THREAD_BASE;
     /* Readers need them to find the caller's variables. */
-    if (watch.caller != 0 && is_called_from (capture->return_address, &watch))
+    if (watch.caller != 0 && returns_there (capture, &watch))
       capture->with_registers = HS_CAPTURE_REGISTERS;
   }
   capture->thread_pointer = of_thread ? thread_pointer () : 0;
@@ -306,14 +336,15 @@ watch_address (const struct hs_capture * capture, const struct watch * watch)
     return capture->thread_pointer != 0 ? capture->thread_pointer + watch->address : 0;
   if (watch->base == 0 || watch->base > HS_CAPTURE_WORDS)
     return watch->address;
-  return watch->registers[watch->base - 1] + watch->address;
+  uint64_t popped = watch->base == 1 + RSP ? watch->popped : 0;
+  return watch->registers[watch->base - 1] + popped + watch->address;
 }
 
 /* Tells whether the thread's own stack has these bytes, at rsp or above. */
 static int
 is_on_stack (const struct hs_capture * capture, uint64_t at, uint64_t bytes)
 {
-  return capture->stack_is_safe && at >= capture->registers[7]
+  return capture->is_own_stack && at >= capture->registers[RSP]
       && at <= capture->stack_high && bytes <= capture->stack_high - at;
 }
 
@@ -322,24 +353,60 @@ static void
 look_at_frames (struct hs_capture * capture, const struct hs_local * local)
 {
   struct hs_frames * frames = (struct hs_frames *) local->end;
-  uint64_t rsp = capture->registers[7];
-  capture->frames = NULL;
+  uint64_t rsp = capture->registers[RSP];
+  struct watch watch;
+  struct place place = { 0, 0 };
   if (capture->watch_words == 0)
     return;
+  if (frames->count > HS_FRAMES)
+    frames->count = 0;
   /* Other stacks lie anywhere: what is on them tells nothing of this one. */
-  if (capture->stack_is_safe)
+  if (capture->is_own_stack)
   {
     forget_frames (frames, capture->function != 0 ? rsp : rsp - 8);
     if (capture->function != 0)
       remember_frame (capture, frames);
   }
+  uint64_t count = frames->count;
   capture->frames = frames;
-  capture->frame_count = frames->count;
+  while (read_watch (capture, &place, &watch))
+    capture->frame_of[place.number - 1] =
+        watch.caller != 0 ? called_there (frames, count, &watch) : 0;
+}
+
+/* Tells whether all memory from rsp to the end of the thread's own stack is
+ * there. How far down that stack reaches is not known: threads may have less
+ * than the default, and other stacks may lie below. A hole, such as the page
+ * that guards a stack's end, tells them apart. */
+static int
+is_one_block (struct hs_local * local, uint64_t rsp)
+{
+  uint64_t page = rsp & ~(PAGE - 1);
+  if (local->block_low == 0)
+    local->block_low = (local->stack_high - 1) & ~(PAGE - 1);
+  while (page < local->block_low && page >= local->hole)
+  {
+    char bytes[PROBED];
+    struct iovec from[PROBED];
+    unsigned long count = 0;
+    uint64_t at = local->block_low;
+    for (; count != PROBED && at != page; count++)
+    {
+      at -= PAGE;
+      from[count].iov_base = (void *) at;
+      from[count].iov_len = 1;
+    }
+    uint64_t got = read_pieces (local->tid, bytes, count, from, count);
+    local->block_low -= got * PAGE;
+    if (got != count)
+      local->hole = local->block_low;
+  }
+  return page >= local->block_low;
 }
 
 /* Sizes what has been chosen so far. */
 static void
-size_capture (struct hs_capture * capture, const struct hs_local * local, uint64_t rsp)
+size_capture (struct hs_capture * capture, struct hs_local * local, uint64_t rsp)
 {
   const struct hs_control * control = hs_runtime.control;
   uint64_t stack = control->capture_stack;
@@ -354,6 +421,9 @@ size_capture (struct hs_capture * capture, const struct hs_local * local, uint64
     capture->payload += section_bytes (capture->stack);
   /* More may be watched before this is written: that is for the next one. */
   capture->watch_words = control->watch_words;
+  /* A sandbox may forbid to look: without watches nobody does. */
+  capture->is_own_stack = capture->watch_words != 0 && capture->stack_is_safe
+                        && is_one_block (local, rsp);
   look_at_frames (capture, local);
   capture->payload += watch_bytes (capture);
   capture->with_registers = control->capture & HS_CAPTURE_REGISTERS;
@@ -377,7 +447,7 @@ returns_to (uint64_t slot)
 }
 
 void
-hs_capture_enter (struct hs_capture * capture, const struct hs_local * local,
+hs_capture_enter (struct hs_capture * capture, struct hs_local * local,
                   const struct hs_saved * saved, const struct hs_probe * probe)
 {
   uint64_t rsp = (uint64_t) &saved->return_address;
@@ -409,7 +479,7 @@ hs_capture_enter (struct hs_capture * capture, const struct hs_local * local,
 }
 
 void
-hs_capture_leave (struct hs_capture * capture, const struct hs_local * local,
+hs_capture_leave (struct hs_capture * capture, struct hs_local * local,
                   const struct hs_saved_leave * saved)
 {
   uint64_t rsp = (uint64_t) &saved->slot + 8;
@@ -428,14 +498,26 @@ hs_capture_leave (struct hs_capture * capture, const struct hs_local * local,
   size_capture (capture, local, rsp);
 }
 
+/* Tells whether a section of so many bytes fits, and what is left behind it is
+ * nothing, or a section too. All fit, unless a signal handler has changed
+ * meanwhile what is captured. */
+static int
+fits (const uint64_t * words, const uint64_t * end, uint64_t bytes)
+{
+  uint64_t room = (uint64_t) (end - words) * 8;
+  return bytes == room || bytes + SECTION_BYTES <= room;
+}
+
 /* Writes a section; one whose bytes cannot be read has no address. */
 static uint64_t *
-section (uint64_t * words, const struct hs_capture * capture, uint64_t at,
-         uint64_t bytes)
+section (uint64_t * words, const uint64_t * limit, const struct hs_capture * capture,
+         uint64_t at, uint64_t bytes, int is_safe)
 {
+  if (!fits (words, limit, section_bytes (bytes)))
+    return words;
   words[1] = bytes;
   words[1 + padded (bytes) / 8] = 0;
-  if (is_on_stack (capture, at, bytes))
+  if (is_safe || is_on_stack (capture, at, bytes))
     copy (words + 2, (const void *) at, bytes);
   else if (read_memory (capture->tid, words + 2, at, bytes) != bytes)
     at = 0;
@@ -446,9 +528,11 @@ section (uint64_t * words, const struct hs_capture * capture, uint64_t at,
 /* Writes as many bytes as there are, of a text up to its NUL, and behind them
  * a section that says nothing. */
 static uint64_t *
-section_partly (uint64_t * words, const struct hs_capture * capture, uint64_t at,
-                const struct watch * watch)
+section_partly (uint64_t * words, const uint64_t * limit, const struct hs_capture * capture,
+                uint64_t at, const struct watch * watch)
 {
+  if (!fits (words, limit, section_bytes (watch->bytes) + SECTION_BYTES))
+    return words;
   uint8_t * bytes = (uint8_t *) (words + 2);
   uint64_t * end = words + (section_bytes (watch->bytes) + SECTION_BYTES) / 8;
   uint64_t got = at != 0 ? read_memory (capture->tid, bytes, at, watch->bytes) : 0;
@@ -466,28 +550,34 @@ section_partly (uint64_t * words, const struct hs_capture * capture, uint64_t at
 }
 
 static uint64_t *
-write_watches (const struct hs_capture * capture, uint64_t * words)
+write_watches (const struct hs_capture * capture, uint64_t * words, const uint64_t * limit)
 {
   const volatile uint64_t * offsets = hs_runtime.control->watch;
   struct watch watch;
   if (capture->thread_pointer != 0)
   {
     uint64_t * length = words + 1;
-    words = section (words, capture, capture->thread_pointer, 8);
-    *length |= HS_SECTION_THREAD;
+    uint64_t * behind = section (words, limit, capture, capture->thread_pointer, 8, 0);
+    if (behind != words)
+      *length |= HS_SECTION_THREAD;
+    words = behind;
   }
-  for (uint32_t i = 0; next_watch (capture, &i, &watch);)
+  struct place place = { 0, 0 };
+  while (next_watch (capture, &place, &watch))
   {
     if (is_in_registers (&watch))
       continue;
     uint64_t at = watch_address (capture, &watch);
     for (uint64_t step = 0; step != watch.steps; step++)
     {
-      words = section (words, capture, at, 8);
+      uint64_t * behind = section (words, limit, capture, at, 8, 0);
+      if (behind == words)
+        return words;
+      words = behind;
       at = words[-3] != 0 ? words[-1] + offsets[watch.offsets + step] : 0;
     }
-    words = watch.how != 0 ? section_partly (words, capture, at, &watch)
-                           : section (words, capture, at, watch.bytes);
+    words = watch.how != 0 ? section_partly (words, limit, capture, at, &watch)
+                           : section (words, limit, capture, at, watch.bytes, 0);
   }
   return words;
 }
@@ -498,19 +588,28 @@ hs_capture_write (const struct hs_capture * capture, uint64_t * words, uint64_t 
   words[0] = ticks;
   words[1] = HS_CAPTURE | capture->with_registers << 8 | capture->payload << 16;
   words += 2;
+  const uint64_t * limit = words + capture->payload / 8;
   if (capture->with_registers != 0)
   {
     copy (words, capture->registers, sizeof capture->registers);
     words += HS_CAPTURE_WORDS;
   }
   if (capture->stack != 0)
-    words = section (words, capture, capture->registers[7], capture->stack);
+    words = section (words, limit, capture, capture->registers[RSP], capture->stack,
+                     (int) capture->stack_is_safe);
   for (unsigned n = 0; n != 6; n++)
   {
     if (capture->words_bytes[n] != 0)
-      words = section (words, capture, capture->words_at[n], capture->words_bytes[n]);
+      words = section (words, limit, capture, capture->words_at[n],
+                       capture->words_bytes[n], 0);
     if (capture->text_bytes[n] != 0)
-      words = section (words, capture, capture->text_at[n], capture->text_bytes[n]);
+      words = section (words, limit, capture, capture->text_at[n], capture->text_bytes[n],
+                       0);
   }
-  write_watches (capture, words);
+  words = write_watches (capture, words, limit);
+  if (words != limit)
+  {
+    words[0] = 0; /* nothing that could be read */
+    words[1] = (uint64_t) (limit - words - 2) * 8;
+  }
 }

@@ -231,6 +231,8 @@ struct hs_local
   uint32_t tid;
   uint32_t off; /* 1: this thread records nothing (any more) */
   uint64_t room; /* as `limit`, for the slow side: with captures `limit` stays 0 */
+  uint64_t block_low; /* the stack is there from here on, */
+  uint64_t hole;      /* and this page below is not; 0: none is known */
 };
 
 /* A call that is open and whose caller has something watched. */
@@ -238,13 +240,13 @@ struct hs_frame
 {
   uint64_t slot;           /* where its return address is, */
   uint64_t return_address; /* and that */
-  uint64_t registers[HS_CAPTURE_WORDS]; /* as the caller has them */
+  uint64_t registers[HS_CAPTURE_WORDS]; /* where the function is entered */
 };
 
 /* Behind a ring: the thread's own. */
 struct hs_frames
 {
-  uint64_t count; /* the outermost comes first */
+  volatile uint64_t count; /* the outermost comes first */
   struct hs_frame frame[HS_FRAMES];
 };
 

@@ -381,6 +381,7 @@ find_stack (struct hs_local * local, uint64_t here)
   }
   else
     local->stack_low = local->stack_high = 0;
+  local->block_low = local->hole = 0;
 }
 
 static void

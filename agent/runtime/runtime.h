@@ -7,6 +7,9 @@
 #define HS_HOOK (1UL << 63)
 #define HS_HOOK_XMM (1UL << 62)
 
+/* The shortest watched value has three words. */
+#define HS_WATCHES (HS_WATCH_WORDS / 3)
+
 struct hs_runtime
 {
   struct hs_control * control;
@@ -60,11 +63,12 @@ struct hs_capture
   uint64_t registers[HS_CAPTURE_WORDS];
   uint64_t stack;      /* bytes of the stack, from rsp on */
   uint32_t tid;
-  uint32_t stack_is_safe; /* 1: that is the thread's own stack, */
+  uint32_t stack_is_safe; /* 1: that seems to be the thread's own stack, */
   uint64_t stack_high;    /* which ends here */
+  uint64_t is_own_stack;  /* 1: all of it is there from rsp on */
   uint32_t watch_words;
-  const struct hs_frames * frames; /* NULL: nothing is watched */
-  uint64_t frame_count;
+  const struct hs_frames * frames;
+  uint16_t frame_of[HS_WATCHES]; /* of each watched value: 1 + its call's number, or 0 */
   uint64_t thread_pointer; /* 0: no watched value is counted from it */
   uint64_t function;   /* 1 + the function that is entered; 0: one is left */
   uint64_t return_address; /* of that function */
@@ -88,10 +92,10 @@ void hs_record_fork (int child);
 void hs_record_exec (const char * path);
 void hs_modules_changed (void);
 int hs_captures (void);
-void hs_capture_enter (struct hs_capture * capture, const struct hs_local * local,
+void hs_capture_enter (struct hs_capture * capture, struct hs_local * local,
                        const struct hs_saved * saved,
                        const struct hs_probe * probe);
-void hs_capture_leave (struct hs_capture * capture, const struct hs_local * local,
+void hs_capture_leave (struct hs_capture * capture, struct hs_local * local,
                        const struct hs_saved_leave * saved);
 void hs_capture_write (const struct hs_capture * capture, uint64_t * words,
                        uint64_t ticks);

@@ -63,6 +63,11 @@ pub(crate) fn take_first(
     (snapshots.next == 0).then(|| snapshots.take(reason))
 }
 
+/// Tells whether memory may be copied without taking a large share of the program's time.
+pub(crate) fn is_due(snapshots: &SharedSnapshots) -> bool {
+    lock(snapshots).is_due()
+}
+
 /// Copies what has changed unless that would take a large share of the program's time.
 pub(crate) fn take_if_due(
     snapshots: &Mutex<Snapshots>,

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use debuginfo::{Certainty, EntryPlace, Machine, Register, Space, Unknown};
 
 use crate::calls::CallHead;
-use crate::event::Event;
+use crate::event::{Event, Kind};
 use crate::memory::Run;
 use crate::state::{Link, Reason, Seen, State};
 
@@ -116,6 +116,7 @@ impl Machine for StateMachine<'_> {
             && bytes.len() == 8
             && let Some((found, head)) = self.slot(address)
             && head.returned()
+            && !self.state.has_lost_since(head.start)
         {
             bytes.copy_from_slice(&found.to_le_bytes());
             return Ok(Certainty::Known);
@@ -213,16 +214,23 @@ impl Machine for StateMachine<'_> {
         None
     }
 
-    /// A call that returned was there all the time; what was captured where it was made shows what its caller had then.
+    /// A call that returned was there all the time; what was captured where it was made shows what its caller had then. Not so if
+    /// somebody has set something since, which may be the register, or the memory to which what was called has saved it.
     fn preserved_register(&self, slot: u64, register: Register) -> Option<u64> {
         if !Register::PRESERVED.contains(&register) {
             return None;
         }
         let call = self.open_calls().find(|link| link.slot == slot)?.call;
-        if !call.returned() {
+        let timeline = self.state.timeline;
+        let written = || {
+            timeline
+                .marks
+                .between(Kind::Write, call.start + 1, self.state.seq)
+        };
+        if !call.returned() || self.state.has_lost_since(call.start) || !written().is_empty() {
             return None;
         }
-        let capture = self.state.timeline.captures.at(call.start).ok()??;
+        let capture = timeline.captures.at(call.start).ok()??;
         Some(capture.registers()?[usize::from(register.0)])
     }
 

@@ -131,6 +131,16 @@ impl Others {
         Ok(None)
     }
 
+    /// Returns all events of a kind, in order.
+    pub(crate) fn of_kind(&self, kind: Kind) -> Result<Vec<Head>> {
+        let mut found = Vec::new();
+        for page in 0..self.pages.len() {
+            let heads = self.read_heads(page)?;
+            found.extend(heads.into_iter().filter(|head| head.kind == kind));
+        }
+        Ok(found)
+    }
+
     /// Finds the first event in `seq..=ceiling` that `wanted` accepts.
     pub(crate) fn first(
         &self,

@@ -17,7 +17,6 @@ use store::control::{Place, REGISTER_NAMES};
 use crate::calls::CallHead;
 use crate::error::Result;
 use crate::event::{Event, Kind};
-use crate::others::Head;
 use crate::state::{Reason, Seen, State};
 use crate::timeline::Timeline;
 
@@ -25,8 +24,6 @@ use crate::timeline::Timeline;
 const COUNT: usize = 60;
 /// Leaves that are looked through for the last one that returned.
 const MAX_UNWOUND: usize = 4096;
-/// Logpoints that are looked through for the last one with which something was captured.
-const MAX_LOGGED: usize = 64;
 
 /// What a vector register holds, as far as it was captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -396,24 +393,10 @@ fn last_returned(timeline: &Timeline, tid: u32, seq: u64, floor: u64) -> Result<
 
 /// The logpoint with which something was captured that a thread passed last, at or before `seq` and not before `floor`.
 fn last_logged(timeline: &Timeline, tid: u32, seq: u64, floor: u64) -> Result<Option<u64>> {
-    if !timeline.captures.is_any() || timeline.marks.all(Kind::Probe).is_empty() {
-        return Ok(None);
-    }
-    let mut until = seq;
-    for _ in 0..MAX_LOGGED {
-        let is_it = |head: &Head| head.kind == Kind::Logpoint && head.tid == Some(tid);
-        let Some(head) = timeline.others.last(floor, until, is_it)? else {
-            return Ok(None);
-        };
-        if timeline.captures.at(head.seq)?.is_some() {
-            return Ok(Some(head.seq));
-        }
-        let Some(before) = head.seq.checked_sub(1) else {
-            return Ok(None);
-        };
-        until = before;
-    }
-    Ok(None)
+    let logged = timeline.logged()?.get(&tid).map_or(&[][..], Vec::as_slice);
+    let until = logged.partition_point(|at| *at <= seq);
+    let last = until.checked_sub(1).map(|at| logged[at]);
+    Ok(last.filter(|at| *at >= floor))
 }
 
 trait Later {

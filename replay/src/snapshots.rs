@@ -33,6 +33,8 @@ struct Taken {
     id: u32,
     /// The last one up to this after which the program stayed still, until a thread was let go.
     pause: Option<u64>,
+    /// All threads were held until the stop that follows it.
+    is_held: bool,
 }
 
 /// A snapshot as it is seen from a later event.
@@ -58,10 +60,19 @@ impl Snapshots {
             let event = event.ok_or_else(|| missing(mark))?;
             let id = event.value.ok_or_else(|| missing(mark))? as u32;
             if (id as usize) < memory.len() {
-                if event.aux.as_deref() == Some(SnapshotReason::Pause.name()) {
+                let reason = event.aux.as_deref();
+                let is_held = reason == Some(SnapshotReason::Held.name());
+                if reason == Some(SnapshotReason::Pause.name()) {
                     pause = Some(seq);
+                } else if is_held {
+                    pause = None;
                 }
-                taken.push(Taken { seq, id, pause });
+                taken.push(Taken {
+                    seq,
+                    id,
+                    pause,
+                    is_held,
+                });
             }
         }
         Ok(Self {
@@ -74,11 +85,27 @@ impl Snapshots {
     pub(crate) fn last(&self, now: u64, others: &Others) -> Result<Option<Last>> {
         let until = self.taken.partition_point(|taken| taken.seq <= now);
         // One that was taken at its time, meanwhile, does not end the pause.
-        let Some(Taken { seq, id, pause }) = until.checked_sub(1).map(|at| self.taken[at]) else {
+        let taken = until.checked_sub(1).map(|at| self.taken[at]);
+        let Some(Taken {
+            seq,
+            id,
+            pause,
+            is_held,
+        }) = taken
+        else {
             return Ok(None);
         };
         let is_still = match pause {
             _ if seq == now => true,
+            // The others went on behind the stop.
+            _ if is_held => {
+                let next = if seq + 1 == now {
+                    others.head(now)?
+                } else {
+                    None
+                };
+                next.is_some_and(|head| head.kind == Kind::Pause)
+            }
             Some(pause) => is_still(pause, now, others)?,
             None => false,
         };

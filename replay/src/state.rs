@@ -308,7 +308,12 @@ impl<'t> State<'t> {
 
     /// Says whether events of this thread may be missing up to here.
     pub(crate) fn has_lost_events(&self) -> bool {
-        let gaps = self.timeline.marks.between(Kind::Gap, 0, self.seq);
+        self.has_lost_since(0)
+    }
+
+    /// The same from event `from` on.
+    pub(crate) fn has_lost_since(&self, from: u64) -> bool {
+        let gaps = self.timeline.marks.between(Kind::Gap, from, self.seq);
         gaps.iter()
             .any(|mark| mark.tid.is_none_or(|tid| tid == self.tid))
     }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use debuginfo::SourceCopies;
+use rustc_hash::FxHashMap;
 use store::Recording;
 use store::columns::{ReadCall, ReadEvent, ReadState, StatesFile};
 use store::control::{Control, FunctionDef};
@@ -45,6 +46,7 @@ pub struct Timeline {
     written: OnceLock<Vec<(u64, u64, Vec<u8>)>>,
     /// Where probes of live control were set, in the order of seq.
     placed: OnceLock<Vec<Placed>>,
+    logged: OnceLock<FxHashMap<u32, Vec<u64>>>,
     pub(crate) stack_cache: Cache<u64, Vec<u8>>,
     states: Vec<(u64, StatesFile)>,
     state_cache: Cache<u64, ReadState>,
@@ -107,6 +109,7 @@ impl Timeline {
             watched,
             written: OnceLock::new(),
             placed: OnceLock::new(),
+            logged: OnceLock::new(),
             stack_cache: Cache::new(STACKS),
             states,
             state_cache: Cache::new(STATES),
@@ -281,6 +284,24 @@ impl Timeline {
         let of_probe = placed[..before].iter().rev();
         let last = of_probe.into_iter().find(|placed| placed.probe == probe);
         Ok(last.and_then(|placed| placed.address))
+    }
+
+    /// Returns the logpoints with which something was captured, by thread, in order.
+    pub(crate) fn logged(&self) -> Result<&FxHashMap<u32, Vec<u64>>> {
+        if let Some(logged) = self.logged.get() {
+            return Ok(logged);
+        }
+        let mut found: FxHashMap<u32, Vec<u64>> = FxHashMap::default();
+        if self.captures.is_any() && !self.marks.all(Kind::Probe).is_empty() {
+            for head in self.others.of_kind(Kind::Logpoint)? {
+                if let Some(tid) = head.tid
+                    && self.captures.at(head.seq)?.is_some()
+                {
+                    found.entry(tid).or_default().push(head.seq);
+                }
+            }
+        }
+        Ok(self.logged.get_or_init(|| found))
     }
 
     /// Returns where probes were set, in order.

@@ -1,7 +1,7 @@
 //! Goal: a session keeps with calls what `record` keeps when it is asked to, and with logpoints registers and stack: the past
 //! shows there what the live program showed. Method: messages that say what the registers and variables are, against the recording.
 
-use e2e::{Live, Recording, fixture_artifact};
+use e2e::{Live, Recording, fixture_artifact, wait_until};
 
 fn texts(recording: &Recording, sql: &str) -> Vec<String> {
     let rows = recording.rows(sql);
@@ -71,4 +71,68 @@ fn sessions_keep_watched_values() {
         let expected = ["1", "11", "22", "2", "12", "24", "3", "13", "26"];
         assert_eq!(texts(&live.recording(), history), expected, "{artifact}");
     }
+}
+
+/// Others run on behind each stop, and change what lies beside.
+#[test]
+fn stops_of_one_thread_among_others_know_all_memory() {
+    for artifact in ["control_O0", "control_O2"] {
+        let program = fixture_artifact("control", artifact);
+        let options = ["--break", "worker_step"];
+        let live = Live::started(
+            &format!("held-{artifact}"),
+            &options,
+            &program,
+            &["threads"],
+        );
+        wait_until("the second thread", || {
+            (live.session()["stopped_threads"] == 2).then_some(())
+        });
+        // The first thread waits for both all the time.
+        live.ask(&["note", "both stopped"]);
+        assert_eq!(live.run_to_end(), 0, "{artifact}");
+        let recording = live.recording();
+        let stops = "FROM pauses WHERE reason = 'breakpoint' ORDER BY seq";
+        let known = texts(
+            &recording,
+            &format!("SELECT value(seq, 'progress') AS value {stops}"),
+        );
+        assert_eq!(known, ["{0, 0}", "{0, 0}"], "{artifact}");
+        let why = "SELECT aux AS value FROM events WHERE kind = 'snapshot' ORDER BY seq";
+        let why = texts(&recording, why);
+        assert_eq!(why, ["start", "pause", "held", "held"], "{artifact}");
+        // What happened since is not known where others ran.
+        let noted = "SELECT value(seq, 'progress') AS value FROM notes";
+        assert_eq!(texts(&recording, noted), ["null"], "{artifact}");
+    }
+}
+
+/// What was in a register where a call was made is no witness once somebody has set it.
+#[test]
+fn what_was_set_in_a_caller_is_not_what_it_was_when_the_call_was_made() {
+    let program = fixture_artifact("preserved", "preserved_O2");
+    let options = ["--regs", "--break", "leaf"];
+    let live = Live::started("preserved", &options, &program, &[]);
+    live.ask(&["frame", "2"]);
+    assert_eq!(live.print("x"), "7");
+    live.ask(&["set", "x", "1000"]);
+    for _ in 0..3 {
+        live.ask(&["continue"]);
+    }
+    live.ask(&["break", "disable", "--all"]);
+    assert_eq!(live.run_to_end(), 0);
+    let recording = live.recording();
+    let written = recording.number("SELECT seq FROM writes");
+    let count = |condition: String| {
+        let of_frame = |frame: u32| {
+            recording.number(&format!(
+                "SELECT count(*) FROM (SELECT seq, frame_value(seq, {frame}, 'x') AS x FROM events) WHERE {condition}"
+            ))
+        };
+        (0..3).map(of_frame).sum::<i64>()
+    };
+    // At the entries of `inner` and `leaf`, further out than what they show themselves.
+    assert!(count(format!("seq < {written} AND x = '7'")) >= 2);
+    assert_eq!(count(format!("seq >= {written} AND x = '7'")), 0);
+    assert!(count(format!("seq >= {written} AND x = '1000'")) >= 4);
 }

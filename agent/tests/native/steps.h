@@ -34,7 +34,7 @@ void run_deep_down (void (* body) (void *), void * argument);
 
 /* With how much room in the lap a call is stepped through: its enter, or its
  * leave, is the record that does not fit any more. */
-static const uint64_t lefts[2] = { 0, HS_ENTER_BYTES + 24 };
+static const uint64_t lefts[2] = { 0, HS_ENTER_BYTES + 8 };
 
 /* Takes and forgets what is in this thread's ring. */
 void forget (struct tape * tape);

@@ -26,7 +26,7 @@ ring_base (int ring)
 uint64_t
 ring_end (int ring)
 {
-  return ring_base (ring) + HS_RING_BYTES;
+  return ring_base (ring) + HS_RING_BYTES - HS_FRAMES_BYTES;
 }
 
 uint64_t

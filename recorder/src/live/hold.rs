@@ -15,6 +15,8 @@ use crate::stop::{StopError, StoppedProcess, procfs, ptrace};
 
 /// How long threads may take to stop.
 pub(super) const STOP_PATIENCE: Duration = Duration::from_secs(5);
+/// How long a stop waits for other threads to stand still for a copy of memory.
+pub(super) const COPY_PATIENCE: Duration = Duration::from_millis(100);
 /// Threads mostly stop so soon that sleeping would take longer.
 const HOLD_EAGER: Duration = Duration::from_millis(2);
 /// While threads are waited for, how often it is looked whether one of them is dead.
@@ -23,6 +25,11 @@ const DEAD_PERIOD: Duration = Duration::from_millis(10);
 impl Tracer {
     /// Stops all threads. Those that report something first keep it for later.
     pub fn hold(&mut self) -> LiveResult<()> {
+        self.hold_within(STOP_PATIENCE)
+    }
+
+    /// The same; what has not stopped after `patience` runs on.
+    pub fn hold_within(&mut self, patience: Duration) -> LiveResult<()> {
         if !self.holding {
             let halted = self.threads.iter().filter(|(_, thread)| {
                 matches!(thread.state, State::Halted { .. })
@@ -63,7 +70,7 @@ impl Tracer {
                 // The first thread may have ended before the others; nobody is told of it.
                 self.drop_the_dead();
                 looked_for_dead = Instant::now();
-            } else if began.elapsed() > STOP_PATIENCE {
+            } else if began.elapsed() > patience {
                 return Err(LiveError::NotStopping);
             } else {
                 thread::sleep(Duration::from_micros(100));

@@ -24,7 +24,7 @@ use super::{
     error::{LiveError, LiveResult},
     event::{Event, decode},
     guard,
-    hold::STOP_PATIENCE,
+    hold::{COPY_PATIENCE, STOP_PATIENCE},
     inject::wait_for,
     journal::Journal,
     landing::Landings,
@@ -532,12 +532,21 @@ impl Tracer {
         }
         self.abandon_plan(tid);
         let was_holding = self.holding;
-        if all_threads && !was_holding {
+        let holds = !was_holding && (all_threads || self.must_hold_to_copy(tid));
+        if holds {
+            let patience = if all_threads {
+                STOP_PATIENCE
+            } else {
+                COPY_PATIENCE
+            };
             // What does not stop in time stays running; the stop is told all the same.
-            let _ = self.hold();
+            let _ = self.hold_within(patience);
         }
-        let is_still = self.will_be_still(tid, all_threads);
-        let stop = self.post(tid, reason, is_still);
+        let copy = match self.will_be_still(tid, all_threads) {
+            true => Some(SnapshotReason::Pause),
+            false => (holds && self.is_all_halted()).then_some(SnapshotReason::Held),
+        };
+        let stop = self.post(tid, reason, copy);
         if let (Some(thread), Some(stop)) = (self.threads.get_mut(&tid), stop) {
             thread.stop = Some(stop);
             thread.is_stepping = false;
@@ -545,9 +554,9 @@ impl Tracer {
         }
         if all_threads {
             self.halt_companions();
-            if !was_holding {
-                self.release();
-            }
+        }
+        if holds {
+            self.release();
         }
     }
 
@@ -559,7 +568,7 @@ impl Tracer {
             if matches!(thread.state, State::Halted { .. }) && thread.stop.is_none() {
                 // Where it was to get to counts no more: whoever lets it go says where to.
                 self.abandon_plan(tid);
-                let stop = self.post(tid, Reason::AllThreads, false);
+                let stop = self.post(tid, Reason::AllThreads, None);
                 if let Some(thread) = self.threads.get_mut(&tid) {
                     thread.stop = stop;
                 }
@@ -576,12 +585,23 @@ impl Tracer {
         })
     }
 
+    /// Tells whether memory is to be copied when `tid` stops, and others run that have to stand still for it.
+    fn must_hold_to_copy(&self, tid: Tid) -> bool {
+        let is_due = self.snapshots.as_ref().is_some_and(snapshot::is_due);
+        is_due && !self.will_be_still(tid, false)
+    }
+
+    fn is_all_halted(&self) -> bool {
+        let mut threads = self.threads.values();
+        threads.all(|thread| matches!(thread.state, State::Halted { .. }))
+    }
+
     /// Copies the memory that has changed, if that is due.
-    fn copy_memory(&mut self) {
+    fn copy_memory(&mut self, reason: SnapshotReason) {
         let Some(snapshots) = &self.snapshots else {
             return;
         };
-        match snapshot::take_if_due(snapshots, SnapshotReason::Pause) {
+        match snapshot::take_if_due(snapshots, reason) {
             None => {}
             Some(Ok(snapshot)) => self.journal.send(Control::Snapshot(snapshot)),
             Some(Err(error)) => {
@@ -594,12 +614,17 @@ impl Tracer {
         }
     }
 
-    /// Tells of a stop. `is_still`: memory cannot change from now on.
-    fn post(&mut self, tid: Tid, reason: Reason, is_still: bool) -> Option<super::model::Stop> {
+    /// Tells of a stop. `copy`: why memory can be copied, if it can.
+    fn post(
+        &mut self,
+        tid: Tid,
+        reason: Reason,
+        copy: Option<SnapshotReason>,
+    ) -> Option<super::model::Stop> {
         // If it cannot be moved it was killed, or is shown where it is.
         let _ = self.leave_ours(tid);
-        if is_still {
-            self.copy_memory();
+        if let Some(why) = copy {
+            self.copy_memory(why);
         }
         let pc = self.pc(tid)?;
         let calls_to_come = self.threads.get(&tid).map_or(0, |t| t.calls_to_come);

@@ -13,7 +13,9 @@ use std::collections::BTreeSet;
 
 use debuginfo::expr::{self, Context, Expr, ExprKind};
 use debuginfo::value::{Look, RenderOptions, render_known};
-use debuginfo::{Frame, Role, Space, Type, at_frame, has_variable, variables_at};
+use debuginfo::{
+    Frame, InnermostFrame, Role, Space, Type, Wish, at_frame, has_variable, variables_at,
+};
 
 pub use changes::{Change, Changes, Progress, Stand};
 pub use parameter::Parameters;
@@ -151,11 +153,41 @@ impl Tracked {
             .into_iter()
             .find(|name| !timeline.functions_matching(name).is_empty())?;
         let inside = expr::without_path(text, path);
-        let found = Self::within(timeline, &inside, &name);
-        Some(found.map(|found| Self {
-            text: text.to_owned(),
-            ..found
-        }))
+        let found = match Self::within(timeline, &inside, &name) {
+            Ok(found) => found,
+            Err(error) => return Some(Err(error)),
+        };
+        found.may_mean_something(timeline).then(|| {
+            Ok(Self {
+                text: text.to_owned(),
+                ..found
+            })
+        })
+    }
+
+    /// Tells whether one of the functions has all variables that are named, or it is not known what it has.
+    fn may_mean_something(&self, timeline: &Timeline) -> bool {
+        let Scope::Within(functions) = &self.scope else {
+            return true;
+        };
+        let names = names(&self.expression);
+        let seq = timeline.last();
+        let state = timeline
+            .thread_at(seq)
+            .and_then(|tid| State::new(timeline, seq, tid));
+        let Ok(state) = state else {
+            return true;
+        };
+        let space = timeline.modules.space(seq);
+        let machine = StateMachine::new(&state, &space);
+        functions.ids.iter().any(|id| {
+            let entry = timeline.entry_of(*id, seq);
+            let frame = entry.and_then(|pc| InnermostFrame::at(&space, pc, usize::MAX));
+            frame.is_none_or(|frame| {
+                let frames = [frame.unread(Wish::default())];
+                has_all(&names, (&space, &machine), &frames, 0)
+            })
+        })
     }
 
     fn in_modules(timeline: &Timeline, text: &str) -> Result<Self> {

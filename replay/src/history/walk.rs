@@ -2,7 +2,10 @@
 //! time, so that a walk costs what it passes, and memory for one window.
 
 use std::collections::VecDeque;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
+
+use rustc_hash::FxHashMap;
 
 use super::{Functions, Scope};
 use crate::calls::CallHead;
@@ -127,6 +130,9 @@ fn moments(timeline: &Timeline, scope: &Scope, range: &Range<u64>) -> Result<Vec
 /// may be the function's.
 fn called(timeline: &Timeline, functions: &Functions, range: &Range<u64>) -> Result<Vec<When>> {
     let mut found = Vec::new();
+    let mut around = Around::default();
+    // What was seen last of what lies outside the frames further in, by the call that the function has made.
+    let mut seen: FxHashMap<u64, u64> = FxHashMap::default();
     for (seq, tid) in timeline.captures.showing(range, |_, _| true)? {
         let (call, is_own) = match timeline.event(seq)? {
             // The innermost of the functions is meant: the one that is entered.
@@ -138,53 +144,98 @@ fn called(timeline: &Timeline, functions: &Functions, range: &Range<u64>) -> Res
                 _ => continue,
             },
         };
-        let is_near = match (is_own, called_by(timeline, functions, call)?) {
-            (true, _) => true,
-            (false, Some((called, is_near))) => {
-                if !is_near && !shows_beyond(timeline, seq, call.slot..called.slot)? {
+        let mut frames = NEAR_FRAMES;
+        if !is_own {
+            let Some((called, caller)) = around.made(timeline, functions, call)? else {
+                continue;
+            };
+            let now = outside(timeline, seq, &call, (&called, &caller))?;
+            let is_same = now.is_none() || seen.get(&called.start) == now.as_ref();
+            if let Some(now) = now {
+                seen.insert(called.start, now);
+            }
+            if called != call {
+                if is_same {
                     continue;
                 }
-                is_near
+                // Functions that are not recorded may lie between.
+                let between = call.depth.saturating_sub(called.depth) as usize;
+                frames = FRAMES.max(NEAR_FRAMES + 4 * between);
             }
-            (false, None) => continue,
-        };
+        }
         found.push(When {
             seq,
             tid,
             entered: None,
-            frames: if is_near { NEAR_FRAMES } else { FRAMES },
+            frames,
         });
     }
     Ok(found)
 }
 
-/// The call that the innermost of the functions around `call` has made, which is `call` or around it too, and whether it is `call`.
-fn called_by(
-    timeline: &Timeline,
-    functions: &Functions,
-    call: CallHead,
-) -> Result<Option<(CallHead, bool)>> {
-    let mut called = call;
-    for _ in 0..FRAMES {
-        let Some(caller) = timeline.parent(&called)? else {
-            return Ok(None);
-        };
-        if functions.ids.contains(&caller.function) {
-            return Ok(Some((called, called == call)));
-        }
-        called = caller;
-    }
-    Ok(None)
+/// Which call the innermost of the functions around a call has made, and that one's, by calls that others are inside of.
+#[derive(Default)]
+struct Around {
+    known: FxHashMap<u64, Option<(CallHead, CallHead)>>,
 }
 
-/// Tells whether memory was captured with event `seq` that does not lie in `stack`, the frames of other functions.
-fn shows_beyond(timeline: &Timeline, seq: u64, stack: Range<u64>) -> Result<bool> {
+impl Around {
+    /// Returns the call that the innermost of the functions around `call` has made, which is `call` or around it too, and the call
+    /// of that function.
+    fn made(
+        &mut self,
+        timeline: &Timeline,
+        functions: &Functions,
+        call: CallHead,
+    ) -> Result<Option<(CallHead, CallHead)>> {
+        let (mut called, mut passed) = (call, Vec::new());
+        let made = loop {
+            if let Some(known) = self.known.get(&called.start) {
+                break *known;
+            }
+            let Some(caller) = timeline.parent(&called)? else {
+                break None;
+            };
+            if functions.ids.contains(&caller.function) {
+                break Some((called, caller));
+            }
+            passed.push(called.start);
+            called = caller;
+        };
+        // Of the call itself nobody will ask again but at its other end.
+        let around = passed.into_iter().skip(1).chain([called.start]);
+        self.known.extend(around.map(|start| (start, made)));
+        Ok(made)
+    }
+}
+
+/// What was captured with event `seq`, an end of `call`, besides frames further in than that of `caller`, which has made the call
+/// `called`; `None` if nothing was. Of the stack from rsp on it is the part in the caller's frame. Equal numbers stand for equal bytes.
+fn outside(
+    timeline: &Timeline,
+    seq: u64,
+    call: &CallHead,
+    (called, caller): (&CallHead, &CallHead),
+) -> Result<Option<u64>> {
     let Some(capture) = timeline.captures.at(seq)? else {
-        return Ok(false);
+        return Ok(None);
     };
-    let mut sections = capture.sections();
-    Ok(sections.any(|section| {
+    let mut hasher = DefaultHasher::new();
+    let mut is_any = false;
+    for section in capture.sections() {
         let end = section.addr.saturating_add(section.bytes.len() as u64);
-        section.addr < stack.start || end > stack.end
-    }))
+        // rsp is there, or one word above where the return address has been popped.
+        let is_window = section.addr.wrapping_sub(call.slot) <= 8;
+        let (from, to) = match is_window {
+            true => (section.addr.max(called.slot), end.min(caller.slot)),
+            false if section.addr >= call.slot && end <= called.slot => continue,
+            false => (section.addr, end),
+        };
+        if from < to {
+            let part = (from - section.addr) as usize..(to - section.addr) as usize;
+            (from, &section.bytes[part]).hash(&mut hasher);
+            is_any = true;
+        }
+    }
+    Ok(is_any.then(|| hasher.finish()))
 }

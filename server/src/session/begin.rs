@@ -31,7 +31,7 @@ pub struct Recording {
     pub keep_log: bool,
     /// Keep all general registers at each enter, leave and logpoint.
     pub regs: bool,
-    /// Keep so many bytes of the stack there, at most 16384; 0: none.
+    /// Keep so many bytes of the stack there, 8 to 16384; 0: none.
     pub stack: u32,
     /// Keep the text behind arguments that are text.
     pub strings: bool,
@@ -247,14 +247,16 @@ impl Origin {
     }
 }
 
-/// Most bytes of the stack that are kept with an event.
-const MAX_STACK_BYTES: u32 = 16384;
+/// How many bytes of the stack can be kept with an event.
+const STACK_BYTES: std::ops::RangeInclusive<u32> = 8..=16384;
 
 impl Recording {
     fn captures(&self) -> Result<recorder::Captures, Failure> {
-        if self.stack > MAX_STACK_BYTES {
+        if self.stack != 0 && !STACK_BYTES.contains(&self.stack) {
             let message = format!(
-                "at most {MAX_STACK_BYTES} bytes of the stack are kept, not {}",
+                "{} to {} bytes of the stack can be kept, not {}",
+                STACK_BYTES.start(),
+                STACK_BYTES.end(),
                 self.stack
             );
             return Err(Failure::bad_request(message));

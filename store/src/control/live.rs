@@ -392,6 +392,8 @@ pub enum SnapshotReason {
     Pause,
     /// It was asked for at regular times.
     Interval,
+    /// A thread is about to be paused, and the others, which run on behind that, were held for it.
+    Held,
 }
 
 impl SnapshotReason {
@@ -401,6 +403,7 @@ impl SnapshotReason {
             Self::Start => "start",
             Self::Pause => "pause",
             Self::Interval => "interval",
+            Self::Held => "held",
         }
     }
 }

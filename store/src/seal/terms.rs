@@ -22,7 +22,7 @@ impl Default for SealOptions {
         Self {
             part_calls: 4 << 20,
             part_events: 1 << 20,
-            part_log_bytes: 1 << 30,
+            part_log_bytes: 256 << 20,
             keep_log: false,
         }
     }
