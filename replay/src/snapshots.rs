@@ -125,6 +125,9 @@ impl Snapshots {
     pub(crate) fn pieces(&self, last: &Last, range: &Range<u64>) -> Result<Vec<(u64, Vec<u8>)>> {
         let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
         let mut pieces = Vec::new();
+        if range.is_empty() {
+            return Ok(pieces);
+        }
         let first = range.start / PAGE_LEN * PAGE_LEN;
         for page in (first..range.end).step_by(PAGE_LEN as usize) {
             let part = range.start.max(page)..range.end.min(page.saturating_add(PAGE_LEN));

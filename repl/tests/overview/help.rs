@@ -137,19 +137,19 @@ fn each_command_explains_itself() {
                       every=5000events; changed pages only) or never [default: start]
 
                   --regs
-                      Keep all general registers at each enter and leave
+                      Keep all general registers at each enter and leave, in a session also at logpoints
 
                   --stack <BYTES>
-                      Keep so many bytes of the stack at each enter and leave, 8 to 16384
+                      Keep so many bytes of the stack there, 8 to 16384
 
                   --strings
                       Keep the text behind arguments that are text: char*, &str, String, std::string; of each up
                       to 256 bytes
 
                   --watch <EXPRESSION>
-                      Keep the value of an expression: over global variables and a thread's own at each enter
-                      and leave, over a function's (`push::q->len`, `main::total`) where it is entered and at
-                      the calls that it makes; may be repeated
+                      Keep the value of an expression at each enter and leave: over global variables and a
+                      thread's own always, over a function's (`push::q->len`, `main::total`) where it is entered
+                      and until it is left; may be repeated
 
                   --keep-log
                       Keep the raw log after it was turned into columns
