@@ -267,10 +267,10 @@ remember_frame (const struct hs_capture * capture, struct hs_frames * frames)
   /* A signal handler that comes now puts its own calls behind the last one,
    * and takes them away again: first the place is taken, at last it counts. */
   volatile struct hs_frame * frame = &frames->frame[count];
-  frame->slot = capture->registers[7];
+  frame->slot = capture->registers[RSP];
   frame->return_address = 0;
   frames->count = count + 1;
-  frame->slot = capture->registers[7];
+  frame->slot = capture->registers[RSP];
   copy ((void *) frame->registers, capture->registers, sizeof frame->registers);
   frame->return_address = capture->return_address;
 }

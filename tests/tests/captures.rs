@@ -259,15 +259,20 @@ fn texts_elements_and_thread_variables_are_watched() {
     );
 }
 
+/// Runs a program of a fixture alone, and recorded with these watches.
+fn watching(folder: &str, artifact: &str, watches: impl Iterator<Item = String>) -> Comparison {
+    let options: Vec<String> = watches.flat_map(|w| ["--watch".to_owned(), w]).collect();
+    let options: Vec<&str> = options.iter().map(String::as_str).collect();
+    let scratch = Scratch::new(artifact);
+    let program = Program::new(fixture_artifact(folder, artifact), scratch.path());
+    Comparison::of_program(scratch, &program, &options, Nesting::Proper)
+}
+
 /// Checks that each variable of `caller` is at both ends of each call of `callee` what the program printed behind it.
 fn assert_kept(artifact: &str, caller: &str, callee: &str, expressions: &[(&str, usize)]) {
     let name = caller.rsplit("::").next().expect("a name has a last part");
     let watches = expressions.iter().map(|(e, _)| format!("{name}::{e}"));
-    let options: Vec<String> = watches.flat_map(|w| ["--watch".to_owned(), w]).collect();
-    let options: Vec<&str> = options.iter().map(String::as_str).collect();
-    let scratch = Scratch::new(artifact);
-    let program = Program::new(fixture_artifact("scopes", artifact), scratch.path());
-    let comparison = Comparison::of_program(scratch, &program, &options, Nesting::Proper);
+    let comparison = watching("scopes", artifact, watches);
     let text = comparison.native.text();
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 10, "{artifact}");
@@ -328,11 +333,7 @@ fn assert_kept_further_in(artifact: &str, path: &str, expressions: &[(&str, usiz
         None => format!("work::{expression}"),
     };
     let watches = expressions.iter().map(|(e, _)| named(e));
-    let options: Vec<String> = watches.flat_map(|w| ["--watch".to_owned(), w]).collect();
-    let options: Vec<&str> = options.iter().map(String::as_str).collect();
-    let scratch = Scratch::new(artifact);
-    let program = Program::new(fixture_artifact("outer", artifact), scratch.path());
-    let comparison = Comparison::of_program(scratch, &program, &options, Nesting::Proper);
+    let comparison = watching("outer", artifact, watches);
     let text = comparison.native.text();
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 12, "{artifact}");

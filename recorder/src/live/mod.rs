@@ -11,6 +11,7 @@ pub(crate) mod board;
 mod call;
 mod children;
 mod compiled;
+mod copies;
 mod display;
 mod error;
 mod evaluate;

@@ -40,7 +40,7 @@ use super::{
 };
 use crate::{
     Exit, clock,
-    snapshot::{self, SharedSnapshots},
+    snapshot::SharedSnapshots,
     stop::{StopError, procfs, ptrace, restart},
 };
 
@@ -542,10 +542,7 @@ impl Tracer {
             // What does not stop in time stays running; the stop is told all the same.
             let _ = self.hold_within(patience);
         }
-        let copy = match self.will_be_still(tid, all_threads) {
-            true => Some(SnapshotReason::Pause),
-            false => (holds && self.is_all_halted()).then_some(SnapshotReason::Held),
-        };
+        let copy = self.may_copy(tid, all_threads, holds);
         let stop = self.post(tid, reason, copy);
         if let (Some(thread), Some(stop)) = (self.threads.get_mut(&tid), stop) {
             thread.stop = Some(stop);
@@ -572,44 +569,6 @@ impl Tracer {
                 if let Some(thread) = self.threads.get_mut(&tid) {
                     thread.stop = stop;
                 }
-            }
-        }
-    }
-
-    /// Tells whether nobody runs, nor will before a thread is let go, once `tid` and, if it is so, all others are stopped. A
-    /// thread that is only held while something is done goes on without an event.
-    fn will_be_still(&self, tid: Tid, all_threads: bool) -> bool {
-        self.threads.iter().all(|(other, thread)| {
-            let stays = *other == tid || all_threads || thread.stop.is_some();
-            stays && matches!(thread.state, State::Halted { .. })
-        })
-    }
-
-    /// Tells whether memory is to be copied when `tid` stops, and others run that have to stand still for it.
-    fn must_hold_to_copy(&self, tid: Tid) -> bool {
-        let is_due = self.snapshots.as_ref().is_some_and(snapshot::is_due);
-        is_due && !self.will_be_still(tid, false)
-    }
-
-    fn is_all_halted(&self) -> bool {
-        let mut threads = self.threads.values();
-        threads.all(|thread| matches!(thread.state, State::Halted { .. }))
-    }
-
-    /// Copies the memory that has changed, if that is due.
-    fn copy_memory(&mut self, reason: SnapshotReason) {
-        let Some(snapshots) = &self.snapshots else {
-            return;
-        };
-        match snapshot::take_if_due(snapshots, reason) {
-            None => {}
-            Some(Ok(snapshot)) => self.journal.send(Control::Snapshot(snapshot)),
-            Some(Err(error)) => {
-                self.snapshots = None;
-                self.journal.send(Control::Warning {
-                    ticks: clock::ticks(),
-                    message: format!("memory could not be copied: {error}"),
-                });
             }
         }
     }
