@@ -20,7 +20,7 @@ SELECT start_seq, end_seq, function, dur_ns, a0, ret FROM calls WHERE start_seq 
 -- one known seq
 SELECT start_seq, end_seq, function, dur_ns, a0, ret FROM calls WHERE start_seq IN (10000001, 10000002);
 -- calls of a 1,000-seq range
-SELECT start_seq, end_seq, function, dur_ns, a0, ret FROM calls WHERE start_seq BETWEEN 9000000 AND 9001999 ORDER BY start_seq;
+SELECT start_seq, end_seq, function, dur_ns, a0, ret FROM calls WHERE start_seq BETWEEN 9000000 AND 9000999 ORDER BY start_seq;
 -- events of a 1,000-seq range
 SELECT * FROM events WHERE seq BETWEEN 9000000 AND 9000999 ORDER BY seq;
 -- events of a 1,000-seq range, few columns

@@ -128,7 +128,7 @@ fn python_with_duckdb() -> PathBuf {
     let ready = Command::new(&python).args(["-c", "import duckdb"]).status();
     if !ready.is_ok_and(|status| status.success()) {
         run(Command::new("python3").args(["-m", "venv"]).arg(&venv));
-        run(Command::new(&python).args(["-m", "pip", "install", "--quiet", "duckdb"]));
+        run(Command::new(&python).args(["-m", "pip", "install", "--quiet", "duckdb==2.0.0"]));
     }
     python
 }

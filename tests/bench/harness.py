@@ -8,6 +8,8 @@ import dataclasses
 import json
 import os
 import pathlib
+import platform
+import re
 import shutil
 import statistics
 import subprocess
@@ -189,9 +191,25 @@ TOOLS = {
     "duckdb": (
         duckdb_python,
         f"neither {sys.executable} nor the tests' environment has DuckDB; run python3 -m venv VENV && VENV/bin/pip install "
-        "duckdb && VENV/bin/python tests/bench/run",
+        "duckdb==2.0.0 && VENV/bin/python tests/bench/run",
     ),
 }
+
+
+def versions():
+    """The processor, the kernel and the version of each tool that figures depend on, one a line."""
+    model = re.search(r"^model name\s*: (.*)$", pathlib.Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    told = [f"{len(os.sched_getaffinity(0))} x {model[1] if model else 'unknown processor'}, Linux {platform.release()}"]
+    duckdb = [duckdb_python() or sys.executable, "-c", "import duckdb; print('DuckDB', duckdb.__version__)"]
+    for command in ([HINDSIGHT, "--version"], ["gcc", "--version"], ["uftrace", "--version"], ["gdb", "--version"], duckdb):
+        try:
+            answer = subprocess.run(command, capture_output=True, text=True, check=False)
+            told += answer.stdout.splitlines()[:1]
+        except OSError:
+            told.append(f"{command[0]}: not installed")
+    if has_frida():
+        told.append(f"Frida {FRIDA_VERSION}")
+    return "\n".join(told)
 
 
 def check_tools(rows):

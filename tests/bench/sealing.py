@@ -6,7 +6,7 @@ import shutil
 from harness import Failed, Row, cargo_built, run
 
 WORKLOADS = {"tight": "a loop", "fib": "recursion", "pointers": "eight random pointers a call"}
-ROWS = [Row(f"seal.{name}", f"sealing, {what}", "M events/s", at_least=5, needs=("cargo",)) for name, what in WORKLOADS.items()]
+ROWS = [Row(f"seal.{name}", f"sealing, {what}", "M events per processor second", at_least=5, needs=("cargo",)) for name, what in WORKLOADS.items()]
 
 
 def measure(bench):
