@@ -120,7 +120,11 @@ impl Error {
                 source:
                     recorder::Error::Pattern { .. }
                     | recorder::Error::Watch { .. }
-                    | recorder::Error::Store(store::Error::Exists { .. }),
+                    | recorder::Error::Store(
+                        store::Error::Exists { .. }
+                        | store::Error::BadName { .. }
+                        | store::Error::NotCreated { .. },
+                    ),
             } => exit::USAGE,
             Error::Live {
                 source: server::Error::Failed(failure),

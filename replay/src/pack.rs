@@ -1,7 +1,7 @@
 //! Makes a recording portable: copies of its modules, their separate debug files and sources go into it, and are used from
 //! there when it is opened.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use debuginfo::{Module, SourceCopies};
@@ -70,10 +70,15 @@ pub fn pack(timeline: &Timeline) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// Tells the modules of a recording where their copies are. Returns the copies of source files.
+/// Tells the modules of a recording where their copies are. Returns the copies of source files. What is not as it was copied
+/// is left aside: another file's types would give wrong values.
 pub(crate) fn use_copies(recording: &Recording, loads: &mut [Loaded]) -> SourceCopies {
     let dir = packed::dir_of(recording);
-    let packed = match packed::read(recording) {
+    let mut damaged = BTreeMap::new();
+    let checked = packed::check(recording, |path, _, wrong| {
+        damaged.extend(wrong.map(|why| (path.to_path_buf(), why)));
+    });
+    let packed = match checked.and_then(|()| packed::read(recording)) {
         Ok(packed) => packed,
         // The files themselves may still be where they were.
         Err(error) => {
@@ -84,15 +89,27 @@ pub(crate) fn use_copies(recording: &Recording, loads: &mut [Loaded]) -> SourceC
             return SourceCopies::new();
         }
     };
+    let debug_dir = dir.join(DEBUG_DIR);
     for loaded in loads.iter_mut().filter(|_| !packed.modules.is_empty()) {
-        loaded.debug_dirs.insert(0, dir.join(DEBUG_DIR));
         let mut modules = packed.modules.iter();
-        let module = modules.find(|module| is_of(module, loaded));
-        loaded.copy = module.map(|module| Ok(dir.join(&module.file)));
+        let Some(module) = modules.find(|module| is_of(module, loaded)) else {
+            loaded.debug_dirs.insert(0, debug_dir.clone());
+            continue;
+        };
+        let copy = dir.join(&module.file);
+        let is_part = |path: &Path| path.parent() == copy.parent() || path.starts_with(&debug_dir);
+        loaded.copy = Some(match damaged.iter().find(|(path, _)| is_part(path)) {
+            Some((path, why)) => Err(format!("{}: {why}", path.display())),
+            None => {
+                loaded.debug_dirs.insert(0, debug_dir.clone());
+                Ok(copy)
+            }
+        });
     }
     let sources = packed.sources.into_iter();
     sources
         .map(|source| (source.path, dir.join(source.file)))
+        .filter(|(_, copy)| !damaged.contains_key(copy))
         .collect()
 }
 

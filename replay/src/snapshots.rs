@@ -59,21 +59,20 @@ impl Snapshots {
             let seq = mark.seq;
             let event = event.ok_or_else(|| missing(mark))?;
             let id = event.value.ok_or_else(|| missing(mark))? as u32;
-            if (id as usize) < memory.len() {
-                let reason = event.aux.as_deref();
-                let is_held = reason == Some(SnapshotReason::Held.name());
-                if reason == Some(SnapshotReason::Pause.name()) {
-                    pause = Some(seq);
-                } else if is_held {
-                    pause = None;
-                }
-                taken.push(Taken {
-                    seq,
-                    id,
-                    pause,
-                    is_held,
-                });
+            memory.must_have(id)?;
+            let reason = event.aux.as_deref();
+            let is_held = reason == Some(SnapshotReason::Held.name());
+            if reason == Some(SnapshotReason::Pause.name()) {
+                pause = Some(seq);
+            } else if is_held {
+                pause = None;
             }
+            taken.push(Taken {
+                seq,
+                id,
+                pause,
+                is_held,
+            });
         }
         Ok(Self {
             memory: Mutex::new(memory),

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use crate::error::{Error, Result};
 use crate::format::{INCOMPLETE_FILE, LOG_DIR};
 use crate::log::frame_reader::FrameReader;
-use crate::log::{segment_path, segments};
+use crate::log::{Tail, segment_path, segments};
 use crate::manifest::RecordingId;
 use crate::recording::{self, Recording, RecordingState};
 
@@ -33,6 +33,8 @@ pub struct Report {
     pub log: LogTotals,
     /// What the columns hold.
     pub columns: ColumnTotals,
+    /// Copies of memory that events tell of.
+    pub memory_copies: u32,
 }
 
 /// A file that was read.
@@ -134,6 +136,11 @@ impl Report {
         self.files.push(CheckedFile { path, len_bytes });
     }
 
+    /// Notes that an event tells of copy `id` of memory.
+    fn copy_of_memory(&mut self, id: u32) {
+        self.memory_copies = self.memory_copies.max(id.saturating_add(1));
+    }
+
     fn find(&mut self, severity: Severity, path: &Path, offset: Option<u64>, what: String) {
         self.findings.push(Finding {
             severity,
@@ -191,7 +198,11 @@ pub fn check(path: &Path, mut progress: impl FnMut(u64)) -> Result<Report> {
         Err(error) => report.damage(&manifest, error),
     }
     let log_dir = dir.join(LOG_DIR);
-    let closed = !dir.join(INCOMPLETE_FILE).exists();
+    let tail = match &opened {
+        Ok(recording) => recording.tail(),
+        Err(_) if dir.join(INCOMPLETE_FILE).exists() => Tail::MayBeTorn,
+        Err(_) => Tail::MustBeClosed,
+    };
     let id = match &opened {
         Ok(recording) => Some(recording.manifest().recording_id),
         Err(_) => id_from_log(&log_dir)?,
@@ -204,8 +215,11 @@ pub fn check(path: &Path, mut progress: impl FnMut(u64)) -> Result<Report> {
         let scope = log::Scope {
             dir: &log_dir,
             id,
-            closed,
+            tail,
             sealed,
+            is_kept: opened
+                .as_ref()
+                .is_ok_and(|r| r.manifest().settings.keep_log),
         };
         log::check(&scope, &mut report, &mut progress)?;
     }

@@ -35,6 +35,23 @@ pub enum Error {
         /// The folder.
         path: PathBuf,
     },
+    /// A recording cannot have this name.
+    #[error("{path:?} is no name for a recording: {why}; choose a name, like run1 or /tmp/run1")]
+    BadName {
+        /// The path as given.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// The folder of a new recording cannot be made.
+    #[error("{path} cannot be created: {source}; choose a name in a folder that is there and that you may write to", path = path.display())]
+    NotCreated {
+        /// The folder.
+        path: PathBuf,
+        /// The refusal.
+        #[source]
+        source: io::Error,
+    },
     /// The file was made by a newer release.
     #[error("{path} has format version {found}, this build reads up to {supported}; use a newer hindsight", path = path.display())]
     NewerFormat {
@@ -86,7 +103,7 @@ pub enum Error {
         what: String,
     },
     /// A segment that is needed is not there.
-    #[error("{path} is missing; it is dropped once its events are sealed, so read them from the columns", path = path.display())]
+    #[error("{path} is missing, and the columns do not have its events; restore it from a copy", path = path.display())]
     SegmentMissing {
         /// The segment.
         path: PathBuf,

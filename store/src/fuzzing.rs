@@ -115,7 +115,7 @@ fn read_everything(run: &Path, tail: &Path) {
     let Ok(recording) = Recording::open(run) else {
         return;
     };
-    for expected in [Tail::MayBeTorn, Tail::MustBeClosed] {
+    for expected in [Tail::Grows, Tail::MayBeTorn, Tail::MustBeClosed] {
         let _ = LogReader::open(&recording.log_dir(), RECORDING_ID, expected).map(drain);
     }
     let _ = crate::definitions::read_all(&recording, |_| {});

@@ -9,6 +9,7 @@ mod reader;
 mod sync;
 #[cfg(test)]
 mod tests;
+pub(crate) mod torn;
 mod writer;
 
 pub use position::{LogPosition, segment_path, segments};

@@ -82,10 +82,15 @@ pub fn dir_of(recording: &Recording) -> PathBuf {
 /// Reads which copies a recording has; none where it was never packed.
 ///
 /// # Errors
-/// The index is damaged, belongs to another recording, or cannot be read.
+/// The index is damaged, missing though there are copies, belongs to another recording, or cannot be read.
 pub fn read(recording: &Recording) -> Result<Packed> {
-    let path = dir_of(recording).join(MODULES_INDEX_FILE);
+    let dir = dir_of(recording);
+    let path = dir.join(MODULES_INDEX_FILE);
     if !path.try_exists().map_err(Error::io("read", &path))? {
+        if fs::read_dir(&dir).is_ok_and(|mut entries| entries.next().is_some()) {
+            let what = "there are copies but no such file: \"hindsight pack\" makes both anew";
+            return Err(Error::corrupt(&path, 0, what));
+        }
         return Ok(Packed::default());
     }
     let (header, packed): (FileHeader, Packed) = document::read(&path)?;
@@ -137,7 +142,8 @@ impl Packer {
     /// Begins with the copies that are there already.
     ///
     /// # Errors
-    /// [`Error::NotAdded`] for a recording that is read-only; those of [`read`]; the folder cannot be made.
+    /// [`Error::NotAdded`] for a recording that is read-only; those of [`read`] and [`document::write`]; the folder cannot be
+    /// made.
     pub fn begin(recording: &Recording) -> Result<Self> {
         let dir = dir_of(recording);
         if Recording::open(recording.dir())?.state() == RecordingState::Live {
@@ -146,11 +152,17 @@ impl Packer {
             ));
         }
         must_be_writable(recording.dir(), &dir)?;
-        let packed = read(recording)?;
         make_dir(&dir)?;
+        let header = recording.file_header(FileKind::Modules);
+        let index = dir.join(MODULES_INDEX_FILE);
+        // First of all, so that copies without an index are ones that lost it.
+        if !index.try_exists().map_err(Error::io("read", &index))? {
+            document::write(&index, header, &Packed::default())?;
+        }
+        let packed = read(recording)?;
         Ok(Self {
             dir,
-            header: recording.file_header(FileKind::Modules),
+            header,
             packed,
         })
     }
@@ -349,6 +361,19 @@ mod tests {
         assert_eq!(found[0], "its checksum differs");
         assert_eq!(found[1], "it has 5 bytes, and had 9");
         assert!(found[2].contains("No such file"), "{}", found[2]);
+    }
+
+    #[test]
+    fn copies_without_their_index_are_damage_until_they_are_packed_again() {
+        let (dir, recording) = made();
+        let mut packer = Packer::begin(&recording).unwrap();
+        packer.copy(&dir.path().join("lib"), "a").unwrap();
+        packer.finish().unwrap();
+        fs::remove_file(dir_of(&recording).join(MODULES_INDEX_FILE)).unwrap();
+        let refused = read(&recording).unwrap_err().to_string();
+        assert!(refused.contains("hindsight pack"), "{refused}");
+        Packer::begin(&recording).unwrap().finish().unwrap();
+        assert_eq!(wrong(&recording), [""; 0]);
     }
 
     #[test]

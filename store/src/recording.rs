@@ -11,7 +11,7 @@ use std::fs::{File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
-pub use create::{Created, OnTaken, OpenRecording};
+pub use create::{Created, OnTaken, OpenRecording, may_be_created};
 
 use crate::clock::Clock;
 use crate::document;
@@ -128,7 +128,8 @@ impl Recording {
     pub fn tail(&self) -> Tail {
         match self.state {
             RecordingState::Closed => Tail::MustBeClosed,
-            RecordingState::Live | RecordingState::Interrupted => Tail::MayBeTorn,
+            RecordingState::Live => Tail::Grows,
+            RecordingState::Interrupted => Tail::MayBeTorn,
         }
     }
 

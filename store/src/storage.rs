@@ -43,6 +43,13 @@ pub trait StorageFile: Send + Sync + 'static {
     fn sync(&self) -> io::Result<()>;
     /// Lets readers see what was appended, soon.
     fn flush(&self) {}
+    /// Waits until what was appended can be read, and goes on in the same buffer.
+    ///
+    /// # Errors
+    /// When it could not be written.
+    fn settle(&self) -> io::Result<()> {
+        Ok(())
+    }
     /// Nothing more will be appended for now: gives buffers back.
     fn end(&self) {}
     /// Waits until what was appended is written, though not yet synced.

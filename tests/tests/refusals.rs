@@ -188,6 +188,40 @@ fn an_existing_recording_is_not_overwritten() {
     );
 }
 
+/// Nothing is started, and nothing is made.
+#[test]
+fn names_that_no_recording_can_have_are_refused() {
+    let scratch = Scratch::new("names");
+    fs::write(scratch.join("file"), "no folder").expect("a file");
+    fs::create_dir(scratch.join("taken.hindsight")).expect("a folder");
+    let cases = [
+        ("", "it is empty"),
+        ("/", "there already"),
+        (".", "there already"),
+        ("..", "there already"),
+        ("./", "there already"),
+        ("../.", "there already"),
+        (".hindsight", "nothing before the ending"),
+        ("file/rec", "not a directory"),
+        ("nowhere/rec", "No such file"),
+        ("/proc/rec", "cannot be created"),
+        ("taken", "exists already"),
+    ];
+    let mark = scratch.join("started");
+    for (name, why) in cases {
+        let args = ["record", "-o", name, "--", "/bin/touch"];
+        let ended = Hindsight::command(&scratch, &args).args([&mark]).run();
+        assert_refused(&ended, 2);
+        let told = ended.errors();
+        assert!(told.contains(why), "-o {name:?}: {told}");
+        assert!(told.contains("choose"), "-o {name:?}: {told}");
+        assert!(!mark.exists(), "-o {name:?} started the program");
+    }
+    for made in ["/.hindsight", "/proc/rec.hindsight"] {
+        assert!(!Path::new(made).exists(), "{made}");
+    }
+}
+
 #[test]
 fn programs_that_cannot_be_started_are_errors_of_their_own() {
     let scratch = Scratch::new("unstartable");

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use recorder::{Captures, Exit, OnFull, Outcome, RecordOptions, SnapshotTimes, Target};
 use serde_json::json;
-use store::recording::with_suffix;
+use store::recording::may_be_created;
 
 use crate::ask::Asker;
 use crate::commands::captured::Captured;
@@ -139,10 +139,10 @@ fn refuse(args: &Args) -> Result<(), Error> {
         let help = "name a running process: hindsight record --attach PID --for 10";
         return Err(Error::usage("--for needs --attach", Some(help.to_owned())));
     }
-    let output = args.output.as_deref().map(with_suffix);
-    if let Some(path) = output.filter(|path| path.exists()) {
-        let source = store::Error::Exists { path }.into();
-        return Err(Error::Record { source });
+    if let Some(path) = &args.output {
+        may_be_created(path).map_err(|source| Error::Record {
+            source: source.into(),
+        })?;
     }
     match (args.pid, args.command.first()) {
         (Some(pid), _) => target::check_process(pid),

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use recorder::live::{Live, LiveOptions, Stdio};
 use recorder::{OnFull, RecordOptions, SnapshotTimes, Target};
 use serde::{Deserialize, Serialize};
-use store::recording::with_suffix;
+use store::recording::{may_be_created, with_suffix};
 
 use super::{Selection, Session, Sessions, of_recorder};
 use crate::os_text::OsText;
@@ -126,7 +126,7 @@ fn open(
     let mut number = 1;
     loop {
         let path = match named {
-            true => origin.chosen_path(),
+            true => may_be_created(&origin.chosen_path()).map_err(|e| of_recorder(&e.into()))?,
             false => origin.free_path(&mut number),
         };
         let options = origin.options(path, stop_on_entry, sessions.guardian.clone())?;
@@ -178,8 +178,11 @@ impl Origin {
     }
 
     fn chosen_path(&self) -> PathBuf {
-        let chosen = self.recording().output.as_ref().map(OsString::from);
-        self.cwd().join(chosen.unwrap_or_default())
+        match self.recording().output.as_ref().map(OsString::from) {
+            // Joined with the folder, it would name that.
+            Some(chosen) if chosen.is_empty() => PathBuf::new(),
+            chosen => self.cwd().join(chosen.unwrap_or_default()),
+        }
     }
 
     /// Returns the path of the first free name from number `number` on.

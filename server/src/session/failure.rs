@@ -20,8 +20,12 @@ pub(crate) fn of_recorder(error: &recorder::Error) -> Failure {
 
 /// Makes a failure of an error's texts, its causes included; what stands behind the last semicolon is the next step.
 pub(crate) fn of_recorder_text(code: Code, error: &recorder::Error) -> Failure {
-    // What live control says is a sentence; the others' texts read after "cannot".
-    let is_sentence = matches!(error, recorder::Error::Live(_));
+    // What live control says is a sentence, and what the store says mostly; the others' texts read after "cannot".
+    let before = match error {
+        recorder::Error::Live(_) => "",
+        recorder::Error::Store(_) | recorder::Error::DebugInfo(_) => "cannot record: ",
+        _ => "cannot ",
+    };
     let error: &dyn std::error::Error = error;
     let text = error.to_string();
     let (mut message, hint) = match text.rsplit_once("; ") {
@@ -37,10 +41,7 @@ pub(crate) fn of_recorder_text(code: Code, error: &recorder::Error) -> Failure {
         }
         cause = error.source();
     }
-    let message = match is_sentence {
-        true => message,
-        false => format!("cannot {message}"),
-    };
+    let message = format!("{before}{message}");
     Failure {
         hint,
         ..Failure::new(code, message)
@@ -49,9 +50,12 @@ pub(crate) fn of_recorder_text(code: Code, error: &recorder::Error) -> Failure {
 
 fn code(error: &recorder::Error) -> Code {
     match error {
-        recorder::Error::Pattern { .. } | recorder::Error::Store(store::Error::Exists { .. }) => {
-            Code::BadRequest
-        }
+        recorder::Error::Pattern { .. }
+        | recorder::Error::Store(
+            store::Error::Exists { .. }
+            | store::Error::BadName { .. }
+            | store::Error::NotCreated { .. },
+        ) => Code::BadRequest,
         recorder::Error::Live(error) => live_code(error),
         error if error.is_about_the_target() => Code::NotStarted,
         _ => Code::Failed,

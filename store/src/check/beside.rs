@@ -2,6 +2,7 @@
 
 use super::{Report, Severity};
 use crate::error::Result;
+use crate::format::MODULES_INDEX_FILE;
 use crate::notes;
 use crate::packed;
 use crate::recording::Recording;
@@ -22,7 +23,8 @@ pub(super) fn check(
         report.find(Severity::Damage, &path, None, what);
     }
     if let Err(error) = checked {
-        report.damage(&packed::dir_of(recording), &error);
+        let index = packed::dir_of(recording).join(MODULES_INDEX_FILE);
+        report.damage(&index, &error);
     }
     Ok(())
 }

@@ -2,19 +2,19 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::statistics::Statistics;
 
 use super::log::SealedLog;
 use super::{Report, Severity};
-use crate::columns::{FileSum, SUM_BLOCK_LEN, Summing};
+use crate::columns::{EventKind, EventsFile, FileSum, SUM_BLOCK_LEN, SealedFile, Summing};
 use crate::control::Control;
 use crate::definitions;
 use crate::error::{Error, Result};
 use crate::format::FileKind;
-use crate::recording::Recording;
+use crate::recording::{Recording, RecordingState};
 use crate::seal::{Part, SealState};
 
 const READ_LEN: usize = 1 << 20;
@@ -27,6 +27,7 @@ pub(super) fn check(
 ) -> Result<Option<SealedLog>> {
     let path = recording.seal_state_path();
     if !path.exists() {
+        check_unsealed(recording, report)?;
         return Ok(None);
     }
     let header = recording.file_header(FileKind::SealState);
@@ -53,11 +54,35 @@ pub(super) fn check(
     }))
 }
 
+/// Checks a recording without a seal state. One that was closed has sealed files only together with it; what a recorder
+/// that died had sealed until then is sealed again from the log.
+fn check_unsealed(recording: &Recording, report: &mut Report) -> Result<()> {
+    let dir = recording.columns_dir();
+    let mut entries = match std::fs::read_dir(&dir) {
+        Ok(entries) => entries,
+        Err(error) => {
+            report.damage(&dir, &Error::io("read", &dir)(error));
+            return Ok(());
+        }
+    };
+    if recording.state() == RecordingState::Closed && entries.next().is_some() {
+        let what = "there is no such file, but there are sealed columns".to_owned();
+        report.find(Severity::Damage, &recording.seal_state_path(), None, what);
+    }
+    Ok(())
+}
+
 fn check_definitions(recording: &Recording, len: u64, report: &mut Report) {
+    let path = recording.definitions_path();
+    let found = path.metadata().map_or(0, |found| found.len());
+    // A recorder that dies may have added some that it did not count yet.
+    if found > len && recording.state() == RecordingState::Closed {
+        let what = format!("it goes on behind the {len} bytes that were written");
+        report.find(Severity::Damage, &path, Some(len), what);
+    }
     if len == 0 {
         return;
     }
-    let path = recording.definitions_path();
     let header = recording.file_header(FileKind::Definitions);
     let functions = &mut report.columns.functions;
     let read = definitions::read_file(&path, header, len, |control| {
@@ -119,11 +144,34 @@ fn check_part(
         if !check_sum(&path, sum, report, progress)? {
             continue;
         }
+        if path == Part::events_path(dir, part.number) {
+            note_copies_of_memory(path.clone(), sum, report);
+        }
         if let Err(what) = check_rows(&path, rows, seq_column, part) {
             report.find(Severity::Damage, &path, None, what);
         }
     }
     Ok(())
+}
+
+/// Notes which copies of memory a file of events tells of. What cannot be read of it is told elsewhere.
+fn note_copies_of_memory(path: PathBuf, sum: &FileSum, report: &mut Report) {
+    let sum = sum.clone();
+    let Ok(file) = EventsFile::open(&SealedFile { path, sum }) else {
+        return;
+    };
+    for page in 0..file.pages().len() {
+        let mut seqs = Vec::new();
+        let heads = file.heads(page, |head| {
+            if head.kind == EventKind::Snapshot.name() {
+                seqs.push(head.seq);
+            }
+        });
+        let events = heads.and_then(|()| file.events(page, &seqs));
+        for id in events.iter().flatten().filter_map(|event| event.value) {
+            report.copy_of_memory(id as u32);
+        }
+    }
 }
 
 /// Compares length and checksum of a file with what the state says; returns whether they agree.

@@ -7,21 +7,24 @@ use super::{Report, Severity};
 use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::file_header::FileHeader;
-use crate::format::{FileKind, FrameKind};
+use crate::format::{FILE_HEADER_LEN, FileKind, FrameKind};
 use crate::log::frame::{self, END_CLOSED, END_CONTINUES, FrameFault};
 use crate::log::frame_reader::{FrameReader, RawFrame};
 use crate::log::packing::Unpacker;
-use crate::log::{LogPosition, segment_path, segments};
+use crate::log::torn::wrong_end;
+use crate::log::{LogPosition, Tail, segment_path, segments};
 use crate::manifest::RecordingId;
 
 /// What is known about the log before it is read.
 pub(super) struct Scope<'a> {
     pub(super) dir: &'a Path,
     pub(super) id: RecordingId,
-    /// Whether the recording was closed cleanly.
-    pub(super) closed: bool,
+    /// What its end may look like.
+    pub(super) tail: Tail,
     /// What the columns hold already, where there is a seal state.
     pub(super) sealed: Option<SealedLog>,
+    /// Whether segments stay after sealing.
+    pub(super) is_kept: bool,
 }
 
 /// How much of the log the columns hold.
@@ -49,18 +52,21 @@ pub(super) fn check(
     let numbers = segments(scope.dir)?;
     let first_kept = check_numbers(scope, &numbers, report);
     let mut threads = Threads::default();
-    for number in &numbers {
+    let mut before = SegmentEnd::Continues;
+    for (index, number) in numbers.iter().enumerate() {
         report.log.segments += 1;
-        let is_last = Some(number) == numbers.last();
         let path = segment_path(scope.dir, *number);
         let header = FileHeader {
             kind: FileKind::Log,
             recording_id: scope.id,
             number: *number,
         };
+        let later = &numbers[index + 1..];
         let mut reader = match FrameReader::open(&path, &header) {
             Ok(reader) => reader,
-            Err(Error::Truncated { offset, .. }) if is_last && !scope.closed => {
+            Err(Error::Truncated { offset, .. })
+                if later.is_empty() && scope.may_lack_header(before) =>
+            {
                 torn(&path, 0, offset, report);
                 continue;
             }
@@ -70,9 +76,21 @@ pub(super) fn check(
             }
         };
         report.file(&path, reader.file_len()?);
-        let may_be_torn = is_last && !scope.closed;
-        let end = check_segment(&mut reader, may_be_torn, report, &mut threads, progress)?;
-        check_end(&path, end, is_last, scope.closed, report);
+        scope.check_sealed(&reader, *number, report)?;
+        let tail = match later.iter().any(|number| scope.has_frames(*number)) {
+            true => Tail::MustBeClosed,
+            false => scope.tail,
+        };
+        before = check_segment(&mut reader, tail, report, &mut threads, progress)?;
+        check_end(&path, before, tail, later.is_empty(), report);
+        if before == SegmentEnd::Continues && later.is_empty() && scope.tail == Tail::MayBeTorn {
+            missing(
+                scope.dir,
+                number.saturating_add(1),
+                "the one before is not the last",
+                report,
+            );
+        }
     }
     report.log.threads = threads.count();
     // Definitions and thread records may be in segments that were sealed and dropped, or in what cannot be read.
@@ -81,46 +99,79 @@ pub(super) fn check(
     Ok(())
 }
 
+impl Scope<'_> {
+    /// Whether the last segment may be shorter than its header. One that is announced had it before that.
+    fn may_lack_header(&self, before: SegmentEnd) -> bool {
+        match self.tail {
+            Tail::MustBeClosed => false,
+            Tail::MayBeTorn => before == SegmentEnd::Missing,
+            Tail::Grows => true,
+        }
+    }
+
+    fn has_frames(&self, number: u32) -> bool {
+        let found = segment_path(self.dir, number).metadata();
+        found.is_ok_and(|found| found.len() > FILE_HEADER_LEN as u64)
+    }
+
+    /// Checks that a segment has what is sealed of it.
+    fn check_sealed(&self, reader: &FrameReader, number: u32, report: &mut Report) -> Result<()> {
+        let Some(sealed) = self.sealed.filter(|sealed| !sealed.complete) else {
+            return Ok(());
+        };
+        let (len, needed) = (reader.file_len()?, sealed.position);
+        if needed.segment == number && len < needed.offset {
+            let what = format!(
+                "it goes on to offset {} in what is sealed of it",
+                needed.offset
+            );
+            report.find(Severity::Damage, reader.path(), Some(len), what);
+        }
+        Ok(())
+    }
+}
+
 /// Checks that no segment is missing; returns the number of the first one that is there.
 fn check_numbers(scope: &Scope<'_>, numbers: &[u32], report: &mut Report) -> u32 {
-    let mut missing = |number: u32, why: &str| {
-        let path = segment_path(scope.dir, number);
-        report.find(
-            Severity::Damage,
-            &path,
-            None,
-            format!("the segment is missing: {why}"),
-        );
-    };
     for pair in numbers.windows(2) {
         for number in pair[0] + 1..pair[1] {
-            missing(number, "earlier and later ones are there");
+            missing(
+                scope.dir,
+                number,
+                "earlier and later ones are there",
+                report,
+            );
         }
     }
     let first_needed = match scope.sealed {
+        _ if scope.is_kept => Some((0, "the recording keeps its log")),
         Some(sealed) if sealed.complete => None,
-        Some(sealed) => Some(sealed.position.segment),
-        None => Some(0),
+        Some(sealed) => Some((sealed.position.segment, "its events are not in the columns")),
+        None => Some((0, "its events are not in the columns")),
     };
     let first = numbers.first().copied();
-    match (first_needed, first) {
-        (Some(needed), Some(first)) if needed < first => {
-            missing(needed, "its events are not in the columns");
-        }
-        (Some(needed), None) if scope.closed => {
-            missing(needed, "its events are not in the columns")
-        }
-        _ => {}
+    // The recorder of a live one may have sealed and dropped more since.
+    if let Some((needed, why)) = first_needed
+        && scope.tail != Tail::Grows
+        && first.is_none_or(|first| needed < first)
+    {
+        missing(scope.dir, needed, why, report);
     }
     first.unwrap_or(0)
 }
 
-fn check_end(path: &Path, end: SegmentEnd, is_last: bool, closed: bool, report: &mut Report) {
+fn missing(dir: &Path, number: u32, why: &str, report: &mut Report) {
+    let what = format!("the segment is missing: {why}");
+    report.find(Severity::Damage, &segment_path(dir, number), None, what);
+}
+
+fn check_end(path: &Path, end: SegmentEnd, tail: Tail, is_last: bool, report: &mut Report) {
+    let must_end = tail == Tail::MustBeClosed;
     let what = match (end, is_last) {
-        (SegmentEnd::Missing, false) => "the segment lacks its last frame",
-        (SegmentEnd::Missing, true) if closed => "the log lacks its last frame",
+        (SegmentEnd::Missing, false) if must_end => "the segment lacks its last frame",
+        (SegmentEnd::Missing, true) if must_end => "the log lacks its last frame",
         (SegmentEnd::Closed, false) => "the log ends here, but more segments follow",
-        (SegmentEnd::Continues, true) if closed => "the next segment is missing",
+        (SegmentEnd::Continues, true) if must_end => "the next segment is missing",
         _ => return,
     };
     report.find(Severity::Damage, path, None, what.into());
@@ -128,7 +179,7 @@ fn check_end(path: &Path, end: SegmentEnd, is_last: bool, closed: bool, report: 
 
 fn check_segment(
     reader: &mut FrameReader,
-    may_be_torn: bool,
+    tail: Tail,
     report: &mut Report,
     threads: &mut Threads,
     progress: &mut impl FnMut(u64),
@@ -164,10 +215,16 @@ fn check_segment(
                 reader.seek(next);
             }
             None => {
-                match may_be_torn && last == SegmentEnd::Missing {
-                    true => torn(&path, offset, end, report),
-                    false => {
-                        report.find(Severity::Damage, &path, Some(offset), fault.to_string());
+                let wrong = match tail {
+                    _ if last != SegmentEnd::Missing => Some(fault.to_string()),
+                    Tail::MustBeClosed => Some(fault.to_string()),
+                    Tail::MayBeTorn => wrong_end(reader, fault, end)?,
+                    Tail::Grows => None,
+                };
+                match wrong {
+                    None => torn(&path, offset, end, report),
+                    Some(what) => {
+                        report.find(Severity::Damage, &path, Some(offset), what);
                         report.log.unreadable_bytes += end - offset;
                     }
                 }

@@ -1,4 +1,4 @@
-//! Checks the snapshots of memory: every page can be read.
+//! Checks the snapshots of memory: every page can be read, and none is missing that an event tells of.
 
 use std::path::Path;
 
@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::memory::Memory;
 use crate::recording::Recording;
 
+/// Checks the copies that are there, and that each that an event tells of is there. Needs what the log and the columns told.
 pub(super) fn check(
     recording: &Recording,
     report: &mut Report,
@@ -18,10 +19,11 @@ pub(super) fn check(
             report.file(path, len);
             progress(len);
         }
-        memory.check()
+        memory.check()?;
+        (0..report.memory_copies).try_for_each(|id| memory.must_have(id))
     });
     match checked {
-        Ok(_) => {}
+        Ok(()) => {}
         Err(error @ Error::Io { .. }) => return Err(error),
         Err(error) => report.damage(damaged(&error).unwrap_or(recording.dir()), &error),
     }

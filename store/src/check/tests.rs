@@ -297,6 +297,116 @@ fn a_changed_or_missing_file_of_the_columns_is_damage() {
 }
 
 #[test]
+fn bytes_behind_the_definitions_of_a_closed_recording_are_damage() {
+    let dir = tempfile::tempdir().unwrap();
+    let recording = small().record(&dir.path().join("run")).unwrap();
+    seal(&recording, false);
+    change(&recording.definitions_path(), |bytes| {
+        bytes.extend_from_slice(b"more")
+    });
+    let report = check(recording.dir(), |_| {}).unwrap();
+    expect_test::expect![[r#"
+        damage: RUN/columns/definitions.seg at offset 152: it goes on behind the 152 bytes that were written"#]]
+    .assert_eq(&tell(&report, recording.dir()));
+}
+
+#[test]
+fn sealed_columns_without_a_state_are_damage_in_a_closed_recording_only() {
+    let dir = tempfile::tempdir().unwrap();
+    let recording = small().record(&dir.path().join("run")).unwrap();
+    seal(&recording, true);
+    fs::remove_file(recording.seal_state_path()).unwrap();
+    let closed = check(recording.dir(), |_| {}).unwrap();
+    fs::write(recording.dir().join(INCOMPLETE_FILE), "").unwrap();
+    let died = check(recording.dir(), |_| {}).unwrap();
+    let told = [closed, died].map(|report| tell(&report, recording.dir()));
+    expect_test::expect![[r#"
+        damage: RUN/columns/seal.state: there is no such file, but there are sealed columns
+        note: RUN: the recorder did not close the recording"#]]
+    .assert_eq(&told.join("\n"));
+}
+
+#[test]
+fn a_log_that_is_missing_or_moved_in_an_unfinished_recording_is_damage() {
+    let harms: [fn(&Path); 4] = [
+        |path| fs::remove_file(path).unwrap(),
+        |path| fs::write(path, "").unwrap(),
+        |path| change(path, |bytes| drop(bytes.drain(200..208))),
+        |path| {
+            change(path, |bytes| {
+                let doubled = bytes[200..248].to_vec();
+                bytes.splice(248..248, doubled);
+            });
+        },
+    ];
+    let dir = tempfile::tempdir().unwrap();
+    let mut told = Vec::new();
+    for (number, harm) in harms.into_iter().enumerate() {
+        let path = dir.path().join(format!("run{number}"));
+        let recording = small().record_interrupted(&path).unwrap();
+        harm(&segment(recording.dir()));
+        let report = check(recording.dir(), |_| {}).unwrap();
+        assert!(!report.is_whole(), "harm {number}");
+        let text = tell(&report, recording.dir());
+        told.extend(text.lines().next().map(str::to_owned));
+        assert!(recording.log().and_then(read_to_the_end).is_err());
+    }
+    expect_test::expect![[r#"
+        damage: RUN/log/000000.seg: the segment is missing: its events are not in the columns
+        damage: RUN/log/000000.seg at offset 0: the file is empty
+        damage: RUN/log/000000.seg at offset 152: the frame's checksum differs, and a frame that was written at offset 392 lies at offset 384
+        damage: RUN/log/000000.seg at offset 152: the frame's checksum differs, and a frame that was written at offset 392 lies at offset 440"#]]
+    .assert_eq(&told.join("\n"));
+}
+
+fn read_to_the_end(mut log: crate::log::LogReader) -> Result<()> {
+    while let crate::log::Step::Frame(_) = log.next_frame()? {}
+    Ok(())
+}
+
+/// Every copy of memory was finished before the event that tells of it.
+#[test]
+fn a_copy_of_memory_that_an_event_tells_of_and_is_not_there_is_damage() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut synth = small();
+    synth.live(|ticks| {
+        Control::Snapshot(crate::control::Snapshot {
+            ticks,
+            id: 0,
+            reason: crate::control::SnapshotReason::Start,
+            covered: 0,
+            changed: 0,
+        })
+    });
+    let recording = synth.record(&dir.path().join("run")).unwrap();
+    let id = recording.manifest().recording_id;
+    let copy = crate::memory::SnapshotWriter::create(&crate::storage::Disk, recording.dir(), id, 0);
+    copy.unwrap().finish(Vec::new()).unwrap();
+    let path = recording.dir().join("memory/000000.mem");
+    let whole = fs::read(&path).unwrap();
+    let told = || tell(&check(recording.dir(), |_| {}).unwrap(), recording.dir());
+    assert_eq!(told(), "");
+    let mut all = Vec::new();
+    for sealed in [false, true] {
+        if sealed {
+            seal(&recording, false);
+            assert_eq!(told(), "");
+        }
+        fs::remove_file(&path).unwrap();
+        all.push(told());
+        fs::write(&path, "").unwrap();
+        all.push(told());
+        fs::write(&path, &whole).unwrap();
+    }
+    expect_test::expect![[r#"
+        damage: RUN/memory/000000.mem at offset 0: an event tells of this copy of memory, and there is no such file
+        damage: RUN/memory/000000.mem at offset 0: the file is empty
+        damage: RUN/memory/000000.mem at offset 0: an event tells of this copy of memory, and there is no such file
+        damage: RUN/memory/000000.mem at offset 0: the file is empty"#]]
+    .assert_eq(&all.join("\n"));
+}
+
+#[test]
 fn no_harm_to_any_byte_of_a_log_goes_unnoticed() {
     let dir = tempfile::tempdir().unwrap();
     let recording = small().record(&dir.path().join("run")).unwrap();

@@ -100,6 +100,9 @@ impl Threads {
 
     pub(super) fn control(&mut self, place: Place<'_>, control: &Control, report: &mut Report) {
         self.live.control(place, control, report);
+        if let Control::Snapshot(snapshot) = control {
+            report.copy_of_memory(snapshot.id);
+        }
         let Control::Function(function) = control else {
             return;
         };

@@ -129,6 +129,11 @@ pub fn payload_len(header: &[u8; FRAME_HEADER_LEN], offset: u64) -> Result<usize
     Ok(len)
 }
 
+/// Returns the offset in bytes that a header says it was written for, as far as the header can say it.
+pub fn stored_place(header: &[u8; FRAME_HEADER_LEN]) -> u64 {
+    u64::from(u32_at(header, PLACE_AT)) * FRAME_ALIGN as u64
+}
+
 /// Checks the frame at `offset` that `bytes` begin with and returns its header.
 ///
 /// # Errors

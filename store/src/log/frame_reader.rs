@@ -18,6 +18,9 @@ const WINDOW_LEN: std::ops::RangeInclusive<usize> = 64 << 10..=4 << 20;
 /// How much is looked at at once when searching for the next frame in a damaged file.
 const SEARCH_LEN: usize = 1 << 20;
 
+/// Bytes that are compared with checksums when searching for frames that lie at a wrong place.
+const MOST_COMPARED: usize = 1 << 30;
+
 /// A reader of a file of frames.
 pub struct FrameReader {
     file: File,
@@ -162,6 +165,59 @@ impl FrameReader {
             offset += whole.next_multiple_of(FRAME_ALIGN) as u64;
         }
         Ok(None)
+    }
+
+    /// Returns where the first frame lies that was written for another place, and for which, looking from the current
+    /// place to `end`, at every byte. What looks like a frame is compared with its checksum as long as that is little work.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub(super) fn find_displaced_frame(&mut self, end: u64) -> Result<Option<(u64, u64)>> {
+        let mut offset = self.offset;
+        let mut work = MOST_COMPARED;
+        while offset.saturating_add(FRAME_HEADER_LEN as u64) <= end {
+            let len = SEARCH_LEN.min((end - offset) as usize);
+            let bytes = self.read_at(offset, len)?;
+            let whole = bytes.len().saturating_sub(FRAME_HEADER_LEN - 1);
+            let marks: Vec<u64> = (0..whole)
+                .filter(|at| bytes[at + MARK_AT..].starts_with(&FRAME_MARK))
+                .map(|at| offset + at as u64)
+                .collect();
+            for mark in marks {
+                if let Some(belongs) = self.displaced_at(mark, end, &mut work)? {
+                    return Ok(Some((mark, belongs)));
+                }
+            }
+            if whole == 0 {
+                break;
+            }
+            offset += whole as u64;
+        }
+        Ok(None)
+    }
+
+    /// Returns for which place the frame at `offset` was written, if one lies there.
+    fn displaced_at(&mut self, offset: u64, end: u64, work: &mut usize) -> Result<Option<u64>> {
+        let bytes = self.read_at(offset, FRAME_HEADER_LEN)?;
+        let Some(header) = bytes.first_chunk() else {
+            return Ok(None);
+        };
+        let belongs = frame::stored_place(header);
+        let Ok(len) = frame::payload_len(header, belongs).map(frame::frame_len) else {
+            return Ok(None);
+        };
+        if offset.saturating_add(len as u64) > end || len > *work {
+            return Ok(None);
+        }
+        *work -= len;
+        let file_crc = self.file_crc;
+        let bytes = self.read_at(offset, len)?;
+        Ok(frame::check(bytes, file_crc, belongs).ok().map(|_| belongs))
+    }
+
+    /// Returns `len` bytes from `offset` on, fewer only where the file ends.
+    pub(super) fn bytes_at(&mut self, offset: u64, len: usize) -> Result<&[u8]> {
+        self.read_at(offset, len)
     }
 
     fn check_at(&mut self, offset: u64) -> Result<std::result::Result<FrameHeader, FrameFault>> {

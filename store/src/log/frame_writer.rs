@@ -48,7 +48,7 @@ impl FrameWriter {
 }
 
 impl<F: StorageFile> FrameWriter<F> {
-    /// Creates the file `path`, which must not exist. On failure it is removed again.
+    /// Creates the file `path`, which must not exist, and waits until its header is in it. On failure it is removed again.
     ///
     /// # Errors
     /// [`Error::Io`] or [`Error::Append`].
@@ -59,7 +59,8 @@ impl<F: StorageFile> FrameWriter<F> {
     ) -> Result<Self> {
         let file = storage.create(path).map_err(Error::io("create", path))?;
         let bytes = header.encode();
-        if let Err(source) = append_all(&file, &mut [IoSlice::new(&bytes)]) {
+        let headed = append_all(&file, &mut [IoSlice::new(&bytes)]).and_then(|()| file.settle());
+        if let Err(source) = headed {
             storage.remove(path).map_err(Error::io("remove", path))?;
             return Err(append_error(path, 0, source));
         }

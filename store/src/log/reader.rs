@@ -13,6 +13,7 @@ use crate::log::frame::{self, END_CLOSED, END_CONTINUES, FrameFault, FrameHeader
 use crate::log::frame_reader::{FrameReader, RawFrame};
 use crate::log::packing::Unpacker;
 use crate::log::position::{LogPosition, segment_path, segments};
+use crate::log::torn::wrong_end;
 use crate::manifest::RecordingId;
 
 /// What the end of the log may look like.
@@ -20,8 +21,10 @@ use crate::manifest::RecordingId;
 pub enum Tail {
     /// The recording was closed cleanly: anything but the closing frame at the end is an error.
     MustBeClosed,
-    /// The recording is being written, or its recorder died: an unfinished frame at the end is dropped.
+    /// The recorder died: a frame at the end that was never written whole is dropped, and anything else is an error.
     MayBeTorn,
+    /// The recording is being written: what is not whole at the end may become so.
+    Grows,
 }
 
 /// A reader of the log.
@@ -110,7 +113,7 @@ impl LogReader {
     /// Opens the log in the folder `dir` at the first segment that is still there.
     ///
     /// # Errors
-    /// [`Error::SegmentMissing`] when one is missing in between, or the log must be closed and none is there.
+    /// [`Error::SegmentMissing`] when one is missing in between, or none is there and nobody writes the log.
     pub fn open(dir: &Path, recording_id: RecordingId, tail: Tail) -> Result<Self> {
         let numbers = segments(dir)?;
         for pair in numbers.windows(2) {
@@ -122,8 +125,8 @@ impl LogReader {
         }
         let first = match (numbers.first(), tail) {
             (Some(first), _) => *first,
-            (None, Tail::MayBeTorn) => 0,
-            (None, Tail::MustBeClosed) => return Err(missing(dir, 0)),
+            (None, Tail::Grows) => 0,
+            (None, Tail::MayBeTorn | Tail::MustBeClosed) => return Err(missing(dir, 0)),
         };
         let start = LogPosition::start_of(first);
         Ok(Self::open_at(dir, recording_id, tail, start))
@@ -274,7 +277,7 @@ impl LogReader {
     fn no_segment(&self) -> Result<Found> {
         let number = self.position.segment;
         let later = segments(&self.dir)?.into_iter().any(|n| n > number);
-        if self.tail == Tail::MayBeTorn && !later {
+        if self.tail == Tail::Grows && !later {
             return Ok(Found::End(End::ForNow { torn_bytes: 0 }));
         }
         // The writer may have created it, and later ones, since it was looked for.
@@ -284,51 +287,69 @@ impl LogReader {
         }
     }
 
-    fn is_last(&self) -> bool {
-        let next = segment_path(&self.dir, self.position.segment + 1);
-        !next.exists()
+    /// Whether no later segment has a frame. The next one is created before this one gets its last frame.
+    fn is_last(&self) -> Result<bool> {
+        let mut later = segments(&self.dir)?.into_iter();
+        Ok(!later.any(|number| {
+            let found = segment_path(&self.dir, number).metadata();
+            number > self.position.segment
+                && found.is_ok_and(|found| found.len() > FILE_HEADER_LEN as u64)
+        }))
     }
 
     /// Decides whether a bad frame is the torn tail of an unfinished log, or damage.
     fn judge(&mut self, fault: FrameFault) -> Result<Verdict> {
-        let may_be_torn = self.tail == Tail::MayBeTorn && self.is_last();
+        let may_be_torn = self.tail != Tail::MustBeClosed && self.is_last()?;
         let segment = self.segment.as_mut().expect("a segment was being read");
         let path = segment.path().to_path_buf();
         let offset = segment.offset();
         let end = segment.file_len()?;
-        let torn = Verdict::End(End::ForNow {
-            torn_bytes: end.saturating_sub(offset),
-        });
+        let damage = |what: String| Ok(Verdict::Damage(Error::corrupt(&path, offset, what)));
+        let torn_bytes = end.saturating_sub(offset);
+        let torn = Ok(Verdict::End(End::ForNow { torn_bytes }));
         if let FrameFault::Kind(_) = fault {
-            return Ok(Verdict::Damage(Error::corrupt(
-                &path,
-                offset,
-                fault.to_string(),
-            )));
+            return damage(fault.to_string());
+        }
+        if offset > end {
+            let what = format!("it goes on to offset {offset} in what is sealed of it");
+            return Ok(Verdict::Damage(Error::Truncated {
+                path,
+                offset: end,
+                what,
+            }));
+        }
+        if may_be_torn && offset == end {
+            return torn;
         }
         // Zeros: the file system had recorded the file's length but not yet its bytes when the machine stopped.
-        if may_be_torn && (offset >= end || fault == FrameFault::Zeros) {
-            return Ok(torn);
+        if may_be_torn && self.tail == Tail::Grows && fault == FrameFault::Zeros {
+            return torn;
         }
         if let Some(found) = segment.find_frame_after(end)? {
-            let what = format!("{fault}, but another frame follows at offset {found}");
-            return Ok(Verdict::Damage(Error::corrupt(&path, offset, what)));
+            return damage(format!(
+                "{fault}, but another frame follows at offset {found}"
+            ));
         }
-        if may_be_torn {
-            return Ok(torn);
+        match (may_be_torn, fault) {
+            (true, _) if self.tail == Tail::Grows => torn,
+            (true, _) => match wrong_end(segment, fault, end)? {
+                Some(what) => damage(what),
+                None => torn,
+            },
+            (false, FrameFault::Short) => {
+                Ok(Verdict::Damage(truncated(&path, offset, offset == end)))
+            }
+            (false, _) => damage(fault.to_string()),
         }
-        Ok(Verdict::Damage(match fault {
-            FrameFault::Short => truncated(&path, offset, offset >= end),
-            _ => Error::corrupt(&path, offset, fault.to_string()),
-        }))
     }
 
-    /// Decides whether a file without a header is the torn tail of an unfinished log, or damage.
+    /// Decides whether a file without a header is one that is being written, or damage: a segment has its header before
+    /// the one before it says that the log goes on, and the first one before there is a manifest.
     fn judge_header(&mut self, error: Error) -> Result<Verdict> {
         let path = segment_path(&self.dir, self.position.segment);
         let bytes = std::fs::read(&path).map_err(Error::io("read", &path))?;
         let never_written = bytes.len() < FILE_HEADER_LEN || bytes.iter().all(|b| *b == 0);
-        if self.tail == Tail::MayBeTorn && self.is_last() && never_written {
+        if self.tail == Tail::Grows && never_written && self.is_last()? {
             let torn_bytes = bytes.len() as u64;
             return Ok(Verdict::End(End::ForNow { torn_bytes }));
         }

@@ -30,8 +30,6 @@ pub struct LogWriter<S: Storage = Staged> {
     number: u32,
     roll_len: u64,
     segment: FrameWriter<S::File>,
-    /// The segment has its last frame, but the next one could not be created yet.
-    segment_ended: bool,
     syncer: Syncer<S::File>,
     /// `None` only while it is being used.
     packer: Option<Packer>,
@@ -78,7 +76,6 @@ impl<S: Storage + Clone> LogWriter<S> {
             number: 0,
             roll_len,
             segment,
-            segment_ended: false,
             syncer,
             packer: Some(Packer::default()),
             events: 0,
@@ -191,9 +188,6 @@ impl<S: Storage> LogWriter<S> {
     /// # Errors
     /// As for [`Self::append_block`]; the log is then unfinished, but readable up to its last frame.
     pub fn close(mut self) -> Result<ClosedLog> {
-        if self.segment_ended {
-            self.next_segment()?;
-        }
         self.append_frame(FrameKind::SegmentEnd, END_CLOSED, [&[], &[]])?;
         let end = self.position();
         self.segment.finish()?;
@@ -205,7 +199,7 @@ impl<S: Storage> LogWriter<S> {
     fn append(&mut self, kind: FrameKind, arg: u64, parts: [&[u8]; 2]) -> Result<()> {
         let len = parts[0].len() + parts[1].len();
         let with_end = frame::frame_len(len) + FRAME_HEADER_LEN;
-        if self.segment_ended || self.segment.len() + with_end as u64 > self.roll_len {
+        if self.segment.len() + with_end as u64 > self.roll_len {
             self.roll()?;
         }
         self.append_frame(kind, arg, parts)
@@ -223,22 +217,22 @@ impl<S: Storage> LogWriter<S> {
         if self.segment.len() == FILE_HEADER_LEN as u64 {
             return Ok(());
         }
-        if !self.segment_ended {
-            self.append_frame(FrameKind::SegmentEnd, END_CONTINUES, [&[], &[]])?;
-            self.segment_ended = true;
-        }
-        self.next_segment()
-    }
-
-    fn next_segment(&mut self) -> Result<()> {
+        // First the next segment, then the frame that says that there is one: should the recorder die in between, readers
+        // find both or know that there is none.
         let number = self.number + 1;
-        let segment = create_segment(&self.storage, &self.dir, self.recording_id, number)?;
-        let current = (segment.path().to_path_buf(), segment.file());
+        let next = create_segment(&self.storage, &self.dir, self.recording_id, number)?;
+        if let Err(error) = self.append_frame(FrameKind::SegmentEnd, END_CONTINUES, [&[], &[]]) {
+            let path = next.path().to_path_buf();
+            drop(next);
+            self.storage
+                .remove(&path)
+                .map_err(Error::io("remove", &path))?;
+            return Err(error);
+        }
         self.segment.end();
-        self.syncer.rolled(current);
-        self.segment = segment;
+        self.syncer.rolled((next.path().to_path_buf(), next.file()));
+        self.segment = next;
         self.number = number;
-        self.segment_ended = false;
         Ok(())
     }
 }

@@ -22,6 +22,7 @@ const KEPT_FILES: usize = 16;
 
 /// All snapshots of a recording.
 pub struct Memory {
+    dir: PathBuf,
     recording_id: RecordingId,
     /// In order: snapshot `n` is the `n`th.
     snapshots: Vec<Snapshot>,
@@ -59,6 +60,7 @@ impl Memory {
     /// [`Error::Io`], or what is wrong with a file, with its offset.
     pub fn open(recording: &Recording) -> Result<Self> {
         let mut memory = Self {
+            dir: recording.dir().to_path_buf(),
             recording_id: recording.manifest().recording_id,
             snapshots: Vec::new(),
             coverage: Vec::new(),
@@ -104,6 +106,27 @@ impl Memory {
     /// Returns how many snapshots there are; their ids count from 0.
     pub fn len(&self) -> usize {
         self.snapshots.len()
+    }
+
+    /// Refuses a recording without snapshot `id`, which an event tells of: it was finished before that event was written.
+    ///
+    /// # Errors
+    /// [`Error::Truncated`] naming the file.
+    pub fn must_have(&self, id: u32) -> Result<()> {
+        if (id as usize) < self.snapshots.len() {
+            return Ok(());
+        }
+        let path = path_of(&self.dir, id);
+        let found = path.metadata();
+        let what = match &found {
+            Ok(_) => "an event tells of this copy of memory, and its end is missing",
+            Err(_) => "an event tells of this copy of memory, and there is no such file",
+        };
+        Err(Error::Truncated {
+            offset: found.map_or(0, |found| found.len()),
+            path,
+            what: what.to_owned(),
+        })
     }
 
     /// Returns whether there is none.

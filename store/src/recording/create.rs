@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::file_header::FileHeader;
 use crate::format::{
     COLUMNS_DIR, FORMAT_VERSION, FileKind, INCOMPLETE_FILE, LOG_DIR, MANIFEST_FILE,
+    RECORDING_SUFFIX,
 };
 use crate::log::{ClosedLog, LogWriter};
 use crate::manifest::Manifest;
@@ -47,7 +48,8 @@ impl OpenRecording {
     /// Creates the folder of a recording, which must not exist, with its manifest, its marker and an empty log.
     ///
     /// # Errors
-    /// [`Error::Exists`], [`Error::BadClock`], [`Error::Io`] and those of [`document::write`].
+    /// [`Error::BadName`], [`Error::Exists`], [`Error::NotCreated`], [`Error::BadClock`], [`Error::Io`] and those of
+    /// [`document::write`].
     ///
     /// # Panics
     /// When the manifest does not state the version of the format written here.
@@ -57,7 +59,7 @@ impl OpenRecording {
             "the manifest states the format written"
         );
         let clock = Clock::new(manifest.clock)?;
-        let dir = create_dir(&with_suffix(path), on_taken)?;
+        let dir = create_dir(&named(path)?, on_taken)?;
         let filled = fill(&dir, &manifest);
         if filled.is_err() {
             // The folder is ours alone: on a full disk it would only be in the way.
@@ -96,6 +98,54 @@ impl OpenRecording {
     }
 }
 
+/// Tells beforehand whether a recording of that name can be made: returns its folder, with the ending.
+///
+/// # Errors
+/// [`Error::BadName`], [`Error::Exists`], or [`Error::NotCreated`] where the folder around it is missing or read-only.
+pub fn may_be_created(path: &Path) -> Result<PathBuf> {
+    let dir = named(path)?;
+    if dir.symlink_metadata().is_ok() {
+        return Err(Error::Exists { path: dir });
+    }
+    let access = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
+    let around = parent(&dir).metadata().and_then(|found| {
+        if !found.is_dir() {
+            return Err(io::ErrorKind::NotADirectory.into());
+        }
+        Ok(rustix::fs::access(parent(&dir), access)?)
+    });
+    match around {
+        Ok(()) => Ok(dir),
+        Err(source) => Err(Error::NotCreated { path: dir, source }),
+    }
+}
+
+/// Returns the folder of a recording that is to be called `path`: with the ending, which needs a name before it.
+fn named(path: &Path) -> Result<PathBuf> {
+    let bytes = path.as_os_str().as_encoded_bytes();
+    let end = bytes.iter().rposition(|byte| *byte != b'/');
+    let given = &bytes[..end.map_or(0, |end| end + 1)];
+    let name = given
+        .rsplit(|byte| *byte == b'/')
+        .next()
+        .unwrap_or_default();
+    let why = match name {
+        b"" if bytes.is_empty() => "it is empty",
+        b"" | b"." | b".." => "it is a folder that is there already",
+        _ if name == RECORDING_SUFFIX.as_bytes() => "there is nothing before the ending",
+        _ => return Ok(with_suffix(path)),
+    };
+    Err(Error::BadName {
+        path: path.to_path_buf(),
+        why,
+    })
+}
+
+fn parent(dir: &Path) -> &Path {
+    let parent = dir.parent().filter(|parent| !parent.as_os_str().is_empty());
+    parent.unwrap_or(Path::new("."))
+}
+
 /// Creates what a new recording has in its folder, and holds the lock on its marker.
 fn fill(dir: &Path, manifest: &Manifest) -> Result<(File, LogWriter)> {
     let marker = create_marker(dir)?;
@@ -111,8 +161,7 @@ fn fill(dir: &Path, manifest: &Manifest) -> Result<(File, LogWriter)> {
     let log = LogWriter::create(&dir.join(LOG_DIR), manifest.recording_id)?;
     // Last, because a folder with a manifest is a recording.
     document::write(&dir.join(MANIFEST_FILE), header, manifest)?;
-    let parent = dir.parent().filter(|parent| !parent.as_os_str().is_empty());
-    sync_dir(parent.unwrap_or(Path::new(".")))?;
+    sync_dir(parent(dir))?;
     Ok((marker, log))
 }
 
@@ -129,7 +178,10 @@ fn create_dir(path: &Path, on_taken: OnTaken) -> Result<PathBuf> {
         match storage::create_dir(&dir) {
             Ok(()) => return Ok(dir),
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-                return Err(Error::io("create", &dir)(error));
+                return Err(Error::NotCreated {
+                    path: dir,
+                    source: error,
+                });
             }
             Err(_) if on_taken == OnTaken::Refuse => return Err(Error::Exists { path: dir }),
             Err(_) => number += 1,

@@ -226,18 +226,14 @@ impl StorageFile for StagedFile {
         }
     }
 
+    fn settle(&self) -> io::Result<()> {
+        self.flush();
+        self.target.wait()
+    }
+
     fn finish(&self) -> io::Result<()> {
         self.hand_on_buffer(&mut lock(&self.staging));
-        let mut state = lock(&self.target.state);
-        while state.jobs > 0 {
-            state = self
-                .target
-                .idle
-                .wait(state)
-                .unwrap_or_else(std::sync::PoisonError::into_inner);
-        }
-        drop(state);
-        self.target.check()
+        self.target.wait()
     }
 
     fn end(&self) {
@@ -315,6 +311,19 @@ impl Pool {
 }
 
 impl Target {
+    /// Waits until there is nothing to write, and says whether all was written.
+    fn wait(&self) -> io::Result<()> {
+        let mut state = lock(&self.state);
+        while state.jobs > 0 {
+            state = self
+                .idle
+                .wait(state)
+                .unwrap_or_else(std::sync::PoisonError::into_inner);
+        }
+        drop(state);
+        self.check()
+    }
+
     fn check(&self) -> io::Result<()> {
         match &lock(&self.state).failure {
             None => Ok(()),
@@ -440,6 +449,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use std::fs;
+    use std::time::{Duration, Instant};
 
     /// Pieces of these lengths, flushed after some of them, make the same file as written one after the other.
     fn check(lens: &[(usize, bool)]) {
@@ -495,8 +505,22 @@ mod tests {
         let file = Staged::start().unwrap().create(&path).unwrap();
         file.append(&[IoSlice::new(b"seen")]).unwrap();
         file.flush();
+        let given_up = Instant::now() + Duration::from_secs(60);
         while fs::read(&path).unwrap() != b"seen" {
+            assert!(Instant::now() < given_up, "it cannot be read");
             thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn what_is_settled_can_be_read_at_once_and_is_gone_on_with() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        let file = Staged::start().unwrap().create(&path).unwrap();
+        for (text, expected) in [("one", "one"), (" two", "one two")] {
+            file.append(&[IoSlice::new(text.as_bytes())]).unwrap();
+            file.settle().unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), expected);
         }
     }
 

@@ -77,7 +77,7 @@ fn a_follower_never_sees_a_frame_that_was_taken_back() {
     let dir = tempfile::tempdir().unwrap();
     let disk = FaultyDisk::with_space(PLENTY);
     let mut log = LogWriter::create_on(disk.clone(), dir.path(), RECORDING_ID, PLENTY).unwrap();
-    let mut follower = reader(dir.path(), Tail::MayBeTorn).unwrap();
+    let mut follower = reader(dir.path(), Tail::Grows).unwrap();
     let mut seen = Vec::new();
     let mut sent = Vec::new();
     for (index, frame) in small().frames().into_iter().enumerate() {

@@ -9,7 +9,8 @@ use super::support::{read, small, write};
 use crate::error::Error;
 use crate::file_header::FileHeader;
 use crate::format::{FILE_HEADER_LEN, FRAME_HEADER_LEN, FileKind, SEGMENT_ROLL_LEN};
-use crate::log::{End, LogReader, Step, Tail, segment_path};
+use crate::log::frame::LEN_AT;
+use crate::log::{End, LogPosition, LogReader, Step, Tail, segment_path};
 use crate::manifest::RecordingId;
 use crate::synth::RECORDING_ID;
 
@@ -46,9 +47,16 @@ fn a_log_cut_at_any_byte_opens_up_to_its_last_whole_frame() {
             starts[kept]
         };
         let torn_bytes = (cut - kept_end) as u64;
-        let found = read(dir.path(), Tail::MayBeTorn).unwrap();
         let end = End::ForNow { torn_bytes };
-        assert_eq!(found, (frames[..kept].to_vec(), end), "cut at {cut}");
+        let expected = (frames[..kept].to_vec(), end);
+        let grows = read(dir.path(), Tail::Grows).unwrap();
+        assert_eq!(grows, expected, "cut at {cut}");
+        // A recorder that dies leaves a header at least.
+        match read(dir.path(), Tail::MayBeTorn) {
+            Ok(found) => assert_eq!(found, expected, "cut at {cut}"),
+            Err(Error::Truncated { offset, .. }) => assert_eq!(offset as usize, cut),
+            Err(other) => panic!("cut at {cut}: {other:?}"),
+        }
         match read(dir.path(), Tail::MustBeClosed) {
             Err(Error::Truncated { offset, .. }) => {
                 let expected = if cut < FILE_HEADER_LEN { cut } else { kept_end };
@@ -78,7 +86,7 @@ fn a_byte_changed_anywhere_is_found_in_its_frame() {
             }
             other => panic!("changed at {at}: {other:?}"),
         }
-        // Only a bad last frame can be a torn one.
+        // Only a last frame that seems to go on behind the file's end can be a torn one.
         match read(dir.path(), Tail::MayBeTorn) {
             Ok((found, End::ForNow { .. })) => {
                 assert_eq!(
@@ -86,10 +94,11 @@ fn a_byte_changed_anywhere_is_found_in_its_frame() {
                     (frames.len(), frames.clone()),
                     "changed at {at}"
                 );
+                let len_at = starts[hit] + LEN_AT;
+                assert!((len_at..len_at + 4).contains(&at), "changed at {at}");
             }
             Err(Error::Corrupt { offset, .. }) => {
                 assert_eq!(offset as usize, starts[hit], "changed at {at}");
-                assert!(hit < frames.len());
             }
             other => panic!("changed at {at}: {other:?}"),
         }
@@ -178,8 +187,92 @@ fn a_closed_log_without_its_last_segment_is_refused() {
         matches!(closed, Err(Error::SegmentMissing { .. })),
         "{closed:?}"
     );
-    let (_, end) = read(dir.path(), Tail::MayBeTorn).unwrap();
+    // The segment before says that the log goes on: it was there.
+    let died = read(dir.path(), Tail::MayBeTorn);
+    assert!(
+        matches!(died, Err(Error::SegmentMissing { .. })),
+        "{died:?}"
+    );
+    let (_, end) = read(dir.path(), Tail::Grows).unwrap();
     assert_eq!(end, End::ForNow { torn_bytes: 0 });
+}
+
+/// Bytes that are doubled, taken out or put in move all that follows: no frame lies at its place, and none is a torn tail.
+#[test]
+fn frames_behind_bytes_that_were_doubled_or_taken_out_are_no_torn_tail() {
+    let dir = tempfile::tempdir().unwrap();
+    let frames = small().frames();
+    write(dir.path(), &frames, SEGMENT_ROLL_LEN);
+    let starts = frame_starts(dir.path());
+    let path = segment_path(dir.path(), 0);
+    let bytes = fs::read(&path).unwrap();
+    let unfinished = &bytes[..starts[frames.len()]];
+    for at in (FILE_HEADER_LEN..starts[frames.len() - 1]).step_by(3) {
+        for len in [1, 5, 8, 24, 64] {
+            let end = (at + len).min(starts[frames.len() - 1]);
+            let doubled = [&unfinished[..end], &unfinished[at..]].concat();
+            let shortened = [&unfinished[..at], &unfinished[end..]].concat();
+            for harmed in [doubled, shortened] {
+                fs::write(&path, harmed).unwrap();
+                let found = read(dir.path(), Tail::MayBeTorn);
+                assert!(
+                    matches!(found, Err(Error::Corrupt { .. })),
+                    "{len} bytes at {at}: {found:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_frame_that_was_never_written_whole_is_torn_and_one_that_was_is_damaged() {
+    let dir = tempfile::tempdir().unwrap();
+    let synth = {
+        let mut synth = small();
+        synth.raw(&[0x5a; 4096]).flush();
+        synth
+    };
+    let frames = synth.frames();
+    write(dir.path(), &frames, SEGMENT_ROLL_LEN);
+    let starts = frame_starts(dir.path());
+    let path = segment_path(dir.path(), 0);
+    let mut bytes = fs::read(&path).unwrap();
+    bytes.truncate(starts[frames.len()]);
+    let last = starts[frames.len() - 1];
+    let sector = (last + 1000).next_multiple_of(512);
+    let mut holed = bytes.clone();
+    holed[sector..sector + 512].fill(0);
+    fs::write(&path, &holed).unwrap();
+    let torn_bytes = (bytes.len() - last) as u64;
+    let end = End::ForNow { torn_bytes };
+    let expected = (frames[..frames.len() - 1].to_vec(), end);
+    assert_eq!(read(dir.path(), Tail::MayBeTorn).unwrap(), expected);
+    bytes[sector] ^= 1;
+    fs::write(&path, &bytes).unwrap();
+    let found = read(dir.path(), Tail::MayBeTorn);
+    assert!(
+        matches!(found, Err(Error::Corrupt { offset, .. }) if offset == last as u64),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn a_log_that_ends_before_the_place_to_go_on_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), &small().frames(), SEGMENT_ROLL_LEN);
+    let len = fs::metadata(segment_path(dir.path(), 0)).unwrap().len();
+    let position = LogPosition {
+        segment: 0,
+        offset: len + 8,
+    };
+    for tail in [Tail::MustBeClosed, Tail::MayBeTorn, Tail::Grows] {
+        let mut reader = LogReader::open_at(dir.path(), RECORDING_ID, tail, position);
+        let found = reader.next_frame();
+        assert!(
+            matches!(found, Err(Error::Truncated { offset, .. }) if offset == len),
+            "{found:?}"
+        );
+    }
 }
 
 #[test]

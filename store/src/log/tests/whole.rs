@@ -116,7 +116,7 @@ fn the_end_of_a_closed_log_stays_the_end() {
 #[test]
 fn a_growing_log_is_followed_frame_by_frame() {
     let dir = tempfile::tempdir().unwrap();
-    let mut follower = reader(dir.path(), Tail::MayBeTorn).unwrap();
+    let mut follower = reader(dir.path(), Tail::Grows).unwrap();
     let end = End::ForNow { torn_bytes: 0 };
     assert_eq!(follower.next_frame().unwrap(), Step::End(end));
     let mut log = LogWriter::create_on(Disk, dir.path(), RECORDING_ID, 400).unwrap();
@@ -146,7 +146,7 @@ fn a_log_is_followed_while_another_thread_writes_it() {
             log.close().unwrap();
         });
         start.wait();
-        let mut follower = reader(dir.path(), Tail::MayBeTorn).unwrap();
+        let mut follower = reader(dir.path(), Tail::Grows).unwrap();
         let mut next = 0;
         loop {
             let (frames, end) = collect(&mut follower).unwrap();
