@@ -58,7 +58,7 @@ pub fn choose_among(
     stops
 }
 
-/// To judge other places than usual: `SEED=7 cargo test … live_truth`.
+/// To judge other places than usual: `SEED=7 cargo test ... live_truth`.
 pub fn other_seed() -> u64 {
     let seed = std::env::var("SEED").ok();
     seed.map_or(0, |seed| seed.parse().expect("SEED is a number"))
