@@ -16,7 +16,7 @@ use assembler::Assembler;
 use bench::{Bench, COPY, FUNCTION};
 use iced_x86::{Decoder, DecoderOptions, Mnemonic, Register};
 use proptest::prelude::*;
-use proptest::test_runner::{Config, TestRunner};
+use proptest::test_runner::{Config, FileFailurePersistence, TestRunner};
 use recorder::displace::{Limits, Refusal, plan};
 use shape::{Op, Shape, shape};
 
@@ -118,7 +118,10 @@ fn generated_functions_compute_the_same_when_patched() {
     let bench = Bench::new();
     let mut runner = TestRunner::new(Config {
         cases: 10_000,
-        failure_persistence: None,
+        failure_persistence: Some(Box::new(FileFailurePersistence::WithSource(
+            "proptest-regressions",
+        ))),
+        source_file: Some(file!()),
         ..Config::default()
     });
     let counts = std::cell::RefCell::new(Counts::default());

@@ -427,7 +427,11 @@ fn any_text_is_a_condition_or_has_a_mistake_at_a_place() {
         any::<String>(),
     ];
     let scripts = RefCell::new(Scripts::default());
-    let mut runner = TestRunner::new(Config::with_cases(2000));
+    let mut runner = TestRunner::new(Config {
+        cases: 2000,
+        source_file: Some(file!()),
+        ..Config::default()
+    });
     let ran = runner.run(&texts, |text| {
         let mut scripts = scripts.borrow_mut();
         match scripts.understand(&text) {
