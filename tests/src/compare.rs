@@ -2,7 +2,7 @@
 
 use crate::fixture::fixture_artifact;
 use crate::hindsight::{Hindsight, split_own_lines};
-use crate::process::{Ended, Program};
+use crate::process::{Ended, Program, Status};
 use crate::recording::{Recording, is_function};
 use crate::scratch::Scratch;
 use serde_json::Value;
@@ -69,6 +69,13 @@ impl Comparison {
         nesting: Nesting,
     ) -> Self {
         let native = program.run();
+        assert_eq!(
+            native.status,
+            Status::Code(program.code),
+            "the program itself failed: {}{}",
+            native.text(),
+            native.errors()
+        );
         let (recorded, recording) = Hindsight::record(&scratch, options, program);
         let (their_errors, own_lines) = split_own_lines(&recorded.stderr);
         let seen = Ended {
@@ -117,6 +124,7 @@ impl Comparison {
         assert_eq!(number("other_gaps"), Some(0), "{facts:?}");
         assert_eq!(number("enters"), number("leaves"), "{facts:?}");
         assert_eq!(number("enters"), number("calls"), "{facts:?}");
+        assert!(number("calls") > Some(0), "nothing was recorded: {facts:?}");
         assert_eq!(number("not_dense"), Some(0), "{facts:?}");
         assert_eq!(number("unfinished"), Some(0), "{facts:?}");
         assert_eq!(

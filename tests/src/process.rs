@@ -71,6 +71,8 @@ pub struct Program {
     dir: PathBuf,
     stdin: Vec<u8>,
     env: Vec<(OsString, OsString)>,
+    /// The exit code that it has where all is well.
+    pub(crate) code: i32,
 }
 
 impl Program {
@@ -88,6 +90,7 @@ impl Program {
             dir: dir.into(),
             stdin: Vec::new(),
             env,
+            code: 0,
         }
     }
 
@@ -96,6 +99,13 @@ impl Program {
     pub fn args<S: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = S>) -> Self {
         self.args
             .extend(args.into_iter().map(|a| a.as_ref().to_owned()));
+        self
+    }
+
+    /// The same, which ends with this exit code where all is well.
+    #[must_use]
+    pub fn ending(mut self, code: i32) -> Self {
+        self.code = code;
         self
     }
 

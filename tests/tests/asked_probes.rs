@@ -54,7 +54,7 @@ fn every_hit_of_four_threads_is_judged_once() {
 }
 
 #[test]
-fn most_hits_take_no_stop() {
+fn a_quarter_of_the_hits_or_more_take_no_stop() {
     let live = held("registers", "registers", &["20000"]);
     set(
         &live,
@@ -69,7 +69,7 @@ fn most_hits_take_no_stop() {
     assert_eq!(stop["reason"], "breakpoint", "{stop:#}");
     let pid = live.session()["pid"].as_i64().expect("a process") as i32;
     let stops = switches(pid);
-    assert!(stops < 15_000, "20,000 hits, {stops} stops");
+    assert!(stops <= 15_000, "20,000 hits, {stops} stops");
     assert_eq!(live.run_to_end(), 0);
     assert_eq!(live.output(), "20000 of 20000 rounds right\n");
 }

@@ -30,14 +30,21 @@ fn buffered_unbuffered_and_direct_writes_keep_their_order() {
     assert_captured(&Comparison::of("stdio", "stdio", &["mixed"]));
 }
 
+/// A way of printing after which the program ends with this code.
+fn ending(way: &str, code: i32) -> Comparison {
+    Comparison::of_with("stdio", "stdio", &[way], Nesting::Proper, |p| {
+        p.ending(code)
+    })
+}
+
 #[test]
 fn what_was_never_flushed_is_not_invented() {
-    assert_captured(&Comparison::of("stdio", "stdio", &["lost"]));
+    assert_captured(&ending("lost", 4));
 }
 
 #[test]
 fn a_closed_standard_output_stays_closed() {
-    assert_captured(&Comparison::of("stdio", "stdio", &["closed"]));
+    assert_captured(&ending("closed", 11));
 }
 
 #[test]

@@ -103,7 +103,7 @@ fn before_the_exec(text: &str) -> Vec<u8> {
 #[test]
 fn forks_are_events_whatever_is_traced() {
     let scratch = Scratch::new("fork_filtered");
-    let program = Program::new(fixture_artifact("fork", "fork"), scratch.path());
+    let program = Program::new(fixture_artifact("fork", "fork"), scratch.path()).ending(3);
     let options = ["-f", "fork_once", "-f", "digest"];
     let both = Comparison::of_program(scratch, &program, &options, Nesting::Proper);
     let forks = "SELECT count(*) FROM events WHERE kind = 'fork'";

@@ -130,7 +130,7 @@ fn source_places_and_filters_are_known() {
 }
 
 #[test]
-fn every_argument_of_a_million_calls_is_right() {
+fn every_argument_of_300_000_calls_is_right() {
     let both = Comparison::of("tight", "tight", &["300000"]);
     let wrong = both.recording.number(
         "SELECT count(*) FROM (SELECT a0, a1, ret, row_number() OVER (ORDER BY start_seq) - 1 AS n, \

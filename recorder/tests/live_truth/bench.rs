@@ -244,6 +244,18 @@ impl Controlled {
         }
     }
 
+    /// Waits for the end of a program that ends by itself, as it does natively.
+    pub fn end_well(self) {
+        let ended = self.end();
+        assert_eq!(
+            ended.exit,
+            Exit::Code(0),
+            "{}{}",
+            ended.stdout,
+            ended.stderr
+        );
+    }
+
     /// Waits for the end.
     pub fn end(self) -> Ended {
         let exit = match self.live.wait(u64::MAX, Duration::from_secs(120)) {

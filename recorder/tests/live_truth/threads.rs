@@ -52,7 +52,7 @@ fn stopped(subject: &Subject, scratch: &Scratch, lines: &[u32], traced: bool) ->
             break;
         }
     }
-    let _ = controlled.end();
+    controlled.end_well();
     let path = scratch.join(&format!("{name}.hindsight"));
     Timeline::open(&path, scratch.path()).expect("the recording can be read")
 }

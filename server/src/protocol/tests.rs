@@ -48,20 +48,30 @@ fn a_notice_is_no_answer() {
 
 #[test]
 fn codes_are_the_documented_words() {
-    let words = [
-        (Code::NotRunning, "NOT_RUNNING"),
-        (Code::NoSession, "NO_SESSION"),
-        (Code::InvalidFile, "INVALID_FILE"),
-        (Code::InvalidColumn, "INVALID_COLUMN"),
-        (Code::InvalidCondition, "INVALID_CONDITION"),
-        (Code::BreakpointNotFound, "BREAKPOINT_NOT_FOUND"),
-        (Code::DisplayNotFound, "DISPLAY_NOT_FOUND"),
-        (Code::EvalFailed, "EVAL_FAILED"),
-        (Code::ModuleNotLoaded, "MODULE_NOT_LOADED"),
-        (Code::Timeout, "TIMEOUT"),
-        (Code::BadRequest, "BAD_REQUEST"),
-    ];
-    for (code, word) in words {
+    // Each variant's word: its name in capitals, at each capital a new one.
+    let source = include_str!("../protocol.rs");
+    let (_, body) = source.split_once("pub enum Code {").unwrap();
+    let (body, _) = body.split_once('}').unwrap();
+    let page = include_str!("../../../docs/live.md");
+    let names = body
+        .lines()
+        .filter_map(|line| line.trim().strip_suffix(','));
+    let names: Vec<&str> = names.filter(|name| !name.starts_with('/')).collect();
+    assert!(names.len() >= 24, "{names:?}");
+    for name in names {
+        let mut word = String::new();
+        for (at, letter) in name.char_indices() {
+            if at > 0 && letter.is_uppercase() {
+                word.push('_');
+            }
+            word.push(letter.to_ascii_uppercase());
+        }
+        let code: Code = serde_json::from_value(json!(word)).unwrap();
+        assert_eq!(format!("{code:?}"), name);
         assert_eq!(line(&code), format!("\"{word}\""));
+        assert!(
+            page.contains(&format!("`{word}`")),
+            "{word} is not in docs/live.md"
+        );
     }
 }
