@@ -141,7 +141,7 @@ impl State<'_> {
     /// The files cannot be read.
     pub fn memory(&self, address: u64, len: u64) -> Result<Vec<Run>> {
         let mut gaps = Gaps {
-            left: vec![address..address.saturating_add(len)],
+            left: std::iter::once(address..address.saturating_add(len)).collect(),
             runs: Vec::new(),
             now: self.seq,
         };

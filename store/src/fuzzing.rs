@@ -158,7 +158,9 @@ fn read_sealed(path: &Path, way: u8) {
                         let _ = (spine.end_seq(row), spine.parent_seq(row), spine.tid(row));
                     }
                     if let Ok(page) = file.page(page) {
-                        let _ = (0..spine.rows()).map(|row| page.call(row)).count();
+                        for row in 0..spine.rows() {
+                            let _ = page.call(row);
+                        }
                     }
                 }
             }

@@ -241,7 +241,7 @@ fn entry<'a>(
     };
     let dwarf = session.dwarf(die);
     let name = match &seen.name {
-        Some(value) => dwarf.attr_string(&die.unit, value.clone()).ok()?,
+        Some(value) => dwarf.attr_string(&die.unit, *value).ok()?,
         // The definition of a static member is named by its declaration.
         None if seen.specification => {
             let chain = session.chain(die);

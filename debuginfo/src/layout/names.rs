@@ -156,7 +156,7 @@ fn declare(ty: &Type, inner: String, steps: usize) -> String {
     let Some(steps) = steps.checked_sub(1).filter(|_| inner.len() < MAX_BYTES) else {
         return format!("...{inner}");
     };
-    let target = || ty.target().unwrap_or_else(|| super::builtin::void());
+    let target = || ty.target().unwrap_or_else(super::builtin::void);
     let node = ty.node();
     if let (Shape::Pointer(_) | Shape::Reference { .. }, Some(name)) = (&node.shape, &node.name) {
         return spaced(name, &inner);

@@ -264,17 +264,13 @@ impl<'a> Context<'_, '_, 'a> {
         if let AttributeValue::Block(bytes) = value {
             return ValuePlace::Implicit(bytes.slice().to_vec());
         }
-        if let Some(number) = constant(value.clone(), true) {
+        if let Some(number) = constant(*value, true) {
             let bytes = number.to_le_bytes();
             let size = ty.size().and_then(|s| usize::try_from(s).ok());
             let size = size.map_or(8, |s| s.min(bytes.len()));
             return ValuePlace::Implicit(bytes[..size].to_vec());
         }
-        match self
-            .session
-            .dwarf(die)
-            .attr_string(&die.unit, value.clone())
-        {
+        match self.session.dwarf(die).attr_string(&die.unit, *value) {
             Ok(text) => {
                 let mut bytes = text.slice().to_vec();
                 bytes.push(0);

@@ -271,7 +271,7 @@ impl<'a> Renderer<'a> {
             // Zeros behind the text only fill the array.
             let used = bytes.iter().rposition(|b| *b != 0).map_or(0, |at| at + 1);
             let used = used.next_multiple_of(width).min(bytes.len());
-            return self.quoted(&bytes[..used].to_vec(), width, false);
+            return self.quoted(&bytes[..used], width, false);
         }
         if depth == 0 {
             return self.push("{...}");

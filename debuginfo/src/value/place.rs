@@ -105,7 +105,7 @@ fn read_pieces(
 
 /// Copies bits; both sides count from the lowest bit of their first byte.
 pub(super) fn copy_bits(from: &[u8], from_bit: u64, to: &mut [u8], to_bit: u64, count: u64) {
-    if (from_bit | to_bit | count) % 8 == 0 {
+    if (from_bit | to_bit | count).is_multiple_of(8) {
         let whole = |bit: u64| usize::try_from(bit / 8).unwrap_or(usize::MAX);
         let (start, at, len) = (whole(from_bit), whole(to_bit), whole(count));
         let source = from.get(start..start.saturating_add(len));

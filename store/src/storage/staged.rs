@@ -394,7 +394,7 @@ fn write_buffer(
     let whole = to / ALIGN * ALIGN;
     if let Some(direct) = &target.direct
         && whole > from
-        && start % ALIGN as u64 == 0
+        && start.is_multiple_of(ALIGN as u64)
     {
         match speeds.choose(whole - from) {
             Way::Direct => {

@@ -115,7 +115,7 @@ impl Evaluator<'_> {
     fn text_of_struct(&self, value: &Value, at: Span) -> Answer<Option<Found>> {
         if let Some((pointer, count)) = self.slice(value) {
             let target = pointer.ty.strip().target();
-            if !target.is_some_and(|t| t.size() == Some(1)) {
+            if target.is_none_or(|t| t.size() != Some(1)) {
                 return Ok(None);
             }
             let address = self.whole(&pointer_as_number(&pointer), at)? as u64;
