@@ -83,11 +83,8 @@ fn damage(file: &Path, random: &mut Random) -> Option<String> {
     let whole = fs::read(file).expect("a file of the recording");
     let mut bytes = whole.clone();
     let at = random.below(bytes.len());
-    let len = 1 + random.below(match random.below(3) {
-        0 => 8,
-        1 => 64,
-        _ => 8192,
-    });
+    let most = [8, 64, 8192][random.below(3)];
+    let len = 1 + random.below(most);
     let end = (at + len).min(bytes.len());
     let what = match random.below(8) {
         0 => {
@@ -290,8 +287,9 @@ fn harm_to_a_recording_whose_recorder_was_killed_is_seen() {
         (len > 50_000 && copy.exists()).then_some(())
     });
     running.signal(Signal::KILL);
-    assert_eq!(running.finish().status, Status::Signal(9));
+    // It holds the recorder's output.
     steady.stop();
+    assert_eq!(running.finish().status, Status::Signal(9));
     let check = recording.command("check", &[]);
     assert_eq!(check.status, Status::Code(3), "{}", check.text());
     harm(&scratch, &recording, ["rounds", "pause_us"], 4);

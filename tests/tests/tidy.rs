@@ -194,7 +194,7 @@ fn named_paths(page: &str) -> Vec<(String, Option<PathBuf>)> {
             continue;
         }
         let mut places = vec![PathBuf::new()];
-        for name in section {
+        if let Some(name) = section {
             places.extend([PathBuf::from(name), Path::new(name).join("src")]);
         }
         for word in quoted(line).filter(|word| is_path(word)) {
