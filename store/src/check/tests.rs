@@ -354,8 +354,8 @@ fn a_log_that_is_missing_or_moved_in_an_unfinished_recording_is_damage() {
     expect_test::expect![[r#"
         damage: RUN/log/000000.seg: the segment is missing: its events are not in the columns
         damage: RUN/log/000000.seg at offset 0: the file is empty
-        damage: RUN/log/000000.seg at offset 152: the frame's checksum differs, and a frame that was written at offset 392 lies at offset 384
-        damage: RUN/log/000000.seg at offset 152: the frame's checksum differs, and a frame that was written at offset 392 lies at offset 440"#]]
+        damage: RUN/log/000000.seg at offset 152: the frame's checksum differs, and a frame that was written at offset 328 lies at offset 320
+        damage: RUN/log/000000.seg at offset 152: the frame's checksum differs, and a frame that was written at offset 328 lies at offset 376"#]]
     .assert_eq(&told.join("\n"));
 }
 
