@@ -141,7 +141,7 @@ impl State<'_> {
     /// The files cannot be read.
     pub fn memory(&self, address: u64, len: u64) -> Result<Vec<Run>> {
         let mut gaps = Gaps {
-            left: std::iter::once(address..address.saturating_add(len)).collect(),
+            left: vec![address..address.saturating_add(len)],
             runs: Vec::new(),
             now: self.seq,
         };

@@ -200,9 +200,7 @@ impl Tracer {
 
     /// As [`judge`](Self::judge), for a watched place. Returns whether all threads are to stop.
     pub fn judge_watch(&mut self, tid: Tid, id: ProbeId) -> Option<bool> {
-        match self.judge(tid, id)? {
-            (_, all_threads) => Some(all_threads),
-        }
+        self.judge(tid, id).map(|(_, all_threads)| all_threads)
     }
 
     fn holds(&self, tid: Tid, id: ProbeId) -> bool {

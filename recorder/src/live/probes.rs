@@ -435,10 +435,12 @@ impl Tracer {
                 left.retain(|place| !gone.contains(&place.address));
                 self.probes.set_places(id, left);
             }
-            if let Some(probe) = self.probes.by_id.get_mut(&id) {
-                if probe.view.places.is_empty() && !gone.is_empty() && is_enabled {
-                    probe.view.state = ProbeState::Pending;
-                }
+            if let Some(probe) = self.probes.by_id.get_mut(&id)
+                && probe.view.places.is_empty()
+                && !gone.is_empty()
+                && is_enabled
+            {
+                probe.view.state = ProbeState::Pending;
             }
             if matches!(location, Location::Address(_) | Location::Memory { .. }) {
                 continue;

@@ -61,8 +61,11 @@ fn seal_while(
     wanted: &Wanted,
     go_on: impl Fn(u64) -> bool,
 ) -> store::Result<()> {
-    while !wanted.stop.load(Acquire) && go_on(seal_step(sealer, wanted)?) {}
-    Ok(())
+    loop {
+        if wanted.stop.load(Acquire) || !go_on(seal_step(sealer, wanted)?) {
+            return Ok(());
+        }
+    }
 }
 
 /// Seals some of what waits, or rests when asked to. Returns how many bytes of log wait.

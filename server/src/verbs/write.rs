@@ -121,8 +121,8 @@ pub(super) fn parse_bytes(text: &str) -> Result<Vec<u8>, Failure> {
     };
     let digits: String = text.split_whitespace().collect();
     let digits = digits.strip_prefix("0x").unwrap_or(&digits);
-    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_hexdigit()) || digits.len() % 2 != 0
-    {
+    let is_hexadecimal = digits.bytes().all(|b| b.is_ascii_hexdigit());
+    if digits.is_empty() || !is_hexadecimal || !digits.len().is_multiple_of(2) {
         return Err(wrong());
     }
     (0..digits.len())

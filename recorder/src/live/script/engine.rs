@@ -318,7 +318,7 @@ impl Shared {
     /// The program, unless time is up: loops of built-in functions over values of the program end here.
     fn program(&self) -> Answer<Rc<dyn Program>> {
         self.asked.set(self.asked.get().wrapping_add(1));
-        if self.asked.get() % LOOKS == 0 && self.is_over() {
+        if self.asked.get().is_multiple_of(LOOKS) && self.is_over() {
             return Err("time is up".to_owned());
         }
         let program = self.program.borrow().clone();

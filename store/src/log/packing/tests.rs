@@ -72,12 +72,12 @@ fn tight_loop(calls: u64) -> Vec<u8> {
         let value = call.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         enter(
             &mut block,
-            1 << 50 | call * 90,
+            (1 << 50) | (call * 90),
             1,
             SLOT,
             [call, value, 5, 6, 7, 8],
         );
-        leave(&mut block, 1 << 50 | call * 90 + 40, SLOT, value);
+        leave(&mut block, (1 << 50) | (call * 90 + 40), SLOT, value);
     }
     block
 }
@@ -174,7 +174,7 @@ fn an_rdx_that_the_call_left_alone_takes_no_word() {
         );
     };
     for call in 0..calls {
-        let (ticks, inner) = (1 << 50 | call * 90, SLOT - 48);
+        let (ticks, inner) = ((1 << 50) | (call * 90), SLOT - 48);
         enter(&mut block, ticks, 1, SLOT, [0, 0, call, 0, 0, 0]);
         enter(&mut block, ticks + 10, 2, inner, [0, 0, !call, 0, 0, 0]);
         pass(&mut block, ticks + 20, inner, !call);
