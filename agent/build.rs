@@ -37,6 +37,7 @@ fn main() {
         .args(
             [
                 "runtime.c",
+                "allowed.c",
                 "ask.c",
                 "capture.c",
                 "interpose.c",

@@ -100,6 +100,10 @@ hs_unwind_backtrace (_Unwind_Trace_Fn callback, void * argument)
   return hs_original__Unwind_Backtrace (skip_our_frames, &filter);
 }
 
+extern int (* hs_original_prctl) (int, ...);
+extern int (* hs_original_mlockall) (int);
+extern long (* hs_original_syscall) (long, ...);
+
 #define REPLACED(name, by) { #name, (void *) by, (void **) &hs_original_##name }
 
 const struct hs_replacement hs_replacements[] = {
@@ -109,6 +113,9 @@ const struct hs_replacement hs_replacements[] = {
   REPLACED (vfork, hs_vfork),
   REPLACED (execve, hs_execve),
   REPLACED (_dl_debug_state, hs_dl_debug_state),
+  REPLACED (prctl, hs_prctl),
+  REPLACED (mlockall, hs_mlockall),
+  REPLACED (syscall, hs_syscall),
   REPLACED (_Unwind_Backtrace, hs_unwind_backtrace),
   REPLACED (_Unwind_GetIP, NULL),
 };

@@ -40,6 +40,7 @@
 #define HS_CAPTURE_STACK_MAX 16384
 #define HS_CAPTURE_TEXT_MAX 256
 #define HS_WATCH_WORDS 384
+#define HS_FOREIGN 24
 
 /* The head of a watched value: bits 0..7 the number of steps, from these bits
  * on what its address is counted from and the function it belongs to. */
@@ -72,6 +73,7 @@
 
 #define HS_GAP_FULL 1
 #define HS_GAP_NO_RING 2
+#define HS_GAP_FORBIDDEN 4 /* 3: a reader's; the number of records is 0, not known */
 
 /* The shadow of a stack slot is at its address with this bit turned over. */
 #define HS_SHADOW_BIT 46
@@ -173,12 +175,16 @@ struct hs_control
   volatile uint32_t capture;       /* bits HS_CAPTURE_ */
   volatile uint32_t capture_stack; /* bytes of the stack from rsp on */
   volatile uint32_t watch_words;   /* how many of `watch` count */
-  uint32_t unused[4];
+  volatile uint32_t forbidden; /* how often a thread was forbidden the time stamp counter */
+  volatile uint32_t foreign_count; /* how many of `foreign` count */
+  uint32_t unused[2];
   volatile uint64_t taken[HS_RINGS / 64]; /* bit set: ring has a thread */
   /* Watched values, one after the other: head, address, then for each step
    * the offset behind the pointer that is found there, then the number of
    * bytes. */
   volatile uint64_t watch[HS_WATCH_WORDS];
+  /* What is mapped and not the program's: first address, then end. */
+  volatile uint64_t foreign[2 * HS_FOREIGN];
 };
 
 /* A question to the tracer: what a thread that has come to a statement looks

@@ -83,7 +83,7 @@ set_limit (struct hs_local * local, uint64_t limit)
 static void
 turn_off (struct hs_local * local)
 {
-  local->off = 1;
+  local->off = HS_OFF;
   /* In a forked child there is no control page to look at. `cur` stays: a
    * handler may do this in the middle of a write that has found room. */
   local->limit = local->room = 0;
@@ -182,7 +182,7 @@ was_abandoned (const struct hs_local * local, uint64_t busy)
   uint64_t here = (uint64_t) __builtin_frame_address (0);
   int busy_on_main = busy >= local->stack_low && busy < local->stack_high;
   int here_on_main = here >= local->stack_low && here < local->stack_high;
-  if (!busy_on_main || !here_on_main)
+  if ((!busy_on_main || !here_on_main) && !hs_in_sandbox)
   {
     stack_t other = { .ss_flags = SS_DISABLE };
     syscall3 (SYS_sigaltstack, 0, (long) &other, 0);
@@ -395,8 +395,24 @@ write_thread (struct hs_local * local)
   w.words[2] = local->stack_low;
   w.words[3] = local->stack_high;
   w.words[4] = w.words[5] = 0;
-  syscall3 (SYS_prctl, 16 /* PR_GET_NAME */, (long) &w.words[4], 0);
+  if (!hs_in_sandbox)
+    syscall3 (SYS_prctl, 16 /* PR_GET_NAME */, (long) &w.words[4], 0);
   end (&w);
+}
+
+/* The calling thread's id, without a system call where one may be forbidden;
+ * 0: there is no way to know. */
+static uint32_t
+own_tid (void)
+{
+  uint32_t in_block;
+  __asm__ volatile ("mov %%fs:%c1, %0" : "=r" (in_block) : "i" (HS_BLOCK_TID));
+  if (hs_in_sandbox)
+    return hs_runtime.has_tid ? in_block : 0;
+  uint32_t tid = (uint32_t) syscall3 (SYS_gettid, 0, 0, 0);
+  if (tid == in_block)
+    hs_runtime.has_tid = 1;
+  return tid;
 }
 
 /* Gives the calling thread a ring. Calls pthread_setspecific, which for the
@@ -404,11 +420,22 @@ write_thread (struct hs_local * local)
 static void
 register_thread (struct hs_local * local, uint64_t here)
 {
-  local->off = 1; /* for handlers that arrive meanwhile */
+  local->off = HS_OFF; /* for handlers that arrive meanwhile */
+  if (hs_runtime.time_was_forbidden && hs_time_is_forbidden ())
+  {
+    local->off = HS_OFF_NO_TIME;
+    return;
+  }
+  uint32_t tid = own_tid ();
+  if (tid == 0)
+  {
+    __atomic_fetch_add (&hs_runtime.control->lost_no_ring, 1, __ATOMIC_SEQ_CST);
+    return;
+  }
   int index = take_ring ();
   for (int tries = 0; index < 0 && tries < 200; tries++)
   {
-    if (recording_ended () || hs_runtime.control->drop_when_full)
+    if (recording_ended () || hs_runtime.control->drop_when_full || hs_in_sandbox)
       break;
     sleep_us (1000);
     index = take_ring ();
@@ -425,7 +452,7 @@ register_thread (struct hs_local * local, uint64_t here)
   local->cur = local->base;
   ((struct hs_frames *) local->end)->count = 0;
   local->pending_lost = 0;
-  local->tid = (uint32_t) syscall3 (SYS_gettid, 0, 0, 0);
+  local->tid = tid;
   find_stack (local, here);
   ring->tid = local->tid;
   ring->exiting = 0;
@@ -467,6 +494,36 @@ struct hs_local *
 hs_local_or_register (void)
 {
   return local_or_register ((uint64_t) __builtin_frame_address (0));
+}
+
+/* The calling thread must not read the time stamp counter any more: it records
+ * nothing until it may. */
+void
+hs_forbid_time (void)
+{
+  struct hs_local * local =
+      local_or_register ((uint64_t) __builtin_frame_address (0));
+  struct writing w;
+  hs_runtime.time_was_forbidden = 1;
+  if (local == NULL)
+    return;
+  __atomic_fetch_add (&hs_runtime.control->forbidden, 1, __ATOMIC_SEQ_CST);
+  if (begin (&w, local, GAP_BYTES))
+  {
+    w.words[1] = HS_GAP | HS_GAP_FORBIDDEN << 8;
+    w.words[2] = 0;
+    w.words[0] = ticks_now ();
+    end (&w);
+  }
+  local->off = HS_OFF_NO_TIME;
+  local->limit = local->room = 0;
+}
+
+void
+hs_allow_time (void)
+{
+  if (hs_alive == HS_MAGIC && hs_local.off == HS_OFF_NO_TIME)
+    hs_local.off = 0;
 }
 
 /* Runs when a thread ends, among its destructors. Others may still call
@@ -592,7 +649,9 @@ local_of_this_thread (void)
 {
   struct hs_local * local =
       local_or_register ((uint64_t) __builtin_frame_address (0));
-  if (local == NULL || local->tid != (uint32_t) syscall3 (SYS_gettid, 0, 0, 0))
+  /* In a sandbox nothing tells. */
+  if (local == NULL || hs_in_sandbox
+      || local->tid != (uint32_t) syscall3 (SYS_gettid, 0, 0, 0))
     return NULL;
   return local;
 }
@@ -677,6 +736,12 @@ map_for_recorder (struct hs_control * control)
   uint32_t asked = control->map_asked;
   if (asked == control->map_answered)
     return;
+  if (hs_in_sandbox)
+  {
+    control->map_result = 0;
+    control->map_answered = asked;
+    return;
+  }
   register long flags __asm__ ("r10") = 0x100022; /* PRIVATE, ANONYMOUS, FIXED_NOREPLACE */
   register long fd __asm__ ("r8") = -1;
   register long offset __asm__ ("r9") = 0;
@@ -697,6 +762,11 @@ wait_for_answer (struct hs_control * control, uint32_t seen)
   struct timespec t = { 0, 1000000 };
   register long timeout __asm__ ("r10") = (long) &t;
   long result;
+  if (hs_in_sandbox)
+  {
+    __builtin_ia32_pause ();
+    return;
+  }
   __asm__ volatile ("syscall"
                     : "=a" (result)
                     : "a" (SYS_futex), "D" (&control->modules_answered),
@@ -756,6 +826,8 @@ hs_init (const struct hs_start * start)
   hs_runtime.missing_shadows = start->missing_shadows;
   if (syscall3 (SYS_madvise, (long) &hs_alive_page, 4096, 18 /* MADV_WIPEONFORK */) != 0)
     return 3;
+  if (hs_time_is_forbidden ())
+    return 4;
   hs_alive = HS_MAGIC;
   return 0;
 }

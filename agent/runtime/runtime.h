@@ -19,6 +19,21 @@ struct hs_runtime
   int (* set_specific) (uint32_t, const void *); /* NULL: no destructor */
   uint64_t own_base, own_size; /* where this library is mapped */
   uint64_t missing_shadows;     /* bit n: shadow n is not there */
+  uint32_t has_tid; /* 1: threads' ids lie at HS_BLOCK_TID of their blocks */
+  volatile uint32_t time_was_forbidden; /* 1: to some thread, which may have made others */
+};
+
+/* Where glibc keeps a thread's id in its block; believed once it was seen. */
+#define HS_BLOCK_TID 0x2d0
+
+/* In hs_local.off. */
+#define HS_OFF 1
+#define HS_OFF_NO_TIME 2 /* until the thread may read the counter again */
+
+/* Addresses, up to before the second. */
+struct hs_range
+{
+  uint64_t from, to;
 };
 
 /* A libc (or libgcc_s) function and what the recorder puts in its place;
@@ -78,6 +93,9 @@ struct hs_capture
 };
 
 extern struct hs_runtime hs_runtime;
+extern volatile uint64_t hs_alive;
+extern __thread struct hs_local hs_local __attribute__ ((tls_model ("initial-exec")));
+extern volatile uint32_t hs_in_sandbox;
 
 extern const struct hs_replacement hs_replacements[];
 extern const unsigned hs_replacement_count;
@@ -91,6 +109,12 @@ void hs_record_output (int fd, const char * bytes, uint64_t length);
 void hs_record_fork (int child);
 void hs_record_exec (const char * path);
 void hs_modules_changed (void);
+void hs_syscall (void);
+int hs_prctl (int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d);
+int hs_mlockall (int flags);
+int hs_time_is_forbidden (void);
+void hs_forbid_time (void);
+void hs_allow_time (void);
 int hs_captures (void);
 void hs_capture_enter (struct hs_capture * capture, struct hs_local * local,
                        const struct hs_saved * saved,

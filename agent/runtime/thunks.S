@@ -73,10 +73,10 @@
 .endm
 
     .text
-    .globl hs_enter, hs_enter_xmm, hs_leave, hs_leave_xmm, hs_vfork
-    .hidden hs_enter, hs_enter_xmm, hs_leave, hs_leave_xmm, hs_vfork
+    .globl hs_enter, hs_enter_xmm, hs_leave, hs_leave_xmm, hs_vfork, hs_syscall
+    .hidden hs_enter, hs_enter_xmm, hs_leave, hs_leave_xmm, hs_vfork, hs_syscall
     .hidden hs_enter_slow, hs_leave_slow, hs_local, hs_alive, hs_many, hs_original_vfork
-    .hidden hs_record_fork
+    .hidden hs_record_fork, hs_prctl, hs_mlockall, hs_in_sandbox, hs_original_syscall
 
 /* Stack on entry, from %rsp: r11, return slot. r11 = the hs_probe. */
 .macro enter name xmm
@@ -469,5 +469,37 @@ hs_vfork:
 2:  jmp *hs_original_vfork(%rip)     /* fails again, and sets errno */
     .cfi_endproc
     .size hs_vfork, . - hs_vfork
+
+/* syscall(2) by number: some of them matter to us. All else goes straight on,
+ * whatever it does to the stack. */
+    .type hs_syscall, @function
+hs_syscall:
+    .cfi_startproc
+    cmp $317, %rdi                   /* seccomp */
+    je 1f
+    cmp $157, %rdi                   /* prctl */
+    je 2f
+    cmp $151, %rdi                   /* mlockall */
+    je 3f
+0:  jmp *hs_original_syscall(%rip)
+1:  movl $1, hs_in_sandbox(%rip)
+    jmp 0b
+2:  lea hs_prctl(%rip), %rax
+    jmp 4f
+3:  lea hs_mlockall(%rip), %rax
+4:  mov %rsi, %rdi
+    mov %rdx, %rsi
+    mov %rcx, %rdx
+    mov %r8, %rcx
+    mov %r9, %r8
+    push %rax
+    .cfi_adjust_cfa_offset 8
+    call *(%rsp)
+    lea 8(%rsp), %rsp
+    .cfi_adjust_cfa_offset -8
+    cltq
+    ret
+    .cfi_endproc
+    .size hs_syscall, . - hs_syscall
 
     .section .note.GNU-stack, "", @progbits

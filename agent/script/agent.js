@@ -2,12 +2,14 @@
 // It hooks nothing itself, and nothing that outlives it belongs to it: the host detaches once `start` has answered,
 // and what threads may still run or touch then is the library's, never unloaded, or mapped and never unmapped.
 
-const PROT_READ_WRITE = 3, PROT_READ_EXECUTE = 5;
+const PROT_NONE = 0, PROT_READ_WRITE = 3, PROT_READ_EXECUTE = 5;
 const MAP_SHARED = 0x01, MAP_PRIVATE_ANONYMOUS = 0x22, MAP_NORESERVE = 0x4000, MAP_FIXED_NOREPLACE = 0x100000;
 const MADV_DONTFORK = 10, MADV_DONTDUMP = 16;
 const O_RDWR_CLOEXEC = 0x80002;
 const MAP_FAILED = ptr(-1);
 const THREAD_KEYS_WITHOUT_MALLOC = 32;
+const TIME_IS_FORBIDDEN = 4;
+const UNLOCKED_AT_ONCE = uint64('0x40000000000');
 
 function libc(name, result, args) {
   return new SystemFunction(Module.getGlobalExportByName(name), result, args);
@@ -15,13 +17,29 @@ function libc(name, result, args) {
 
 const mmap = libc('mmap', 'pointer', ['pointer', 'size_t', 'int', 'int', 'int', 'int64']);
 const madvise = libc('madvise', 'int', ['pointer', 'size_t', 'int']);
+const munlock = libc('munlock', 'int', ['pointer', 'size_t']);
+const mprotect = libc('mprotect', 'int', ['pointer', 'size_t', 'int']);
 const open = libc('open', 'int', ['pointer', 'int']);
 const close = libc('close', 'int', ['int']);
 
-function map(what, address, size, flags, fd) {
-  const r = mmap(address, size, PROT_READ_WRITE, flags, fd, 0);
+// In a program that has locked what it will map (mlockall), the kernel would bring in every page of it at once. It does not
+// where nothing may be accessed, nor later where the lock is gone by then.
+function mapUnlocked(address, size, flags, fd) {
+  const r = mmap(address, size, PROT_NONE, flags, fd, 0);
   if (r.value.equals(MAP_FAILED))
-    throw new Error(`cannot map ${what} (errno ${r.errno}); is there a limit on virtual memory (ulimit -v)?`);
+    return r;
+  // In pieces: the kernel counts the pages of one in 32 bits.
+  const end = r.value.add(size);
+  for (let at = r.value; at.compare(end) < 0; at = at.add(UNLOCKED_AT_ONCE))
+    munlock(at, at.add(UNLOCKED_AT_ONCE).compare(end) > 0 ? uint64(end.sub(at).toString()) : UNLOCKED_AT_ONCE);
+  const opened = mprotect(r.value, size, PROT_READ_WRITE);
+  return opened.value === 0 ? r : { value: MAP_FAILED, errno: opened.errno };
+}
+
+function map(what, address, size, flags, fd) {
+  const r = mapUnlocked(address, size, flags, fd);
+  if (r.value.equals(MAP_FAILED))
+    throw new Error(`cannot map ${what} (errno ${r.errno}); is there a limit on virtual memory (ulimit -v) or on locked memory?`);
   madvise(r.value, size, MADV_DONTDUMP);
   return r.value;
 }
@@ -46,7 +64,7 @@ function mapShadows(shadows) {
   let missing = 0;
   for (const [number, [base, size]] of shadows.entries()) {
     const address = ptr(base), bytes = uint64(size);
-    const r = mmap(address, bytes, PROT_READ_WRITE, MAP_PRIVATE_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+    const r = mapUnlocked(address, bytes, MAP_PRIVATE_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1);
     if (r.value.equals(address)) {
       madvise(address, bytes, MADV_DONTDUMP);
       continue;
@@ -58,7 +76,7 @@ function mapShadows(shadows) {
       continue;
     missing |= 1 << number;
     if (number === 0)
-      throw new Error(`cannot map the shadow of the stacks at ${base} (errno ${r.errno}); is there a limit on virtual memory (ulimit -v)?`);
+      throw new Error(`cannot map the shadow of the stacks at ${base} (errno ${r.errno}); is there a limit on virtual memory (ulimit -v) or on locked memory?`);
   }
   return missing;
 }
@@ -105,6 +123,8 @@ rpc.exports = {
     start.add(32).writeU64(runtime.size);
     start.add(40).writeU64(missing);
     const failed = new NativeFunction(runtime.getExportByName('hs_init'), 'int', ['pointer'])(start);
+    if (failed === TIME_IS_FORBIDDEN)
+      throw new Error('the program has forbidden its threads to read the time stamp counter (PR_SET_TSC)');
     if (failed !== 0)
       throw new Error(`the runtime's check ${failed} failed`);
     return {

@@ -6,6 +6,7 @@
 use std::{
     fs::File,
     io,
+    ops::Range,
     os::fd::{AsRawFd, FromRawFd, OwnedFd},
     sync::{
         Arc,
@@ -123,6 +124,9 @@ pub const SHADOWS: [Shadow; 3] = [
     },
 ];
 
+/// How many ranges [`Shared::set_foreign`] takes.
+pub const FOREIGN: usize = 24;
+
 /// The head of a ring: `struct hs_ring`.
 #[repr(C)]
 #[derive(Debug)]
@@ -164,9 +168,12 @@ pub struct Control {
     capture: AtomicU32,
     capture_stack: AtomicU32,
     watch_words: AtomicU32,
-    unused: [u32; 4],
+    forbidden: AtomicU32,
+    foreign_count: AtomicU32,
+    unused: [u32; 2],
     taken: [AtomicU64; RINGS / 64],
     watch: [AtomicU64; WATCH_WORDS],
+    foreign: [AtomicU64; 2 * FOREIGN],
 }
 
 /// Where the word lies that is marked when the thread that traces the program dies, from the control page on.
@@ -278,6 +285,12 @@ impl Shared {
         self.target_base.store(base, Release);
     }
 
+    /// Returns where the target has mapped the memory.
+    pub fn range_in_target(&self) -> Range<u64> {
+        let base = self.target_base.load(Acquire);
+        base..base + TOTAL_BYTES
+    }
+
     /// Makes the calling thread the one whose death ends the recording: the kernel marks the word when it dies.
     pub fn own(self: &Arc<Self>) -> RobustOwner {
         RobustOwner::new(Arc::clone(self), |control| &control.owner)
@@ -301,6 +314,23 @@ impl Shared {
         let at = COUNTERS_OFFSET + offset;
         // SAFETY: inside the mapping and aligned, by the check above; all users of the word use atomics or the processor's own.
         unsafe { &*self.base.add(at as usize).cast::<AtomicU64>() }
+    }
+
+    /// Tells the runtime what is mapped and not the program's, the most important first: the program's locking of its memory
+    /// leaves it alone. What there is no room for is left out.
+    pub fn set_foreign(&self, ranges: &[Range<u64>]) {
+        let control = self.control();
+        let words = ranges.iter().flat_map(|range| [range.start, range.end]);
+        for (place, word) in control.foreign.iter().zip(words) {
+            place.store(word, Relaxed);
+        }
+        let count = ranges.len().min(FOREIGN) as u32;
+        control.foreign_count.store(count, Release);
+    }
+
+    /// Returns how often a thread was found that must not read the time stamp counter, and records nothing since.
+    pub fn forbidden(&self) -> u32 {
+        self.control().forbidden.load(Acquire)
     }
 
     /// Tells all threads to record nothing any more; they notice when they next ask for room.

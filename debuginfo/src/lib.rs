@@ -60,8 +60,8 @@ pub use lines::{
 pub use location::{Site, at_frame};
 pub use machine::{Certainty, EntryPlace, Machine, Register, Unknown};
 pub use model::{
-    Binding, CodeRange, Function, Functions, Param, Place, PltEntry, RetPlace, RetReg, Segment,
-    SegmentFlags, Svma, Symbol, SymbolKind, ValueKind,
+    Binding, CodeRange, EntryFrame, Function, Functions, Param, Place, PltEntry, RetPlace, RetReg,
+    Segment, SegmentFlags, Svma, Symbol, SymbolKind, ValueKind,
 };
 pub use module::{Module, OpenOptions};
 pub use scope::{Described, Variable, global_names, has_variable, returned, variables_at};

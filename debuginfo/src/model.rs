@@ -255,8 +255,19 @@ pub enum SymbolKind {
     Function,
     /// A resolver that the dynamic linker calls to choose the function (`STT_GNU_IFUNC`).
     Ifunc,
-    /// Code that the compiler moved out of a function (`NAME.cold`); never called.
+    /// Code that a compiler or BOLT moved out of a function (`NAME.cold`, `NAME.warm`); never called.
     Cold,
+}
+
+/// What the unwind tables say of the stack where control comes to an address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EntryFrame {
+    /// What a call leaves: rsp points to the return address, and nothing has been pushed yet.
+    Call,
+    /// Anything else: the middle of a frame, a signal's, or no caller at all.
+    Other,
+    /// No table describes it.
+    Unknown,
 }
 
 /// How a symbol is seen from other files.

@@ -15,7 +15,7 @@ use crate::kept::KeptUnits;
 use crate::layout::Known;
 use crate::lines::{ByName, Units};
 use crate::map::Bytes;
-use crate::model::{CodeRange, Functions, PltEntry, Segment, Svma, Symbol};
+use crate::model::{CodeRange, EntryFrame, Functions, PltEntry, Segment, Svma, Symbol};
 use crate::plt;
 use crate::scope::KnownVariables;
 use crate::separate::{Search, hex};
@@ -241,6 +241,28 @@ impl Module {
         self.dynamic.soname.as_deref()
     }
 
+    /// Returns the names of the libraries that the module asks the dynamic linker for.
+    #[must_use]
+    pub fn needed(&self) -> &[String] {
+        &self.dynamic.needed
+    }
+
+    /// Returns the address of the symbol that the module defines under exactly this linker name, code or data.
+    #[must_use]
+    pub fn address_of(&self, name: &str) -> Option<Svma> {
+        let found = self.elf.address_of(name);
+        let debug = self.debug.as_deref();
+        found
+            .or_else(|| debug.and_then(|debug| debug.address_of(name)))
+            .map(Svma)
+    }
+
+    /// Tells whether the module has a section called `name`.
+    #[must_use]
+    pub fn has_section(&self, name: &str) -> bool {
+        self.elf.section(name).is_some()
+    }
+
     /// Returns the parts of the file that are mapped, in the order of the program headers.
     #[must_use]
     pub fn load_segments(&self) -> &[Segment] {
@@ -305,6 +327,13 @@ impl Module {
     pub(crate) fn linker_name_at(&self, svma: Svma) -> Option<String> {
         let mut names = self.symbol_index().at(self.files(), svma.0);
         names.next().map(|(name, _, _)| name.to_owned())
+    }
+
+    /// Returns the linker's names of the code that begins at `svma`: there are several for one function, at most 64 are told.
+    #[must_use]
+    pub fn linker_names_at(&self, svma: Svma) -> Vec<&str> {
+        let names = self.symbol_index().at(self.files(), svma.0);
+        names.take(64).map(|(name, ..)| name).collect()
     }
 
     /// What was learned of types and variables so far.
@@ -401,6 +430,30 @@ impl Module {
     #[must_use]
     pub fn frame_at(&self, svma: Svma) -> Option<CodeRange> {
         frames::find(self.frames(), svma)
+    }
+
+    /// Returns what the unwind tables say of the stack where control comes to `svma`.
+    #[must_use]
+    pub fn entry_frame(&self, svma: Svma) -> EntryFrame {
+        self.unwind_tables().entry_frame(&self.elf, svma.0)
+    }
+
+    /// Returns the ranges of the module's code: its executable sections or, without sections, its executable segments.
+    #[must_use]
+    pub fn code_ranges(&self) -> Vec<CodeRange> {
+        self.elf.code_ranges_listed()
+    }
+
+    /// Returns every address at which code is known to begin, lowest first: symbols, ranges of the unwind tables, stubs.
+    #[must_use]
+    pub fn code_starts(&self) -> &[u64] {
+        self.starts()
+    }
+
+    /// Returns where the parts begin that GCC made of functions to inline the rest of them (`NAME.part.0`), lowest first.
+    #[must_use]
+    pub fn starts_of_parts(&self) -> Vec<u64> {
+        self.symbol_index().starts_of_parts(self.files())
     }
 
     /// Returns the lowest address above `svma` at which other code is known to begin: a symbol, a range of the

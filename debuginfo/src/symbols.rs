@@ -151,6 +151,19 @@ impl SymbolIndex {
         Some((files.name(found), found.svma))
     }
 
+    /// Addresses of symbols whose linker name has `part` between dots: `f.part.0`. Sorted.
+    pub(crate) fn starts_of_parts(&self, files: SymbolFiles<'_>) -> Vec<u64> {
+        let is_part = |e: &&Entry| files.name(e).split('.').skip(1).any(|part| part == "part");
+        let mut found: Vec<u64> = self
+            .entries
+            .iter()
+            .filter(is_part)
+            .map(|e| e.svma)
+            .collect();
+        found.dedup();
+        found
+    }
+
     /// Start addresses, sorted, repeated where several symbols share one.
     pub(crate) fn starts(&self) -> impl Iterator<Item = u64> + '_ {
         self.entries.iter().map(|e| e.svma)
@@ -233,7 +246,33 @@ fn symbol_name(bytes: &[u8]) -> Option<&str> {
     std::str::from_utf8(plain).ok().filter(|n| !n.is_empty())
 }
 
-/// Tells whether a linker name belongs to code split off a function: `f.cold`, `f.cold.3`, `f.isra.0.cold`.
+/// What compilers and BOLT append to the name of a function for the parts that they moved out of it. Control jumps into
+/// such a part in the middle of the function's frame. GCC's `.part` is not among them: it is called.
+const PARTS: [&str; 4] = ["cold", "warm", "eh", "__part"];
+
+/// Tells whether a linker name belongs to code split off a function: `f.cold`, `f.cold.3`, `f.isra.0.cold`, `f.warm`.
 pub(crate) fn is_cold_part(name: &str) -> bool {
-    name.split('.').skip(1).any(|part| part == "cold")
+    name.split('.').skip(1).any(|part| PARTS.contains(&part))
+}
+
+impl Elf {
+    /// The address of the defined symbol whose linker name is `name`, whatever it stands for.
+    pub(crate) fn address_of(&self, name: &str) -> Option<u64> {
+        let tables = [elf::SHT_DYNSYM, elf::SHT_SYMTAB];
+        let tables = tables.iter().filter_map(|kind| self.section_of_kind(*kind));
+        tables.into_iter().find_map(|table| {
+            let (symbols, offset, size) = self.symbol_table(table);
+            let names = slice(self.bytes(), offset, size)?;
+            let is_it = |symbol: &&RawSym| {
+                let at = symbol.st_name.get(LittleEndian) as usize;
+                let found = names
+                    .get(at..)
+                    .and_then(|rest| rest.strip_prefix(name.as_bytes()));
+                symbol.st_shndx.get(LittleEndian) != elf::SHN_UNDEF
+                    && found.is_some_and(|rest| matches!(rest.first(), Some(0 | b'@')))
+            };
+            let symbol = symbols.iter().find(is_it)?;
+            Some(symbol.st_value.get(LittleEndian))
+        })
+    }
 }

@@ -165,6 +165,8 @@ pub(crate) struct Session {
     began: Instant,
     armed: u64,
     skipped: u64,
+    /// How often a thread was found that must not read the time stamp counter.
+    forbidden: u32,
 }
 
 impl Session {
@@ -251,6 +253,7 @@ impl Session {
             began: Instant::now(),
             armed: 0,
             skipped: 0,
+            forbidden: 0,
         };
         session.log_start(prepared, &plan)?;
         if session.armed == 0 && !options.include.is_empty() {

@@ -84,7 +84,7 @@ fn run_line(source: &Path, out: &Path, line: &str) {
         );
     }
     if line.contains("$LUA_SOURCE") {
-        command.env("LUA_SOURCE", crate_folder("lua-src").join("lua-5.4.9"));
+        command.env("LUA_SOURCE", lua_source());
     }
     let done = command.output().expect("sh can be started");
     assert!(
@@ -94,6 +94,15 @@ fn run_line(source: &Path, out: &Path, line: &str) {
         String::from_utf8_lossy(&done.stdout),
         String::from_utf8_lossy(&done.stderr)
     );
+}
+
+/// Returns the folder of Lua's C files, of the crate that the fixtures build it from.
+///
+/// # Panics
+/// If cargo does not have it.
+#[must_use]
+pub fn lua_source() -> PathBuf {
+    crate_folder("lua-src").join("lua-5.4.9")
 }
 
 /// Where cargo keeps the source of a crate that this one names as a dependency (and never compiles).

@@ -16,7 +16,7 @@ mod scratch;
 mod steady;
 
 pub use compare::{Comparison, Nesting};
-pub use fixture::{fixture_artifact, fixture_source};
+pub use fixture::{fixture_artifact, fixture_source, lua_source};
 pub use hindsight::{Hindsight, split_own_lines};
 pub use live::{Live, is_alive, marked_line};
 pub use memory::{changed_text, thread_names};
@@ -24,5 +24,5 @@ pub use oracle::{callgrind_counts, gdb_count, gdb_count_at, gdb_places, uftrace_
 pub use process::{Ended, Program, Running, Status, kill, wait_until};
 pub use recording::{Recording, Row};
 pub use rustix::process::Signal;
-pub use scratch::Scratch;
+pub use scratch::{Scratch, workspace_dir};
 pub use steady::Steady;

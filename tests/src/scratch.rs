@@ -49,7 +49,8 @@ impl Drop for Scratch {
 }
 
 /// The workspace's folder.
-pub(crate) fn workspace_dir() -> PathBuf {
+#[must_use]
+pub fn workspace_dir() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .parent()
         .expect("the crate lies in the workspace")

@@ -135,7 +135,7 @@ fn control_fields() -> Fields {
     fields!(Control:
         magic stop drop_when_full owner modules_asked modules_answered main_tid main_stack_high stack_bytes
         lost_no_ring map_address map_bytes map_result map_asked map_answered tracer
-        capture capture_stack watch_words unused taken watch)
+        capture capture_stack watch_words forbidden foreign_count unused taken watch foreign)
 }
 
 #[test]

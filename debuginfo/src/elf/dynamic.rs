@@ -6,12 +6,17 @@ use object::pod::slice_from_all_bytes;
 
 use super::{Elf, slice};
 
+/// Libraries that are listed; a damaged file may ask for any number.
+const MAX_NEEDED: usize = 4096;
+
 /// What the dynamic section says of the file itself.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Dynamic {
     pub soname: Option<String>,
     /// `DF_1_PIE`: the linker was asked for a position-independent executable.
     pub says_pie: bool,
+    /// The libraries that it asks for.
+    pub needed: Vec<String>,
 }
 
 impl Elf {
@@ -19,21 +24,23 @@ impl Elf {
     pub(crate) fn dynamic(&self) -> Dynamic {
         let mut answer = Dynamic::default();
         let (mut strtab, mut soname) = (None, None);
+        let mut needed = Vec::new();
         for entry in self.dynamic_entries() {
             let value = entry.d_val.get(LittleEndian);
             match u32::try_from(entry.d_tag.get(LittleEndian)) {
                 Ok(elf::DT_NULL) => break,
                 Ok(elf::DT_STRTAB) => strtab = Some(value),
                 Ok(elf::DT_SONAME) => soname = Some(value),
+                Ok(elf::DT_NEEDED) if needed.len() < MAX_NEEDED => needed.push(value),
                 Ok(elf::DT_FLAGS_1) => {
                     answer.says_pie = value & u64::from(elf::DF_1_PIE) != 0;
                 }
                 _ => {}
             }
         }
-        answer.soname = strtab
-            .zip(soname)
-            .and_then(|(table, offset)| self.c_string(table.checked_add(offset)?));
+        let text = |offset| self.c_string(strtab?.checked_add(offset)?);
+        answer.soname = soname.and_then(text);
+        answer.needed = needed.into_iter().filter_map(text).collect();
         answer
     }
 

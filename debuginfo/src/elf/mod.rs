@@ -19,7 +19,7 @@ pub(crate) use tls::TlsSlot;
 
 use crate::error::{Error, Result};
 use crate::map::Bytes;
-use crate::model::{Segment, SegmentFlags, Svma};
+use crate::model::{CodeRange, Segment, SegmentFlags, Svma};
 
 /// Bytes of a section's name that are kept.
 const MAX_NAME_BYTES: usize = 64;
@@ -131,6 +131,17 @@ impl Elf {
         }
         ranges.sort_unstable();
         ranges
+    }
+
+    /// The same, for others.
+    pub(crate) fn code_ranges_listed(&self) -> Vec<CodeRange> {
+        let ranges = self.code.iter();
+        ranges
+            .map(|(start, end)| CodeRange {
+                start: Svma(*start),
+                end: Svma(*end),
+            })
+            .collect()
     }
 
     fn add_program_header(&mut self, program: &elf::ProgramHeader64<LittleEndian>, bytes: &[u8]) {

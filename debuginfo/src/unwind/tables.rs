@@ -7,7 +7,8 @@ use gimli::{
 
 use crate::dwarf::Slice;
 use crate::elf::Elf;
-use crate::machine::Unknown;
+use crate::machine::{Register, Unknown};
+use crate::model::EntryFrame;
 
 /// Which table a description is in, the preferred one first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,6 +46,20 @@ pub(super) struct Rules {
     /// The code was reached by a signal, not by a call.
     pub is_signal: bool,
     pub table: Table,
+}
+
+impl Rules {
+    /// Tells whether a call has just been made: the return address is what rsp points to.
+    fn are_those_of_a_call(&self) -> bool {
+        let is_above_it = matches!(
+            self.cfa,
+            CfaRule::RegisterAndOffset { register, offset: 8 } if register.0 == Register::RSP.0
+        );
+        let is_there = self.registers.iter().any(|(register, rule)| {
+            *register == self.return_address && matches!(rule, RegisterRule::Offset(-8))
+        });
+        is_above_it && is_there && !self.is_signal
+    }
 }
 
 impl UnwindTables {
@@ -121,6 +136,15 @@ impl UnwindTables {
             }
         };
         Some(rules.map_err(|error| Unknown(format!("the unwind tables are damaged: {error}"))))
+    }
+
+    /// What the rules at `svma` say of the stack there.
+    pub(crate) fn entry_frame(&self, main: &Elf, svma: u64) -> EntryFrame {
+        match self.rules(main, svma) {
+            None => EntryFrame::Unknown,
+            Some(Ok(rules)) if rules.are_those_of_a_call() => EntryFrame::Call,
+            Some(_) => EntryFrame::Other,
+        }
     }
 
     /// The operations of an expression that rules of `table` name.

@@ -20,48 +20,6 @@ pub struct Candidate {
     pub texts: [u8; 6],
 }
 
-/// Functions that return twice, look at their return address or come back in another way: hooking the return of these
-/// breaks them. Compared with symbols of the program's procedure linkage table and of its own functions.
-const UNSAFE_TO_HOOK: &[&str] = &[
-    "setjmp",
-    "_setjmp",
-    "sigsetjmp",
-    "__sigsetjmp",
-    "vfork",
-    "__vfork",
-    "getcontext",
-    "setcontext",
-    "swapcontext",
-    "makecontext",
-    "savectx",
-    "dlopen",
-    "dlsym",
-    "dlvsym",
-    "dlmopen",
-    "dlinfo",
-    "dladdr",
-    "__tls_get_addr",
-    "backtrace",
-    "_Unwind_Backtrace",
-    "_Unwind_RaiseException",
-    "_Unwind_Resume",
-    "_Unwind_Resume_or_Rethrow",
-    "_Unwind_ForcedUnwind",
-    "_Unwind_Find_FDE",
-    "__cxa_throw",
-    "__cxa_rethrow",
-    "clone",
-    "__clone",
-    "clone3",
-    "mcount",
-    "_mcount",
-    "__fentry__",
-    "__libc_start_main",
-    "__cxa_finalize",
-    "__stack_chk_fail",
-    "__longjmp_chk",
-];
-
 /// Start-up code that the linker adds; nobody asks for it.
 const START_UP: &[&str] = &[
     "_start",
@@ -97,14 +55,6 @@ pub fn candidates(module: &Module, filter: &Filter, is_system: bool) -> Vec<Cand
     all.into_iter()
         .filter(|candidate| wants(&candidate.def, module.path()))
         .collect()
-}
-
-/// Tells why a function must not be hooked, whatever its code looks like.
-pub fn refused_by_name(linkage: &str) -> Option<&'static str> {
-    let name = linkage.strip_suffix("@plt").unwrap_or(linkage);
-    UNSAFE_TO_HOOK
-        .contains(&name)
-        .then_some("it returns twice or depends on its return address")
 }
 
 fn from_dwarf(function: &debuginfo::Function) -> Candidate {
@@ -228,17 +178,5 @@ fn value_kind(kind: &debuginfo::ValueKind) -> ValueKind {
         },
         debuginfo::ValueKind::Struct { bytes } => ValueKind::Struct { bytes: *bytes },
         _ => ValueKind::Unknown,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn functions_that_return_twice_are_refused_by_name() {
-        assert!(refused_by_name("_setjmp@plt").is_some());
-        assert!(refused_by_name("vfork").is_some());
-        assert!(refused_by_name("my_setjmp").is_none());
     }
 }

@@ -11,13 +11,16 @@ use std::{
 
 use agent::host::{Replacement, Started};
 use agent::shared::Text;
+use debuginfo::Svma;
 use store::control::{Control, FunctionDef};
 
 use super::{
     LoadedModule,
-    choose::{Candidate, candidates, refused_by_name},
+    choose::{Candidate, candidates},
+    conventions::{Collected, refused_by_frame, refused_by_name},
     filter::Filter,
     stubs::{Patch, Probe, Region},
+    sweeps::Sweep,
 };
 use crate::{
     capture::texts,
@@ -38,6 +41,8 @@ pub struct Prepared {
     probes: Vec<(Candidate, Displacement, Vec<u8>)>,
     replacements: Vec<(Replacement, Displacement, Vec<u8>)>,
     addresses: Vec<(u64, u64)>,
+    /// Branches of the module that forbid patches, once they have been looked for.
+    sweep: Option<Sweep>,
     anchor: Range<u64>,
     /// Probes that cannot be armed: address in the file, name, reason.
     pub skipped: Vec<Control>,
@@ -142,6 +147,7 @@ impl Armer {
             probes: Vec::new(),
             replacements: Vec::new(),
             addresses: Vec::new(),
+            sweep: None,
             anchor: module.file.range.clone(),
             skipped: Vec::new(),
         };
@@ -150,19 +156,21 @@ impl Armer {
         };
         if self.filter.considers(&module.file.path, module.is_system) {
             let wanted = candidates(elf, &self.filter, module.is_system);
-            let branches = if wanted.is_empty() {
-                Branches::default()
-            } else {
-                branches_of(module, elf)
-            };
+            if wanted.is_empty() {
+                return prepared;
+            }
+            let starts: Vec<u64> = wanted.iter().map(|wanted| wanted.def.svma).collect();
+            let sweep = Sweep::of(elf, &starts);
+            let judge = Judge::new(module, elf, &sweep);
             let space = self.with_texts.then(|| texts::space(elf));
             for mut candidate in wanted {
                 if let Some(space) = &space {
                     let found = texts::of(space, &candidate.def);
                     candidate.texts = found.map(|text| text.map_or(0, Text::code));
                 }
-                prepared.probe(module, elf, &branches, candidate);
+                prepared.probe(&judge, candidate);
             }
+            prepared.sweep = Some(sweep);
         }
         prepared
     }
@@ -182,7 +190,9 @@ impl Armer {
             return;
         }
         let symbols = elf.symbols();
-        let branches = branches_of(module, elf);
+        let sweep = prepared.sweep.take();
+        let sweep = sweep.unwrap_or_else(|| Sweep::of(elf, &[]));
+        let judge = Judge::new(module, elf, &sweep);
         for replacement in &started.replacements {
             let Some(symbol) = symbols
                 .iter()
@@ -196,7 +206,7 @@ impl Armer {
                     .push((replacement.original, module.addr_from_svma(symbol.svma.0)));
                 continue;
             }
-            match displacement(module, elf, symbol.svma.0, symbol.size, &branches) {
+            match judge.displacement(symbol.svma.0, symbol.size) {
                 Ok((displacement, code)) => {
                     prepared
                         .replacements
@@ -227,6 +237,13 @@ impl Armer {
             started.enter,
             started.enter_xmm,
         );
+        let mut replaced = BTreeMap::new();
+        for (replacement, displacement, code) in prepared.replacements.drain(..) {
+            if let Ok(patch) = region.add_replacement(&displacement, &code, replacement.by) {
+                plan.words.push((replacement.original, patch.trampoline.at));
+                replaced.insert(patch.entry, patch);
+            }
+        }
         for (candidate, displacement, code) in prepared.probes.drain(..) {
             let Candidate {
                 mut def,
@@ -240,11 +257,17 @@ impl Armer {
                 ret_xmm,
                 texts,
             };
-            match region.add_probe(&displacement, &code, probe) {
+            // A function that is both: its calls are recorded, and then what stands in for it runs.
+            let added = match replaced.get(&displacement.entry()) {
+                Some(replacement) => region.add_probe_of(replacement, probe),
+                None => region.add_probe(&displacement, &code, probe),
+            };
+            match added {
                 Ok(patch) => {
                     def.id = self.next_id;
                     def.module = prepared.module;
                     self.next_id += 1;
+                    replaced.remove(&patch.entry);
                     plan.patches.push(patch);
                     plan.functions.push(def);
                 }
@@ -258,13 +281,13 @@ impl Armer {
                 }
             }
         }
-        for (replacement, displacement, code) in prepared.replacements.drain(..) {
-            if let Ok(patch) = region.add_replacement(&displacement, &code, replacement.by) {
-                plan.words.push((replacement.original, patch.trampoline.at));
-                plan.patches.push(patch);
-            }
+        plan.patches.extend(replaced.into_values());
+        for (original, address) in prepared.addresses.drain(..) {
+            // The runtime's own calls of a recorded function are none of the program's.
+            let patch = plan.patches.iter().find(|patch| patch.entry == address);
+            let address = patch.map_or(address, |patch| patch.trampoline.at);
+            plan.words.push((original, address));
         }
-        plan.words.append(&mut prepared.addresses);
         plan.code.push((base, region.bytes().to_vec()));
     }
 
@@ -351,23 +374,13 @@ impl Armer {
 }
 
 impl Prepared {
-    fn probe(
-        &mut self,
-        module: &LoadedModule,
-        elf: &debuginfo::Module,
-        branches: &Branches,
-        candidate: Candidate,
-    ) {
+    fn probe(&mut self, judge: &Judge<'_>, candidate: Candidate) {
         let def = &candidate.def;
-        let planned = match refused_by_name(&def.linkage) {
-            Some(reason) => Err(reason.to_owned()),
-            None => displacement(module, elf, def.svma, def.size, branches),
-        };
-        match planned {
+        match judge.probe(def) {
             Ok((displacement, code)) => self.probes.push((candidate, displacement, code)),
             Err(reason) => self
                 .skipped
-                .push(skipped(module.number, def.svma, &def.name, reason)),
+                .push(skipped(self.module, def.svma, &def.name, reason)),
         }
     }
 }
@@ -399,61 +412,108 @@ fn skipped(module: u32, svma: u64, name: &str, reason: String) -> Control {
     }
 }
 
-/// Plans the displacement of the function at `svma`; returns it with the code it was planned from.
-fn displacement(
-    module: &LoadedModule,
-    elf: &debuginfo::Module,
-    svma: u64,
-    size: u64,
-    branches: &Branches,
-) -> Result<(Displacement, Vec<u8>), String> {
-    let next = elf
-        .next_function_start(debuginfo::Svma(svma))
-        .map(|next| next.0);
-    let segment_end = elf
-        .load_segments()
-        .iter()
-        .map(|segment| (segment.vaddr.0, segment.vaddr.0 + segment.filesz))
-        .find(|(start, end)| (*start..*end).contains(&svma))
-        .map(|(_, end)| end)
-        .ok_or("it is not in a part of the file that is mapped")?;
-    let known_end = if size == 0 {
-        elf.function_end(debuginfo::Svma(svma)).map(|end| end.0)
-    } else {
-        Some(svma + size)
-    };
-    let limit = next.unwrap_or(segment_end).min(segment_end);
-    let wanted = known_end
-        .unwrap_or(svma + LONGEST_UNKNOWN)
-        .max(limit.min(svma + 64))
-        .min(segment_end)
-        - svma;
-    let code = elf
-        .code(debuginfo::Svma(svma), wanted)
-        .ok_or("its code is not in the file")?;
-    let entry = module.addr_from_svma(svma);
-    let limits = Limits::up_to(module.addr_from_svma(limit)).with_branches(branches);
-    let size = if size == 0 {
-        known_end.map_or(0, |end| end - svma)
-    } else {
-        size
-    };
-    let displacement = plan(code, entry, size, limits).map_err(|refusal| refusal.to_string())?;
-    let code = code[..displacement.len_bytes()].to_vec();
-    Ok((displacement, code))
+/// What decides which functions of a module may be patched.
+struct Judge<'a> {
+    module: &'a LoadedModule,
+    elf: &'a debuginfo::Module,
+    sweep: &'a Sweep,
+    branches: Branches,
+    collected: Collected,
 }
 
-/// All branches in the module's code, at their addresses in the process.
-fn branches_of(module: &LoadedModule, elf: &debuginfo::Module) -> Branches {
-    let mut all = Branches::default();
-    for segment in elf
-        .load_segments()
-        .iter()
-        .filter(|segment| segment.flags.execute)
-    {
-        if let Some(code) = elf.code(segment.vaddr, segment.filesz) {
-            all.extend(Branches::of(code, module.addr_from_svma(segment.vaddr.0)));
+impl<'a> Judge<'a> {
+    fn new(module: &'a LoadedModule, elf: &'a debuginfo::Module, sweep: &'a Sweep) -> Self {
+        Self {
+            module,
+            elf,
+            sweep,
+            branches: sweep.inside(module.bias),
+            collected: Collected::of(elf),
         }
     }
-    all
+
+    /// Plans the hook of a function.
+    fn probe(&self, def: &FunctionDef) -> Result<(Displacement, Vec<u8>), String> {
+        let aliases = self.elf.linker_names_at(Svma(def.svma));
+        let mut names = aliases.into_iter().chain([def.linkage.as_str()]);
+        let refused = names
+            .find_map(refused_by_name)
+            .or_else(|| self.collected.refuses(def.svma, &def.linkage))
+            .or_else(|| self.sweep.refuses(def.svma));
+        if let Some(reason) = refused {
+            return Err(reason.to_owned());
+        }
+        // The tables describe stubs as a whole, by expressions; what they are is known.
+        if !def.linkage.ends_with("@plt") {
+            let code = self.code(def.svma, def.size)?;
+            if let Some(reason) = refused_by_frame(self.elf, def.svma, code.own()) {
+                return Err(reason.to_owned());
+            }
+        }
+        self.displacement(def.svma, def.size)
+    }
+
+    /// Plans the displacement of the function at `svma`; returns it with the code it was planned from.
+    fn displacement(&self, svma: u64, size: u64) -> Result<(Displacement, Vec<u8>), String> {
+        let code = self.code(svma, size)?;
+        let entry = self.module.addr_from_svma(svma);
+        let limit = self.module.addr_from_svma(code.limit);
+        let limits = Limits::up_to(limit).with_branches(&self.branches);
+        let planned = plan(code.bytes, entry, code.size, limits);
+        let displacement = planned.map_err(|refusal| refusal.to_string())?;
+        let code = code.bytes[..displacement.len_bytes()].to_vec();
+        Ok((displacement, code))
+    }
+
+    /// The code of the function at `svma`; `size` is 0 where the file does not say.
+    fn code(&self, svma: u64, size: u64) -> Result<FunctionCode<'a>, String> {
+        let elf = self.elf;
+        let next = elf.next_function_start(Svma(svma)).map(|next| next.0);
+        let segment_end = elf
+            .load_segments()
+            .iter()
+            .map(|segment| (segment.vaddr.0, segment.vaddr.0 + segment.filesz))
+            .find(|(start, end)| (*start..*end).contains(&svma))
+            .map(|(_, end)| end)
+            .ok_or("it is not in a part of the file that is mapped")?;
+        let known_end = if size == 0 {
+            elf.function_end(Svma(svma)).map(|end| end.0)
+        } else {
+            Some(svma + size)
+        };
+        let limit = next.unwrap_or(segment_end).min(segment_end);
+        let wanted = known_end
+            .unwrap_or(svma + LONGEST_UNKNOWN)
+            .max(limit.min(svma + 64))
+            .min(segment_end)
+            - svma;
+        let bytes = elf
+            .code(Svma(svma), wanted)
+            .ok_or("its code is not in the file")?;
+        let size = if size == 0 {
+            known_end.map_or(0, |end| end - svma)
+        } else {
+            size
+        };
+        Ok(FunctionCode { bytes, size, limit })
+    }
+}
+
+/// A function's bytes, and what follows up to the next function.
+struct FunctionCode<'a> {
+    bytes: &'a [u8],
+    /// How many are the function's; 0: not known.
+    size: u64,
+    /// Where the next code begins.
+    limit: u64,
+}
+
+impl<'a> FunctionCode<'a> {
+    /// The bytes that are the function's, as far as that is known.
+    fn own(&self) -> &'a [u8] {
+        match self.size {
+            0 => self.bytes,
+            size => &self.bytes[..self.bytes.len().min(size as usize)],
+        }
+    }
 }

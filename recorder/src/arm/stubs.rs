@@ -83,15 +83,36 @@ impl Region {
         code: &[u8],
         probe: Probe,
     ) -> Result<Patch, Refusal> {
-        let at = self.base + self.bytes.len() as u64;
-        let stub_at = at + PROBE_BYTES;
+        let stub_at = self.base + self.bytes.len() as u64 + PROBE_BYTES;
         let trampoline = displacement.encode(stub_at + STUB_BYTES)?;
         let jump = patch_bytes(displacement.entry(), stub_at)?;
+        self.probe_and_stub(probe, trampoline.at);
+        self.finish(displacement, code, jump, trampoline)
+    }
+
+    /// Adds the recording of calls to a function that another one stands in for: `replacement`, which is not written then.
+    ///
+    /// # Errors
+    /// When the region is out of the function's reach.
+    pub fn add_probe_of(&mut self, replacement: &Patch, probe: Probe) -> Result<Patch, Refusal> {
+        let stub_at = self.base + self.bytes.len() as u64 + PROBE_BYTES;
+        let jump = patch_bytes(replacement.entry, stub_at)?;
+        self.probe_and_stub(probe, replacement.trampoline.at - STUB_BYTES);
+        Ok(Patch {
+            jump,
+            ..replacement.clone()
+        })
+    }
+
+    /// Adds what the runtime is told, and the stub. `calls` is where the thunk goes on.
+    fn probe_and_stub(&mut self, probe: Probe, calls: u64) {
+        let at = self.base + self.bytes.len() as u64;
+        let stub_at = at + PROBE_BYTES;
         let with_xmm = probe.xmm_args != 0 || probe.ret_xmm;
         let id = u64::from(probe.id);
         self.word((id & 0xfff) << 8 | u64::from(probe.xmm_args) << 4 | KIND_ENTER);
         self.word(id >> 12 << 48);
-        self.word(trampoline.at);
+        self.word(calls);
         self.bytes
             .extend_from_slice(&[ENTER_BYTES + 8 * probe.xmm_args, with_xmm.into()]);
         self.bytes.extend_from_slice(&probe.texts);
@@ -105,7 +126,6 @@ impl Region {
         self.bytes
             .extend_from_slice(&relative(enter, stub_at + 15).to_le_bytes());
         self.bytes.push(0xcc);
-        self.finish(displacement, code, jump, trampoline)
     }
 
     /// Adds a function that another one stands in for.

@@ -17,6 +17,7 @@
 //! - jumps through tables and other computed jumps into the patched bytes (compilers never aim one at the first five
 //!   bytes of a function; hand-written assembly may);
 //! - jumps from other functions, unless [`Limits::branches`] names them (a `.cold` part jumping back into its function);
+//!   [`sweep`] finds them;
 //! - functions that are not called but jumped or returned to with something else on the stack than a return address
 //!   (`_start`, `_dl_runtime_resolve`): displacing them is sound, replacing their "return address" is not.
 
@@ -26,9 +27,11 @@ mod near;
 mod plan;
 mod refusal;
 mod scan;
+mod sweep;
 
 pub use encode::{MAX_TRAMPOLINE_BYTES, Move, Trampoline, patch_bytes};
 pub use near::{LOWEST_ADDRESS, REACH, place_near};
 pub use plan::{Displacement, Limits, PATCH_BYTES, plan, single};
 pub use refusal::Refusal;
 pub use scan::{Branch, Branches, Named, named_inside};
+pub use sweep::{Swept, sweep};

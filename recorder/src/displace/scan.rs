@@ -7,9 +7,10 @@
 use std::ops::Range;
 
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic};
+use serde::{Deserialize, Serialize};
 
 /// One branch or call whose target is a number in the instruction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Branch {
     pub to: u64,
     pub from: u64,
@@ -33,6 +34,28 @@ impl Branches {
         });
         branches.by_target.sort_unstable();
         branches
+    }
+
+    /// Takes branches that were found before.
+    pub fn from_list(mut list: Vec<Branch>) -> Branches {
+        list.sort_unstable();
+        list.dedup();
+        Branches { by_target: list }
+    }
+
+    /// Returns the same branches of code that lies `bias` bytes higher.
+    pub fn moved_up(&self, bias: u64) -> Branches {
+        let moved = self.by_target.iter().map(|branch| Branch {
+            to: branch.to.wrapping_add(bias),
+            from: branch.from.wrapping_add(bias),
+            is_call: branch.is_call,
+        });
+        Branches::from_list(moved.collect())
+    }
+
+    /// Returns all branches, lowest target first.
+    pub fn list(&self) -> &[Branch] {
+        &self.by_target
     }
 
     /// Adds the branches of other code.
@@ -162,12 +185,14 @@ fn named(instruction: &Instruction) -> Option<Named> {
     })
 }
 
-enum Step<'a> {
+/// One step of a walk through code.
+pub(super) enum Step<'a> {
     Instruction(&'a Instruction),
     Undecodable,
 }
 
-fn walk(code: &[u8], start: u64, mut visit: impl FnMut(Step)) {
+/// Reads code from front to back.
+pub(super) fn walk(code: &[u8], start: u64, mut visit: impl FnMut(Step)) {
     let mut decoder = decoder(code, start);
     let mut instruction = Instruction::default();
     while decoder.can_decode() {
@@ -182,11 +207,13 @@ fn walk(code: &[u8], start: u64, mut visit: impl FnMut(Step)) {
     }
 }
 
-fn decoder(code: &[u8], start: u64) -> Decoder<'_> {
+/// A decoder of `code`, which is at `start`.
+pub(super) fn decoder(code: &[u8], start: u64) -> Decoder<'_> {
     Decoder::with_ip(64, code, start, DecoderOptions::NONE)
 }
 
-fn decode_at(decoder: &mut Decoder, start: u64, offset: usize) -> Instruction {
+/// Decodes the instruction that may begin at `offset`.
+pub(super) fn decode_at(decoder: &mut Decoder, start: u64, offset: usize) -> Instruction {
     seek(decoder, start, offset);
     decoder.decode()
 }
@@ -198,7 +225,8 @@ fn seek(decoder: &mut Decoder, start: u64, offset: usize) {
     decoder.set_ip(start.wrapping_add(offset as u64));
 }
 
-fn branch(instruction: &Instruction) -> Option<Branch> {
+/// The branch that `instruction` is, if its target is a number in it.
+pub(super) fn branch(instruction: &Instruction) -> Option<Branch> {
     let is_call = match instruction.flow_control() {
         FlowControl::UnconditionalBranch | FlowControl::ConditionalBranch => false,
         FlowControl::Call if instruction.is_call_near() => true,

@@ -61,6 +61,21 @@ impl Maps {
             .collect()
     }
 
+    /// Returns what is mapped here and was not in `before`, in whole ranges, the largest first.
+    pub fn since(&self, before: &Maps) -> Vec<Range<u64>> {
+        let mut found: Vec<Range<u64>> = Vec::new();
+        for mapping in &self.mappings {
+            for range in without(mapping.range.clone(), &before.mappings) {
+                match found.last_mut() {
+                    Some(last) if last.end == range.start => last.end = range.end,
+                    _ => found.push(range),
+                }
+            }
+        }
+        found.sort_by_key(|range| std::cmp::Reverse(range.end - range.start));
+        found
+    }
+
     /// Returns the end of the main thread's stack.
     pub fn stack_high(&self) -> Option<u64> {
         self.mappings
@@ -107,6 +122,25 @@ impl Maps {
         files.sort_by_key(|file| file.range.start);
         files
     }
+}
+
+/// The parts of `range` that no mapping covers; `mappings` are lowest first.
+fn without(range: Range<u64>, mappings: &[Mapping]) -> Vec<Range<u64>> {
+    let mut parts = Vec::new();
+    let mut from = range.start;
+    for covered in mappings.iter().map(|mapping| &mapping.range) {
+        if covered.end <= from || covered.start >= range.end {
+            continue;
+        }
+        if from < covered.start {
+            parts.push(from..covered.start);
+        }
+        from = covered.end;
+    }
+    if from < range.end {
+        parts.push(from..range.end);
+    }
+    parts
 }
 
 /// `559a0-559b0 r-xp 00001000 fe:00 123   /usr/bin/true`
@@ -175,5 +209,20 @@ mod tests {
                 .mappings
                 .is_empty()
         );
+    }
+
+    #[test]
+    fn what_came_since_is_told_in_whole_ranges_the_largest_first() {
+        let line = |range: &str| format!("{range} rw-p 00000000 00:00 0 \n");
+        let parse = |ranges: &[&str]| {
+            Maps::parse(&ranges.iter().map(|range| line(range)).collect::<String>())
+        };
+        let before = parse(&["1000-3000", "8000-9000"]);
+        let after = parse(&["1000-4000", "4000-6000", "7000-a000"]);
+        assert_eq!(
+            after.since(&before),
+            [0x3000..0x6000, 0x7000..0x8000, 0x9000..0xa000]
+        );
+        assert!(before.since(&after).is_empty());
     }
 }

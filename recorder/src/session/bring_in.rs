@@ -1,6 +1,6 @@
 //! Brings the agent into the program: Frida comes, loads the runtime, reserves memory for code, and leaves.
 
-use std::{path::Path, sync::Arc, thread};
+use std::{ops::Range, path::Path, sync::Arc, thread};
 
 use agent::{
     host::{self, Host, wheel::WheelHost},
@@ -18,6 +18,7 @@ use crate::{
         Armer, Modules,
         patch::{Plan, Prepared},
     },
+    process::Maps,
 };
 
 /// What is needed for it.
@@ -38,6 +39,7 @@ impl BringIn<'_> {
         plan: &mut Plan,
     ) -> Result<Vec<Prepared>> {
         let pid = self.target.pid;
+        let before = read_maps(pid)?;
         let mut prepared = self.start(host, modules, armer)?;
         for (module, prepared) in modules.loaded.iter().zip(&mut prepared) {
             armer.prepare_replacements(module, prepared);
@@ -50,9 +52,22 @@ impl BringIn<'_> {
         }
         host.detach()?;
         host::wait_until_gone(pid)?;
-        // Frida leaves a few libraries behind that its agent needed.
-        modules.ignore(&read_maps(pid)?.files());
+        // Frida leaves a few libraries behind that its agent needed, and memory.
+        let after = read_maps(pid)?;
+        modules.ignore(&after.files());
+        self.shared.set_foreign(&self.foreign(&before, &after));
         Ok(prepared)
+    }
+
+    /// What is mapped and not the program's. One that has threads of its own maps memory meanwhile: then what is large.
+    fn foreign(&self, before: &Maps, after: &Maps) -> Vec<Range<u64>> {
+        if self.target.spawned {
+            return after.since(before);
+        }
+        let reserved = agent::shared::SHADOWS
+            .iter()
+            .map(|shadow| shadow.base..shadow.base + shadow.bytes);
+        reserved.chain([self.shared.range_in_target()]).collect()
     }
 
     /// The files are read while Frida finds its way in.

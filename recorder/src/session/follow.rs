@@ -66,6 +66,7 @@ impl Session {
                 break self.detach(&shared, &mut drain, &mut incomplete, observer);
             }
             self.look_at_modules(&shared, &mut incomplete, observer)?;
+            self.look_at_forbidden(&shared, observer)?;
             self.copy_memory()?;
             flooded.store(drain.is_flooded(), Release);
             pause = match moved {
@@ -84,6 +85,7 @@ impl Session {
             live.end_control(exit);
         }
         self.pass(&mut drain, &mut incomplete, observer);
+        self.look_at_forbidden(&shared, observer)?;
         if let Err(error) = drain.finish(&mut self.log) {
             incomplete.get_or_insert(chain(&error));
         }
@@ -105,6 +107,23 @@ impl Session {
             armed: self.armed,
             skipped: self.skipped,
         })
+    }
+
+    /// Says that threads record nothing any more, because the program has forbidden them to.
+    fn look_at_forbidden(&mut self, shared: &Shared, observer: &dyn Observer) -> Result<()> {
+        let forbidden = shared.forbidden();
+        if forbidden == self.forbidden {
+            return Ok(());
+        }
+        self.forbidden = forbidden;
+        let message = "a thread is not recorded from here on: the program has forbidden it to read the time stamp counter \
+                       (PR_SET_TSC)"
+            .to_owned();
+        observer.warning(&message);
+        Ok(self.log.append_control(&Control::Warning {
+            ticks: clock::ticks(),
+            message,
+        })?)
     }
 
     /// Copies memory when it is time to.

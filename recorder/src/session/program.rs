@@ -131,10 +131,43 @@ pub(super) fn check_executable(exe: &PathBuf) -> Result<()> {
         reason,
     };
     let module = debuginfo::Module::open(exe).map_err(|error| refuse(error.to_string()))?;
+    if let Some(sanitizer) = colliding_sanitizer(&module) {
+        return Err(refuse(format!(
+            "it was built with {sanitizer}, whose memory lies where Hindsight keeps return addresses; build it without, or with AddressSanitizer"
+        )));
+    }
     if module.interp().is_none() {
         return Err(refuse("it is statically linked, and Hindsight needs the dynamic linker to load its agent; link it dynamically".into()));
     }
     Ok(())
+}
+
+/// Sanitizers that lay out the whole address space, and what shows that a program has one: a symbol, or the library that
+/// has it.
+const COLLIDING: [(&str, &str, [&str; 2]); 3] = [
+    (
+        "ThreadSanitizer",
+        "__tsan_init",
+        ["libtsan.so", "libclang_rt.tsan"],
+    ),
+    (
+        "MemorySanitizer",
+        "__msan_init",
+        ["libmsan.so", "libclang_rt.msan"],
+    ),
+    (
+        "DataFlowSanitizer",
+        "__dfsan_union",
+        ["libdfsan.so", "libclang_rt.dfsan"],
+    ),
+];
+
+fn colliding_sanitizer(module: &debuginfo::Module) -> Option<&'static str> {
+    let found = COLLIDING.iter().find(|(_, symbol, libraries)| {
+        let is_linked = |needed: &String| libraries.iter().any(|name| needed.starts_with(name));
+        module.needed().iter().any(is_linked) || module.address_of(symbol).is_some()
+    });
+    found.map(|(sanitizer, ..)| *sanitizer)
 }
 
 pub(super) fn read_maps(pid: i32) -> Result<Maps> {

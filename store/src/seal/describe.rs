@@ -80,7 +80,10 @@ pub(super) fn record<S: Sink>(
                 ..row
             })
         }
-        Record::Gap { lost, reason } => gap(tid, Some(lost), reason, ts_ns, out),
+        Record::Gap { lost, reason } => {
+            let known = (reason != GapReason::Forbidden).then_some(lost);
+            gap(tid, known, reason, ts_ns, out)
+        }
         Record::Fork { child_pid } => out.event(ts_ns, tid, EventKind::Fork, |row| {
             row.value(child_pid.into())
         }),

@@ -21,6 +21,8 @@ pub enum GapReason {
     NoFreeRing,
     /// A block could not be read to its end.
     Torn,
+    /// The program has forbidden the thread what recording takes; how much it did since is not known.
+    Forbidden,
     /// A code this release does not know.
     Other(u64),
 }
@@ -32,6 +34,7 @@ impl GapReason {
             1 => Self::RingFull,
             2 => Self::NoFreeRing,
             3 => Self::Torn,
+            4 => Self::Forbidden,
             other => Self::Other(other),
         }
     }
@@ -42,6 +45,7 @@ impl GapReason {
             Self::RingFull => 1,
             Self::NoFreeRing => 2,
             Self::Torn => 3,
+            Self::Forbidden => 4,
             Self::Other(code) => code,
         }
     }
@@ -53,6 +57,7 @@ impl fmt::Display for GapReason {
             Self::RingFull => f.write_str("ring full"),
             Self::NoFreeRing => f.write_str("no free ring"),
             Self::Torn => f.write_str("torn"),
+            Self::Forbidden => f.write_str("time stamp counter forbidden"),
             Self::Other(code) => write!(f, "reason {code}"),
         }
     }

@@ -1,0 +1,247 @@
+/* What a program forbids its threads, the runtime included: the time stamp
+ * counter (PR_SET_TSC) and system calls (seccomp). And memory that it locks,
+ * which must not be the terabytes that the recorder has reserved.
+ *
+ * A thread without the counter records nothing, and a gap says so; in a
+ * sandbox the runtime makes no system call.
+ *
+ * The rules of runtime.c and of interpose.c hold.
+ */
+#include "runtime.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/prctl.h>
+#include <linux/resource.h>
+#include <sys/syscall.h>
+
+#define CURRENT 1 /* MCL_ of mlockall(2) */
+#define FUTURE 2
+#define ON_FAULT 4
+#define LIMIT_OF_LOCKED 8 /* RLIMIT_MEMLOCK */
+#define END_OF_PROGRAM (1UL << 47)
+
+int (* hs_original_prctl) (int, ...);
+int (* hs_original_mlockall) (int);
+long (* hs_original_syscall) (long, ...);
+
+/* 1 once the program has, for good: a sandbox is never left. */
+volatile uint32_t hs_in_sandbox;
+
+static long
+system_call (long number, long a, long b, long c, long d)
+{
+  long result;
+  register long r10 __asm__ ("r10") = d;
+  __asm__ volatile ("syscall"
+                    : "=a" (result)
+                    : "a" (number), "D" (a), "S" (b), "d" (c), "r" (r10)
+                    : "rcx", "r11", "memory");
+  return result;
+}
+
+/* The system call's result as a C library returns it. */
+static int
+returned (long result)
+{
+  if (result >= 0)
+    return (int) result;
+  errno = (int) -result;
+  return -1;
+}
+
+/* Must this thread not read the time stamp counter? */
+int
+hs_time_is_forbidden (void)
+{
+  int mode = 0;
+  long result = system_call (SYS_prctl, PR_GET_TSC, (long) &mode, 0, 0);
+  return result == 0 && mode == PR_TSC_SIGSEGV;
+}
+
+int
+hs_prctl (int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d)
+{
+  int forbids = option == PR_SET_TSC && a == PR_TSC_SIGSEGV;
+  /* Before it is so: from then on nothing of ours may happen. */
+  if (forbids)
+    hs_forbid_time ();
+  /* A child of vfork has our memory, and a sandbox of its own. */
+  if (option == PR_SET_SECCOMP && !hs_local.vfork)
+    hs_in_sandbox = 1;
+  int result = hs_original_prctl (option, a, b, c, d);
+  if (forbids ? result != 0 : option == PR_SET_TSC && a == PR_TSC_ENABLE && result == 0)
+    hs_allow_time ();
+  return result;
+}
+
+static struct hs_range
+foreign (unsigned n)
+{
+  const volatile uint64_t * words = &hs_runtime.control->foreign[2 * n];
+  struct hs_range range = { words[0], words[1] };
+  return range;
+}
+
+/* Takes what is not the program's off the front of `range`, and what follows
+ * that off its end into `rest`. */
+static void
+cut (struct hs_range * range, struct hs_range * rest)
+{
+  unsigned count = hs_runtime.control->foreign_count;
+  rest->from = rest->to = range->to;
+  /* Again and again, as they are in no order. */
+  for (unsigned n = 0; n < count && range->from < range->to; n++)
+  {
+    struct hs_range not = foreign (n);
+    if (not.to <= range->from || not.from >= range->to)
+      continue;
+    if (not.from > range->from)
+    {
+      rest->from = not.from;
+      range->to = not.from;
+    }
+    else
+    {
+      range->from = not.to < range->to ? not.to : range->to;
+      n = -1U;
+    }
+  }
+}
+
+/* Reads the list of mappings piece by piece. */
+struct mappings
+{
+  int fd;
+  unsigned at, end;
+  struct hs_range rest; /* of the mapping read last */
+  char text[1024];
+};
+
+static int
+next_character (struct mappings * mappings)
+{
+  if (mappings->at == mappings->end)
+  {
+    long got = system_call (SYS_read, mappings->fd, (long) mappings->text, sizeof mappings->text, 0);
+    if (got <= 0)
+      return -1;
+    mappings->at = 0;
+    mappings->end = (unsigned) got;
+  }
+  return mappings->text[mappings->at++];
+}
+
+static int
+next_number (struct mappings * mappings, uint64_t * number)
+{
+  int c;
+  *number = 0;
+  while ((c = next_character (mappings)) >= 0)
+  {
+    if (c >= '0' && c <= '9')
+      *number = *number << 4 | (uint64_t) (c - '0');
+    else if (c >= 'a' && c <= 'f')
+      *number = *number << 4 | (uint64_t) (c - 'a' + 10);
+    else
+      return 1;
+  }
+  return 0;
+}
+
+/* The next mapping, or part of one, that is the program's; 0: there is none. */
+static int
+next_mapping (struct mappings * mappings, struct hs_range * range)
+{
+  for (;;)
+  {
+    int c;
+    *range = mappings->rest;
+    cut (range, &mappings->rest);
+    if (range->from < range->to)
+      return 1;
+    if (mappings->rest.from < mappings->rest.to)
+      continue;
+    if (!next_number (mappings, &range->from) || !next_number (mappings, &range->to))
+      return 0;
+    while ((c = next_character (mappings)) != '\n')
+      if (c < 0)
+        return 0;
+    if (range->to <= END_OF_PROGRAM)
+      mappings->rest = *range;
+  }
+}
+
+/* Locks all that the program has mapped, page by page as they come or at
+ * once, if `count_only` is 0. Returns how many bytes that is; 0: not known. */
+static uint64_t
+each_mapping (int count_only, long on_fault)
+{
+  static const char path[] = "/proc/self/maps";
+  struct mappings mappings = { .at = 0, .end = 0, .rest = { 0, 0 } };
+  struct hs_range range;
+  uint64_t bytes = 0;
+  mappings.fd = (int) system_call (SYS_open, (long) path, O_RDONLY | O_CLOEXEC, 0, 0);
+  if (mappings.fd < 0)
+    return 0;
+  while (next_mapping (&mappings, &range))
+  {
+    bytes += range.to - range.from;
+    /* What cannot be had, as guard pages, is passed over by the kernel too. */
+    if (!count_only)
+      system_call (SYS_mlock2, (long) range.from, (long) (range.to - range.from), on_fault, 0);
+  }
+  system_call (SYS_close, mappings.fd, 0, 0, 0);
+  return bytes;
+}
+
+static void
+unlock_foreign (void)
+{
+  for (unsigned n = hs_runtime.control->foreign_count; n != 0; n--)
+  {
+    struct hs_range range = foreign (n - 1);
+    system_call (SYS_munlock, (long) range.from, (long) (range.to - range.from), 0, 0);
+  }
+}
+
+/* The kernel would count what we have reserved: the limit is compared with
+ * what the program has, and its mappings are locked one by one. */
+static int
+lock_within_limit (int flags)
+{
+  struct rlimit64 limit = { 0, 0 };
+  uint64_t bytes = each_mapping (1, 0);
+  system_call (SYS_prlimit64, 0, LIMIT_OF_LOCKED, 0, (long) &limit);
+  if (bytes == 0 || bytes > limit.rlim_cur)
+    return returned (-ENOMEM);
+  if (flags & FUTURE)
+  {
+    long result = system_call (SYS_mlockall, flags & ~CURRENT, 0, 0, 0);
+    if (result < 0)
+      return returned (result);
+  }
+  each_mapping (0, flags & ON_FAULT ? 1 : 0);
+  return 0;
+}
+
+/* Locks what is mapped as pages come, which takes no memory; then what is
+ * reserved is let go, and the rest is brought in as asked. */
+int
+hs_mlockall (int flags)
+{
+  if (!(flags & CURRENT) || (flags & ~(CURRENT | FUTURE | ON_FAULT)) || hs_alive != HS_MAGIC)
+    return hs_original_mlockall (flags);
+  long result = system_call (SYS_mlockall, flags | ON_FAULT, 0, 0, 0);
+  if (result == -ENOMEM && !hs_in_sandbox)
+    return lock_within_limit (flags);
+  if (result < 0 || hs_in_sandbox)
+    return returned (result);
+  unlock_foreign ();
+  if (flags & ON_FAULT)
+    return 0;
+  if (flags & FUTURE)
+    system_call (SYS_mlockall, FUTURE, 0, 0, 0);
+  each_mapping (0, 0);
+  return 0;
+}

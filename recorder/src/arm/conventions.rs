@@ -1,0 +1,292 @@
+//! Functions that must not be hooked whatever their first instructions are, with the reason: they are called, entered or
+//! left in a way of their own.
+//!
+//! A hook takes the word that rsp points to at the entry for the return address, puts its own in that place, and lets a
+//! few hundred bytes below the stack pointer be overwritten. That is right for whatever is called as the System V ABI
+//! says. Names say which functions are not; so do unwind tables, of assembly and of parts that were split off a function;
+//! code is looked at where there are neither.
+
+use debuginfo::{EntryFrame, Module, Svma};
+use iced_x86::{Decoder, DecoderOptions, FlowControl, Mnemonic};
+
+const RETURNS_TWICE: &str = "it returns twice";
+const OTHER_STACK: &str =
+    "it returns on another stack, or to another place, than it was called from";
+const LOOKS: &str = "what it does depends on its return address";
+const KEEPS_REGISTERS: &str =
+    "it is called with registers or a stack of its own, by code that compilers or linkers made";
+const UNWINDS: &str = "it unwinds the stack from its own frame on";
+
+/// Names, those with an asterisk at their end by their beginning, and why.
+const BY_NAME: &[(&str, &[&str])] = &[
+    (
+        RETURNS_TWICE,
+        &[
+            "setjmp",
+            "_setjmp",
+            "__setjmp",
+            "sigsetjmp",
+            "__sigsetjmp",
+            "savectx",
+            "vfork",
+            "__vfork",
+            "__libc_vfork",
+            "getcontext",
+            "__getcontext",
+            "unw_getcontext",
+            "__unw_getcontext",
+            "_Ux86_64_getcontext*",
+        ],
+    ),
+    (
+        OTHER_STACK,
+        &[
+            "setcontext",
+            "__setcontext",
+            "swapcontext",
+            "__swapcontext",
+            "makecontext",
+            "__makecontext",
+            "__start_context",
+            "clone",
+            "__clone",
+            "clone3",
+            "__clone3",
+            "__longjmp_chk",
+            "____longjmp_chk",
+            "ffi_call_unix64",
+            "ffi_call_win64",
+            "_dl_start_user",
+        ],
+    ),
+    // Of the last ones the collectors of OCaml and V8 look up the return address.
+    (
+        LOOKS,
+        &[
+            "dlopen",
+            "dlsym",
+            "dlvsym",
+            "dlmopen",
+            "dlinfo",
+            "dladdr",
+            "mcount",
+            "_mcount",
+            "__mcount_internal",
+            "__fentry__",
+            "__morestack*",
+            "__libc_start_main",
+            "__cxa_finalize",
+            "__stack_chk_fail",
+            "caml_call_gc*",
+            "caml_c_call*",
+            "caml_alloc1",
+            "caml_alloc2",
+            "caml_alloc3",
+            "caml_allocN",
+            "caml_start_program*",
+            "caml_callback*_asm",
+            "caml_raise_exn",
+            "caml_raise_exception",
+            "Builtins_*",
+        ],
+    ),
+    (
+        KEEPS_REGISTERS,
+        &[
+            "_dl_runtime_resolve*",
+            "_dl_runtime_profile*",
+            "_dl_tlsdesc_*",
+            "__tls_get_addr*",
+            "__x86_indirect_thunk_*",
+            "__x86_return_thunk*",
+            "__llvm_retpoline_*",
+            "__llvm_external_retpoline_*",
+            "__llvm_lvi_thunk_*",
+            "__asan_check_*",
+            "__hwasan_check_*",
+            "__hwasan_tag_mismatch*",
+            "__rust_probestack",
+            "__chkstk*",
+            "___chkstk*",
+        ],
+    ),
+    (
+        UNWINDS,
+        &[
+            "backtrace",
+            "_Unwind_Backtrace",
+            "_Unwind_RaiseException",
+            "_Unwind_Resume",
+            "_Unwind_Resume_or_Rethrow",
+            "_Unwind_ForcedUnwind",
+            "_Unwind_Find_FDE",
+            "uw_init_context_1",
+            "uw_install_context_1",
+            "__unw_init_local",
+            "__cxa_throw",
+            "__cxa_rethrow",
+        ],
+    ),
+];
+
+/// Instructions that are read of a function which no table describes.
+const LOOKED_AT: usize = 64;
+
+/// Tells why a function must not be hooked, by its linker's name.
+pub fn refused_by_name(linkage: &str) -> Option<&'static str> {
+    let name = linkage.strip_suffix("@plt").unwrap_or(linkage);
+    let is_it = |pattern: &&str| match pattern.split_once('*') {
+        Some((start, end)) => name
+            .strip_prefix(start)
+            .is_some_and(|rest| rest.ends_with(end)),
+        None => name == *pattern,
+    };
+    let found = BY_NAME
+        .iter()
+        .find(|(_, names)| names.iter().any(|n| is_it(&n)));
+    found.map(|(reason, _)| *reason)
+}
+
+/// Tells why the code at `svma` must not be hooked, by how control comes there. `code` holds what is known to belong to it.
+pub fn refused_by_frame(elf: &Module, svma: u64, code: &[u8]) -> Option<&'static str> {
+    match elf.entry_frame(Svma(svma)) {
+        EntryFrame::Call => None,
+        EntryFrame::Other => {
+            Some("the unwind tables say that control does not come there by an ordinary call")
+        }
+        EntryFrame::Unknown => saves_all_registers(code).then_some(
+            "it saves the vector registers at once, as what runs between a call and its function does",
+        ),
+    }
+}
+
+/// Tells whether `code` saves the state of the vector registers before it branches for good, as the dynamic linker's
+/// trampolines do.
+fn saves_all_registers(code: &[u8]) -> bool {
+    let decoder = Decoder::new(64, code, DecoderOptions::NONE);
+    decoder
+        .into_iter()
+        .take(LOOKED_AT)
+        .take_while(|instruction| {
+            !instruction.is_invalid()
+                && !matches!(
+                    instruction.flow_control(),
+                    FlowControl::Return
+                        | FlowControl::UnconditionalBranch
+                        | FlowControl::IndirectBranch
+                )
+        })
+        .any(|instruction| {
+            matches!(
+                instruction.mnemonic(),
+                Mnemonic::Xsave
+                    | Mnemonic::Xsave64
+                    | Mnemonic::Xsavec
+                    | Mnemonic::Xsavec64
+                    | Mnemonic::Xsaveopt
+                    | Mnemonic::Xsaveopt64
+                    | Mnemonic::Fxsave
+                    | Mnemonic::Fxsave64
+            )
+        })
+}
+
+/// What of a module belongs to languages whose collectors look up the return addresses that they find on stacks.
+#[derive(Clone, Debug, Default)]
+pub struct Collected {
+    go: std::ops::Range<u64>,
+    has_ocaml: bool,
+}
+
+impl Collected {
+    /// Finds Go's code: between two symbols of its linker; all of the module, where these were stripped.
+    pub fn of(elf: &Module) -> Collected {
+        let sections = [".gopclntab", ".data.rel.ro.gopclntab"];
+        let has_go = sections.iter().any(|name| elf.has_section(name));
+        let bounds = || {
+            elf.address_of("runtime.text")
+                .zip(elf.address_of("runtime.etext"))
+        };
+        let go = match has_go {
+            true => bounds().map_or(0..u64::MAX, |(from, to)| from.0..to.0),
+            false => 0..0,
+        };
+        Collected {
+            go,
+            has_ocaml: elf.address_of("caml_frametable").is_some(),
+        }
+    }
+
+    /// Tells why the function at `svma` must not be hooked.
+    pub fn refuses(&self, svma: u64, linkage: &str) -> Option<&'static str> {
+        if self.go.contains(&svma) {
+            return Some(
+                "it is Go: its stacks move, and its garbage collector looks up return addresses",
+            );
+        }
+        (self.has_ocaml && is_ocaml(linkage))
+            .then_some("it is OCaml, whose garbage collector looks up return addresses")
+    }
+}
+
+/// Tells OCaml's functions from those of its runtime, which are C: `camlList__map_123`, `caml_curry2_1_app`.
+fn is_ocaml(linkage: &str) -> bool {
+    const GENERATED: [&str; 6] = ["apply", "curry", "tuplify", "send", "program", "startup_"];
+    let Some(rest) = linkage.strip_prefix("caml") else {
+        return false;
+    };
+    let generated = rest
+        .strip_prefix('_')
+        .is_some_and(|rest| GENERATED.iter().any(|start| rest.starts_with(start)));
+    rest.starts_with(|c: char| c.is_ascii_uppercase()) || generated
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_that_return_twice_are_refused_by_name() {
+        assert!(refused_by_name("_setjmp@plt").is_some());
+        assert!(refused_by_name("vfork").is_some());
+        assert!(refused_by_name("my_setjmp").is_none());
+    }
+
+    #[test]
+    fn names_match_by_their_beginning_where_the_list_says_so() {
+        for name in [
+            "_dl_runtime_resolve_xsavec",
+            "_dl_tlsdesc_dynamic",
+            "__x86_indirect_thunk_rax",
+            "__morestack",
+            "caml_callback2_asm",
+        ] {
+            assert!(refused_by_name(name).is_some(), "{name}");
+        }
+        for name in ["_dl_runtime", "__x86_indirect", "dlopen2", "caml_callback2"] {
+            assert!(refused_by_name(name).is_none(), "{name}");
+        }
+    }
+
+    #[test]
+    fn ocamls_functions_are_told_from_its_runtime() {
+        for name in ["camlStdlib__List__map_123", "caml_apply2", "caml_program"] {
+            assert!(is_ocaml(name), "{name}");
+        }
+        for name in ["caml_alloc_string", "camlp4", "main"] {
+            assert!(!is_ocaml(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_trampoline_without_a_name_is_known_by_what_it_saves() {
+        // push %rbx; mov %rsp,%rbx; and $-64,%rsp; sub $0x280,%rsp; mov %rax,(%rsp); xsavec 0x40(%rsp)
+        let resolver = [
+            0x53, 0x48, 0x89, 0xe3, 0x48, 0x83, 0xe4, 0xc0, 0x48, 0x81, 0xec, 0x80, 0x02, 0, 0,
+            0x48, 0x89, 0x04, 0x24, 0x0f, 0xc7, 0x64, 0x24, 0x40,
+        ];
+        assert!(saves_all_registers(&resolver));
+        // ret; xsavec 0x40(%rsp): not of this function
+        assert!(!saves_all_registers(&[0xc3, 0x0f, 0xc7, 0x64, 0x24, 0x40]));
+    }
+}

@@ -1,0 +1,103 @@
+//! Goal: compilers, the largest programs there are, make the same files while every function of theirs is recorded. They
+//! are laid out anew after linking (BOLT), in parts that are jumped into, and have hundreds of thousands of functions.
+//! Method: compile natively and recorded, and compare what was made, byte for byte.
+
+use e2e::{Hindsight, Scratch, lua_source};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// What cannot be kept is dropped: the point is what the compiler makes.
+const EVERYTHING: [&str; 4] = ["-f", "module:*", "--on-full", "drop"];
+
+const HELLO: &str = "use std::collections::BTreeMap;
+fn main() {
+    let counts: BTreeMap<char, usize> = \"never break a program\".chars().fold(BTreeMap::new(), |mut counts, c| {
+        *counts.entry(c).or_default() += 1;
+        counts
+    });
+    println!(\"{counts:?}\");
+}
+";
+
+/// Each takes all the processors and gigabytes that there are: one at a time.
+fn alone() -> MutexGuard<'static, ()> {
+    static RUNS: Mutex<()> = Mutex::new(());
+    RUNS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The compiler itself, not the program that chooses one.
+fn rustc() -> PathBuf {
+    let asked = Command::new("rustc")
+        .args(["--print", "sysroot"])
+        .output()
+        .expect("there is a Rust toolchain");
+    PathBuf::from(String::from_utf8_lossy(&asked.stdout).trim()).join("bin/rustc")
+}
+
+/// Runs a command in the test's folder for as long as it takes: on a busy machine that is minutes.
+fn run(scratch: &Scratch, program: &Path, args: &[&str]) -> Output {
+    let done = Command::new(program)
+        .args(args)
+        .current_dir(scratch.path())
+        .output()
+        .expect("it can be started");
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(
+        done.status.success(),
+        "{} {args:?}: {said}",
+        program.display()
+    );
+    done
+}
+
+/// Runs the program natively and recorded; `made` is what it makes, which must be the same.
+fn makes_the_same(scratch: &Scratch, program: &Path, args: &[&str], made: &str) {
+    let native = run(scratch, program, args);
+    let wanted = fs::read(scratch.join(made)).expect("it was made");
+    fs::remove_file(scratch.join(made)).expect("the file is ours");
+    let program = program.to_str().expect("UTF-8");
+    let words = [
+        &["record", "-o", "rec"],
+        &EVERYTHING[..],
+        &["--", program],
+        args,
+    ]
+    .concat();
+    let recorded = run(scratch, Hindsight::path(), &words);
+    assert_eq!(native.stdout, recorded.stdout);
+    let found = fs::read(scratch.join(made)).expect("it was made while being recorded");
+    assert!(wanted == found, "{made} has other bytes");
+    run(scratch, Hindsight::path(), &["check", "rec"]);
+    let asked = [
+        "sql",
+        "rec",
+        "--format",
+        "csv",
+        "SELECT count(*) > 10000 AS many FROM calls",
+    ];
+    let answer = run(scratch, Hindsight::path(), &asked);
+    assert!(
+        String::from_utf8_lossy(&answer.stdout).contains("true"),
+        "{answer:?}"
+    );
+}
+
+#[test]
+fn rustc_makes_the_same_program() {
+    let _alone = alone();
+    let scratch = Scratch::new("rustc");
+    fs::write(scratch.join("hello.rs"), HELLO).expect("the folder is ours");
+    makes_the_same(&scratch, &rustc(), &["-O", "hello.rs"], "hello");
+}
+
+#[test]
+fn clang_makes_the_same_object() {
+    let _alone = alone();
+    let scratch = Scratch::new("clang");
+    let source = lua_source().join("lstring.c");
+    let source = source.to_str().expect("UTF-8");
+    let args = ["-O2", "-c", "-o", "lstring.o", source];
+    makes_the_same(&scratch, Path::new("/usr/bin/clang"), &args, "lstring.o");
+}

@@ -1,0 +1,214 @@
+//! Goal: nobody can tell that a program is recorded, whatever it is and whatever of it is recorded; and it never dies of the
+//! recorder. Method: programs of the system natively and recorded (tests/transparency), and fixtures that forbid or lock
+//! what a recorder needs.
+
+use std::{fs, process::Command};
+
+use e2e::{
+    Comparison, Ended, Hindsight, Nesting, Program, Scratch, fixture_artifact, workspace_dir,
+};
+
+/// The quick programs, each with the default filters and with every function of every library. Each run has a deadline of
+/// its own there.
+#[test]
+fn programs_of_the_system_run_the_same_with_every_function_recorded() {
+    let ended = Command::new(workspace_dir().join("tests/transparency"))
+        .arg("--quick")
+        .env("HINDSIGHT_BIN", Hindsight::path())
+        .output()
+        .expect("python3 is there");
+    let said = String::from_utf8_lossy(&ended.stdout);
+    assert!(
+        ended.status.success(),
+        "{said}{}",
+        String::from_utf8_lossy(&ended.stderr)
+    );
+    assert!(said.contains("70 runs, 0 differ"), "{said}");
+}
+
+/// What the program says, but for the state of signal 33.
+fn lines_of(ended: &Ended) -> Vec<String> {
+    const SIGNAL: u64 = 1 << 32;
+    let text = ended.text();
+    let theirs = text.lines().filter(|line| !line.starts_with("hindsight: "));
+    let shown = theirs.map(|line| match line.trim_end().split_once(":\t") {
+        Some((name @ ("SigIgn" | "SigCgt"), mask)) => {
+            let mask = u64::from_str_radix(mask, 16).expect("a mask");
+            format!("{name} {:x}", mask & !SIGNAL)
+        }
+        _ => line.trim_end().to_owned(),
+    });
+    shown.collect()
+}
+
+/// Natively and recorded, from a script, without and with a terminal. What differs is on docs/transparency.md: the C library
+/// has a handler for its signal 33, as in every program that has made a thread.
+#[test]
+fn a_program_sees_what_it_would_see() {
+    let scratch = Scratch::new("seen");
+    let seen = fixture_artifact("seen", "seen");
+    let binary = Hindsight::path().display();
+    let script = |name: &str, line: String| {
+        let path = scratch.join(name);
+        fs::write(&path, format!("{line}\nexit $?\n")).expect("the folder is ours");
+        Program::new("/bin/sh", scratch.path()).args([path])
+    };
+    let native = script("native.sh", seen.display().to_string());
+    let recorded = script(
+        "recorded.sh",
+        format!("{binary} record -o \"$(mktemp -d)/rec\" {}", seen.display()),
+    )
+    .env("TMPDIR", scratch.path());
+    for in_terminal in [false, true] {
+        let run = |program: &Program| match in_terminal {
+            true => program.in_terminal().run(),
+            false => program.run(),
+        };
+        let (native, recorded) = (run(&native), run(&recorded));
+        assert_eq!(native.status.as_shell_code(), 26, "{}", native.errors());
+        assert_eq!(recorded.status.as_shell_code(), 26, "{}", recorded.errors());
+        let (wanted, theirs) = (lines_of(&native), lines_of(&recorded));
+        assert_eq!(wanted, theirs);
+        let group = "group of the parent 1, session of the parent 1";
+        assert!(
+            wanted.iter().any(|line| line.starts_with(group)),
+            "{wanted:?}"
+        );
+    }
+}
+
+/// Each says why it is not recorded; the function that they belong to is.
+#[test]
+fn parts_of_functions_are_not_recorded() {
+    let both = Comparison::of("fragments", "fragments", &[]);
+    assert_eq!(both.native.status.as_shell_code(), 27);
+    for (function, reason) in [
+        ("work.warm", None),
+        ("work.cold", None),
+        ("aside", Some("not come there by an ordinary call")),
+        ("entered", Some("inside the patched bytes")),
+    ] {
+        assert_eq!(both.recording.calls_of(function), 0, "{function}");
+        let Some(reason) = reason else {
+            continue;
+        };
+        let said = format!(
+            "SELECT count(*) FROM probes WHERE function = '{function}' AND reason LIKE '%{reason}%'"
+        );
+        assert_eq!(both.recording.number(&said), 1, "{function}");
+    }
+}
+
+/// What is recorded and replaced at once is recorded, and output is still seen.
+#[test]
+fn output_is_an_event_also_when_write_is_recorded() {
+    let scratch = Scratch::new("recorded-write");
+    let program = Program::new("/bin/echo", scratch.path()).args(["seen"]);
+    let (ended, recording) = Hindsight::record(&scratch, &["-f", "module:libc.so*"], &program);
+    assert_eq!(ended.text(), "seen\n");
+    // Which of its names it has depends on whether there are debug files.
+    let writes =
+        "SELECT count(*) FROM calls WHERE function IN ('write', '__write', '__libc_write')";
+    assert_eq!(recording.number(writes), 1);
+    let output =
+        recording.row("SELECT count(*) AS n, max(text) AS text FROM events WHERE kind = 'stdout'");
+    assert_eq!(output["n"], 1);
+    assert_eq!(output["text"], "seen\n");
+}
+
+/// Without a limit, and for a user whose limit is compared with what the program has mapped.
+#[test]
+fn a_program_that_locks_its_memory_goes_on() {
+    for args in [&[][..], &["8000000"], &["4096"]] {
+        let both = Comparison::of("locks_memory", "locks_memory", args);
+        let wanted = if args == ["4096"] {
+            "both: -1"
+        } else {
+            "both: 0 some"
+        };
+        assert!(
+            both.native.text().contains(wanted),
+            "{}",
+            both.native.text()
+        );
+    }
+}
+
+#[test]
+fn threads_that_begin_in_a_sandbox_are_recorded() {
+    for how in ["option", "number"] {
+        let both = Comparison::of("sandbox_threads", "sandbox_threads", &[how]);
+        assert_eq!(both.native.status.as_shell_code(), 23);
+    }
+}
+
+#[test]
+fn a_program_that_forbids_the_time_is_recorded_until_then_and_from_when_it_may_be_read() {
+    let scratch = Scratch::new("no-time");
+    let program = Program::new(fixture_artifact("no_time", "no_time"), scratch.path());
+    let native = program.run();
+    let (recorded, recording) = Hindsight::record(&scratch, &[], &program);
+    assert_eq!(native.text(), recorded.text());
+    assert_eq!(native.status.as_shell_code(), 22);
+    assert_eq!(recorded.status.as_shell_code(), 22);
+    assert!(
+        recorded.errors().contains("PR_SET_TSC"),
+        "{}",
+        recorded.errors()
+    );
+    let calls = |name: &str| recording.calls_of(name);
+    assert_eq!(
+        (calls("before"), calls("meanwhile"), calls("after")),
+        (100, 0, 100)
+    );
+    let gaps = recording.rows("SELECT lost, reason FROM gaps");
+    assert_eq!(gaps.len(), 1, "{gaps:?}");
+    assert_eq!(gaps[0]["reason"], "time stamp counter forbidden");
+    assert!(gaps[0]["lost"].is_null(), "{gaps:?}");
+    let warnings = recording
+        .number("SELECT count(*) FROM events WHERE kind = 'warning' AND text LIKE '%PR_SET_TSC%'");
+    assert_eq!(warnings, 1);
+    assert_eq!(recording.command("check", &[]).status.as_shell_code(), 0);
+}
+
+/// ThreadSanitizer keeps its own memory where return addresses would go.
+#[test]
+fn thread_sanitizer_is_refused_before_anything_runs() {
+    let scratch = Scratch::new("thread-sanitizer");
+    let program = Program::new(fixture_artifact("sanitized", "thread"), scratch.path());
+    assert_eq!(program.run().status.as_shell_code(), 25);
+    let ended = Hindsight::record_command(&scratch, "rec", &[], &program).run();
+    assert_eq!(ended.status.as_shell_code(), 4, "{}", ended.errors());
+    assert!(
+        ended.errors().contains("ThreadSanitizer"),
+        "{}",
+        ended.errors()
+    );
+    assert_eq!(ended.text(), "");
+}
+
+#[test]
+fn a_program_with_address_sanitizer_runs_the_same() {
+    let scratch = Scratch::new("address-sanitizer");
+    let program = Program::new(fixture_artifact("sanitized", "address"), scratch.path());
+    let both = Comparison::of_program(scratch, &program, &["--snapshot", "never"], Nesting::Proper);
+    assert_eq!(both.native.status.as_shell_code(), 25);
+}
+
+/// Its C is recorded. Of its own functions the recording says why they are not.
+#[test]
+fn go_with_c_in_it_runs_the_same() {
+    let both = Comparison::of("go_cgo", "go_cgo", &[]);
+    assert_eq!(both.native.status.as_shell_code(), 24);
+    let refused =
+        "SELECT count(*) FROM probes WHERE function = 'main.deep' AND reason LIKE '%it is Go%'";
+    assert_eq!(both.recording.number(refused), 1);
+}
+
+/// Everything of it, with output and status as they are.
+#[test]
+fn nesting_is_kept_where_the_c_library_is_recorded_too() {
+    let scratch = Scratch::new("whole-fib");
+    let program = Program::new(fixture_artifact("fib", "fib"), scratch.path()).args(["10"]);
+    let _ = Comparison::of_program(scratch, &program, &["-f", "module:*"], Nesting::Proper);
+}
