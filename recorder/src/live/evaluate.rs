@@ -1,5 +1,7 @@
 //! Conditions and messages, evaluated in a stopped thread.
 
+use std::time::Duration;
+
 use debuginfo::{
     RenderOptions, backtrace,
     expr::{self, Context, ParseError, Part, Template},
@@ -7,6 +9,8 @@ use debuginfo::{
 
 use super::{
     error::{LiveError, LiveResult},
+    limit::Limit,
+    machine::LiveMachine,
     model::{Action, ProbeSpec, Tid},
     script::Script,
     tracer::Tracer,
@@ -14,6 +18,8 @@ use super::{
 
 /// Frames that an expression may need: its own, and the caller's for values that only that one still knows.
 const FRAMES: usize = 2;
+/// How long a condition, a message or a displayed value may take.
+const JUDGE_TIME: Duration = Duration::from_secs(1);
 
 impl Tracer {
     /// Refuses conditions and templates that cannot be understood. Returns the condition if it is JavaScript.
@@ -51,7 +57,7 @@ impl Tracer {
     /// that the condition uses, so that the frames around it are asked too.
     pub fn evaluate_outwards(&self, tid: Tid, condition: &str) -> Result<bool, String> {
         const MOST_FRAMES: usize = 32;
-        let machine = self.machine(tid).map_err(|error| error.to_string())?;
+        let machine = self.judged_machine(tid)?;
         let space = self.space_now();
         let frames = backtrace(&space, &machine, MOST_FRAMES).frames;
         let mut first = None;
@@ -107,13 +113,19 @@ impl Tracer {
         self.in_frames(tid, FRAMES, work)
     }
 
+    /// Returns a thread whose memory is read for a while only: nobody is served meanwhile.
+    fn judged_machine(&self, tid: Tid) -> Result<LiveMachine, String> {
+        let machine = self.machine(tid).map_err(|error| error.to_string())?;
+        Ok(machine.limited(Limit::new(JUDGE_TIME)))
+    }
+
     fn in_frames<R>(
         &self,
         tid: Tid,
         most: usize,
         work: impl FnOnce(&Context<'_>) -> R,
     ) -> Result<R, String> {
-        let machine = self.machine(tid).map_err(|error| error.to_string())?;
+        let machine = self.judged_machine(tid)?;
         let space = self.space_now();
         let frames = backtrace(&space, &machine, most).frames;
         Ok(work(&Context {
