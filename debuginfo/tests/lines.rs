@@ -515,6 +515,21 @@ fn the_code_of_a_step_belongs_to_one_line() {
     }
 }
 
+/// As distributions build their packages, whose sources lie elsewhere.
+#[test]
+fn a_directory_that_is_relative_stands_in_a_path_once() {
+    for version in ["-gdwarf-4", "-gdwarf-5"] {
+        let bench = Bench::new();
+        bench.write("here.c", "int main(void) { return 0; }\n");
+        let map = format!("-fdebug-prefix-map={}=./sub", bench.dir().display());
+        let path = bench.compile("gcc", Path::new("here.c"), "here", &["-g", version, &map]);
+        let space = space(&path);
+        let at = space.function_places("main")[0].address;
+        let line = space.line_at(at).expect("it has lines");
+        assert_eq!(&*line.file, "./sub/here.c", "{version}");
+    }
+}
+
 #[test]
 fn source_text_is_read_with_its_context() {
     let path = program("frames.c");

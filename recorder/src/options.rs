@@ -2,6 +2,7 @@
 
 use std::{ffi::OsString, num::NonZeroU64, path::PathBuf, time::Duration};
 
+use serde::{Deserialize, Serialize};
 pub use store::manifest::OnFull;
 
 /// What to record and how.
@@ -61,7 +62,8 @@ impl Captures {
 }
 
 /// When the program's writable memory is copied: all of it the first time, then what has changed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum SnapshotTimes {
     /// Never.
     Never,

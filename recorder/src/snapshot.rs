@@ -4,7 +4,9 @@
 //! What has changed is told by a hash of each page, because not every kernel keeps track of written pages. What is copied
 //! is the program's own: our mappings are left out, and return slots that a traced call uses hold the program's return
 //! address. Memory that is shared with other processes is left out too, for they may change it meanwhile, and so are pages
-//! that cannot be read.
+//! that cannot be read. Of what was reserved and never touched nothing is asked: a sanitizer's shadow has terabytes of it.
+
+mod pagemap;
 
 use std::{
     collections::HashMap,
@@ -26,6 +28,7 @@ use store::{
 };
 use xxhash_rust::xxh3::xxh3_128;
 
+use self::pagemap::{HAS_PAGE, IS_OF_FILE};
 use crate::{
     clock,
     leave_code::{self, LeaveCode, LeaveOffsets},
@@ -33,14 +36,12 @@ use crate::{
 
 /// Beyond that, snapshots are written past the page cache, from buffers of their own.
 const LARGE: u64 = 64 << 20;
-/// In an entry of /proc/PID/pagemap (Documentation/admin-guide/mm/pagemap.rst): the page is in memory, or in swap.
-const HAS_PAGE: u64 = 0b11 << 62;
-/// There too: the page is one of a file, or shared; a private page of a file's mapping that was written to is neither.
-const IS_OF_FILE: u64 = 1 << 61;
 /// Larger mappings are not looked through for constants that the linker has filled in.
 const MOST_CONSTANTS: u64 = 64 << 20;
 /// Pages asked for at once.
 const PAGEMAP_PAGES: usize = 4096;
+/// Larger mappings are copied only if the kernel tells where in them pages are: its answer for each page alone takes too long.
+const MOST_UNSCANNED: u64 = 64 << 30;
 /// Programs that use no more memory are copied at every pause, in a few milliseconds.
 const SMALL: u64 = 16 << 20;
 /// Copies of others may take one part in so many of the time.
@@ -122,7 +123,7 @@ impl Snapshots {
 
     /// Tells whether a snapshot now would make the program wait too large a share of its time.
     pub fn is_due(&self) -> bool {
-        resident(self.pid).is_ok_and(|bytes| bytes <= SMALL)
+        pagemap::resident(self.pid).is_ok_and(|bytes| bytes <= SMALL)
             || self.ended.elapsed() > self.took * SHARE
     }
 
@@ -135,7 +136,7 @@ impl Snapshots {
         let ticks = clock::ticks();
         let (mappings, runtime_at) = self.mappings()?;
         let leave = self.leave.at(runtime_at);
-        let (covered, changed) = match self.next == 0 && resident(self.pid)? > LARGE {
+        let (covered, changed) = match self.next == 0 && pagemap::resident(self.pid)? > LARGE {
             true => {
                 let staged = match &self.staged {
                     Some(staged) => staged.clone(),
@@ -170,9 +171,17 @@ impl Snapshots {
         S::File: StorageFile,
     {
         let writer = SnapshotWriter::create(storage, &self.dir, self.recording_id, self.next);
+        let pages = File::open(format!("/proc/{}/pagemap", self.pid))?;
+        let scans = pagemap::can_find_pages(&pages);
+        let is_copied = |mapping: &Copied| scans || mapping.region.len <= MOST_UNSCANNED;
+        let mappings: Vec<Copied> = mappings.into_iter().filter(is_copied).collect();
+        let mut known_pages: Vec<u64> = self.known.keys().copied().collect();
+        known_pages.sort_unstable();
         let mut copy = Copy {
             memory: File::open(format!("/proc/{}/mem", self.pid))?,
-            pagemap: File::open(format!("/proc/{}/pagemap", self.pid))?,
+            pagemap: pages,
+            scans,
+            known_pages,
             leave,
             known: &mut self.known,
             writer: writer.map_err(io::Error::other)?,
@@ -255,26 +264,21 @@ impl Snapshots {
         if len > MOST_CONSTANTS {
             return Ok(false);
         }
-        let pagemap = File::open(format!("/proc/{}/pagemap", self.pid))?;
-        let entries = entries(&pagemap, range.start, (len / PAGE_LEN) as usize)?;
+        let file = File::open(format!("/proc/{}/pagemap", self.pid))?;
+        let entries = pagemap::entries(&file, range.start, (len / PAGE_LEN) as usize)?;
         let is_own = |entry: &u64| entry & HAS_PAGE != 0 && entry & IS_OF_FILE == 0;
         Ok(entries.iter().any(is_own))
     }
-}
-
-/// Returns what the kernel says of `count` pages from `page` on.
-fn entries(pagemap: &File, page: u64, count: usize) -> io::Result<Vec<u64>> {
-    let mut bytes = vec![0; count * 8];
-    pagemap.read_exact_at(&mut bytes, page / PAGE_LEN * 8)?;
-    let (entries, _) = bytes.as_chunks();
-    let entry = |entry: &[u8; 8]| u64::from_le_bytes(*entry);
-    Ok(entries.iter().map(entry).collect())
 }
 
 /// One snapshot being written.
 struct Copy<'a, F: StorageFile> {
     memory: File,
     pagemap: File,
+    /// The kernel tells where pages are.
+    scans: bool,
+    /// The addresses of those that were known before, lowest first.
+    known_pages: Vec<u64>,
     leave: &'a LeaveCode,
     known: &'a mut HashMap<u64, u128>,
     writer: SnapshotWriter<F>,
@@ -289,18 +293,35 @@ impl<F: StorageFile> Copy<'_, F> {
     fn mapping(&mut self, mapping: &Copied) -> io::Result<()> {
         let Region { addr, len, .. } = mapping.region;
         let mut page = addr;
-        while page < addr + len {
+        loop {
+            if mapping.anonymous && self.scans {
+                page = self.next_to_look_at(page..addr + len)?;
+            }
+            if page >= addr + len {
+                return Ok(());
+            }
             let count = (PAGEMAP_PAGES as u64).min((addr + len - page) / PAGE_LEN) as usize;
             let there = self.present(page, count)?;
             self.pages(page, &there, mapping.anonymous)?;
             page += count as u64 * PAGE_LEN;
         }
-        Ok(())
+    }
+
+    /// Returns the first page of a range that is there or was before, or the range's end.
+    fn next_to_look_at(&self, range: Range<u64>) -> io::Result<u64> {
+        if range.is_empty() {
+            return Ok(range.end);
+        }
+        let behind = self.known_pages.partition_point(|page| *page < range.start);
+        let known = self.known_pages.get(behind).copied();
+        let there = pagemap::first_page(&self.pagemap, range.clone())?;
+        let first = known.into_iter().chain(there).min();
+        Ok(first.unwrap_or(range.end).min(range.end))
     }
 
     /// Tells which of the pages are there.
     fn present(&self, page: u64, count: usize) -> io::Result<Vec<bool>> {
-        let entries = entries(&self.pagemap, page, count)?;
+        let entries = pagemap::entries(&self.pagemap, page, count)?;
         Ok(entries.iter().map(|entry| entry & HAS_PAGE != 0).collect())
     }
 
@@ -429,19 +450,6 @@ fn readable(region: Region, unreadable: &[Range<u64>]) -> Vec<Region> {
             ..region.clone()
         })
         .collect()
-}
-
-/// Returns how many bytes of memory the process has for itself: neither files' nor our rings'.
-fn resident(pid: i32) -> io::Result<u64> {
-    let text = fs::read_to_string(format!("/proc/{pid}/statm"))?;
-    let mut pages = text.split(' ').skip(1).map(|word| word.parse().ok());
-    let (resident, shared): (Option<u64>, Option<u64>) =
-        (pages.next().flatten(), pages.next().flatten());
-    let own = resident
-        .zip(shared)
-        .map(|(all, shared)| all - shared.min(all));
-    own.map(|pages| pages * PAGE_LEN)
-        .ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
 }
 
 /// Splits a line of /proc/PID/maps: addresses, access and path.

@@ -360,7 +360,7 @@ impl Timeline {
         Ok(notes)
     }
 
-    /// Adds a note at an event of a recording that is made no more.
+    /// Adds a note at an event.
     ///
     /// # Errors
     /// [`Error::NoEvent`]; what refuses it ([`store::notes::add`]).

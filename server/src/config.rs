@@ -144,6 +144,12 @@ impl Config {
         Duration::from_secs_f64(self.timeouts.request_secs)
     }
 
+    /// How long it may take to find out a value: the answer is to be there before nobody waits for it any more.
+    #[must_use]
+    pub fn question_time(&self) -> Duration {
+        self.request_timeout().mul_f64(0.8)
+    }
+
     /// How long a command waits for a stop.
     #[must_use]
     pub fn await_timeout(&self) -> Duration {

@@ -1,4 +1,4 @@
-//! Notes that were added to a recording after its end: one small file beside what was recorded, replaced as a whole.
+//! Notes that were added to what is recorded already: one small file beside it, replaced as a whole.
 //!
 //! Events have their numbers for good, so a later note is no event: it names the one it stands at. Whoever adds one holds a
 //! lock, so that two writers do not lose each other's. `docs/format.md` is the norm.
@@ -55,18 +55,16 @@ pub fn read(recording: &Recording) -> Result<Vec<AddedNote>> {
 /// Adds a note at event `seq`, behind those that stand there already.
 ///
 /// # Errors
-/// [`Error::NotAdded`] if the recording is being written, is read-only, or has too many notes, or the text is empty or too
-/// long; those of [`read`] and [`document::write`]. What was there is still there then.
+/// [`Error::NotAdded`] if the recording is read-only or has too many notes, or the text is empty or too long; those of [`read`] and [`document::write`]. What was there is still there then.
 pub fn add(recording: &Recording, seq: u64, text: &str) -> Result<AddedNote> {
     check_text(text)?;
     let recording = Recording::open(recording.dir())?;
-    if recording.state() == RecordingState::Live {
-        return Err(Error::NotAdded(
-            "it is still being recorded; write into it with: hindsight note TEXT".to_owned(),
-        ));
-    }
     must_be_writable(recording.dir(), &path_of(&recording))?;
-    let lock = recording.dir().join(MANIFEST_FILE);
+    // Who records holds the manifest's lock until the end.
+    let lock = match recording.state() {
+        RecordingState::Live => recording.dir().to_path_buf(),
+        _ => recording.dir().join(MANIFEST_FILE),
+    };
     let lock = File::open(&lock).map_err(Error::io("open", &lock))?;
     lock.lock().map_err(Error::io("lock", recording.dir()))?;
     let mut notes = read(&recording)?;

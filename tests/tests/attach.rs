@@ -138,12 +138,25 @@ fn ctrl_c_detaches_from_an_attached_program() {
 }
 
 #[test]
-fn blocking_while_attached_loses_nothing() {
+fn attaching_loses_nothing_unless_it_is_told_to() {
     let target = Target::start("attach_block");
-    let (recorder, recording) = target.attach(&["--for", "0.5", "--on-full", "block"]);
+    let (recorder, recording) = target.attach(&["--for", "0.5"]);
     assert_recorded(&recording, &recorder.finish());
     assert_eq!(recording.number("SELECT count(*) FROM gaps"), 0);
+    assert_eq!(on_full(&recording), "block");
+    std::fs::remove_dir_all(recording.path()).expect("the recording is closed");
+    let (recorder, recording) = target.attach(&["--for", "0.5", "--on-full", "drop"]);
+    assert_recorded(&recording, &recorder.finish());
+    assert_eq!(on_full(&recording), "drop");
     target.assert_left_alone();
+}
+
+/// What a recording says of threads without room.
+fn on_full(recording: &Recording) -> String {
+    let info = recording.command("info", &["--json"]);
+    let info: serde_json::Value = serde_json::from_slice(&info.stdout).expect("JSON");
+    let policy = info["settings"]["on_full"].as_str().expect("a word");
+    policy.to_owned()
 }
 
 #[test]

@@ -441,7 +441,8 @@ fn a_stop_of_one_thread_of_several_copies_memory() {
     let id = text.lines().find(|line| line.starts_with("id = "));
     assert!(matches!(id, Some("id = 0" | "id = 1")), "{text}");
     live.ask(&["break", "disable", "--all"]);
-    assert_eq!(live.run_to_end(), 0);
+    let ended = live.ask(&["continue", "--all"]);
+    assert_eq!(ended["exit"]["code"], 0, "{ended:#}");
 }
 
 /// At a logpoint it is known where the thread is, and nothing else that was not seen.
@@ -550,7 +551,6 @@ fn what_changes_or_runs_the_program_is_refused_in_the_past() {
         "until bump",
         "pause",
         "await",
-        "note hello",
         "restart",
         "stop",
         "detach",
@@ -568,6 +568,39 @@ fn what_changes_or_runs_the_program_is_refused_in_the_past() {
     let shown = repl(&live, &[], &["goto first", "status"]);
     assert_in_order(&shown.text(), &["Session 1: ", "stopped at breakpoint 1"]);
     assert_eq!(live.session(), before, "nothing has changed it");
+}
+
+/// It stands at its event, in the past and once the recording is closed.
+#[test]
+fn an_event_of_a_live_programs_past_takes_a_note() {
+    let live = Live::new("repl-notes");
+    live.start(&["--break", "leaf"], Path::new(&program()), &[]);
+    let lines = [
+        "goto 1",
+        "note an early one",
+        "goto last",
+        "goto @an early",
+        "goto live",
+        "note a late one",
+        "notes",
+    ];
+    let ended = repl(&live, &[], &lines);
+    assert_eq!(code(&ended), 0, "{}", ended.errors());
+    assert_in_order(
+        &ended.text(),
+        &[
+            "Note at event 1: an early one",
+            "at event 1, ",
+            "an early one",
+            "a late one",
+        ],
+    );
+    let recording = live.recording();
+    live.ask(&["stop"]);
+    let sql = "SELECT seq FROM notes WHERE text = 'an early one'";
+    assert_eq!(recording.number(sql), 1);
+    assert_eq!(recording.number("SELECT count(*) FROM notes"), 2);
+    assert_eq!(code(&recording.command("check", &[])), 0);
 }
 
 #[test]
@@ -782,6 +815,28 @@ fn lines_come_back_with_arrows_and_by_searching() {
     let kept = live.scratch.join(".local/share/hindsight/travel_history");
     let kept = std::fs::read_to_string(kept).expect("kept");
     assert!(kept.contains("print x + 1\n"), "{kept}");
+}
+
+#[test]
+fn an_empty_line_does_the_last_move_again() {
+    let live = Live::new("repl-enter");
+    let text = on_terminal(
+        &live,
+        &["--break", "sum_to", &program()],
+        &[
+            (" sum_to> ", "\r"),
+            (" sum_to> ", "next\r"),
+            ("stopped after a step", ""),
+            (" sum_to> ", "print n\r"),
+            ("n = 5", ""),
+            (" sum_to> ", "\r"),
+            ("stopped after a step", ""),
+            (" sum_to> ", "\r"),
+            ("stopped after a step", ""),
+            (" sum_to> ", "quit\r"),
+        ],
+    );
+    assert_eq!(text.matches("stopped after a step").count(), 3, "{text}");
 }
 
 #[test]

@@ -188,6 +188,9 @@ fn a_pause_stops_all_threads_and_says_when_they_were_stopped_before() {
         shown.starts_with("All threads are stopped already.\n"),
         "{shown}"
     );
+    // Only one of the two breakpoints was shown before.
+    let other = live.moved(&["continue"]);
+    assert_eq!(other["reason"], "breakpoint", "{other:#}");
     let ended = live.ask(&["continue"]);
     assert_eq!(ended["exit"]["code"], 0, "{ended:#}");
 }

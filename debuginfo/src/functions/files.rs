@@ -125,9 +125,12 @@ pub(crate) fn path<'a>(
         .comp_dir
         .map(|d| d.to_string_lossy().into_owned())
         .unwrap_or_default();
-    // In DWARF 4 and older, directory 0 is the unit's own and not listed.
+    // Directory 0 is the unit's own: in DWARF 4 and older it is not listed, later it is, and may be a relative one.
     if let Some(directory) = file.directory(header) {
-        join(&mut path, &text(directory)?);
+        let directory = text(directory)?;
+        if file.directory_index() != 0 || directory != path {
+            join(&mut path, &directory);
+        }
     }
     join(&mut path, &text(file.path_name())?);
     Some(path)

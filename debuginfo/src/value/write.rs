@@ -92,7 +92,7 @@ fn place_writes(
         }
         ValuePlace::Pieces(pieces) => piece_writes(pieces, bytes, machine),
         ValuePlace::Implicit(_) => Err(not_writable(
-            "the compiler made it a constant here; stop where it is in memory or a register",
+            "it has no place of its own: the compiler made it a constant here, or it is a bit of a container; write what holds it",
         )),
         ValuePlace::ImplicitPointer { .. } => Err(not_writable(
             "the compiler removed the pointer; write what it points to",

@@ -1,4 +1,5 @@
-//! What everybody may know of a session without asking the tracer: its stops, in order, and its end.
+//! What everybody may know of a session without asking the tracer: its stops, in order, whether somebody was shown them, and
+//! its end.
 
 use std::{
     sync::{Condvar, Mutex, MutexGuard, PoisonError},
@@ -9,13 +10,20 @@ use super::failures::Failures;
 use super::model::{Display, Displayed, ProbeView, Reason, Stop, Tid, Waited};
 use crate::Exit;
 
-/// Stops are kept for those who ask late; older ones have been answered or nobody asked.
+/// Stops are kept for those who ask late; of the older ones only those are that nobody was shown.
 const KEPT_STOPS: usize = 256;
+
+/// A stop, and whether somebody was shown it.
+#[derive(Debug)]
+struct Posted {
+    stop: Stop,
+    is_shown: bool,
+}
 
 #[derive(Debug, Default)]
 struct Written {
     newest: u64,
-    stops: Vec<Stop>,
+    stops: Vec<Posted>,
     ended: Option<Exit>,
     /// What the tracer saw of the end; whoever attached to a process learns it from nobody else.
     seen: Option<Exit>,
@@ -55,12 +63,36 @@ impl Board {
             calls_to_come,
             displayed,
         };
-        if written.stops.len() == KEPT_STOPS {
-            written.stops.remove(0);
+        if written.stops.len() >= KEPT_STOPS
+            && let Some(oldest) = written.stops.iter().position(|posted| posted.is_shown)
+        {
+            written.stops.remove(oldest);
         }
-        written.stops.push(stop.clone());
+        written.stops.push(Posted {
+            // It says nothing that the stop which it accompanies does not say.
+            is_shown: stop.reason == Reason::AllThreads,
+            stop: stop.clone(),
+        });
         self.changed.notify_all();
         stop
+    }
+
+    /// Somebody was shown a stop, or nobody can be any more.
+    pub fn mark_shown(&self, number: u64) {
+        let mut written = self.lock();
+        let mut stops = written.stops.iter_mut();
+        if let Some(posted) = stops.find(|posted| posted.stop.number == number) {
+            posted.is_shown = true;
+        }
+    }
+
+    /// Tells whether somebody was shown a stop.
+    pub fn is_shown(&self, number: u64) -> bool {
+        let written = self.lock();
+        let mut stops = written.stops.iter();
+        stops
+            .find(|posted| posted.stop.number == number)
+            .is_none_or(|posted| posted.is_shown)
     }
 
     /// Keeps how the probes were in the end, and what was displayed.
@@ -120,10 +152,8 @@ impl Board {
         let deadline = Instant::now() + timeout;
         let mut written = self.lock();
         loop {
-            let stop = written
-                .stops
-                .iter()
-                .find(|stop| stop.number > after && stop.reason != Reason::AllThreads);
+            let mut stops = written.stops.iter().map(|posted| &posted.stop);
+            let stop = stops.find(|stop| stop.number > after && stop.reason != Reason::AllThreads);
             if let Some(stop) = stop {
                 return Waited::Stopped(stop.clone());
             }

@@ -9,7 +9,7 @@ use crossbeam::channel::Sender;
 use super::{
     error::{LiveError, LiveResult},
     machine::{RED_ZONE, XMM_OFFSET},
-    model::{Call, Returned, Stop, Tid},
+    model::{Call, Reason, Returned, Stop, Tid},
     sites::TRAP,
     thread::State,
     tracer::Tracer,
@@ -24,6 +24,8 @@ pub(crate) struct Calling {
     stop: Option<Stop>,
     reply: Sender<LiveResult<Returned>>,
     until: Instant,
+    /// The thread was stopped in the function, and somebody told.
+    pub was_stopped: bool,
 }
 
 impl Tracer {
@@ -94,6 +96,7 @@ impl Tracer {
             stop: thread.stop.take(),
             reply,
             until: Instant::now() + call.timeout,
+            was_stopped: false,
         }));
         self.deadlines.insert(tid, Instant::now() + call.timeout);
         let held = std::mem::replace(&mut thread.state, State::Halted { signal: 0 });
@@ -159,6 +162,10 @@ impl Tracer {
             thread.state = State::Halted { signal: 0 };
         }
         let _ = calling.reply.send(result);
+        if calling.was_stopped {
+            // Whoever let it go on waits for a stop.
+            self.halt(tid, Reason::User, false);
+        }
     }
 
     /// Ends calls that have taken too long.

@@ -1,5 +1,7 @@
 //! Conditions and messages, evaluated in a stopped thread.
 
+use std::time::Duration;
+
 use debuginfo::{
     RenderOptions, backtrace,
     expr::{self, Context, ParseError, Part},
@@ -7,6 +9,8 @@ use debuginfo::{
 
 use super::{
     error::{LiveError, LiveResult},
+    limit::Limit,
+    machine::LiveMachine,
     model::{Action, ProbeId, ProbeSpec, Tid},
     script::{Message, Script},
     tracer::Tracer,
@@ -32,6 +36,8 @@ pub(crate) struct Filled {
     /// Why the first of them that has no value has none.
     pub error: Option<String>,
 }
+/// How long a condition, a message or a displayed value may take.
+const JUDGE_TIME: Duration = Duration::from_secs(1);
 
 impl Tracer {
     /// Refuses conditions and templates that cannot be understood.
@@ -80,7 +86,7 @@ impl Tracer {
     /// As [`evaluate_condition`](Self::evaluate_condition), for a watched place: whoever wrote there need not know the names
     /// that the condition uses, so that the frames around it are asked too.
     pub fn evaluate_outwards(&self, tid: Tid, condition: &str) -> Result<bool, String> {
-        let machine = self.machine(tid).map_err(|error| error.to_string())?;
+        let machine = self.judged_machine(tid)?;
         let space = self.space_now();
         let frames = backtrace(&space, &machine, MOST_FRAMES).frames;
         let mut first = None;
@@ -155,13 +161,19 @@ impl Tracer {
         self.in_frames(tid, FRAMES, work)
     }
 
+    /// Returns a thread whose memory is read for a while only: nobody is served meanwhile.
+    fn judged_machine(&self, tid: Tid) -> Result<LiveMachine, String> {
+        let machine = self.machine(tid).map_err(|error| error.to_string())?;
+        Ok(machine.limited(Limit::new(JUDGE_TIME)))
+    }
+
     fn in_frames<R>(
         &self,
         tid: Tid,
         most: usize,
         work: impl FnOnce(&Context<'_>) -> R,
     ) -> Result<R, String> {
-        let machine = self.machine(tid).map_err(|error| error.to_string())?;
+        let machine = self.judged_machine(tid)?;
         let space = self.space_now();
         let frames = backtrace(&space, &machine, most).frames;
         Ok(work(&Context {

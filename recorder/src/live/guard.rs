@@ -3,12 +3,18 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::error::{LiveError, LiveResult};
+use super::{
+    error::{LiveError, LiveResult},
+    limit::GivenUp,
+};
 
 /// Does `work`; what it panics with becomes [`LiveError::Mistake`]. Whoever calls this sees to it that what `work` has left
 /// half done does no harm.
 pub(crate) fn guarded<R>(work: impl FnOnce() -> R) -> LiveResult<R> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
+        if let Some(given_up) = panic.downcast_ref::<GivenUp>() {
+            return LiveError::Evaluate(given_up.to_string());
+        }
         let what = panic
             .downcast_ref::<String>()
             .map(String::as_str)

@@ -44,25 +44,7 @@ impl Tracer {
             return;
         };
         let users: Vec<User> = site.users.iter().copied().collect();
-        let mut stop = None;
-        let mut calls_to_come = 0;
-        for user in &users {
-            match user {
-                User::Landing => self.landing(tid, address),
-                User::Probe(id) => {
-                    let (before, inside) = self.known_calls(*id, address);
-                    self.set_calls_to_come(tid, inside);
-                    let judged = self.judge(tid, *id);
-                    if stop.is_none() && judged.is_some() {
-                        (stop, calls_to_come) = (judged, before);
-                    }
-                }
-                User::Step(_) => {}
-            }
-        }
-        self.set_calls_to_come(tid, calls_to_come);
-        if let Some((reason, all_threads)) = stop {
-            self.halt(tid, reason, all_threads);
+        if self.stops_at(tid, address, &users) {
             return;
         }
         if users.contains(&User::Step(tid)) && self.arrived(tid, address) {
@@ -77,6 +59,32 @@ impl Tracer {
         } else {
             self.go(tid, false);
         }
+    }
+
+    /// Has the probes of a place judge a thread that stands there. Returns whether one of them has stopped it.
+    pub fn stops_at(&mut self, tid: Tid, address: u64, users: &[User]) -> bool {
+        let mut stop = None;
+        let mut calls_to_come = 0;
+        for user in users {
+            match user {
+                User::Landing => self.landing(tid, address),
+                User::Probe(id) => {
+                    let (before, inside) = self.known_calls(*id, address);
+                    self.set_calls_to_come(tid, inside);
+                    let judged = self.judge(tid, *id);
+                    if stop.is_none() && judged.is_some() {
+                        (stop, calls_to_come) = (judged, before);
+                    }
+                }
+                User::Step(_) => {}
+            }
+        }
+        self.set_calls_to_come(tid, calls_to_come);
+        let Some((reason, all_threads)) = stop else {
+            return false;
+        };
+        self.halt(tid, reason, all_threads);
+        true
     }
 
     /// Says how many inlined calls that begin at a place of a probe come after what the probe is about: a breakpoint on

@@ -123,7 +123,7 @@ impl Journal {
             Motion::Instruction => "step instruction".to_owned(),
             Motion::NextInstruction => "next instruction".to_owned(),
             Motion::Finish { frame } => format!("finish {frame}"),
-            Motion::Until(location) => format!("until {location}"),
+            Motion::Until { place, .. } => format!("until {place}"),
         };
         self.send(Control::Resume {
             ticks: clock::ticks(),
@@ -258,7 +258,9 @@ pub(crate) enum WrittenPlace {
 fn about(tracer: &Tracer, reason: &Reason) -> (Option<u32>, Option<u64>, Option<Watched>) {
     match reason {
         Reason::Breakpoint { probe, hits } => (Some(*probe), Some(*hits), None),
-        Reason::Watch { probe, old, new } => {
+        Reason::Watch {
+            probe, old, new, ..
+        } => {
             let watched = tracer.watches.address(*probe).map(|addr| Watched {
                 addr,
                 old: Some(Blob(old.clone())),

@@ -8,6 +8,7 @@ use debuginfo::{Certainty, Machine, Register, Unknown};
 use super::{
     error::{LiveError, LiveResult},
     hooks::shadow_of,
+    limit::Limit,
     memory::LiveMemory,
     model::{AllRegisters, Stop, Tid},
     tracer::Tracer,
@@ -31,10 +32,26 @@ pub struct LiveMachine {
     pub(crate) hit_count: Option<u64>,
     /// It does not stand but asks: its vector registers and its stack are there.
     pub(crate) asked: Option<Arc<Asked>>,
+    /// How long memory is read.
+    pub(crate) limit: Option<Limit>,
+}
+
+impl LiveMachine {
+    /// Reads memory for so long only.
+    #[must_use]
+    pub fn limited(self, limit: Limit) -> LiveMachine {
+        LiveMachine {
+            limit: Some(limit),
+            ..self
+        }
+    }
 }
 
 impl Machine for LiveMachine {
     fn memory(&self, address: u64, bytes: &mut [u8]) -> Result<Certainty, Unknown> {
+        if let Some(limit) = &self.limit {
+            limit.check()?;
+        }
         if let Some(asked) = &self.asked {
             let hooks = self.memory.hooks_now();
             if asked.read_stack(address, bytes, |word| hooks.leave().is(word)) {
@@ -131,6 +148,7 @@ impl Tracer {
                 memory: self.memory.clone(),
                 hit_count,
                 asked: Some(Arc::clone(asked)),
+                limit: None,
             });
         }
         let state = ptrace::extended_state(tid).unwrap_or_default();
@@ -147,6 +165,7 @@ impl Tracer {
             memory: self.memory.clone(),
             hit_count,
             asked: None,
+            limit: None,
         })
     }
 }

@@ -28,6 +28,7 @@ pub(crate) mod journal;
 mod jumps;
 mod landing;
 mod leftover;
+mod limit;
 mod machine;
 mod memory;
 pub mod model;
@@ -60,6 +61,7 @@ use store::control::Control;
 
 pub use error::{LiveError, LiveResult};
 pub use failures::Failed;
+pub use limit::{GivenUp, Limit};
 pub use machine::LiveMachine;
 pub use model::*;
 pub use script::{MEMORY_LIMIT, TIME_LIMIT, check_condition, check_message};
@@ -238,12 +240,32 @@ impl Live {
     }
 
     /// Lets a stopped thread go on, and with `others` all other stopped threads too (they continue). Returns the number
-    /// that its next stop will be above; give it to [`Live::wait`].
+    /// that the next stop to be shown will be above; give it to [`Live::wait`].
+    ///
+    /// A thread whose stop nobody was shown is never let go: where `tid` is one, nothing moves, and its stop is the next.
     ///
     /// # Errors
     /// The thread runs, or there is nothing to finish or to run until.
     pub fn resume(&self, tid: Tid, motion: Motion, others: bool) -> Result<u64> {
         Ok(self.ask(move |tracer| tracer.resume(tid, motion, others))??)
+    }
+
+    /// Lets all stopped threads continue, also those whose stops nobody was shown. Returns as [`resume`](Live::resume).
+    ///
+    /// # Errors
+    /// The thread runs.
+    pub fn resume_all(&self, tid: Tid) -> Result<u64> {
+        Ok(self.ask(move |tracer| tracer.resume_all(tid))??)
+    }
+
+    /// Returns the numbers of the stops that nobody was shown yet, of threads that still stand there; the oldest first.
+    pub fn unshown(&self) -> Vec<u64> {
+        self.ask(|tracer| tracer.unshown()).unwrap_or_default()
+    }
+
+    /// Somebody was shown a stop: its thread may be let go.
+    pub fn mark_shown(&self, stop: u64) {
+        self.inner.board.mark_shown(stop);
     }
 
     /// Stops all threads. Returns the number of the stop: a new one, or the newest if all were stopped already.
@@ -254,14 +276,19 @@ impl Live {
         Ok(self.ask(Tracer::pause)??)
     }
 
-    /// Waits for a stop with a number greater than `after`, or the end.
+    /// Waits for a stop with a number greater than `after`, or the end. The stop counts as shown.
     pub fn wait(&self, after: u64, timeout: Duration) -> Waited {
-        self.inner.board.wait(after, None, timeout)
+        let waited = self.peek(after, None, timeout);
+        if let Waited::Stopped(stop) = &waited {
+            self.mark_shown(stop.number);
+        }
+        waited
     }
 
-    /// As [`wait`](Live::wait), and also for the end of the thread `moved`, which was to get somewhere.
-    pub fn wait_for_thread(&self, after: u64, moved: Tid, timeout: Duration) -> Waited {
-        self.inner.board.wait(after, Some(moved), timeout)
+    /// As [`wait`](Live::wait), and with `moved` also for the end of that thread, which was to get somewhere. The stop does not
+    /// count as shown until [`mark_shown`](Live::mark_shown).
+    pub fn peek(&self, after: u64, moved: Option<Tid>, timeout: Duration) -> Waited {
+        self.inner.board.wait(after, moved, timeout)
     }
 
     /// Returns the number of the newest stop, 0 if there was none.

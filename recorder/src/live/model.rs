@@ -55,6 +55,8 @@ pub enum Reason {
         old: Vec<u8>,
         /// What stands there now.
         new: Vec<u8>,
+        /// Other threads have accessed it too before it was read: the two values may be those of several writes.
+        shared: bool,
     },
     /// A step, finish or until has reached its goal.
     Step,
@@ -382,8 +384,13 @@ pub enum Motion {
         /// Which frame.
         frame: usize,
     },
-    /// Until a place is reached in this frame or one further out, or this frame returns.
-    Until(Location),
+    /// Until a place is reached in a frame or one further out, or that frame returns.
+    Until {
+        /// Which place.
+        place: Location,
+        /// Which frame; 0 is the innermost.
+        frame: usize,
+    },
 }
 
 /// How waiting ended.

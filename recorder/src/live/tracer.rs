@@ -48,6 +48,8 @@ use crate::{
 const EAGER: Duration = Duration::from_micros(200);
 const SHORTEST_PAUSE: Duration = Duration::from_micros(20);
 const LONGEST_PAUSE: Duration = Duration::from_millis(1);
+/// Where no thread runs, only the end of the program can come, and commands wake us.
+const STOPPED_PAUSE: Duration = Duration::from_millis(20);
 /// How often it is looked whether the first thread has ended.
 const FIRST_THREAD_PERIOD: Duration = Duration::from_millis(50);
 /// So many panics outside of any command or event, and the program is let go.
@@ -97,6 +99,8 @@ pub(crate) struct Tracer {
     pub scripts: Scripts,
     /// Calls of functions with a time limit.
     pub deadlines: BTreeMap<Tid, Instant>,
+    /// The newest stop that stopped all threads.
+    pub stopped_all: u64,
     /// When it was last looked whether the first thread has ended.
     looked_after: Instant,
 }
@@ -138,6 +142,7 @@ impl Tracer {
             call_return_at: None,
             scripts: Scripts::default(),
             deadlines: BTreeMap::new(),
+            stopped_all: 0,
             looked_after: Instant::now(),
         };
         let deadline = Instant::now() + STOP_PATIENCE;
@@ -234,11 +239,18 @@ impl Tracer {
                 *quiet_since = Instant::now();
                 *pause = SHORTEST_PAUSE;
             }
-            Err(RecvTimeoutError::Timeout) => *pause = LONGEST_PAUSE.min(*pause * 2),
+            Err(RecvTimeoutError::Timeout) => *pause = self.longest_pause().min(*pause * 2),
             // Nobody is left to ask for anything: the program is let go.
             Err(RecvTimeoutError::Disconnected) => self.let_go(),
         }
         self.look_after_the_first_thread();
+    }
+
+    fn longest_pause(&self) -> Duration {
+        match self.threads.values().all(|thread| thread.stop.is_some()) {
+            true => STOPPED_PAUSE,
+            false => LONGEST_PAUSE,
+        }
     }
 
     /// Writes down that we panicked.
@@ -281,6 +293,9 @@ impl Tracer {
     fn forget_thread(&mut self, tid: Tid) {
         self.abandon_plan(tid);
         let thread = self.threads.remove(&tid);
+        if let Some(stop) = thread.as_ref().and_then(|thread| thread.stop.as_ref()) {
+            self.board.mark_shown(stop.number);
+        }
         self.deadlines.remove(&tid);
         self.forget_asks(tid);
         if thread.is_some_and(|thread| thread.is_moved) && self.others_live(tid) {
@@ -542,9 +557,15 @@ impl Tracer {
             // What does not stop in time stays running; the stop is told all the same.
             let _ = self.hold_within(patience);
         }
-        let copy = self.may_copy(tid, all_threads, holds);
+        let copy = self.may_copy(tid, all_threads, holds || was_holding);
         let stop = self.post(tid, reason, copy);
         if let (Some(thread), Some(stop)) = (self.threads.get_mut(&tid), stop) {
+            if let Some(calling) = &mut thread.calling {
+                calling.was_stopped = true;
+            }
+            if all_threads {
+                self.stopped_all = stop.number;
+            }
             thread.stop = Some(stop);
             thread.is_stepping = false;
             thread.is_moved = false;

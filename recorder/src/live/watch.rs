@@ -2,9 +2,16 @@
 //!
 //! A thread has run past the access when it stops. The processor cannot tell reads from writes where both count, so that
 //! an access with a changed value is a write; one that writes the same value again is told of as a read.
+//!
+//! What stood there before and what stands there now is read when a thread has stopped: what other threads wrote in between is
+//! in it, and then the stop says so.
+
+use std::collections::BTreeSet;
 
 use super::{
     error::{LiveError, LiveResult},
+    event::Event,
+    hold::COPY_PATIENCE,
     model::{Access, ProbeId, Reason, Tid},
     thread::State,
     tracer::Tracer,
@@ -24,6 +31,16 @@ struct Watch {
     len: u8,
     access: Access,
     last: Vec<u8>,
+    /// Threads whose access is still to be looked at, and may be in `last` already.
+    seen_early: BTreeSet<Tid>,
+}
+
+/// An access that counts.
+struct Told {
+    probe: ProbeId,
+    old: Vec<u8>,
+    new: Vec<u8>,
+    shared: bool,
 }
 
 /// All of them.
@@ -139,6 +156,7 @@ impl Tracer {
             len,
             access,
             last,
+            seen_early: BTreeSet::new(),
         });
         let set = self.set_watches();
         if set.is_err() {
@@ -187,42 +205,93 @@ impl Tracer {
         }
     }
 
-    /// Debug registers have fired in a thread.
+    /// Debug registers have fired in a thread. Others are held meanwhile: those that have written there too are known then.
     pub fn watched(&mut self, tid: Tid, bits: u64) {
+        let holds = !self.holding && self.others_run(tid);
+        if holds {
+            // What does not stop in time stays running; the access is told all the same.
+            let _ = self.hold_within(COPY_PATIENCE);
+        }
+        self.accessed(tid, bits);
+        if holds {
+            self.release();
+        }
+    }
+
+    fn others_run(&self, tid: Tid) -> bool {
+        let mut others = self.threads.iter().filter(|(other, _)| **other != tid);
+        others.any(|(_, thread)| thread.state == State::Running)
+    }
+
+    fn accessed(&mut self, tid: Tid, bits: u64) {
         let mut told = None;
         for number in 0..REGISTERS {
             if bits & 1 << number == 0 {
                 continue;
             }
-            let Some(watch) = &mut self.watches.watches[number] else {
+            let Some(access) = self.access(tid, number) else {
                 continue;
             };
-            let mut now = vec![0; watch.last.len()];
-            if self.memory.read(watch.address, &mut now).is_err() {
-                continue;
-            }
-            let old = std::mem::replace(&mut watch.last, now.clone());
-            let counts = match watch.access {
-                Access::Write => old != now,
-                Access::Read => old == now,
-                Access::Both => true,
-            };
-            if counts {
-                told.get_or_insert((watch.probe, old, now));
+            // Each of them counts its hits, and one stop tells of the first.
+            if let Some(all_threads) = self.judge_watch(tid, access.probe) {
+                told.get_or_insert((access, all_threads));
             }
         }
         let is_stepping = self
             .threads
             .get(&tid)
             .is_some_and(|thread| thread.is_stepping);
-        if let Some((probe, old, new)) = told
-            && let Some(all_threads) = self.judge_watch(tid, probe)
-        {
-            self.halt(tid, Reason::Watch { probe, old, new }, all_threads);
+        if let Some((access, all_threads)) = told {
+            let Told {
+                probe,
+                old,
+                new,
+                shared,
+            } = access;
+            let reason = Reason::Watch {
+                probe,
+                old,
+                new,
+                shared,
+            };
+            self.halt(tid, reason, all_threads);
         } else if is_stepping {
             self.stepped(tid);
         } else {
             self.go_on(tid);
         }
+    }
+
+    /// Looks at what a thread has accessed; `None` if that is not what is waited for.
+    fn access(&mut self, tid: Tid, number: usize) -> Option<Told> {
+        let writers = self.writers_besides(tid, number);
+        let watch = self.watches.watches[number].as_mut()?;
+        let mut now = vec![0; watch.last.len()];
+        self.memory.read(watch.address, &mut now).ok()?;
+        let old = std::mem::replace(&mut watch.last, now.clone());
+        // Its write may be in what was read for another thread.
+        let was_read = watch.seen_early.remove(&tid);
+        watch.seen_early.extend(&writers);
+        let counts = match watch.access {
+            Access::Write => old != now || was_read,
+            Access::Read => old == now,
+            Access::Both => true,
+        };
+        counts.then(|| Told {
+            probe: watch.probe,
+            old,
+            new: now,
+            shared: watch.access != Access::Read && (was_read || !writers.is_empty()),
+        })
+    }
+
+    /// Returns the other threads that have accessed the same place, and are still to be looked at.
+    fn writers_besides(&self, tid: Tid, number: usize) -> Vec<Tid> {
+        let accessed = |event: &Option<Event>| matches!(event, Some(Event::Watch { bits }) if bits & 1 << number != 0);
+        let threads = self.threads.iter();
+        threads
+            .filter(|(other, thread)| **other != tid && accessed(&thread.pending))
+            .map(|(other, _)| *other)
+            .collect()
     }
 }

@@ -15,8 +15,8 @@ use store::control::{Control, SnapshotReason};
 
 use super::{RESERVE_PATIENCE, STOP_PATIENCE, Session, chain, lay_out, lock, reserve, space_of};
 use crate::{
-    Error, Exit, Observer, Result, SnapshotTimes, Target, arm::patch::Plan, clock, drain::Drain,
-    process::Maps, signals, snapshot,
+    Error, Exit, Observer, OnFull, Result, SnapshotTimes, Target, arm::patch::Plan, clock,
+    drain::Drain, process::Maps, signals, snapshot,
 };
 
 /// Less than this in a look is not worth one while the program writes as fast as it can: each look takes a cache line
@@ -27,6 +27,9 @@ const WORTH_A_LOOK: u64 = 128 << 10;
 const FLOOD_PAUSE: Duration = Duration::from_micros(20);
 /// The longest pause between two looks into the rings.
 const LONGEST_PAUSE: Duration = Duration::from_millis(1);
+/// The same of a program that has written nothing for so long: one that sleeps, or stands at a stop.
+const QUIET: Duration = Duration::from_secs(2);
+const QUIET_PAUSE: Duration = Duration::from_millis(10);
 
 /// How the draining ended.
 pub(super) struct Ended {
@@ -51,10 +54,14 @@ impl Session {
         let mut drain = Drain::new(&shared, self.target.pid);
         let mut incomplete = None;
         let mut pause = Duration::ZERO;
+        let mut wrote = Instant::now();
         let (exit, unhooked) = loop {
             // Asked before the pass: what a process wrote before it ended is in the rings.
             let exit = self.target.watch.poll();
             let settling = self.settling();
+            if !settling.is_empty() {
+                wrote = Instant::now();
+            }
             let moved = self.pass(&mut drain, &mut incomplete, observer);
             if !settling.is_empty() {
                 self.settle(&mut drain, settling);
@@ -69,8 +76,11 @@ impl Session {
             self.look_at_forbidden(&shared, observer)?;
             self.copy_memory()?;
             flooded.store(drain.is_flooded(), Release);
+            if moved > 0 {
+                wrote = Instant::now();
+            }
             pause = match moved {
-                0 => (pause * 2).clamp(Duration::from_micros(20), LONGEST_PAUSE),
+                0 => (pause * 2).clamp(Duration::from_micros(20), self.longest_pause(wrote)),
                 1..WORTH_A_LOOK if drain.is_flooded() => {
                     spin(FLOOD_PAUSE);
                     Duration::ZERO
@@ -124,6 +134,19 @@ impl Session {
             ticks: clock::ticks(),
             message,
         })?)
+    }
+
+    /// Where a burst would be lost, or memory is copied at regular times, the rings are looked at as often as ever.
+    fn longest_pause(&self, wrote: Instant) -> Duration {
+        let may_wait = self.options.on_full == OnFull::Block
+            && matches!(
+                self.options.snapshots,
+                SnapshotTimes::Never | SnapshotTimes::AtPauses
+            );
+        match may_wait && wrote.elapsed() > QUIET {
+            true => QUIET_PAUSE,
+            false => LONGEST_PAUSE,
+        }
     }
 
     /// Copies memory when it is time to.

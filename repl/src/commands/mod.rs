@@ -5,6 +5,7 @@ pub mod check;
 pub mod daemon;
 pub mod guard;
 pub mod info;
+mod keeping;
 pub mod live;
 pub mod pack;
 pub mod record;

@@ -8,6 +8,7 @@ use serde_json::json;
 use crate::commands::live::recorded;
 use crate::error::Error;
 use crate::exit;
+use crate::progress::Progress;
 use crate::recording::locate;
 use crate::render::{Terminal, bytes, count, escaped};
 
@@ -48,6 +49,18 @@ pub fn run(args: &Args, _: &Terminal) -> Result<u8, Error> {
         true => exit::DONE,
         false => exit::FAILED,
     })
+}
+
+/// Packs a recording that is whole in any case: what cannot be packed is told.
+pub fn pack_or_warn(path: &Path, progress: &Progress) {
+    match pack(path) {
+        Ok(packed) => {
+            for (_, why) in packed.missing {
+                progress.warning(&format!("not packed: {why}"));
+            }
+        }
+        Err(error) => progress.warning(&format!("the recording is not portable: {error}")),
+    }
 }
 
 /// Packs the recording in the folder `path`.

@@ -5,12 +5,13 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use recorder::{Captures, Exit, OnFull, Outcome, RecordOptions, SnapshotTimes, Target};
+use recorder::{Captures, Exit, Outcome, RecordOptions, Target};
 use serde_json::json;
 use store::recording::may_be_created;
 
 use crate::ask::Asker;
 use crate::commands::captured::Captured;
+use crate::commands::keeping::Keeping;
 use crate::commands::{guard, pack, target};
 use crate::duration::parse as parse_duration;
 use crate::error::Error;
@@ -45,17 +46,10 @@ pub struct Args {
     /// Do not record functions that match; may be repeated, wins over --function
     #[arg(short = 'x', long, value_name = "PATTERN")]
     exclude: Vec<String>,
-    /// What a thread does when the recorder cannot keep up [default: block; drop with --attach]
-    #[arg(long, value_name = "POLICY")]
-    on_full: Option<FullPolicy>,
-    /// When the program's memory is copied: start, every=TIME or every=N events (as every=100ms, every=5000events; changed pages only) or never [default: start]
-    #[arg(long, value_name = "WHEN", default_value = "start", hide_default_value = true, value_parser = parse_snapshot)]
-    snapshot: SnapshotTimes,
+    #[command(flatten)]
+    keeping: Keeping,
     #[command(flatten)]
     captured: Captured,
-    /// Keep the raw log after it was turned into columns
-    #[arg(long)]
-    keep_log: bool,
     /// When the program has ended, copy its modules, debug files and sources into the recording, as hindsight pack does
     #[arg(long)]
     portable: bool,
@@ -75,14 +69,6 @@ pub struct Args {
         required_unless_present = "pid"
     )]
     command: Vec<OsString>,
-}
-
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum FullPolicy {
-    /// The thread waits: nothing is lost
-    Block,
-    /// The thread goes on: what is lost is counted in a gap
-    Drop,
 }
 
 /// Runs the command and returns the exit code: the program's own.
@@ -107,7 +93,7 @@ pub fn run(args: Args, terminal: &Terminal) -> Result<u8, Error> {
         ));
     }
     if portable {
-        make_portable(&outcome, &progress);
+        pack::pack_or_warn(&outcome.recording, &progress);
     }
     if json {
         eprintln!("{}", summary_json(&outcome, became));
@@ -119,18 +105,6 @@ pub fn run(args: Args, terminal: &Terminal) -> Result<u8, Error> {
         Exit::Signal(signal) => exit::from_signal(signal),
         Exit::Detached => exit::DONE,
     })
-}
-
-/// Packs the recording. What cannot be packed is told: the recording itself is whole.
-fn make_portable(outcome: &Outcome, progress: &Progress) {
-    match pack::pack(&outcome.recording) {
-        Ok(packed) => {
-            for (_, why) in packed.missing {
-                progress.warning(&format!("not packed: {why}"));
-            }
-        }
-        Err(error) => progress.warning(&format!("the recording is not portable: {error}")),
-    }
 }
 
 /// Refuses what needs no recorder to be refused, before anything is fetched or started.
@@ -152,19 +126,13 @@ fn refuse(args: &Args) -> Result<(), Error> {
 }
 
 fn options(args: Args) -> RecordOptions {
-    let attach = args.pid.is_some();
     RecordOptions {
         output: args.output,
         include: args.include,
         exclude: args.exclude,
-        on_full: match args.on_full {
-            Some(FullPolicy::Block) => OnFull::Block,
-            Some(FullPolicy::Drop) => OnFull::Drop,
-            None if attach => OnFull::Drop,
-            None => OnFull::Block,
-        },
-        snapshots: args.snapshot,
-        keep_log: args.keep_log,
+        on_full: args.keeping.on_full.into(),
+        snapshots: args.keeping.snapshot,
+        keep_log: args.keeping.keep_log,
         captures: Captures {
             registers: args.captured.regs,
             stack_len: args.captured.stack.unwrap_or(0),
@@ -261,28 +229,8 @@ fn parse_pid(text: &str) -> Result<i32, String> {
     }
 }
 
-fn parse_snapshot(text: &str) -> Result<SnapshotTimes, String> {
-    match (text, text.strip_prefix("every=")) {
-        ("start", _) => Ok(SnapshotTimes::AtPauses),
-        ("never", _) => Ok(SnapshotTimes::Never),
-        (_, Some(interval)) => match interval.strip_suffix("events") {
-            Some(count) => match count.trim().parse() {
-                Ok(count) => Ok(SnapshotTimes::EveryEvents(count)),
-                Err(_) => Err("write how many events, from 1, as in every=5000events".to_owned()),
-            },
-            None if interval.parse::<f64>().is_ok() => Err(format!(
-                "write of what, as in every={interval}s, every={interval}ms or every={interval}events"
-            )),
-            None => parse_duration(interval).map(SnapshotTimes::Every),
-        },
-        _ => Err("write start, never, every=100ms, or every=5000events".to_owned()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use std::num::NonZeroU64;
-
     use super::*;
     use expect_test::expect;
 
@@ -299,36 +247,6 @@ mod tests {
             skipped: 0,
             exit: Exit::Code(0),
             incomplete: None,
-        }
-    }
-
-    #[test]
-    fn times_of_snapshots() {
-        let every = SnapshotTimes::Every(Duration::from_millis(100));
-        assert_eq!(parse_snapshot("every=100ms"), Ok(every));
-        assert_eq!(parse_snapshot("start"), Ok(SnapshotTimes::AtPauses));
-        assert_eq!(parse_snapshot("never"), Ok(SnapshotTimes::Never));
-        let count = NonZeroU64::new(5000).map(SnapshotTimes::EveryEvents);
-        assert_eq!(parse_snapshot("every=5000events").ok(), count);
-        assert_eq!(parse_snapshot("every=5000 events").ok(), count);
-        let bad_counts = [
-            "every=events",
-            "every=0events",
-            "every=100",
-            "every=-1events",
-            "every=1.5events",
-        ];
-        let bad_times = [
-            "",
-            "every",
-            "every=",
-            "every=0s",
-            "100ms",
-            "Never",
-            "5000events",
-        ];
-        for bad in bad_counts.into_iter().chain(bad_times) {
-            assert!(parse_snapshot(bad).is_err(), "{bad}");
         }
     }
 

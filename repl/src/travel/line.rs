@@ -19,6 +19,30 @@ const EXPRESSIONS: [&str; 9] = [
 /// Verbs whose words are a condition in SQL, which has texts in quotes.
 const CONDITIONS: [&str; 2] = ["continue-where", "reverse-continue-where"];
 
+/// Verbs that move, by the names that [`normal`] gives them and those of the command line.
+const MOTIONS: [&str; 20] = [
+    "back",
+    "c",
+    "continue",
+    "continue-where",
+    "finish",
+    "n",
+    "next",
+    "next-back",
+    "out",
+    "rc",
+    "reverse-continue",
+    "reverse-continue-where",
+    "reverse-finish",
+    "reverse-step",
+    "rf",
+    "rn",
+    "rs",
+    "s",
+    "step",
+    "step-back",
+];
+
 /// How people begin SQL.
 const SQL: [&str; 3] = ["select", "with", "explain"];
 
@@ -26,6 +50,11 @@ const SQL: [&str; 3] = ["select", "with", "explain"];
 pub fn is_sql(text: &str) -> bool {
     let first = text.split(|c: char| !c.is_alphanumeric()).next();
     first.is_some_and(|first| SQL.iter().any(|word| first.eq_ignore_ascii_case(word)))
+}
+
+/// Says whether a verb moves: it is worth doing again.
+pub fn is_motion(verb: &str) -> bool {
+    MOTIONS.contains(&verb)
 }
 
 /// Splits what was pasted into lines that run in turn. SQL goes on over lines, up to one that ends with `;`.

@@ -83,6 +83,8 @@ pub struct Session {
     is_typed: bool,
     /// A program that was started here is to go on.
     keep: bool,
+    /// The last line that moved: an empty one does the same again.
+    last_motion: String,
 }
 
 impl Session {
@@ -118,6 +120,7 @@ impl Session {
             aliases,
             is_typed: false,
             keep: false,
+            last_motion: String::new(),
         }
     }
 
@@ -149,6 +152,9 @@ impl Session {
         }
         let words = line::normal(line::split(&text), self.is_live());
         let words = line::unquoted(words);
+        if line::is_motion(&words[0]) {
+            self.last_motion.clone_from(&text);
+        }
         let rest = || words.get(1).map(String::as_str);
         let code = match words[0].as_str() {
             "quit" | "exit" | "q" => return self.quit(&words[1..]),
@@ -564,6 +570,10 @@ pub fn interactive(session: &mut Session) -> Result<u8, Error> {
             Input::Line(text) => text,
             Input::Dropped => continue,
             Input::End => return Ok(exit::DONE),
+        };
+        let text = match text.trim().is_empty() {
+            true => session.last_motion.clone(),
+            false => text,
         };
         for line in line::pasted(&text) {
             match session.run(line) {

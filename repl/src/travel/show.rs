@@ -226,12 +226,14 @@ pub fn watches(reply: &WatchesReply, terminal: &Terminal) -> String {
         vec![
             Some(line.id.to_string()),
             Some(line.expression.clone()),
+            Some(line.hits.to_string()),
             Some(function.map_or_else(|| "everywhere".to_owned(), |name| format!("in {name}"))),
         ]
     };
     let headings = [
         ("ID", Align::Right),
         ("Expression", Align::Left),
+        ("Hits", Align::Right),
         ("Where", Align::Left),
     ];
     table(&headings, reply.watches.iter().map(row).collect(), terminal)

@@ -126,7 +126,7 @@ fn each_command_explains_itself() {
                       Do not record functions that match; may be repeated, wins over --function
 
                   --on-full <POLICY>
-                      What a thread does when the recorder cannot keep up [default: block; drop with --attach]
+                      What a thread does when the recorder cannot keep up [default: block]
 
                       Possible values:
                       - block: The thread waits: nothing is lost
@@ -135,6 +135,9 @@ fn each_command_explains_itself() {
                   --snapshot <WHEN>
                       When the program's memory is copied: start, every=TIME or every=N events (as every=100ms,
                       every=5000events; changed pages only) or never [default: start]
+
+                  --keep-log
+                      Keep the raw log after it was turned into columns
 
                   --regs
                       Keep all general registers at each enter and leave, in a session also at logpoints
@@ -150,9 +153,6 @@ fn each_command_explains_itself() {
                       Keep the value of an expression at each enter and leave: over global variables and a
                       thread's own always, over a function's (`push::q->len`, `main::total`) where it is entered
                       and until it is left; may be repeated
-
-                  --keep-log
-                      Keep the raw log after it was turned into columns
 
                   --portable
                       When the program has ended, copy its modules, debug files and sources into the recording,

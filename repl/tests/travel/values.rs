@@ -24,26 +24,30 @@ fn watches_stop_where_a_value_has_changed() {
             "unwatch 1",
             "goto first",
             "continue",
+            "watch",
             "watch remove --all",
             "unwatch",
         ],
         expect![[r#"
             Nothing is watched.
             Watch 1: $rbx (everywhere)
-             ID | Expression | Where
-            ----+------------+------------
-              1 | $rbx       | everywhere
+             ID | Expression | Hits | Where
+            ----+------------+------+------------
+              1 | $rbx       |    0 | everywhere
             Breakpoint 2: price (1 function)
             Watch 3: $rip (everywhere)
-             ID | Expression | Where
-            ----+------------+------------
-              1 | $rbx       | everywhere
-              3 | $rip       | everywhere
+             ID | Expression | Hits | Where
+            ----+------------+------+------------
+              1 | $rbx       |    0 | everywhere
+              3 | $rip       |    0 | everywhere
             1 breakpoint removed
             Watch 1 removed: $rbx
             Thread 4242 (synth-4242) at event 0, module_load: /home/ada/shop/shop: not known where
             Thread 4242 (synth-4242) at event 9, pause: step in price at /src/shop.c:13: 0x555555555051
             Watch 3: $rip was 93824992235592, is 93824992235601
+             ID | Expression | Hits | Where
+            ----+------------+------+------------
+              3 | $rip       |    1 | everywhere
             Watch 3 removed: $rip
             Nothing was watched.
             --- stderr

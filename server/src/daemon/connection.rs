@@ -9,6 +9,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use recorder::live::GivenUp;
 use serde::Serialize;
 
 use super::serve::Daemon;
@@ -115,6 +116,9 @@ fn guarded(call: &Call<'_>, request: Request) -> Result<serde_json::Value, Failu
         verbs::serve(call, &request.command, request.args)
     }));
     answer.unwrap_or_else(|panic| {
+        if let Some(given_up) = panic.downcast_ref::<GivenUp>() {
+            return Err(Failure::new(Code::Timeout, given_up.to_string()));
+        }
         let what = panic
             .downcast_ref::<String>()
             .map(String::as_str)

@@ -202,6 +202,10 @@ pub struct MemoryPlace {
 /// [`Code::EvalFailed`]: also if it lies nowhere.
 pub fn evaluate_place(view: &View<'_>, text: &str) -> Result<MemoryPlace, Failure> {
     let value = value(view, text, None)?;
+    if value.bits.is_some() {
+        let message = format!("{text} is a bit field, and only whole bytes have an address");
+        return Err(Failure::new(Code::EvalFailed, message).hint("name the structure around it"));
+    }
     match (value.address(), value.ty.size()) {
         (Some(address), Some(len)) => Ok(MemoryPlace {
             address,

@@ -68,6 +68,8 @@ impl Looked<'_> {
                 expression: None,
                 old: hex_bytes(stop.watch_old.as_deref().unwrap_or_default()),
                 new: hex_bytes(stop.watch_new.as_deref().unwrap_or_default()),
+                // The recording does not tell.
+                shared: false,
                 by: LineReport::of(&self.moment.space, stop.pc.wrapping_sub(1)),
             },
             "step" => ReasonReport::Step,

@@ -144,8 +144,7 @@ pub(super) fn serve(past: &Past, command: &str, args: Value) -> Option<Result<Va
         "calls" => json(args, |args: CallsArgs| {
             past.calls(args.limit.unwrap_or(CALLS))
         }),
-        // Those of a live session are events: the program as it is now gets them.
-        "note" if past.session.is_none() => json(args, |args: NoteArgs| past.add_note(&args.text)),
+        "note" => json(args, |args: NoteArgs| past.add_note(&args.text)),
         "notes" => json(args, |_: Nothing| past.notes()),
         "output" => json(args, |args: OutputLinesArgs| past.output(args.tail)),
         _ => return None,
@@ -181,6 +180,7 @@ impl Past {
             stop: Some(stop),
             exit: None,
             thread_ended: None,
+            more_stops: 0,
             already: false,
             returned: None,
             timed_out: false,

@@ -18,6 +18,8 @@ use crate::verbs::{ContinueArgs, Nothing};
 pub(super) struct Watch {
     pub id: u32,
     tracked: Tracked,
+    /// How many runs have stopped at a change of it.
+    hits: u64,
 }
 
 /// A watch.
@@ -30,6 +32,9 @@ pub struct WatchLine {
     /// The function whose variables it is about; left out: it is about everybody's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub function: Option<String>,
+    /// How many runs have stopped at a change of it.
+    #[serde(default)]
+    pub hits: u64,
 }
 
 /// All watches.
@@ -70,6 +75,7 @@ impl Watch {
                 Scope::Everywhere => None,
                 Scope::Within(functions) => Some(functions.name.clone()),
             },
+            hits: self.hits,
         }
     }
 }
@@ -79,7 +85,11 @@ impl Past {
     fn add_watch(&self, expression: &str) -> Result<WatchLine, Failure> {
         let tracked = self.tracked(expression)?;
         let id = self.next_id();
-        let watch = Watch { id, tracked };
+        let watch = Watch {
+            id,
+            tracked,
+            hits: 0,
+        };
         let line = watch.line();
         self.watches().push(watch);
         Ok(line)
@@ -135,6 +145,10 @@ impl Past {
             return Err(self.no_stop(from, direction));
         };
         self.go_to(seq)?;
+        for watch in self.watches().iter_mut() {
+            let is_hit = changes.iter().any(|change| change.watch == watch.id);
+            watch.hits += u64::from(is_hit);
+        }
         let mut report = self.motion()?;
         if let Some(stop) = &mut report.stop
             && let ReasonReport::Event { changed, .. } = &mut stop.reason

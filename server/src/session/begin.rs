@@ -29,6 +29,10 @@ pub struct Recording {
     pub exclude: Vec<String>,
     /// Keep the raw log.
     pub keep_log: bool,
+    /// What a thread does when the recorder cannot keep up.
+    pub on_full: OnFull,
+    /// When the program's memory is copied.
+    pub snapshot: SnapshotTimes,
     /// Keep all general registers at each enter, leave and logpoint.
     pub regs: bool,
     /// Keep so many bytes of the stack there, 8 to 16384; 0: none.
@@ -108,6 +112,7 @@ impl Session {
             origin,
             live,
             output,
+            question_time: call.config.question_time(),
             selection: Mutex::new(Selection::default()),
             warnings: Arc::clone(&observer.warnings),
             watched_types: Mutex::default(),
@@ -211,12 +216,11 @@ impl Origin {
         stop_on_entry: bool,
         guardian: Option<Vec<OsString>>,
     ) -> Result<LiveOptions, Failure> {
-        let (target, on_full, stdio) = match self {
+        let (target, stdio) = match self {
             Origin::Started(launch) => (
                 Target::Spawn {
                     argv: launch.found_argv()?,
                 },
-                OnFull::Block,
                 Stdio::Piped {
                     cwd: self.cwd(),
                     env: launch.env(),
@@ -227,7 +231,6 @@ impl Origin {
                     pid: attach.pid,
                     duration: None,
                 },
-                OnFull::Drop,
                 Stdio::Inherit,
             ),
         };
@@ -237,8 +240,8 @@ impl Origin {
                 output: Some(output),
                 include: recording.include.clone(),
                 exclude: recording.exclude.clone(),
-                on_full,
-                snapshots: SnapshotTimes::default(),
+                on_full: recording.on_full,
+                snapshots: recording.snapshot,
                 keep_log: recording.keep_log,
                 captures: recording.captures()?,
                 guardian,

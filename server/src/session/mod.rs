@@ -12,6 +12,7 @@ mod sessions;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use debuginfo::Type;
 use recorder::live::{Live, ProbeId, Status, Tid};
@@ -42,6 +43,8 @@ pub struct Session {
     pub live: Live,
     /// What the program printed.
     pub output: Arc<Output>,
+    /// How long it may take to find out one value.
+    pub question_time: Duration,
     selection: Mutex<Selection>,
     warnings: Arc<Mutex<Vec<String>>>,
     // What watched places hold: their stops tell of values, not of bytes.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use debuginfo::{Backtrace, Certainty, Machine, Register, Space, Unknown};
-use recorder::live::{Live, LiveMachine, Stop, ThreadState, ThreadView, Tid};
+use recorder::live::{Limit, Live, LiveMachine, Stop, ThreadState, ThreadView, Tid};
 
 use super::{Session, of_recorder};
 use crate::inspect::View;
@@ -40,11 +40,26 @@ impl Moment {
 }
 
 /// A program that runs: its memory can be read, its registers change all the time.
-pub struct RunningMachine<'a>(pub &'a Live);
+pub struct RunningMachine<'a> {
+    live: &'a Live,
+    limit: Limit,
+}
+
+impl<'a> RunningMachine<'a> {
+    /// Looks at a session's program.
+    #[must_use]
+    pub fn of(session: &'a Session) -> RunningMachine<'a> {
+        RunningMachine {
+            live: &session.live,
+            limit: Limit::new(session.question_time),
+        }
+    }
+}
 
 impl Machine for RunningMachine<'_> {
     fn memory(&self, address: u64, bytes: &mut [u8]) -> Result<Certainty, Unknown> {
-        match self.0.read(address, bytes) {
+        self.limit.check()?;
+        match self.live.read(address, bytes) {
             Ok(()) => Ok(Certainty::Known),
             Err(error) => Err(Unknown(error.to_string())),
         }
@@ -99,18 +114,24 @@ impl Session {
         self.moment_of(self.stopped()?, MAX_FRAMES)
     }
 
+    /// Returns which frame of a stop is looked at.
+    pub fn frame_of(&self, stop: &Stop) -> usize {
+        let selection = self.selection();
+        match selection.tid == Some(stop.tid) && selection.stop == stop.number {
+            true => selection.frame,
+            false => 0,
+        }
+    }
+
     /// Returns the moment of a stop, with at most `limit` frames beyond the chosen one.
     ///
     /// # Errors
     /// The thread has gone on.
     pub fn moment_of(&self, stop: Stop, limit: usize) -> Result<Moment, Failure> {
         let machine = self.live.machine(stop.tid).map_err(|e| of_recorder(&e))?;
+        let machine = machine.limited(Limit::new(self.question_time));
         let space = self.live.space();
-        let selection = self.selection();
-        let chosen = match selection.tid == Some(stop.tid) && selection.stop == stop.number {
-            true => selection.frame,
-            false => 0,
-        };
+        let chosen = self.frame_of(&stop);
         let backtrace = debuginfo::backtrace(&space, &machine, limit.saturating_add(chosen));
         let frame = chosen.min(backtrace.frames.len().saturating_sub(1));
         Ok(Moment {

@@ -96,6 +96,9 @@ pub enum ReasonReport {
         old: String,
         /// The value now.
         new: String,
+        /// Other threads have accessed it meanwhile: the two values may be those of several writes.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        shared: bool,
         /// The line that did it: the thread has gone on since.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<LineReport>,
@@ -249,6 +252,9 @@ pub struct MotionReport {
     /// The thread that was moved, if it has ended before it got anywhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread_ended: Option<Tid>,
+    /// How many threads stand at stops of their own that no answer has shown yet.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub more_stops: usize,
     /// All threads were stopped before: this is the newest of their stops.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub already: bool,
@@ -259,6 +265,10 @@ pub struct MotionReport {
     pub timed_out: bool,
     /// The recording's folder.
     pub recording: PathBuf,
+}
+
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// Returns how a program ended, to be read behind its name.
@@ -292,11 +302,17 @@ impl From<&Reason> for ReasonReport {
         match reason.clone() {
             Reason::Entry => ReasonReport::Entry,
             Reason::Breakpoint { probe, hits } => ReasonReport::Breakpoint { probe, hits },
-            Reason::Watch { probe, old, new } => ReasonReport::Watch {
+            Reason::Watch {
+                probe,
+                old,
+                new,
+                shared,
+            } => ReasonReport::Watch {
                 probe,
                 expression: None,
                 old: inspect::hex_bytes(&old),
                 new: inspect::hex_bytes(&new),
+                shared,
                 by: None,
             },
             Reason::Step => ReasonReport::Step,
@@ -440,11 +456,17 @@ impl Session {
     /// Says why a thread stopped, watched values as `print` writes them.
     #[must_use]
     pub fn report_reason(&self, stop: &Stop) -> ReasonReport {
-        let Reason::Watch { probe, old, new } = &stop.reason else {
+        let Reason::Watch {
+            probe,
+            old,
+            new,
+            shared,
+        } = &stop.reason
+        else {
             return (&stop.reason).into();
         };
         let space = self.live.space();
-        let machine = RunningMachine(&self.live);
+        let machine = RunningMachine::of(self);
         let ty = self.types().get(probe).cloned();
         let text = |bytes: &[u8]| match &ty {
             Some(ty) => inspect::bytes_text(&space, &machine, ty, bytes),
@@ -460,7 +482,21 @@ impl Session {
             }),
             old: text(old),
             new: text(new),
+            shared: *shared,
             by: LineReport::of(&space, stop.pc.wrapping_sub(1)),
+        }
+    }
+
+    /// Describes the session, with the stop that an answer shows.
+    #[must_use]
+    pub fn report_at(&self, stop: Option<&Stop>) -> SessionReport {
+        let report = self.report();
+        match stop {
+            Some(stop) if report.status == StateWord::Stopped => SessionReport {
+                stop: Some(self.report_stop(stop)),
+                ..report
+            },
+            _ => report,
         }
     }
 

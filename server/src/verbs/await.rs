@@ -1,14 +1,21 @@
-//! `await`: waits for a stop. One that is there already is returned at once, unless `after` asks for a later one.
+//! `await`: waits for a stop. One that is there already is returned at once, those that no answer has shown yet first, unless
+//! `after` asks for a later one.
+
+use std::time::{Duration, Instant};
 
 use recorder::live::Status;
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Verb, motion};
+use super::motion::{self, Came};
+use super::{Call, Verb};
 use crate::protocol::Failure;
-use crate::session::{MotionReport, StateWord};
+use crate::session::{MotionReport, Session, StateWord};
 
 /// The verb.
 pub struct Await;
+
+/// A thread may stand at a stop of before once more, which is no new one.
+const LOOK_AGAIN: Duration = Duration::from_millis(250);
 
 /// Its arguments.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -30,12 +37,31 @@ impl Verb for Await {
     fn run(call: &Call<'_>, args: AwaitArgs) -> Result<MotionReport, Failure> {
         let session = call.session()?;
         let timeout = motion::patience(call, args.timeout_secs)?;
-        match (args.after, session.live.status()) {
-            (None, Status::Stopped(stop)) => {
-                Ok(motion::report(&session, StateWord::Stopped, Some(&stop)))
-            }
-            (Some(after), _) => motion::wait(call, &session, after, timeout),
-            (None, _) => motion::wait(call, &session, session.live.newest_stop(), timeout),
+        let came = match args.after {
+            Some(after) => motion::wait(call, &session, after, timeout)?,
+            None => newest(call, &session, timeout)?,
+        };
+        Ok(came.report)
+    }
+}
+
+/// Returns the oldest stop that no answer has shown yet, or the one that was shown last if its thread still stands there, or
+/// waits for one. A thread that calls a function for `eval` stands at its stop again when that has ended.
+fn newest(call: &Call<'_>, session: &Session, timeout: Duration) -> Result<Came, Failure> {
+    let until = Instant::now() + timeout;
+    loop {
+        if let Some(first) = session.live.unshown().first() {
+            return motion::wait(call, session, first - 1, timeout);
+        }
+        if let Status::Stopped(stop) = session.live.status() {
+            let report = motion::report(session, StateWord::Stopped, Some(&stop));
+            return Ok(Came::at(report, stop));
+        }
+        let left = until.saturating_duration_since(Instant::now());
+        let after = session.live.newest_stop();
+        let came = motion::wait(call, session, after, left.min(LOOK_AGAIN))?;
+        if !came.report.timed_out || left.is_zero() {
+            return Ok(came);
         }
     }
 }

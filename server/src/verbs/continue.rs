@@ -1,4 +1,5 @@
-//! `continue`: lets all stopped threads go on, or only the one that is looked at, until something stops.
+//! `continue`: lets stopped threads go on, or only the one that is looked at, until something stops. A thread whose stop no
+//! answer has shown yet stays, and its stop is the answer.
 
 use recorder::live::Motion;
 use serde::{Deserialize, Serialize};
@@ -16,6 +17,8 @@ pub struct Continue;
 pub struct ContinueArgs {
     /// Only the thread that is looked at; the others stay stopped.
     pub thread_only: bool,
+    /// Also the threads whose stops no answer has shown.
+    pub all: bool,
     /// Return at once instead of waiting for a stop.
     pub no_wait: bool,
     /// How long to wait, in seconds.
@@ -35,11 +38,17 @@ impl Verb for Continue {
             false => motion::patience(call, args.timeout_secs)?,
         };
         let stop = session.stopped()?;
-        let others = !args.thread_only;
-        let report = motion::go(call, &session, &stop, Motion::Continue, others, timeout)?;
+        let came = match (args.all, args.thread_only) {
+            (true, true) => {
+                let message = "all threads and the current one alone cannot both be let go";
+                return Err(Failure::bad_request(message));
+            }
+            (true, false) => motion::go_all(call, &session, &stop, timeout)?,
+            (false, alone) => motion::go(call, &session, &stop, Motion::Continue, !alone, timeout)?,
+        };
         Ok(MotionReport {
-            timed_out: report.timed_out && !args.no_wait,
-            ..report
+            timed_out: came.report.timed_out && !args.no_wait,
+            ..came.report
         })
     }
 }

@@ -2,7 +2,7 @@
 //! Of an inlined call, until it is done; it leaves no value where one could be looked for.
 
 use debuginfo::Frame;
-use recorder::live::{Motion, Reason, Status, Stop};
+use recorder::live::{Motion, Reason, Stop};
 
 use super::{Call, TimeoutArgs, Verb, motion};
 use crate::inspect::ReturnedReport;
@@ -25,7 +25,7 @@ impl Verb for Finish {
         let moment = session.moment_of(stop.clone(), 64)?;
         let frame = moment.frame;
         let awaited = Awaited::of(&moment.backtrace.frames, frame);
-        let report = motion::go(
+        let came = motion::go(
             call,
             &session,
             &stop,
@@ -33,13 +33,12 @@ impl Verb for Finish {
             false,
             timeout,
         )?;
-        let returned = match session.live.status() {
-            Status::Stopped(at) if !report.timed_out && at.tid == stop.tid => {
-                awaited.and_then(|awaited| awaited.returned(&session, &at))
-            }
-            _ => None,
-        };
-        Ok(MotionReport { returned, ..report })
+        let at = came.stop.filter(|at| at.tid == stop.tid);
+        let returned = at.zip(awaited);
+        Ok(MotionReport {
+            returned: returned.and_then(|(at, awaited)| awaited.returned(&session, &at)),
+            ..came.report
+        })
     }
 }
 

@@ -52,7 +52,15 @@ pub(super) fn patience(call: &Call<'_>, secs: Option<f64>) -> Result<Duration, F
     }
 }
 
-/// Lets the thread of `stop` go on and waits for what comes of it.
+/// How running came out.
+pub(super) struct Came {
+    /// For the client.
+    pub report: MotionReport,
+    /// The stop that it tells of.
+    pub stop: Option<Stop>,
+}
+
+/// Lets the thread of `stop` go on and waits for what comes of it. A stop that nobody was shown is shown first.
 pub(super) fn go(
     call: &Call<'_>,
     session: &Session,
@@ -60,13 +68,25 @@ pub(super) fn go(
     motion: Motion,
     others: bool,
     timeout: Duration,
-) -> Result<MotionReport, Failure> {
+) -> Result<Came, Failure> {
     let moved = (motion != Motion::Continue || !others).then_some(stop.tid);
     let after = session
         .live
         .resume(stop.tid, motion, others)
         .map_err(|error| of_recorder(&error))?;
     wait_for(call, session, after, moved, timeout)
+}
+
+/// Lets all stopped threads go on, also those whose stops nobody was shown, and waits for what comes of it.
+pub(super) fn go_all(
+    call: &Call<'_>,
+    session: &Session,
+    stop: &Stop,
+    timeout: Duration,
+) -> Result<Came, Failure> {
+    let after = session.live.resume_all(stop.tid);
+    let after = after.map_err(|error| of_recorder(&error))?;
+    wait(call, session, after, timeout)
 }
 
 /// Steps as often as was asked for, as long as nothing else stops the program.
@@ -86,18 +106,15 @@ pub(super) fn step(
         Some(0) => return Err(Failure::bad_request("zero steps lead nowhere")),
         count => count.unwrap_or(1),
     };
-    let mut stop = session.stopped()?;
-    let mut report = go(call, &session, &stop, motion.clone(), false, timeout)?;
+    let stop = session.stopped()?;
+    let mut came = go(call, &session, &stop, motion.clone(), false, timeout)?;
     for _ in 1..count {
-        match session.live.status() {
-            Status::Stopped(newest) if is_step_of(&newest, stop.tid) && !report.timed_out => {
-                stop = newest;
-            }
-            _ => break,
-        }
-        report = go(call, &session, &stop, motion.clone(), false, timeout)?;
+        let Some(at) = came.stop.filter(|at| is_step_of(at, stop.tid)) else {
+            break;
+        };
+        came = go(call, &session, &at, motion.clone(), false, timeout)?;
     }
-    Ok(report)
+    Ok(came.report)
 }
 
 fn is_step_of(stop: &Stop, tid: Tid) -> bool {
@@ -110,7 +127,7 @@ pub(super) fn wait(
     session: &Session,
     after: u64,
     timeout: Duration,
-) -> Result<MotionReport, Failure> {
+) -> Result<Came, Failure> {
     wait_for(call, session, after, None, timeout)
 }
 
@@ -121,32 +138,37 @@ fn wait_for(
     after: u64,
     moved: Option<Tid>,
     timeout: Duration,
-) -> Result<MotionReport, Failure> {
+) -> Result<Came, Failure> {
     let until = Instant::now() + timeout;
     loop {
         let left = until.saturating_duration_since(Instant::now());
-        let waited = match moved {
-            Some(tid) => session.live.wait_for_thread(after, tid, left.min(SLICE)),
-            None => session.live.wait(after, left.min(SLICE)),
-        };
-        let waited = match waited {
-            Waited::ThreadEnded(tid) => match session.live.wait(after, LAST_WORDS) {
+        let waited = match session.live.peek(after, moved, left.min(SLICE)) {
+            Waited::ThreadEnded(tid) => match session.live.peek(after, None, LAST_WORDS) {
                 Waited::TimedOut => Waited::ThreadEnded(tid),
                 other => other,
             },
             other => other,
         };
         match waited {
-            Waited::Stopped(stop) => {
-                session.select_thread(stop.tid);
-                return Ok(report(session, StateWord::Stopped, Some(&stop)));
+            // Nobody would be shown the stop, and its thread be let go all the same.
+            Waited::Stopped(_) | Waited::TimedOut if call.is_gone() => {
+                return Err(Failure::new(Code::Failed, "the client has gone"));
             }
+            Waited::TimedOut if left.is_zero() => {
+                let running = report(session, StateWord::Running, None);
+                return Ok(Came::without_stop(MotionReport {
+                    timed_out: true,
+                    ..running
+                }));
+            }
+            Waited::TimedOut => {}
+            Waited::Stopped(stop) => return Ok(show(session, stop)),
             Waited::Ended(exit) => {
                 let ended = report(session, StateWord::Ended, None);
-                return Ok(MotionReport {
+                return Ok(Came::without_stop(MotionReport {
                     exit: Some(exit.into()),
                     ..ended
-                });
+                }));
             }
             Waited::ThreadEnded(tid) => {
                 let status = match session.live.status() {
@@ -154,23 +176,37 @@ fn wait_for(
                     Status::Stopped(_) => StateWord::Stopped,
                     Status::Ended(_) => StateWord::Ended,
                 };
-                return Ok(MotionReport {
+                return Ok(Came::without_stop(MotionReport {
                     thread_ended: Some(tid),
                     ..report(session, status, None)
-                });
+                }));
             }
-            Waited::TimedOut if call.is_gone() => {
-                return Err(Failure::new(Code::Failed, "the client has gone"));
-            }
-            Waited::TimedOut if left.is_zero() => {
-                let running = report(session, StateWord::Running, None);
-                return Ok(MotionReport {
-                    timed_out: true,
-                    ..running
-                });
-            }
-            Waited::TimedOut => {}
         }
+    }
+}
+
+/// Shows a stop, and looks at its thread from now on.
+fn show(session: &Session, stop: Stop) -> Came {
+    session.select_thread(stop.tid);
+    session.live.mark_shown(stop.number);
+    let report = MotionReport {
+        more_stops: session.live.unshown().len(),
+        ..report(session, StateWord::Stopped, Some(&stop))
+    };
+    Came::at(report, stop)
+}
+
+impl Came {
+    /// The program stands at `stop`.
+    pub fn at(report: MotionReport, stop: Stop) -> Came {
+        Came {
+            report,
+            stop: Some(stop),
+        }
+    }
+
+    fn without_stop(report: MotionReport) -> Came {
+        Came { report, stop: None }
     }
 }
 
@@ -182,6 +218,7 @@ pub(super) fn report(session: &Session, status: StateWord, stop: Option<&Stop>) 
         stop: stop.map(|stop| session.report_stop(stop)),
         exit: None,
         thread_ended: None,
+        more_stops: 0,
         already: false,
         returned: None,
         timed_out: false,

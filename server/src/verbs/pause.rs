@@ -22,10 +22,10 @@ impl Verb for Pause {
         session.must_run()?;
         let before = session.live.newest_stop();
         let number = session.live.pause().map_err(|error| of_recorder(&error))?;
-        let report = motion::wait(call, &session, number.saturating_sub(1), PATIENCE)?;
+        let came = motion::wait(call, &session, number.saturating_sub(1), PATIENCE)?;
         Ok(MotionReport {
             already: number <= before,
-            ..report
+            ..came.report
         })
     }
 }

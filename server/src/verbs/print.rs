@@ -44,7 +44,7 @@ pub(super) fn viewed<T>(
         Ok(moment) => look(&moment.view()),
         Err(failure) if failure.code == Code::NotStopped => {
             let space = session.live.space();
-            let machine = RunningMachine(&session.live);
+            let machine = RunningMachine::of(session);
             look(&View {
                 space: &space,
                 machine: &machine,

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use debuginfo::Space;
-use recorder::live::{Location, Motion, ProbeState, ProbeView, Status};
+use recorder::live::{Action, Location, Motion, ProbeState, ProbeView};
 
 use super::{Call, Nothing, ProbeKind, Verb, display, motion, watch};
 use crate::protocol::{Code, Failure, Notice, NoticeKind};
@@ -34,19 +34,20 @@ impl Verb for Restart {
         if !old.has_ended() {
             old.live.kill().map_err(|error| of_recorder(&error))?;
         }
-        let has_probes = !probes.is_empty();
-        let session = Session::begin(call, Origin::Started(launch), has_probes, Some(old.id))?;
+        let is_held = !probes.is_empty() || !displays.is_empty();
+        let session = Session::begin(call, Origin::Started(launch), is_held, Some(old.id))?;
+        if !is_held {
+            return Ok(session.report());
+        }
+        let entry = motion::wait(call, &session, 0, ENTRY_PATIENCE)?;
+        let Some(stop) = entry.stop else {
+            return Ok(session.report());
+        };
         for shown in &displays {
             display::add(&session, &shown.expression)?;
         }
-        if !has_probes {
-            return Ok(session.report());
-        }
-        if !matches!(session.live.status(), Status::Stopped(_)) {
-            motion::wait(call, &session, 0, ENTRY_PATIENCE)?;
-        }
-        for probe in probes {
-            if let Err(failure) = set_again(&old, &session, &probe) {
+        for probe in &probes {
+            if let Err(failure) = set_again(&old, &session, probe) {
                 let what = ProbeKind::of(&probe.spec).word();
                 let location = &probe.spec.location;
                 (call.notify)(Notice {
@@ -58,11 +59,21 @@ impl Verb for Restart {
                 });
             }
         }
-        let stop = session.stopped()?;
-        let timeout = motion::patience(call, None)?;
-        motion::go(call, &session, &stop, Motion::Continue, true, timeout)?;
-        Ok(session.report())
+        let timeout = match stops_somewhere(&probes) {
+            true => motion::patience(call, None)?,
+            false => Duration::ZERO,
+        };
+        let came = motion::go(call, &session, &stop, Motion::Continue, true, timeout)?;
+        Ok(session.report_at(came.stop.as_ref()))
     }
+}
+
+/// Tells whether one of the probes may stop the program.
+fn stops_somewhere(probes: &[ProbeView]) -> bool {
+    let stops = |probe: &ProbeView| {
+        probe.state != ProbeState::Disabled && matches!(probe.spec.action, Action::Break { .. })
+    };
+    probes.iter().any(stops)
 }
 
 /// Sets a probe of the last run in this one.

@@ -72,7 +72,7 @@ pub(super) fn assign(session: &Session, target: &str, value: &str) -> Result<Wri
         Ok(moment) => with_view(&moment.view(), Some(&moment.stop))?,
         Err(failure) if failure.code == Code::NotStopped => {
             let space = session.live.space();
-            let machine = RunningMachine(&session.live);
+            let machine = RunningMachine::of(session);
             let view = View {
                 space: &space,
                 machine: &machine,

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use recorder::live::{Action, Motion, ProbeSpec, Status};
+use recorder::live::{Action, Motion, ProbeSpec, Stop};
 use serde::{Deserialize, Serialize};
 
 use super::{Call, Verb, display, motion, probes};
@@ -54,30 +54,31 @@ impl Verb for Start {
             // Before anything is started: a mistake in writing is one whatever the program is.
             target.spot()?;
         }
-        let at_entry = args.stop_on_entry || !args.breaks.is_empty();
+        let stops = args.stop_on_entry || !args.breaks.is_empty();
+        // What is displayed is said before the program can end.
+        let at_entry = stops || !args.displays.is_empty();
         let session = Session::begin(call, Origin::Started(args.launch.clone()), at_entry, None)?;
+        let timeout = if stops { timeout } else { Duration::ZERO };
         let prepared = match at_entry {
             true => prepare(call, &session, &args, timeout),
-            false => display_all(&session, &args.displays),
+            false => Ok(None),
         };
         if prepared.is_err() {
             abandon(call, &session);
         }
-        prepared.map(|()| session.report())
+        prepared.map(|stop| session.report_at(stop.as_ref()))
     }
 }
 
-/// Sets the breakpoints while the program stands at its entry point, and lets it go on to the first of them.
+/// Sets the breakpoints while the program stands at its entry point, and lets it go on to the first of them. Returns its stop.
 fn prepare(
     call: &Call<'_>,
     session: &Arc<Session>,
     args: &StartArgs,
     timeout: Duration,
-) -> Result<(), Failure> {
-    let entry: MotionReport = match session.live.status() {
-        Status::Stopped(stop) => motion::report(session, StateWord::Stopped, Some(&stop)),
-        _ => motion::wait(call, session, 0, ENTRY_PATIENCE)?,
-    };
+) -> Result<Option<Stop>, Failure> {
+    let came = motion::wait(call, session, 0, ENTRY_PATIENCE)?;
+    let entry: MotionReport = came.report;
     if entry.status != StateWord::Stopped {
         let what = match &entry.exit {
             Some(exit) => format!("it {}", exit.text),
@@ -86,7 +87,9 @@ fn prepare(
         let message = format!("{} could not be started: {what}", session.program);
         return Err(Failure::new(Code::NotStarted, message));
     }
-    display_all(session, &args.displays)?;
+    for expression in &args.displays {
+        display::add(session, expression)?;
+    }
     for target in &args.breaks {
         let location = probes::located(session, target, args.pending)?;
         let spec = ProbeSpec {
@@ -103,18 +106,12 @@ fn prepare(
             .add_probe(spec)
             .map_err(|error| of_recorder(&error))?;
     }
-    if !args.stop_on_entry {
-        let stop = session.stopped()?;
-        motion::go(call, session, &stop, Motion::Continue, true, timeout)?;
+    if args.stop_on_entry {
+        return Ok(came.stop);
     }
-    Ok(())
-}
-
-fn display_all(session: &Session, expressions: &[String]) -> Result<(), Failure> {
-    for expression in expressions {
-        display::add(session, expression)?;
-    }
-    Ok(())
+    let stop = session.stopped()?;
+    let came = motion::go(call, session, &stop, Motion::Continue, true, timeout)?;
+    Ok(came.stop)
 }
 
 /// A program that was started for nothing does not stay.

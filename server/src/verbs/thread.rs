@@ -28,7 +28,11 @@ impl Verb for Thread {
     fn run(call: &Call<'_>, args: ThreadArgs) -> Result<ThreadReport, Failure> {
         let session = call.session()?;
         let tid = match args.thread {
-            Some(tid) => session.stopped_thread(tid)?.tid,
+            Some(tid) => {
+                let stop = session.stopped_thread(tid)?;
+                session.live.mark_shown(stop.number);
+                tid
+            }
             None => session.stopped()?.tid,
         };
         if args.thread.is_some() && looked_at(&session) != Some(tid) {

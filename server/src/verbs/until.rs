@@ -1,4 +1,4 @@
-//! `until`: runs until a place is reached in this frame or one further out, or this frame returns.
+//! `until`: runs until a place is reached in the frame that is looked at or one further out, or that frame returns.
 
 use recorder::live::Motion;
 use serde::{Deserialize, Serialize};
@@ -32,6 +32,9 @@ impl Verb for Until {
         let timeout = motion::patience(call, args.timeout_secs)?;
         let stop = session.stopped()?;
         let place = probes::located(&session, &args.at, false)?;
-        motion::go(call, &session, &stop, Motion::Until(place), false, timeout)
+        let frame = session.frame_of(&stop);
+        let motion = Motion::Until { place, frame };
+        let came = motion::go(call, &session, &stop, motion, false, timeout)?;
+        Ok(came.report)
     }
 }

@@ -52,6 +52,7 @@ impl Verb for Where {
         let moment = session.moment()?;
         let view = moment.view();
         let mut stop = session.report_stop(&moment.stop);
+        session.live.mark_shown(moment.stop.number);
         // In the frame that is looked at, and as it is now: something may have been changed since the stop.
         stop.displays = values(&view, &session.live.displays());
         described(&view, stop, &args)

@@ -31,7 +31,7 @@ pub struct WriteTarget {
     /// An address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
-    /// With `address`: the type there, such as `f64`, `i32`, `unsigned long` or `char *`.
+    /// With `address`: the type there, such as `f64`, `i32`, `unsigned long`, `char *` or `pointer`.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub type_name: Option<String>,
     /// A number, a truth value or an expression.
@@ -73,6 +73,11 @@ fn write(session: &Session, target: &WriteTarget) -> Result<Written, Failure> {
             bytes: None,
             value,
         } => {
+            // A word that programs use for what the language of expressions has no name for.
+            let type_name = match type_name.as_str() {
+                "pointer" => "void *",
+                name => name,
+            };
             let place = format!("*({type_name} *){:#x}", address(at)?);
             assign(session, &place, &value_text(value)?)
         }

@@ -7,8 +7,9 @@ use super::super::{
     event::Event,
     goal::LineGoal,
     machine::LiveMachine,
-    model::{Location, Motion, Reason, Tid},
+    model::{Motion, Reason, Tid},
     sites::User,
+    thread::Thread,
     tracer::Tracer,
 };
 
@@ -55,14 +56,21 @@ pub(super) enum Then {
 }
 
 impl Tracer {
-    /// Lets a stopped thread go on.
+    /// Lets a stopped thread go on, and with `others` all others whose stop somebody was shown. A thread whose own stop nobody
+    /// was shown stays where it is. Returns the number that the next stop to be shown will be above.
     pub fn resume(&mut self, tid: Tid, motion: Motion, others: bool) -> LiveResult<u64> {
         let thread = self.threads.get(&tid).ok_or(LiveError::NoThread(tid))?;
-        if thread.stop.is_none() {
+        let Some(stop) = &thread.stop else {
             return Err(LiveError::Running(tid));
-        }
+        };
         let newest = self.board.newest();
         let to_come = thread.calls_to_come;
+        let unshown = self.first_unshown();
+        if let Some(first) = unshown
+            && !self.board.is_shown(stop.number)
+        {
+            return Ok(first - 1);
+        }
         if motion == Motion::Step && to_come > 0 {
             self.journal.resume(tid, &motion);
             self.set_calls_to_come(tid, to_come - 1);
@@ -78,23 +86,64 @@ impl Tracer {
         if let Some(thread) = self.threads.get_mut(&tid) {
             thread.is_moved = plan.is_some() || !others;
         }
-        if others {
-            let stopped: Vec<Tid> = self
-                .threads
-                .iter()
-                .filter(|(other, thread)| **other != tid && thread.stop.is_some())
-                .map(|(other, _)| *other)
-                .collect();
-            for other in stopped {
-                self.journal.resume(other, &Motion::Continue);
-                self.let_run(other);
-            }
+        let after = match unshown {
+            Some(first) if others => first - 1,
+            _ => newest,
+        };
+        if others && !self.let_others_run(tid) {
+            return Ok(after);
         }
         match plan {
             None => self.let_run(tid),
             Some(plan) => self.begin(tid, plan),
         }
-        Ok(newest)
+        Ok(after)
+    }
+
+    /// Lets all others run whose stop somebody was shown. Returns whether that came to an end: what one of them had to say may
+    /// have stopped all threads.
+    fn let_others_run(&mut self, tid: Tid) -> bool {
+        let newest = self.board.newest();
+        let is_shown = |thread: &Thread| {
+            let stop = thread.stop.as_ref();
+            stop.is_some_and(|stop| self.board.is_shown(stop.number))
+        };
+        let stopped: Vec<Tid> = self
+            .threads
+            .iter()
+            .filter(|(other, thread)| **other != tid && is_shown(thread))
+            .map(|(other, _)| *other)
+            .collect();
+        for other in stopped {
+            self.journal.resume(other, &Motion::Continue);
+            self.let_run(other);
+            if self.stopped_all > newest {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Lets everybody go, whether somebody was shown their stops or not.
+    pub fn resume_all(&mut self, tid: Tid) -> LiveResult<u64> {
+        for number in self.unshown() {
+            self.board.mark_shown(number);
+        }
+        self.resume(tid, Motion::Continue, true)
+    }
+
+    /// Returns the stops of stopped threads that nobody was shown, the oldest first.
+    pub fn unshown(&self) -> Vec<u64> {
+        let stops = self.threads.values().filter_map(|t| t.stop.as_ref());
+        let numbers = stops.map(|stop| stop.number);
+        let mut unshown: Vec<u64> = numbers.filter(|n| !self.board.is_shown(*n)).collect();
+        unshown.sort_unstable();
+        unshown
+    }
+
+    /// Returns the oldest of them.
+    pub fn first_unshown(&self) -> Option<u64> {
+        self.unshown().first().copied()
     }
 
     /// Lets a stopped thread run; what it had to say meanwhile comes first.
@@ -161,10 +210,16 @@ impl Tracer {
                 }
                 _ => self.out_of(tid, plan, frames, *frame, "")?,
             },
-            Motion::Until(location) => {
-                self.until(tid, plan, machine, location)?;
+            Motion::Until { place, frame } => {
+                // Where its stack pointer is once all that it has called has returned.
+                let callee = frames.iter().take(*frame).rfind(|frame| !frame.inlined);
+                let innermost = machine.registers.general.rsp;
+                let lowest_sp = callee.and_then(|callee| callee.cfa).unwrap_or(innermost);
+                for place in self.places(place)? {
+                    self.trap_at(tid, plan, place.address, lowest_sp, Then::Stop)?;
+                }
                 // Where nothing is known of the caller, only the place counts.
-                let _ = self.out_of(tid, plan, frames, 0, "");
+                let _ = self.out_of(tid, plan, frames, *frame, "");
             }
         }
         Ok(())
@@ -227,21 +282,6 @@ impl Tracer {
         Ok(())
     }
 
-    fn until(
-        &mut self,
-        tid: Tid,
-        plan: &mut Plan,
-        machine: &LiveMachine,
-        location: &Location,
-    ) -> LiveResult<()> {
-        let places = self.places(location)?;
-        for place in places {
-            let lowest_sp = machine.registers.general.rsp;
-            self.trap_at(tid, plan, place.address, lowest_sp, Then::Stop)?;
-        }
-        Ok(())
-    }
-
     pub(super) fn trap_at(
         &mut self,
         tid: Tid,
@@ -269,7 +309,16 @@ impl Tracer {
             thread.pending.take()
         });
         self.watch_landings();
-        // A trap that it has run into is where it stands, and passed; a signal is still to be delivered.
+        // A breakpoint that it has run into while all were stopped comes first.
+        if let Some(Event::Trap { address }) = pending
+            && let Some(site) = self.sites.at(address)
+        {
+            let users: Vec<User> = site.users.iter().copied().collect();
+            if self.stops_at(tid, address, &users) {
+                return;
+            }
+        }
+        // Another trap is where it stands, and passed; a signal is still to be delivered.
         if let Some(event @ (Event::Signal { .. } | Event::Watch { .. })) = pending {
             if let Some(thread) = self.threads.get_mut(&tid) {
                 thread.stop = None;

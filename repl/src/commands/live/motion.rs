@@ -40,10 +40,15 @@ impl Waiting {
 }
 
 /// Let the program go on until something stops it
+///
+/// A thread that has stopped, but was not shown yet, does not go on: its stop is shown.
 #[derive(Debug, clap::Args)]
 pub struct Continue {
     #[command(flatten)]
     waiting: Waiting,
+    /// Also the threads whose stops were not shown yet
+    #[arg(long, conflicts_with = "thread")]
+    all: bool,
     /// Only the current thread; the others stay stopped
     #[arg(long)]
     thread: bool,
@@ -56,6 +61,7 @@ impl Continue {
     pub fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
         let args = ContinueArgs {
             thread_only: self.thread,
+            all: self.all,
             no_wait: self.no_wait,
             timeout_secs: self.waiting.timeout,
         };
@@ -132,7 +138,7 @@ impl Finish {
     }
 }
 
-/// Run until a place is reached in this frame or one further out
+/// Run until a place is reached in the selected frame or one further out
 #[derive(Debug, clap::Args)]
 pub struct Until {
     #[command(flatten)]

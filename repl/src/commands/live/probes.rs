@@ -3,8 +3,8 @@
 use server::location::{FunctionTarget, Target};
 use server::session::PlaceReport;
 use server::verbs::{
-    self, BreakAdd, CatchAdd, Caught, Chosen, LogpointAdd, ProbeArgs, ProbeReport, ProbesReply,
-    Verb, WatchAccess, WatchAdd,
+    self, BreakAdd, CatchAdd, Caught, Chosen, LogpointAdd, ProbeArgs, ProbeKind, ProbeReport,
+    ProbesReply, Verb, WatchAccess, WatchAdd,
 };
 
 use super::ask::{Common, Patience, ask};
@@ -101,10 +101,14 @@ fn line(probe: &ProbeReport, done: &str) -> String {
         ("", places) => format!(": {} ({} places)", probe.location, places.len()),
         (done, _) => format!(" {done}: {}", probe.location),
     };
-    if !probe.enabled {
+    if !probe.enabled && done.is_empty() {
         text += " [disabled]";
     } else if !probe.verified && done.is_empty() {
         text += " [pending: no loaded module has it]";
+    }
+    if !done.is_empty() {
+        // What stood in its way, or is to be known of it, is of no use any more.
+        return text + "\n";
     }
     for place in &probe.places {
         if let Some(problem) = &place.problem {
@@ -129,6 +133,8 @@ fn listed(probes: &[ProbeReport], terminal: &Terminal) -> String {
         };
         let place = match probe.places.as_slice() {
             [place] => show::place(place),
+            // What is watched lies where it lies, not in code.
+            _ if probe.kind == ProbeKind::Watchpoint => String::new(),
             places => format!("{} places", places.len()),
         };
         vec![
@@ -386,6 +392,25 @@ mod tests {
         assert_eq!(
             task(&words("add list"), false).unwrap(),
             Task::Add(&words("list"))
+        );
+    }
+
+    #[test]
+    fn a_probe_that_is_removed_is_named_and_nothing_else() {
+        let reply = serde_json::json!({
+            "id": 3, "kind": "breakpoint", "location": "plugin_init", "verified": false, "enabled": true, "places": [],
+            "hit_count": 0, "all_threads": false, "once": false, "hits": 0, "existed": false,
+            "message": "no loaded module has plugin_init; it waits until one does",
+        });
+        let probe: ProbeReport = serde_json::from_value(reply).expect("a probe");
+        assert_eq!(
+            line(&probe, ""),
+            "Breakpoint 3: plugin_init [pending: no loaded module has it]\n  \
+             no loaded module has plugin_init; it waits until one does\n"
+        );
+        assert_eq!(
+            line(&probe, "removed"),
+            "Breakpoint 3 removed: plugin_init\n"
         );
     }
 

@@ -6,15 +6,17 @@ use std::path::PathBuf;
 use server::location::Target;
 use server::os_text::OsText;
 use server::session::{Attach as AttachTo, Launch, Recording};
-use server::verbs::{self, AttachArgs, EndReply, NoteArgs, Nothing, StartArgs};
+use server::verbs::{self, AttachArgs, EndReply, NoteArgs, Nothing, StartArgs, Verb};
 
 use super::ask::{Common, Patience, answer, ask, fetch};
 use super::attended::{self, Origin};
 use super::show;
 use crate::commands::captured::Captured;
-use crate::commands::target;
+use crate::commands::keeping::Keeping;
+use crate::commands::{pack, target};
 use crate::duration;
 use crate::error::Error;
+use crate::progress::Progress;
 use crate::render::{Terminal, bytes, count, escaped};
 
 /// What is recorded, and where to.
@@ -30,6 +32,8 @@ struct Kept {
     #[arg(short = 'x', long, value_name = "PATTERN")]
     exclude: Vec<String>,
     #[command(flatten)]
+    keeping: Keeping,
+    #[command(flatten)]
     captured: Captured,
 }
 
@@ -39,7 +43,9 @@ impl Kept {
             output: self.output.as_ref().map(|path| path.as_os_str().into()),
             include: self.include.clone(),
             exclude: self.exclude.clone(),
-            keep_log: false,
+            keep_log: self.keeping.keep_log,
+            on_full: self.keeping.on_full.into(),
+            snapshot: self.keeping.snapshot,
             regs: self.captured.regs,
             stack: self.captured.stack.unwrap_or(0),
             strings: self.captured.strings,
@@ -101,6 +107,7 @@ impl Launching {
             || kept.output.is_some()
             || !kept.include.is_empty()
             || !kept.exclude.is_empty()
+            || kept.keeping.is_given()
             || kept.captured.is_given()
     }
 
@@ -207,23 +214,50 @@ pub fn ended(reply: &EndReply) -> String {
         count(reply.calls, "call"),
         bytes(reply.bytes_on_disk)
     );
+    if reply.lost > 0 {
+        let lost = count(reply.lost, "record");
+        text += &format!("Lost: {lost} (--on-full drop); the table gaps says where\n");
+    }
     if let Some(reason) = &reply.incomplete {
         text += &format!("The recording is incomplete: {}\n", escaped(reason));
     }
     text
 }
 
+/// How a session is closed.
+#[derive(Debug, clap::Args)]
+struct Closing {
+    #[command(flatten)]
+    common: Common,
+    /// Copy the program's modules, debug files and sources into the recording, as hindsight pack does
+    #[arg(long)]
+    portable: bool,
+}
+
+impl Closing {
+    fn run<V: Verb<Args = Nothing, Reply = EndReply>>(
+        &self,
+        terminal: &Terminal,
+    ) -> Result<u8, Error> {
+        let patience = Patience::Start(None);
+        let reply = fetch::<V>(&self.common, terminal, &Nothing {}, patience, false);
+        if let (true, Ok(reply)) = (self.portable, &reply) {
+            pack::pack_or_warn(&reply.recording, &Progress::new(terminal));
+        }
+        answer::<V>(&self.common, reply, ended)
+    }
+}
+
 /// Leave the program running and close its recording
 #[derive(Debug, clap::Args)]
 pub struct Detach {
     #[command(flatten)]
-    common: Common,
+    closing: Closing,
 }
 
 impl Detach {
     pub fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
-        let patience = Patience::Start(None);
-        ask::<verbs::Detach>(&self.common, terminal, &Nothing {}, patience, ended)
+        self.closing.run::<verbs::Detach>(terminal)
     }
 }
 
@@ -231,13 +265,12 @@ impl Detach {
 #[derive(Debug, clap::Args)]
 pub struct Stop {
     #[command(flatten)]
-    common: Common,
+    closing: Closing,
 }
 
 impl Stop {
     pub fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
-        let patience = Patience::Start(None);
-        ask::<verbs::Stop>(&self.common, terminal, &Nothing {}, patience, ended)
+        self.closing.run::<verbs::Stop>(terminal)
     }
 }
 

@@ -56,6 +56,7 @@ fn reason(reason: &ReasonReport) -> String {
             expression,
             old,
             new,
+            shared,
             by,
         } => {
             let what = expression.as_deref().unwrap_or("value");
@@ -63,6 +64,9 @@ fn reason(reason: &ReasonReport) -> String {
             let mut text = format!("at watchpoint {probe} ({}", escaped(&what));
             if let Some(by) = by {
                 _ = write!(text, ", by {}:{}", escaped(&by.file), by.line);
+            }
+            if *shared {
+                text += ", while other threads accessed it too";
             }
             text + ")"
         }
@@ -170,6 +174,7 @@ pub fn motion(report: &MotionReport, colour: Colour) -> String {
             if let Some(value) = &report.returned {
                 _ = writeln!(text, "{}", returned(value));
             }
+            text += &more_stops(report.more_stops);
             text
         }
         (None, Some(exit), _) => format!(
@@ -181,6 +186,15 @@ pub fn motion(report: &MotionReport, colour: Colour) -> String {
             "No stop within the time; the program goes on. Wait again: hindsight await\n".to_owned()
         }
         (None, None, false) => "The program is running.\n".to_owned(),
+    }
+}
+
+/// Says that more threads stand at stops that are to be shown.
+fn more_stops(count: usize) -> String {
+    match count {
+        0 => String::new(),
+        1 => "One more thread has stopped; \"continue\" shows it\n".to_owned(),
+        _ => format!("{count} more threads have stopped; \"continue\" shows them in turn\n"),
     }
 }
 

@@ -9,7 +9,7 @@ use server::verbs::{
     RegistersReply, SetArgs, UndisplayArgs, VariablesReply,
 };
 
-use super::ask::{Common, Patience, ask};
+use super::ask::{Common, Patience, answer, ask, fetch};
 use super::show;
 use crate::error::Error;
 use crate::render::{Align, Terminal, escaped};
@@ -125,9 +125,30 @@ impl Print {
             expression: self.expression.join(" ").trim_start().to_owned(),
             format: self.format.into(),
         };
-        ask::<verbs::Print>(&self.common, terminal, &args, Patience::Answer, |reply| {
-            value(reply, self.with_type)
-        })
+        let reply = fetch::<verbs::Print>(&self.common, terminal, &args, Patience::Answer, false);
+        let reply = reply.map_err(|error| self.with_cast(error));
+        answer::<verbs::Print>(&self.common, reply, |reply| value(reply, self.with_type))
+    }
+
+    /// Names the cast that `--type TYPE EXPRESSION` may have been meant for.
+    fn with_cast(&self, error: Error) -> Error {
+        match (error, self.expression.as_slice()) {
+            (
+                Error::Live {
+                    source: server::Error::Failed(mut failure),
+                },
+                [ty @ .., expression],
+            ) if self.with_type && !ty.is_empty() && failure.hint.is_none() => {
+                failure.hint = Some(format!(
+                    "--type shows the type that a value has; to read it as another one, cast it: print \"({}){expression}\"",
+                    ty.join(" ")
+                ));
+                Error::Live {
+                    source: server::Error::Failed(failure),
+                }
+            }
+            (error, _) => error,
+        }
     }
 }
 
