@@ -133,7 +133,12 @@ fn a_misspelt_name_is_an_error_where_it_can_never_be_right() {
 fn what_failed_is_told_with_the_next_reply() {
     let live = started("inlined_O2");
     // What the engine judges it sees each time; of what the program judges itself only the failures are counted.
-    live.ask(&["break", "visit", "--condition", "JSON.parse('x') == token"]);
+    live.ask(&[
+        "break",
+        "visit",
+        "--condition",
+        "[1].map(n => JSON.parse('x'))[0] === token",
+    ]);
     live.ask(&["break", "note", "--condition", "1 / (value - value) > 3"]);
     let ended = live.command(&["continue"]).run();
     let told = ended.errors();

@@ -50,7 +50,7 @@ fn each_command_explains_itself() {
               next         Go to the next line, over calls [alias: n]
               step         Go to the next line, into calls [alias: s]
               finish       Run until the current function has returned [alias: out]
-              until        Run until a place is reached in this frame or one further out
+              until        Run until a place is reached in the selected frame or one further out
               pause        Stop all threads
               await        Wait for the next stop; one that is there already is shown at once
               where        Show where the program stands: source and variables [alias: context]

@@ -202,6 +202,7 @@ fn watches_and_histories_have_json() {
           "id": 1,
           "result": {
             "expression": "$rbx",
+            "hits": 0,
             "id": 1
           },
           "success": true
@@ -212,6 +213,7 @@ fn watches_and_histories_have_json() {
             "watches": [
               {
                 "expression": "$rbx",
+                "hits": 0,
                 "id": 1
               }
             ]
@@ -242,6 +244,7 @@ fn watches_and_histories_have_json() {
             "watches": [
               {
                 "expression": "$rbx",
+                "hits": 0,
                 "id": 1
               }
             ]
