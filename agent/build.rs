@@ -40,6 +40,7 @@ fn main() {
                 "ask.c",
                 "capture.c",
                 "interpose.c",
+                "last.c",
                 "logpoint.c",
                 "traps.c",
                 "thunks.S",

@@ -432,7 +432,7 @@ fn readable(region: Region, unreadable: &[Range<u64>]) -> Vec<Region> {
 }
 
 /// Returns how many bytes of memory the process has for itself: neither files' nor our rings'.
-fn resident(pid: i32) -> io::Result<u64> {
+pub(crate) fn resident(pid: i32) -> io::Result<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/statm"))?;
     let mut pages = text.split(' ').skip(1).map(|word| word.parse().ok());
     let (resident, shared): (Option<u64>, Option<u64>) =

@@ -80,6 +80,10 @@ pub(super) fn record<S: Sink>(
                 ..row
             })
         }
+        Record::ThreadName { name, .. } => {
+            let name = String::from_utf8_lossy(name);
+            out.event(ts_ns, tid, EventKind::ThreadName, |row| row.text(&name))
+        }
         Record::Gap { lost, reason } => gap(tid, Some(lost), reason, ts_ns, out),
         Record::Fork { child_pid } => out.event(ts_ns, tid, EventKind::Fork, |row| {
             row.value(child_pid.into())

@@ -21,6 +21,8 @@ pub enum GapReason {
     NoFreeRing,
     /// A block could not be read to its end.
     Torn,
+    /// Memory was not copied when it was due; the number is that of the copies.
+    NotCopied,
     /// A code this release does not know.
     Other(u64),
 }
@@ -32,6 +34,7 @@ impl GapReason {
             1 => Self::RingFull,
             2 => Self::NoFreeRing,
             3 => Self::Torn,
+            4 => Self::NotCopied,
             other => Self::Other(other),
         }
     }
@@ -42,6 +45,7 @@ impl GapReason {
             Self::RingFull => 1,
             Self::NoFreeRing => 2,
             Self::Torn => 3,
+            Self::NotCopied => 4,
             Self::Other(code) => code,
         }
     }
@@ -53,6 +57,7 @@ impl fmt::Display for GapReason {
             Self::RingFull => f.write_str("ring full"),
             Self::NoFreeRing => f.write_str("no free ring"),
             Self::Torn => f.write_str("torn"),
+            Self::NotCopied => f.write_str("memory not copied"),
             Self::Other(code) => write!(f, "reason {code}"),
         }
     }
@@ -273,6 +278,13 @@ pub enum Record<'a> {
     ThreadExit {
         /// Thread id.
         tid: u32,
+    },
+    /// The thread has got another name.
+    ThreadName {
+        /// Thread id.
+        tid: u32,
+        /// Its name, without the padding.
+        name: &'a [u8],
     },
     /// Records were lost just before this one.
     Gap {
