@@ -209,6 +209,13 @@ impl Module {
         self.build_id.as_deref()
     }
 
+    /// Tells whether the file has a section of this name.
+    #[must_use]
+    pub fn has_section(&self, name: &str) -> bool {
+        let mut sections = self.elf.sections().iter();
+        sections.any(|section| section.name == name)
+    }
+
     /// Tells whether the module is an executable that may be loaded at any address.
     #[must_use]
     pub fn is_pie(&self) -> bool {

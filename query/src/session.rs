@@ -172,13 +172,17 @@ impl Question {
             DataFusionError::ResourcesExhausted(_) => self.failed(error),
             _ => diagnose(&self.sql, &error, &self.names),
         };
-        let statement = self.parse()?;
+        let mut statement = self.parse()?;
         question::check(&statement)?;
-        let plan = self
-            .state
-            .statement_to_plan(statement)
-            .await
-            .map_err(wrong)?;
+        let planned = self.state.statement_to_plan(statement.clone()).await;
+        let plan = match planned {
+            Err(error) if question::resolve(&mut statement) => {
+                let again = self.state.statement_to_plan(statement).await;
+                again.map_err(|_| error)
+            }
+            planned => planned,
+        };
+        let plan = plan.map_err(wrong)?;
         SQLOptions::new()
             .with_allow_ddl(false)
             .with_allow_dml(false)
@@ -217,7 +221,7 @@ impl Question {
         match error.find_root() {
             DataFusionError::ResourcesExhausted(message) => Error::Memory {
                 limit_bytes: self.memory_bytes,
-                message: message.clone(),
+                message: question::memory_message(message),
             },
             _ => execution(error),
         }
@@ -243,5 +247,6 @@ fn names(state: &SessionState) -> Names {
     Names {
         tables: TABLES.iter().map(|table| table.name.to_owned()).collect(),
         functions: functions.into_iter().collect(),
+        of_tables: state.table_functions().keys().cloned().collect(),
     }
 }

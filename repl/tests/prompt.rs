@@ -52,7 +52,7 @@ fn a_script_runs_to_its_end_and_needs_no_last_semicolon() {
          seq    | int64 | number in the recording's order
          ts_ns  | int64 | time, ns since the recording began
          tid    | int32 | thread that lost them; null when not known
-         lost   | int64 | how many events; null when not known
+         lost   | int64 | how many events, or copies of memory; null when not known
          reason | text  | why
 
          b
@@ -146,12 +146,12 @@ fn the_prompt_answers_and_goes_on_after_errors() {
              modules    | one row per ELF file that was mapped
              threads    | one row per thread id
              output     | one row per write to standard output or standard error
-             gaps       | one row per place where events were lost
+             gaps       | one row per place where events were lost, or copies of memory left out
              probes     | one row per function that was asked for, and per live probe
              pauses     | one row per stop of a thread
              logpoints  | one row per message of a logpoint
              writes     | one row per change that somebody made to the program
-             exceptions | one row per exception, panic or signal that was caught live
+             exceptions | one row per exception, panic or signal that was seen: live, or as it ended the program
              notes      | one row per note: recorded ones, and those added since
             hindsight> helo
             error: there is no command helo
@@ -165,12 +165,12 @@ fn the_prompt_answers_and_goes_on_after_errors() {
              modules    | one row per ELF file that was mapped
              threads    | one row per thread id
              output     | one row per write to standard output or standard error
-             gaps       | one row per place where events were lost
+             gaps       | one row per place where events were lost, or copies of memory left out
              probes     | one row per function that was asked for, and per live probe
              pauses     | one row per stop of a thread
              logpoints  | one row per message of a logpoint
              writes     | one row per change that somebody made to the program
-             exceptions | one row per exception, panic or signal that was caught live
+             exceptions | one row per exception, panic or signal that was seen: live, or as it ended the program
              notes      | one row per note: recorded ones, and those added since
             hindsight> \rows 2
             tables show at most 2 rows

@@ -1,4 +1,4 @@
-//! The state of the program in SQL: `reg`, `mem`, `value`, `frame_value`, and the tables `backtrace(seq)`,
+//! The state of the program in SQL: `reg`, `mem`, `value`, `explain_value`, `frame_value`, and the tables `backtrace(seq)`,
 //! `locals(seq)` and `history(expression)`.
 //!
 //! The recording is opened a second time, for its states, when the first of these functions is called: other questions do

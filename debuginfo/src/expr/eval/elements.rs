@@ -4,6 +4,7 @@ use super::super::ast::{Expr, Span};
 use super::operand::{Operand, is_rust_reference};
 use super::strings::presented;
 use super::{Answer, EvalError, Evaluator};
+use crate::Certainty;
 use crate::expr::BinaryOp;
 use crate::layout::{Type, TypeKind};
 use crate::value::Trail;
@@ -156,15 +157,19 @@ impl Evaluator<'_> {
         at: Span,
     ) -> Answer<Value> {
         let value = self.value(of)?;
-        let bound = |expr: Option<&Expr>| match expr {
+        // Of an array that is known in part only, some elements are: only what the bounds are made of counts besides.
+        let mut certainty = Certainty::Known;
+        let mut bound = |expr: Option<&Expr>| match expr {
             Some(expr) => {
                 let value = self.value(expr)?;
+                certainty = certainty.and(value.certainty);
                 self.whole(&value, expr.at).map(Some)
             }
             None => Ok(None),
         };
         let first = bound(from)?.unwrap_or(0);
-        let last = match bound(to)? {
+        let to = bound(to)?;
+        let last = match to {
             Some(last) => last.saturating_add(i128::from(inclusive)),
             None => {
                 let through = self.pointee_of_slices(&value, of.at)?;
@@ -173,6 +178,7 @@ impl Evaluator<'_> {
                         "it does not say how many elements it has; write the end of the range";
                     return Err(EvalError::new(of.at, message));
                 };
+                certainty = certainty.and(length.certainty);
                 self.whole(&length, of.at)?
             }
         };
@@ -190,7 +196,7 @@ impl Evaluator<'_> {
                     crate::expr::number::IntKind::LONG,
                     number as u128,
                 ),
-                value.certainty,
+                certainty,
             )
         };
         let start = self.element(&value, (&key(first), at), of.at)?;
@@ -198,7 +204,8 @@ impl Evaluator<'_> {
             1 => start.clone(),
             _ => self.element(&value, (&key(last - 1), at), of.at)?,
         };
-        self.row(&start, count, Some(&end), at)
+        let row = self.row(&start, count, Some(&end), at)?;
+        Ok(row.reached_by(certainty))
     }
 
     /// References to slices and containers, without their references.
