@@ -30,6 +30,8 @@ pub(super) struct Evaluator<'c, 'x, 't, 'a> {
     unit: &'c Unit<Slice<'a>>,
     certainty: Cell<Certainty>,
     depth: usize,
+    /// The object that is described, for what its type computes.
+    object: Option<u64>,
 }
 
 fn damaged(error: gimli::Error) -> Unknown {
@@ -46,6 +48,19 @@ impl<'c, 'x, 't, 'a> Evaluator<'c, 'x, 't, 'a> {
             unit,
             certainty: Cell::new(Certainty::Known),
             depth: context.nesting,
+            object: None,
+        }
+    }
+
+    /// For expressions of a type, which may ask where the object is.
+    pub(super) fn about(
+        context: &'c Context<'x, 't, 'a>,
+        unit: &'c Unit<Slice<'a>>,
+        object: Option<u64>,
+    ) -> Self {
+        Evaluator {
+            object,
+            ..Evaluator::new(context, unit)
         }
     }
 
@@ -160,6 +175,8 @@ impl<'c, 'x, 't, 'a> Evaluator<'c, 'x, 't, 'a> {
         evaluation.set_max_iterations(MAX_OPERATIONS);
         if let Some(object) = object {
             evaluation.set_initial_value(object);
+        }
+        if let Some(object) = object.or(self.object) {
             evaluation.set_object_address(object);
         }
         let mut request = evaluation.evaluate().map_err(damaged)?;
@@ -318,6 +335,7 @@ impl<'c, 'x, 't, 'a> Evaluator<'c, 'x, 't, 'a> {
             unit: &function.unit,
             certainty: Cell::new(Certainty::Known),
             depth: self.depth + 1,
+            object: None,
         };
         let place = inner.place(expression.ok_or_else(unknown)?, None)?;
         self.note(inner.certainty());
