@@ -10,7 +10,7 @@ use crate::dwarf::DebugSections;
 use crate::elf::{Dynamic, Elf, TlsSlot};
 use crate::error::{Result, Warning};
 use crate::frames;
-use crate::functions;
+use crate::functions::{self, Neighbours, SplitFiles};
 use crate::kept::KeptUnits;
 use crate::layout::Known;
 use crate::lines::{ByName, Units};
@@ -72,7 +72,7 @@ impl OpenOptions {
         let described = debug.as_ref().unwrap_or(&elf);
         let supplement = self.search.supplement(described, &mut warnings);
         let mut module = Module::new(elf, debug, supplement, warnings);
-        module.on_disk = true;
+        module.split = Some(SplitFiles::default());
         Ok(module)
     }
 }
@@ -85,8 +85,8 @@ pub struct Module {
     elf: Arc<Elf>,
     debug: Option<Arc<Elf>>,
     supplement: Option<Arc<Elf>>,
-    /// Files that the debug information names may be opened.
-    on_disk: bool,
+    /// Files that the debug information names; `None` if none may be opened.
+    split: Option<SplitFiles>,
     dynamic: Dynamic,
     build_id: Option<String>,
     warnings: Vec<Warning>,
@@ -142,7 +142,7 @@ impl Module {
             elf: Arc::new(elf),
             debug: debug.map(Arc::new),
             supplement: supplement.map(Arc::new),
-            on_disk: false,
+            split: None,
             warnings,
             symbols: OnceLock::new(),
             named: OnceLock::new(),
@@ -191,7 +191,7 @@ impl Module {
         let mut package = self.path().as_os_str().to_owned();
         package.push(".dwp");
         let package = std::path::PathBuf::from(package);
-        if self.on_disk && package.is_file() {
+        if self.split.is_some() && package.is_file() {
             found.push((package, None));
         }
         found
@@ -305,7 +305,7 @@ impl Module {
                 warnings: DebugSections::read(self.described()).warnings,
             };
         };
-        let beside = self.on_disk.then(|| self.path());
+        let beside = self.neighbours();
         let bytes = kept.info_bytes();
         let mut functions = functions::read(kept.table(), self.code_view(), beside, bytes);
         let mut warnings = kept.warnings();
@@ -405,8 +405,17 @@ impl Module {
         work: impl FnOnce(&Session<'_, '_>, usize) -> T,
     ) -> Option<T> {
         let unit = session.unit(Home::Info, index).ok()?;
-        let beside = self.on_disk.then(|| self.path());
+        let beside = self.neighbours();
         functions::in_whole_unit(session, index, &unit, beside, work)
+    }
+
+    /// Where the split halves of units are looked for.
+    fn neighbours(&self) -> Option<Neighbours<'_>> {
+        let files = self.split.as_ref()?;
+        Some(Neighbours {
+            module: self.path(),
+            files,
+        })
     }
 
     /// The units by address, with their lines and functions.

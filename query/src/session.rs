@@ -23,7 +23,6 @@ use crate::error::{Error, Result};
 use crate::open::{Extent, Snapshot};
 use crate::options::Options;
 use crate::question::{self, Names, diagnose};
-use crate::state::States;
 use crate::tables::TABLES;
 
 /// Batches that wait between the computation and the reader of an answer.
@@ -57,7 +56,7 @@ impl Session {
         keep_freed_memory();
         let snapshot = Snapshot::open(path, &options.temp_dir)?;
         let context = context(&snapshot.sources, &options).map_err(execution)?;
-        States::new(path, &options.temp_dir).register(&context);
+        snapshot.states.register(&context);
         let engine = Engine::start(options.cores, snapshot.tail)?;
         Ok(Self {
             names: Arc::new(names(&context.state())),

@@ -31,6 +31,8 @@ pub(super) struct Evaluator<'c, 'x, 't, 'a> {
     unit: &'c Unit<Slice<'a>>,
     certainty: Cell<Certainty>,
     depth: usize,
+    /// The object that is described, for what its type computes.
+    object: Option<u64>,
 }
 
 fn damaged(error: gimli::Error) -> Unknown {
@@ -47,6 +49,19 @@ impl<'c, 'x, 't, 'a> Evaluator<'c, 'x, 't, 'a> {
             unit,
             certainty: Cell::new(Certainty::Known),
             depth: context.nesting,
+            object: None,
+        }
+    }
+
+    /// For expressions of a type, which may ask where the object is.
+    pub(super) fn about(
+        context: &'c Context<'x, 't, 'a>,
+        unit: &'c Unit<Slice<'a>>,
+        object: Option<u64>,
+    ) -> Self {
+        Evaluator {
+            object,
+            ..Evaluator::new(context, unit)
         }
     }
 
@@ -171,6 +186,8 @@ impl<'c, 'x, 't, 'a> Evaluator<'c, 'x, 't, 'a> {
         evaluation.set_max_iterations(MAX_OPERATIONS);
         if let Some(object) = object {
             evaluation.set_initial_value(object);
+        }
+        if let Some(object) = object.or(self.object) {
             evaluation.set_object_address(object);
         }
         let mut request = evaluation.evaluate().map_err(damaged)?;
@@ -329,6 +346,7 @@ impl<'c, 'x, 't, 'a> Evaluator<'c, 'x, 't, 'a> {
             unit: &function.unit,
             certainty: Cell::new(Certainty::Known),
             depth: self.depth + 1,
+            object: None,
         };
         let place = inner.place(expression.ok_or_else(unknown)?, None)?;
         self.note(inner.certainty());

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use gimli::constants as dw;
 
-use crate::layout::{Computed, Count, DieId, Link, Shape, Type, with_session};
+use crate::layout::{DieId, Link, Type, with_session};
 use crate::location::{self, Piece, Site, ValuePlace};
 use crate::machine::{Certainty, EntryPlace, Machine};
 use crate::module::Module;
@@ -100,7 +100,12 @@ impl Variable {
     /// cannot be known is in the value.
     #[must_use]
     pub fn read(&self, site: &Site<'_>) -> Value {
-        let ty = self.measured(self.ty(), site);
+        location::decided(self.described(site), site, self.function, None)
+    }
+
+    /// The value as its type describes it.
+    fn described(&self, site: &Site<'_>) -> Value {
+        let ty = self.ty();
         if self.is_parameter
             && self.inline_depth == 0
             && let Some(entry) = site.machine.entry_parameter(&self.name)
@@ -134,32 +139,5 @@ impl Variable {
     /// Finds where it is for every thread that gets to the address of `site`.
     pub(crate) fn symbolic(&self, site: &Site<'_>) -> location::Found<location::Symbolic> {
         location::symbolic(site, &self.module, self.id, self.function, &self.ty())
-    }
-
-    /// The type with the lengths that the running program decided.
-    fn measured(&self, ty: Type, site: &Site<'_>) -> Type {
-        let stripped = ty.strip();
-        let Shape::Array { element, counts } = &stripped.node().shape else {
-            return ty;
-        };
-        if !counts.iter().any(|c| matches!(c, Count::Computed(_))) {
-            return ty;
-        }
-        let of = |computed: Computed| {
-            location::computed_count(site, &self.module, computed, self.function)
-        };
-        let mut measured = Type::linked(stripped.module(), element);
-        for count in counts.iter().rev() {
-            let count = match count {
-                Count::Known(count) => Ok(*count),
-                Count::Computed(computed) => of(*computed),
-                Count::Open => return ty,
-            };
-            match count {
-                Ok(count) => measured = measured.array(count),
-                Err(_) => return ty,
-            }
-        }
-        measured
     }
 }

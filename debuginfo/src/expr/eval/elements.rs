@@ -6,7 +6,7 @@ use super::strings::presented;
 use super::{Answer, EvalError, Evaluator};
 use crate::Certainty;
 use crate::expr::BinaryOp;
-use crate::layout::{Type, TypeKind};
+use crate::layout::{Language, Type, TypeKind};
 use crate::value::Trail;
 use crate::value::containers::Container;
 use crate::value::{Children, MAX_BYTES, Value};
@@ -28,7 +28,12 @@ impl Evaluator<'_> {
         Ok(found.reached_by(key.certainty))
     }
 
-    fn element(&self, value: &Value, (key, key_at): (&Value, Span), at: Span) -> Answer<Value> {
+    pub(super) fn element(
+        &self,
+        value: &Value,
+        (key, key_at): (&Value, Span),
+        at: Span,
+    ) -> Answer<Value> {
         let mut value = value.clone();
         for _ in 0..MAX_STEPS {
             value = value
@@ -39,6 +44,12 @@ impl Evaluator<'_> {
                     let next = value.deref(&self.look);
                     value = next.map_err(|e| self.unusable(&value, e, at))?;
                     continue;
+                }
+                TypeKind::Struct if value.ty.language() == Language::Ada => {
+                    let number = self.whole(key, key_at)?;
+                    let number = self.small(number, key_at)?;
+                    let found = value.index(number, &self.look);
+                    return found.map_err(|e| self.unusable(&value, e, at));
                 }
                 TypeKind::Array | TypeKind::Pointer => {
                     let number = self.whole(key, key_at)?;
@@ -259,6 +270,10 @@ impl Evaluator<'_> {
                 "only values in memory have others behind them",
             ));
         };
+        if first.bits.is_some() {
+            let message = "its elements do not begin at bytes; look at them one by one";
+            return Err(EvalError::new(at, message));
+        }
         let size = first.ty.size().unwrap_or(0);
         let bytes = i128::from(size).saturating_mul(count);
         if bytes > i128::from(MAX_BYTES) {
