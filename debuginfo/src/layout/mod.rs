@@ -28,7 +28,7 @@ pub use members::{TemplateArgument, Variants};
 pub(crate) use names::qualified;
 pub(crate) use node::{Computed, Count, DieId, Link, Node, Shape};
 pub(crate) use read::{constant, language_of, with_session};
-pub(crate) use text::name_fit;
+pub(crate) use text::{name_fit, same_text, without_arguments};
 
 use crate::module::Module;
 

@@ -3,10 +3,12 @@
 //! An expression is evaluated a bounded number of steps. What it needs and cannot get makes the answer [`Unknown`], with
 //! the reason of whoever could not give it.
 
+mod base;
 mod call_site;
 mod evaluate;
 mod fixed;
 mod frame;
+mod stored;
 mod symbolic;
 mod tls;
 
@@ -25,6 +27,7 @@ use crate::value::Value;
 use evaluate::Evaluator;
 pub(crate) use fixed::{FixedPlace, fixed_place};
 pub use frame::at_frame;
+pub(crate) use stored::{Stored, stored};
 pub(crate) use symbolic::{Found, Symbolic, symbolic};
 
 /// Entries of one location list that are looked at.
