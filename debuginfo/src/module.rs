@@ -19,7 +19,7 @@ use crate::model::{CodeRange, EntryFrame, Functions, PltEntry, Segment, Svma, Sy
 use crate::plt;
 use crate::scope::KnownVariables;
 use crate::separate::{Search, hex};
-use crate::symbols::{SymbolFiles, SymbolIndex};
+use crate::symbols::{DataSymbols, SymbolFiles, SymbolIndex};
 use crate::unwind::{KnownCalls, UnwindTables};
 use crate::value::containers::Vtables;
 
@@ -105,6 +105,7 @@ pub struct Module {
     known: Known,
     vtables: Vtables,
     tls_slot: OnceLock<Option<TlsSlot>>,
+    data: OnceLock<DataSymbols>,
 }
 
 impl Module {
@@ -159,6 +160,7 @@ impl Module {
             known: Known::default(),
             vtables: Vtables::default(),
             tls_slot: OnceLock::new(),
+            data: OnceLock::new(),
         }
     }
 
@@ -448,6 +450,11 @@ impl Module {
     /// As [`Module::symbols`], kept: who looks for one name will look for the next.
     pub(crate) fn kept_symbols(&self) -> &[Symbol] {
         self.named.get_or_init(|| self.symbols())
+    }
+
+    /// Returns the variables that symbols name.
+    pub(crate) fn data(&self) -> &DataSymbols {
+        self.data.get_or_init(|| DataSymbols::read(self.files()))
     }
 
     /// Returns which functions and symbols have a name.

@@ -99,9 +99,17 @@ impl<'s> StateMachine<'s> {
         self.returned.is_none() && matches!(&event, Ok(Event::Leave(call)) if is_own(call))
     }
 
-    /// Tells whether the thread stands where a call begins or ends: calls that were inlined there are not made yet.
-    pub(crate) fn is_at_call(&self) -> bool {
-        self.entered().is_some() || self.has_left()
+    /// How many of the inlined calls that begin where the thread is stopped it has not made, by what was told of the stop.
+    fn left_at_stop(&self) -> Option<usize> {
+        let (timeline, seq) = (self.state.timeline, self.state.seq);
+        let pause = timeline.marks.last_pause(self.state.tid, seq)?;
+        if self.returned.is_some() || !self.state.is_held_since(pause).ok()? {
+            return None;
+        }
+        let stop = timeline.state_of_pause(pause).ok()?;
+        let place = stop.file.as_deref().zip(stop.line);
+        self.space
+            .calls_to_come(stop.pc, stop.function.as_deref(), place)
     }
 
     /// Fills `bytes` with what all of them were when the oldest of them were seen, if that is known; `runs` is what they are
@@ -269,6 +277,9 @@ impl Machine for StateMachine<'_> {
     fn calls_to_come(&self) -> usize {
         if self.entered().is_some() {
             return usize::MAX;
+        }
+        if let Some(left) = self.left_at_stop() {
+            return left;
         }
         match self.register(Register::RIP) {
             Ok((pc, _)) if self.has_left() => self.space.calls_beginning(pc),

@@ -9,7 +9,7 @@ use gimli::{
 };
 
 use super::parts::{self, Parts};
-use super::{Context, Piece, ValuePlace, locate, tls};
+use super::{Context, Piece, ValuePlace, base, locate, tls};
 use crate::dies::{Die, Home};
 use crate::dwarf::Slice;
 use crate::layout::{DieId, Type};
@@ -352,12 +352,26 @@ impl<'c, 'x, 't, 'a> Evaluator<'c, 'x, 't, 'a> {
         self.note(inner.certainty());
         match place {
             ValuePlace::Memory(address) => Ok(address),
-            ValuePlace::Register(register) => self.register(register.0),
+            ValuePlace::Register(register) => self.base_register(register),
             ValuePlace::Implicit(bytes) => {
                 let bytes = bytes.first_chunk::<8>().ok_or_else(unknown)?;
                 Ok(u64::from_le_bytes(*bytes))
             }
             _ => Err(unknown()),
+        }
+    }
+
+    /// What a register that is stated as frame base has once the prologue has run.
+    fn base_register(&self, register: Register) -> Result<u64, Unknown> {
+        let context = self.context;
+        let svma = base::svma_of(context.site, context.bias);
+        match base::distance(context.module, svma, register) {
+            None => self.register(register.0),
+            Some(distance) => {
+                let unknown = || Unknown::because("its frame could not be unwound");
+                let cfa = context.site.cfa.ok_or_else(unknown)?;
+                Ok(cfa.wrapping_sub(distance as u64))
+            }
         }
     }
 

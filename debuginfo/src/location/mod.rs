@@ -3,12 +3,14 @@
 //! An expression is evaluated a bounded number of steps. What it needs and cannot get makes the answer [`Unknown`], with
 //! the reason of whoever could not give it.
 
+mod base;
 mod call_site;
 mod dynamic;
 mod evaluate;
 mod fixed;
 mod frame;
 mod parts;
+mod stored;
 mod symbolic;
 mod tls;
 
@@ -29,6 +31,7 @@ use evaluate::Evaluator;
 pub(crate) use fixed::{FixedPlace, fixed_place};
 use frame::MAX_CALLERS;
 pub use frame::at_frame;
+pub(crate) use stored::{Stored, stored};
 pub(crate) use symbolic::{Found, Symbolic, symbolic};
 
 /// Entries of one location list that are looked at.

@@ -4,18 +4,21 @@ mod enumerators;
 mod functions;
 mod globals;
 mod known;
+mod linked;
 mod locals;
 mod modules;
 mod returned;
 
+use linked::Linked;
 use std::ops::Deref;
 use std::sync::Arc;
 
 use gimli::constants as dw;
 
+use crate::expr::ir::Int;
 use crate::layout::{DieId, Link, Type, with_session};
 use crate::location::{self, Piece, Site, ValuePlace};
-use crate::machine::{Certainty, EntryPlace, Machine};
+use crate::machine::{Certainty, EntryPlace, Machine, Unknown};
 use crate::module::Module;
 use crate::value::Value;
 
@@ -30,6 +33,8 @@ pub(crate) use locals::{variable_at, variables_of};
 pub(crate) use modules::split_module;
 pub use returned::returned;
 
+/// Why what is only declared has no value.
+const UNDEFINED: &str = "it is declared here, and no loaded module defines it";
 /// Bytes of a register.
 const WORD: u64 = 8;
 
@@ -113,6 +118,20 @@ impl Variable {
         {
             return Value::read(ty, place, site.machine);
         }
+        match self.linked(site) {
+            Some(Linked::Address(address)) => return Value::at(ty, address, site.machine),
+            Some(Linked::Definition(definition)) => return definition.read(site),
+            Some(Linked::Nowhere) => {
+                let why = Unknown::because(UNDEFINED);
+                return Value::read(ty, ValuePlace::Unknown(why), site.machine);
+            }
+            None => {}
+        }
+        if let Some(stored) = self.stored(site)
+            && let Some(place) = stored.place(site, &self.module, ty.size())
+        {
+            return Value::read(ty, place, site.machine);
+        }
         let fixed = || location::fixed_place(site, &self.module, self.id, self.function);
         let fixed = self.learned.place.get_or_init(fixed).as_ref();
         if let Some(address) = fixed.and_then(|place| place.address(site, &self.module)) {
@@ -136,8 +155,28 @@ impl Variable {
         matches!(place, Some(location::FixedPlace::Address(_))) || is_constant()
     }
 
+    /// When its function stores it, if it is a parameter that gets to its place only then.
+    fn stored(&self, site: &Site<'_>) -> Option<&location::Stored> {
+        let find =
+            || location::stored(site, &self.module, self.id, self.function, &self.about.name);
+        let is_candidate = self.is_parameter && site.inline_depth == 0;
+        is_candidate.then(|| self.learned.stored.get_or_init(find).as_ref())?
+    }
+
     /// Finds where it is for every thread that gets to the address of `site`.
     pub(crate) fn symbolic(&self, site: &Site<'_>) -> location::Found<location::Symbolic> {
+        match self.linked(site) {
+            Some(Linked::Address(address)) => {
+                return Ok(location::Symbolic::Memory(Int::Const(address)));
+            }
+            Some(Linked::Definition(definition)) => return definition.symbolic(site),
+            Some(Linked::Nowhere) => return Err(UNDEFINED.to_owned()),
+            None => {}
+        }
+        let stored = self.stored(site);
+        if stored.is_some_and(|stored| stored.place(site, &self.module, None).is_some()) {
+            return Err("its function has not stored it there yet".to_owned());
+        }
         location::symbolic(site, &self.module, self.id, self.function, &self.ty())
     }
 }
