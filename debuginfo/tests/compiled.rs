@@ -64,7 +64,7 @@ impl Fake {
 impl Machine for Fake {
     fn memory(&self, address: u64, bytes: &mut [u8]) -> Result<Certainty, Unknown> {
         for (at, byte) in (address..).zip(bytes.iter_mut()) {
-            if at < 4096 || mixed(self.seed ^ at >> 12) % 5 == 0 && at >> 44 != 7 {
+            if at < 4096 || mixed(self.seed ^ at >> 12).is_multiple_of(5) && at >> 44 != 7 {
                 return Err(Unknown::because("not there"));
             }
             *byte = self.word(at >> 3).to_le_bytes()[(at & 7) as usize];

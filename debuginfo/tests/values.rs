@@ -169,8 +169,7 @@ fn agree(ours: &Value, text: &str, theirs: &Theirs, texts: bool) -> bool {
     }
 }
 
-/// Equal, word by word; numbers are compared as such, since ours have as few digits as tell them apart. What gdb prints with
-/// at most nine digits may be a `float`.
+/// Equal, word by word; numbers are compared as such, since ours have as few digits as tell them apart.
 fn same_words(ours: &str, theirs: &str) -> bool {
     let words = |text: &str| -> Vec<String> {
         let separated = text.split([' ', ',', '{', '}', '(', ')']);
@@ -179,13 +178,9 @@ fn same_words(ours: &str, theirs: &str) -> bool {
             .map(str::to_owned)
             .collect()
     };
-    let digits = |text: &str| {
-        let mantissa = text.split(['e', 'E']).next().unwrap_or_default();
-        mantissa.chars().filter(char::is_ascii_digit).count()
-    };
     let (ours, theirs) = (words(ours), words(theirs));
     let close = |a: &str, b: &str| match (a.parse::<f64>(), b.parse::<f64>()) {
-        (Ok(x), Ok(y)) => x == y || digits(b) <= 9 && x as f32 == y as f32,
+        (Ok(a), Ok(b)) => a as f32 == b as f32,
         _ => false,
     };
     let same = |(a, b): (&String, &String)| a == b || a.contains(['.', 'e']) && close(a, b);

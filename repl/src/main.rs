@@ -1,5 +1,7 @@
 //! The `hindsight` binary: reads the command line, runs one command, turns its error into a message and an exit code.
 #![forbid(unsafe_code)]
+// Comments of arguments are their help texts: `v[5]` is an expression.
+#![allow(rustdoc::broken_intra_doc_links)]
 
 mod ask;
 mod cli;

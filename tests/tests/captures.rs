@@ -186,7 +186,7 @@ fn parameters_are_watched_where_their_functions_are_entered() {
 }
 
 /// The value of a member of a line that the program printed.
-fn printed<'t>(line: &'t str, index: usize) -> &'t str {
+fn printed(line: &str, index: usize) -> &str {
     line.split('|').nth(index).expect("so many members")
 }
 

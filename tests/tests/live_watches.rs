@@ -82,16 +82,16 @@ fn an_address_is_watched() {
     let live = entered("control_O0");
     let address = live.ask(&["print", "&counter"])["value"].take();
     let address = address.as_str().expect("text");
-    let words = address.split_whitespace();
-    let address = words.filter(|word| word.starts_with("0x")).next_back();
+    let mut words = address.split_whitespace();
+    let address = words.rfind(|word| word.starts_with("0x"));
     let address = address.expect("an address");
     live.ask(&["watch", &format!("*(int*){address}")]);
     assert_eq!(accesses(&live), wanted(&["write"]));
     let live = entered("control_O0");
     let address = live.ask(&["print", "&counter"])["value"].take();
     let address = address.as_str().expect("text").to_owned();
-    let words = address.split_whitespace();
-    let address = words.filter(|word| word.starts_with("0x")).next_back();
+    let mut words = address.split_whitespace();
+    let address = words.rfind(|word| word.starts_with("0x"));
     let place = format!("*(short*){}", address.expect("an address"));
     let set = live.ask(&["watch", &place, "--condition", &format!("{place} > 40")]);
     assert_eq!(

@@ -150,7 +150,7 @@ fn a_pause_keeps_all_registers_and_the_stack() {
 /// Holds the registers of a pause against gdb's, and against what the program has put there.
 fn same_registers(timeline: &Timeline, row: &ReadState, theirs: &Moment, here: u64) {
     assert_eq!(row.pc, here);
-    let tid = row.tid.expect("a thread") as u32;
+    let tid = row.tid.expect("a thread");
     let state = State::new(timeline, row.seq, tid).unwrap();
     let registers = row.registers.as_ref().expect("they are kept");
     let by_name = |name: &str| {
@@ -166,7 +166,7 @@ fn same_registers(timeline: &Timeline, row: &ReadState, theirs: &Moment, here: u
         let name = Register(number).name().expect("a register");
         assert_eq!(
             by_name(&name),
-            u64::from(number) * 0x0101 << 48 | VALUE,
+            ((u64::from(number) * 0x0101) << 48) | VALUE,
             "{name}"
         );
     }
@@ -199,7 +199,7 @@ fn same_stack(stack: &[u8], kept: &Kept, traced: bool) {
 
 /// Asks the state for the window; it is known as what was kept.
 fn same_state(timeline: &Timeline, row: &ReadState, kept: &Kept) {
-    let tid = row.tid.expect("a thread") as u32;
+    let tid = row.tid.expect("a thread");
     let state = State::new(timeline, row.seq, tid).unwrap();
     let len = kept.window.end - kept.window.start;
     let mut all = Vec::new();

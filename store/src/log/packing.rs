@@ -1,6 +1,6 @@
 //! Packed blocks: records without the words that an earlier record of the same block told already.
 //!
-//! Both sides keep the same [`Known`], so a record is one head word and the words that differ from what is expected. It
+//! Both sides keep the same `Known`, so a record is one head word and the words that differ from what is expected. It
 //! begins anew with each block, so that any block can be read without the others. Nothing is interpreted beyond where a
 //! record of a call ends, which function it names and at which slot; `docs/format.md` is the norm.
 

@@ -176,7 +176,7 @@ impl Staged {
 }
 
 impl StorageFile for StagedFile {
-    /// Takes all bytes. Waits when the disk is [`BUFFERS`] buffers behind.
+    /// Takes all bytes. Waits when the disk is `BUFFERS` buffers behind.
     fn append(&self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
         self.target.check()?;
         let mut staging = lock(&self.staging);

@@ -373,7 +373,7 @@ impl Random {
             },
             6 => self.range(depth - 1),
             7 => ExprKind::Unary(self.unary(), self.boxed(depth - 1)),
-            8 | 9 | 10 => {
+            8..=10 => {
                 let op = BinaryOp::SPELLINGS[self.below(BinaryOp::SPELLINGS.len())].1;
                 ExprKind::Binary(op, self.boxed(depth - 1), self.boxed(depth - 1))
             }
