@@ -1,18 +1,34 @@
 //! What an argument was when its function was entered: the call in the caller's frame may tell.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use gimli::constants as dw;
 use gimli::{DwTag, Expression, Unit, UnitOffset, UnitSectionOffset};
 
 use super::evaluate::Evaluator;
-use super::{Context, MAX_NESTING, with_context};
+use super::{Context, MAX_CALLERS, with_context};
 use crate::dies::{Die, Session};
 use crate::dwarf::Slice;
 use crate::layout::DieId;
 use crate::machine::{Certainty, Unknown};
 use crate::scope::function_at;
 use crate::unwind::tail_calls;
+
+/// Calls that are looked at for one value: what a caller passed may itself depend on what several of its own callers did.
+const MAX_CALLS: u32 = 1 << 10;
+
+thread_local! {
+    /// Calls that were looked at for the value that is asked for.
+    static CALLS: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Counts a call that is looked at; a value that is asked for anew begins at none.
+fn is_within_work(nesting: usize) -> bool {
+    let count = if nesting == 0 { 1 } else { CALLS.get() + 1 };
+    CALLS.set(count);
+    count <= MAX_CALLS
+}
 
 fn unknown() -> Unknown {
     Unknown::because("the caller does not tell what it was at entry")
@@ -69,7 +85,7 @@ fn passed<'a>(
     wanted: Wanted<'_>,
 ) -> Result<(u64, Certainty), Unknown> {
     let caller = context.site.caller.ok_or_else(unknown)?;
-    if context.nesting >= MAX_NESTING {
+    if context.nesting >= MAX_CALLERS || !is_within_work(context.nesting) {
         return Err(unknown());
     }
     let callee = context.function.as_ref().ok_or_else(unknown)?;

@@ -8,6 +8,7 @@ use gimli::{
     Value as Number, ValueType,
 };
 
+use super::parts::{self, Parts};
 use super::{Context, Piece, ValuePlace, locate, tls};
 use crate::dies::{Die, Home};
 use crate::dwarf::Slice;
@@ -64,34 +65,44 @@ impl<'c, 'x, 't, 'a> Evaluator<'c, 'x, 't, 'a> {
         expression: Expression<Slice<'a>>,
         object: Option<u64>,
     ) -> Result<ValuePlace, Unknown> {
-        let pieces = self.run(expression, object)?;
-        match pieces.as_slice() {
-            [] => Ok(ValuePlace::OptimizedOut),
-            [one] if one.size_in_bits.is_none() => self.single(&one.location),
-            many if many.len() > MAX_PIECES => Err(Unknown::because("it is in too many pieces")),
-            many => {
-                let pieces: Result<Vec<Piece>, Unknown> = many
-                    .iter()
-                    .map(|piece| {
-                        let size_bits = piece.size_in_bits;
-                        Ok(Piece {
-                            // The other pieces may still be known.
-                            place: self
-                                .single(&piece.location)
-                                .unwrap_or_else(ValuePlace::Unknown),
-                            offset_bits: piece.bit_offset.unwrap_or(0),
-                            size_bits: size_bits
-                                .ok_or_else(|| Unknown::because("a piece has no size"))?,
-                        })
-                    })
-                    .collect();
-                Ok(ValuePlace::Pieces(pieces?))
+        match parts::split(expression, self.unit.encoding()).map_err(damaged)? {
+            Parts::Whole(expression) => self.whole(expression, object),
+            Parts::Pieces(parts) if parts.len() > MAX_PIECES => {
+                Err(Unknown::because("it is in too many pieces"))
             }
+            Parts::Pieces(parts) => {
+                let pieces = parts.into_iter().map(|part| Piece {
+                    // The other pieces may still be known.
+                    place: self
+                        .whole(part.expression, object)
+                        .unwrap_or_else(ValuePlace::Unknown),
+                    offset_bits: part.offset_bits,
+                    size_bits: part.size_bits,
+                });
+                Ok(ValuePlace::Pieces(pieces.collect()))
+            }
+        }
+    }
+
+    /// The place that an expression without pieces describes.
+    fn whole(
+        &self,
+        expression: Expression<Slice<'a>>,
+        object: Option<u64>,
+    ) -> Result<ValuePlace, Unknown> {
+        if expression.0.is_empty() {
+            return Ok(ValuePlace::OptimizedOut);
+        }
+        match self.run(expression, object)?.as_slice() {
+            [] => Ok(ValuePlace::OptimizedOut),
+            [one] => self.single(&one.location),
+            _ => Err(Unknown::because("its location describes several places")),
         }
     }
 
     /// The number that an expression computes.
     pub(super) fn number(&self, expression: Expression<Slice<'a>>) -> Result<u64, Unknown> {
+        let expression = parts::without_uninit(expression, self.unit.encoding());
         let pieces = self.run(expression, None)?;
         match pieces.first().map(|p| &p.location) {
             Some(Location::Value { value }) => value.to_u64(u64::MAX).map_err(damaged),

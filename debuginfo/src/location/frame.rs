@@ -6,7 +6,7 @@ use crate::space::Space;
 use crate::unwind::{Frame, FrameMachine};
 
 /// Callers that may be asked for what arguments were, each by the one inside it.
-const MAX_CALLERS: usize = 8;
+pub(super) const MAX_CALLERS: usize = 32;
 
 /// Calls `work` with the site of frame `index` of a backtrace; its callers are at hand for what their calls tell. `None`
 /// if there is no such frame.

@@ -7,6 +7,7 @@ mod call_site;
 mod evaluate;
 mod fixed;
 mod frame;
+mod parts;
 mod symbolic;
 mod tls;
 
@@ -24,6 +25,7 @@ use crate::space::Space;
 use crate::value::Value;
 use evaluate::Evaluator;
 pub(crate) use fixed::{FixedPlace, fixed_place};
+use frame::MAX_CALLERS;
 pub use frame::at_frame;
 pub(crate) use symbolic::{Found, Symbolic, symbolic};
 

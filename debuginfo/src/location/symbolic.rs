@@ -77,6 +77,7 @@ impl<'a> Context<'_, '_, 'a> {
         expression: Expression<Slice<'a>>,
     ) -> Found<Symbolic> {
         let mut stack: Vec<Int> = Vec::new();
+        let expression = super::parts::without_uninit(expression, unit.encoding());
         let mut operations = expression.operations(unit.encoding());
         let mut is_value = false;
         let damaged = |_| "its location cannot be read".to_owned();

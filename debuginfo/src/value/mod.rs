@@ -92,7 +92,7 @@ impl Value {
         };
         let (bytes, certainty) = match read {
             Ok((bytes, certainty)) => (Ok(bytes), certainty),
-            Err(why) => (Err(why), Certainty::Known),
+            Err(why) => (Err(why), place::oldest(&place, machine)),
         };
         let is_mixed = match &place {
             ValuePlace::Memory(_) => bytes.is_ok() && machine.was_mixed(),
@@ -149,6 +149,20 @@ impl Value {
                 .all(|piece| matches!(piece.place, ValuePlace::OptimizedOut)),
             _ => false,
         }
+    }
+
+    /// Tells whether it is a structure or array in several pieces, of which one can be read and another one cannot.
+    #[must_use]
+    pub fn is_partly_known(&self, machine: &dyn Machine) -> bool {
+        let is_aggregate = matches!(
+            self.kind(),
+            TypeKind::Struct | TypeKind::Class | TypeKind::Union | TypeKind::Array
+        );
+        let ValuePlace::Pieces(pieces) = &self.place else {
+            return false;
+        };
+        let is_read = |piece: &Piece| place::read(&piece.place, 1, machine).is_ok();
+        is_aggregate && self.bytes.is_err() && pieces.iter().any(is_read)
     }
 
     /// Returns the kind of its type, typedefs and qualifiers aside.

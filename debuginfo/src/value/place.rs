@@ -103,6 +103,23 @@ fn read_pieces(
     }
 }
 
+/// How far the pieces that can be read of what cannot be read as a whole may be trusted.
+pub(super) fn oldest(place: &ValuePlace, machine: &dyn Machine) -> Certainty {
+    let ValuePlace::Pieces(pieces) = place else {
+        return Certainty::Known;
+    };
+    let read = |piece: &Piece| {
+        let end = piece
+            .offset_bits
+            .saturating_add(piece.size_bits)
+            .div_ceil(8);
+        let bytes = end.min(super::MAX_BYTES);
+        read(&piece.place, bytes, machine).map(|(_, certainty)| certainty)
+    };
+    let known = pieces.iter().filter_map(|piece| read(piece).ok());
+    known.fold(Certainty::Known, Certainty::and)
+}
+
 /// Copies bits; both sides count from the lowest bit of their first byte.
 pub(super) fn copy_bits(from: &[u8], from_bit: u64, to: &mut [u8], to_bit: u64, count: u64) {
     if (from_bit | to_bit | count).is_multiple_of(8) {

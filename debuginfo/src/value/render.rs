@@ -74,7 +74,8 @@ pub fn render(
 #[must_use]
 pub fn render_with(value: &Value, options: &RenderOptions, look: &Look<'_>) -> String {
     let (mut text, certainty) = render_certain(value, options, look);
-    if let (Certainty::Stale { as_of }, Ok(_)) = (certainty, &value.bytes) {
+    let is_shown = value.bytes.is_ok() || value.is_partly_known(look.machine);
+    if let (Certainty::Stale { as_of }, true) = (certainty, is_shown) {
         text.push_str(&format!(" <stale: as of event {as_of}>"));
     }
     text
@@ -104,7 +105,7 @@ pub fn render_certain(
 /// Returns the value as text if it is known. Of a pointer to a text whose bytes are not known, only the address.
 #[must_use]
 pub fn render_known(value: &Value, options: &RenderOptions, look: &Look<'_>) -> Option<String> {
-    if value.bytes.is_err() || value.certainty != Certainty::Known {
+    if value.certainty != Certainty::Known || !is_known(value, look, options.max_depth) {
         return None;
     }
     let (text, certainty) = render_certain(value, options, look);
@@ -113,6 +114,20 @@ pub fn render_known(value: &Value, options: &RenderOptions, look: &Look<'_>) -> 
         (_, TypeKind::Pointer) => Some(format!("{:#x}", value.as_address().ok()?)),
         _ => None,
     }
+}
+
+/// Tells whether all of a value can be read, save for what lies between the members of a structure in pieces.
+fn is_known(value: &Value, look: &Look<'_>, depth: usize) -> bool {
+    if value.bytes.is_ok() || depth == 0 || !value.is_partly_known(look.machine) {
+        return value.bytes.is_ok();
+    }
+    let ty = value.ty.strip();
+    let inner = match ty.kind() {
+        TypeKind::Struct | TypeKind::Class if ty.variants().is_none() => members(value, look),
+        _ => return false,
+    };
+    let mut inner = inner.iter();
+    inner.all(|(_, member)| is_known(member, look, depth - 1))
 }
 
 /// A machine that notes how old what is read from it is.

@@ -7,7 +7,7 @@ use debuginfo::scope::variables_at;
 use debuginfo::value::{
     Format, Look, RenderOptions, Value, ValueError, Write, render_certain, render_with,
 };
-use debuginfo::{Certainty, FrameMachine, Machine, Space};
+use debuginfo::{Certainty, Machine, Space, at_frame};
 use serde::{Deserialize, Serialize};
 
 use super::View;
@@ -131,23 +131,23 @@ pub fn variables(view: &View<'_>, format: ValueFormat) -> Result<Vec<VariableRep
         )
         .hint("go to the next event or the one before: step, or step back"));
     }
-    let caller_view = caller(view).map(|index| view.at_frame(index));
-    let machine = view.frame_machine()?;
-    let caller_machine = caller_view.map(|view| view.frame_machine()).transpose()?;
-    let caller_site = match (&caller_view, &caller_machine) {
-        (Some(view), Some(machine)) => Some(site(view, machine, None)?),
-        _ => None,
-    };
-    let site = site(view, &machine, caller_site.as_ref())?;
+    // Its callers tell what arguments were, each by the one around it.
+    let found = at_frame(view.space, view.machine, view.frames, view.frame, |site| {
+        variables_in(site, format)
+    });
+    Ok(found.unwrap_or_default())
+}
+
+fn variables_in(site: &Site<'_>, format: ValueFormat) -> Vec<VariableReport> {
     let look = Look {
         space: site.space,
         machine: site.machine,
     };
-    let found = variables_at(&site);
-    Ok(found
+    let found = variables_at(site);
+    found
         .into_iter()
         .map(|variable| {
-            let value = variable.read(&site);
+            let value = variable.read(site);
             VariableReport {
                 name: variable.name.clone(),
                 type_name: value.ty.name(),
@@ -157,7 +157,7 @@ pub fn variables(view: &View<'_>, format: ValueFormat) -> Result<Vec<VariableRep
                 line: variable.line,
             }
         })
-        .collect())
+        .collect()
 }
 
 /// Returns the value of an expression. Functions of the program are called through `calls`, if there is one.
@@ -301,31 +301,6 @@ fn value(view: &View<'_>, text: &str, calls: Option<&dyn Calls>) -> Result<Value
     expr::evaluate(&expression, &context).map_err(|error| of_eval(text, &error))
 }
 
-/// The frame that called the physical frame that is looked at.
-fn caller(view: &View<'_>) -> Option<usize> {
-    let inner = view.frames.get(view.frame..)?;
-    let inlined = inner.iter().take_while(|frame| frame.inlined).count();
-    let index = view.frame + inlined + 1;
-    (index < view.frames.len()).then_some(index)
-}
-
-fn site<'a>(
-    view: &View<'a>,
-    machine: &'a FrameMachine<'a>,
-    caller: Option<&'a Site<'a>>,
-) -> Result<Site<'a>, Failure> {
-    let frame = view.frame()?;
-    Ok(Site {
-        space: view.space,
-        machine,
-        lookup_pc: frame.lookup_pc,
-        inline_depth: frame.inline_depth,
-        cfa: frame.cfa,
-        is_left: frame.is_tail_call,
-        caller,
-    })
-}
-
 pub(super) fn shown(value: &Value, format: ValueFormat, look: &Look<'_>) -> Shown {
     let options = RenderOptions {
         format: format.into(),
@@ -334,6 +309,10 @@ pub(super) fn shown(value: &Value, format: ValueFormat, look: &Look<'_>) -> Show
     let (_, certainty) = render_certain(value, &options, look);
     let (text, unknown) = match &value.bytes {
         Ok(_) => (Some(render_with(value, &options, look)), None),
+        // What is in pieces may have members that are known.
+        Err(_) if value.is_partly_known(look.machine) => {
+            (Some(render_with(value, &options, look)), None)
+        }
         Err(_) if value.is_optimized_out() => (None, Some("optimized out".to_owned())),
         Err(unknown) => (None, Some(unknown.to_string())),
     };
