@@ -240,4 +240,10 @@ pub trait Machine {
     fn calls_to_come(&self) -> usize {
         self.behind().map_or(0, |behind| behind.calls_to_come())
     }
+
+    /// Returns how often threads have come to the probe that is asked about, this time included; `None` where it is asked about
+    /// none.
+    fn hit_count(&self) -> Option<u64> {
+        self.behind()?.hit_count()
+    }
 }

@@ -307,6 +307,35 @@ impl Module {
         names.next().map(|(name, _, _)| name.to_owned())
     }
 
+    /// Tells whether the module may have anything called `name`, in whatever function: a variable, type, enumerator or function. What
+    /// is not among its names can never be meant.
+    #[must_use]
+    pub fn mentions(&self, name: &str) -> bool {
+        let units = self.kept_units();
+        // Names may lie in files beside this one.
+        let is_alone = self.supplement_path().is_none();
+        let is_symbol = || {
+            let (functions, symbols) = self.by_name().candidates(name);
+            !functions.is_empty() || !symbols.is_empty()
+        };
+        !is_alone || units.is_some_and(|kept| kept.table().mentions(name)) || is_symbol()
+    }
+
+    /// Returns the names of the C++ types that the module may throw and catch, as far as its symbols tell, and whether these are all.
+    #[must_use]
+    pub fn thrown_types(&self) -> (Vec<String>, bool) {
+        let debug = self.debug.as_deref();
+        let files = [Some(&self.elf), debug].into_iter().flatten();
+        let is_complete = files.clone().any(|elf| elf.is_unstripped());
+        let names = files.flat_map(|elf| elf.type_infos()).collect();
+        (names, is_complete)
+    }
+
+    /// Tells whether the module takes what the linker calls `name` from another one.
+    pub(crate) fn imports(&self, name: &str) -> bool {
+        self.elf.imports(name)
+    }
+
     /// What was learned of types and variables so far.
     pub(crate) fn known(&self) -> &Known {
         &self.known

@@ -40,7 +40,6 @@ impl Mapped {
 pub struct Space {
     modules: Vec<Mapped>,
     hidden: Option<Mapped>,
-    lacks_own: bool,
 }
 
 impl Space {
@@ -50,19 +49,7 @@ impl Space {
         Space {
             modules,
             hidden: None,
-            lacks_own: false,
         }
-    }
-
-    /// Says that a module of the program's own is missing here: what a system library calls so is not what a name means then.
-    #[must_use]
-    pub fn lacking_own(self, lacks_own: bool) -> Space {
-        Space { lacks_own, ..self }
-    }
-
-    /// Tells whether names are looked for in `mapped`.
-    pub(crate) fn names_from(&self, mapped: &Mapped) -> bool {
-        !(self.lacks_own && mapped.is_system)
     }
 
     /// Adds a module that is not the program's: backtraces go through its frames and do not show them.

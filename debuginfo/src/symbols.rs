@@ -162,6 +162,52 @@ impl Elf {
         self.sections().iter().find(|s| s.kind == kind)
     }
 
+    /// The names of the types that the file has or takes run-time type information of, as far as its symbols tell.
+    pub(crate) fn type_infos(&self) -> Vec<String> {
+        const PREFIX: &str = "typeinfo for ";
+        let tables = [elf::SHT_SYMTAB, elf::SHT_DYNSYM];
+        let mut found = Vec::new();
+        for table in tables
+            .into_iter()
+            .filter_map(|kind| self.section_of_kind(kind))
+        {
+            let (symbols, offset, size) = self.symbol_table(table);
+            let names = slice(self.bytes(), offset, size).unwrap_or_default();
+            let mut budget = NameBudget::for_file(self);
+            for symbol in symbols {
+                let at = symbol.st_name.get(LittleEndian) as usize;
+                let text = names.get(at..).filter(|text| text.starts_with(b"_ZTI"));
+                let readable = text.and_then(|text| demangle::readable(budget.name(text)?));
+                let name =
+                    readable.and_then(|(name, _)| name.strip_prefix(PREFIX).map(str::to_owned));
+                found.extend(name);
+            }
+        }
+        found
+    }
+
+    /// Tells whether it has a symbol for all that it defines.
+    pub(crate) fn is_unstripped(&self) -> bool {
+        self.section_of_kind(elf::SHT_SYMTAB).is_some()
+    }
+
+    /// Tells whether the file asks the dynamic linker for a symbol of this name.
+    pub(crate) fn imports(&self, name: &str) -> bool {
+        let Some(table) = self.section_of_kind(elf::SHT_DYNSYM) else {
+            return false;
+        };
+        let (symbols, offset, size) = self.symbol_table(table);
+        let names = slice(self.bytes(), offset, size).unwrap_or_default();
+        let undefined = |s: &&RawSym| s.st_shndx.get(LittleEndian) == elf::SHN_UNDEF;
+        symbols.iter().filter(undefined).any(|symbol| {
+            let at = symbol.st_name.get(LittleEndian) as usize;
+            let text = names
+                .get(at..)
+                .and_then(|rest| rest.strip_prefix(name.as_bytes()));
+            text.is_some_and(|rest| rest.first() == Some(&0))
+        })
+    }
+
     /// The symbols of a symbol table section and the file offset and size of its names.
     pub(crate) fn symbol_table(&self, table: &Section) -> (&[RawSym], u64, u64) {
         let bytes = self.section_bytes(table);

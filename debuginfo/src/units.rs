@@ -45,6 +45,22 @@ pub(crate) struct UnitTable<'a> {
 }
 
 impl<'a> UnitTable<'a> {
+    /// Tells whether an entry may be called `name`: whether the file has this text, or the end of a longer one, among its names. In
+    /// files that keep entries in others, it may.
+    pub(crate) fn mentions(&self, name: &str) -> bool {
+        let dwarf = &self.dwarf;
+        let sections = [
+            dwarf.debug_str.reader().slice(),
+            dwarf.debug_line_str.reader().slice(),
+            dwarf.debug_info.reader().slice(),
+            dwarf.debug_types.reader().slice(),
+        ];
+        sections.iter().any(|section| {
+            let mut texts = section.split(|byte| *byte == 0);
+            texts.any(|text| text.ends_with(name.as_bytes()) || text.ends_with(b".dwo"))
+        })
+    }
+
     /// Reads the headers of all units of `dwarf`, which lies in `path`, and of its supplementary file.
     pub(crate) fn read(
         dwarf: Dwarf<Slice<'a>>,

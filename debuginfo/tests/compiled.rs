@@ -180,7 +180,7 @@ fn space_of(path: &std::path::Path) -> Space {
 
 /// Asks both ways; panics where they differ.
 fn compare(space: &Space, pc: u64, text: &str, seeds: u64, tally: &mut Tally) {
-    let compiled = match compile_condition(text, space, pc) {
+    let compiled = match compile_condition(text, space, pc, 0) {
         Ok(compiled) => compiled,
         Err(_) => {
             tally.refused += 1;
@@ -460,7 +460,7 @@ fn what_cannot_be_compiled_says_why() {
     );
     let space = space_of(&path);
     let pc = space.functions_matching("scalars")[0].after_prologue;
-    let why = |text: &str| compile_condition(text, &space, pc).expect_err(text).0;
+    let why = |text: &str| compile_condition(text, &space, pc, 0).expect_err(text).0;
     assert_eq!(why("twice(1)"), "twice(1) is a call");
     assert_eq!(why("nothing == 1"), "nothing is no variable");
     assert_eq!(why("wide > 1"), "__int128 has more than 64 bits");
@@ -485,7 +485,7 @@ fn messages_are_compiled_with_how_they_are_shown() {
     let space = space_of(&path);
     let pc = space.functions_matching("scalars")[0].after_prologue;
     let template = "a {s} {us:x} {color} {yes} {d} {text} {pointer:d}";
-    let message = compile_message(template, &space, pc).expect("all of them are plain");
+    let message = compile_message(template, &space, pc, 0).expect("all of them are plain");
     let shown = message.parts.iter().filter_map(|part| match part {
         MessagePart::Text(_) => None,
         MessagePart::Value(value) => Some((value.source.as_str(), value.shown.clone())),

@@ -112,6 +112,14 @@ impl Modules {
         self.entries.iter().filter(is_mapped)
     }
 
+    /// Tells whether any module of the recording may have something called `name`: what none has is misspelt. Of one whose file
+    /// cannot be used that is not known.
+    #[must_use]
+    pub fn mention(&self, name: &str) -> bool {
+        let mut files = self.entries.iter().map(Entry::file);
+        files.any(|file| file.as_ref().map_or(true, |module| module.mentions(name)))
+    }
+
     /// Returns the modules that were mapped just after event `seq` and whose files can be used.
     #[must_use]
     pub fn space(&self, seq: u64) -> Arc<Space> {
@@ -121,9 +129,7 @@ impl Modules {
             return Arc::clone(space);
         }
         let mapped = self.mapped_at(seq).filter_map(Entry::mapped).collect();
-        let own = self.mapped_at(seq).filter(|entry| !entry.loaded.is_system);
-        let lacks_own = own.into_iter().any(|entry| entry.file().is_err());
-        let space = Arc::new(Space::new(mapped).lacking_own(lacks_own));
+        let space = Arc::new(Space::new(mapped));
         if spaces.len() >= SPACES {
             spaces.clear();
         }

@@ -19,6 +19,11 @@ pub struct Template {
 pub enum Part {
     /// Text to be copied.
     Text(String),
+    /// A script whose answer is put in.
+    Script {
+        /// Its text.
+        source: String,
+    },
     /// A value to be put in.
     Value {
         /// Which one.
@@ -90,6 +95,34 @@ impl fmt::Display for Format {
     }
 }
 
+/// Another language that stands between braces too.
+pub trait Scripts {
+    /// Tells whether an expression that can be read in ours is meant in that language.
+    fn means(&self, expr: &Expr) -> bool;
+
+    /// Reads a script.
+    ///
+    /// # Errors
+    /// It is none. What is wrong, if it was meant to be one.
+    fn read(&self, text: &str) -> Result<(), Option<ParseError>>;
+}
+
+/// No other language.
+struct NoScripts;
+
+impl Scripts for NoScripts {
+    fn means(&self, _: &Expr) -> bool {
+        false
+    }
+
+    fn read(&self, _: &str) -> Result<(), Option<ParseError>> {
+        Err(None)
+    }
+}
+
+/// Closing braces at which the end of one script is looked for.
+const MAX_ENDS: usize = 64;
+
 impl Template {
     /// Reads a template, taking only names as types that are always types.
     ///
@@ -104,6 +137,18 @@ impl Template {
     /// # Errors
     /// A brace is missing, or what stands between braces is no expression; positions are in the whole text.
     pub fn parse_with(text: &str, is_type: &dyn Fn(&str) -> bool) -> Result<Template, ParseError> {
+        Template::parse_among(text, is_type, &NoScripts)
+    }
+
+    /// As [`Template::parse_with`]; what stands between braces may be a script too.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn parse_among(
+        text: &str,
+        is_type: &dyn Fn(&str) -> bool,
+        scripts: &dyn Scripts,
+    ) -> Result<Template, ParseError> {
         let mut parts = Vec::new();
         let mut plain = String::new();
         let mut pos = 0;
@@ -118,7 +163,7 @@ impl Template {
                     if !plain.is_empty() {
                         parts.push(Part::Text(std::mem::take(&mut plain)));
                     }
-                    let (part, end) = value(text, pos + 1, is_type)?;
+                    let (part, end) = either(text, pos + 1, is_type, scripts)?;
                     parts.push(part);
                     pos = end;
                 }
@@ -140,6 +185,39 @@ impl Template {
         }
         Ok(Template { parts })
     }
+}
+
+/// Reads an expression or script up to its brace.
+fn either(
+    text: &str,
+    start: usize,
+    is_type: &dyn Fn(&str) -> bool,
+    scripts: &dyn Scripts,
+) -> Result<(Part, usize), ParseError> {
+    let ours = value(text, start, is_type);
+    if let Ok((Part::Value { expr, .. }, _)) = &ours
+        && !scripts.means(expr)
+    {
+        return ours;
+    }
+    let mut meant = None;
+    for (end, _) in text[start..].match_indices('}').take(MAX_ENDS) {
+        let source = &text[start..start + end];
+        match scripts.read(source) {
+            Ok(()) => {
+                let source = source.trim().to_owned();
+                return Ok((Part::Script { source }, start + end + 1));
+            }
+            Err(error) => meant = meant.or(error),
+        }
+    }
+    ours.map_err(|error| match meant {
+        Some(meant) => ParseError {
+            position: start + meant.position,
+            message: meant.message,
+        },
+        None => error,
+    })
 }
 
 /// Reads `expr}` or `expr:format}` at `start`, and returns where the text goes on.
@@ -183,6 +261,7 @@ impl fmt::Display for Template {
                 Part::Text(text) => {
                     f.write_str(&text.replace('{', "{{").replace('}', "}}"))?;
                 }
+                Part::Script { source } => write!(f, "{{{source}}}")?,
                 Part::Value {
                     expr,
                     format: Format::Natural,

@@ -10,7 +10,7 @@ fn values(text: &str) -> Vec<(String, String, Format)> {
     let template = Template::parse(text).unwrap_or_else(|e| panic!("{text}: {e}"));
     let parts = template.parts.iter();
     let values = parts.filter_map(|part| match part {
-        Part::Text(_) => None,
+        Part::Text(_) | Part::Script { .. } => None,
         Part::Value {
             expr,
             format,

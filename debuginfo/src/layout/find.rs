@@ -108,7 +108,10 @@ fn spellings(usual: &str) -> Vec<String> {
 fn in_module(module: &Arc<Module>, name: &str, word: Option<&str>) -> Option<Type> {
     let best = best(module, name, |kind| match word {
         Some(_) => matches!(kind, EntryKind::Tagged | EntryKind::Declared),
-        None => !matches!(kind, EntryKind::Variable | EntryKind::Inlined),
+        None => !matches!(
+            kind,
+            EntryKind::Variable | EntryKind::Inlined | EntryKind::Enumerator
+        ),
     });
     let ty = best?.definition();
     let fits = match (word, ty.kind()) {

@@ -1,4 +1,4 @@
-//! The names of a module: types and global variables by the last part of their names.
+//! The names of a module: types, global variables and enumerators by the last part of their names.
 //!
 //! Built once, on all processors, by one walk over the units that looks at names only. Bodies of functions are passed
 //! over: their variables are found through the function.
@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 
 use gimli::constants as dw;
-use gimli::{AttributeSpecification, AttributeValue, DwTag};
+use gimli::{AttributeSpecification, AttributeValue, DwTag, UnitOffset};
 
 use super::node::DieId;
 use super::text;
@@ -31,6 +31,8 @@ pub(crate) enum EntryKind {
     Variable,
     /// A function that was inlined somewhere, or may have been.
     Inlined,
+    /// An enumerator; its entry is that of the enumeration.
+    Enumerator,
 }
 
 /// An entry with a name.
@@ -82,7 +84,7 @@ impl Index {
 
     /// Some names of the module, at most `limit`, as their entries have them.
     pub(crate) fn names(&self, module: &Module, limit: usize) -> Vec<String> {
-        self.names_where(module, limit, |_| true)
+        self.names_where(module, limit, |kind| kind != EntryKind::Enumerator)
     }
 
     /// The names of some variables of the module outside of functions, at most `limit`, without their namespaces.
@@ -181,6 +183,8 @@ fn walk<'a>(
     let mut entries = unit.entries_raw(None)?;
     // The depth at which the body of a function lies that has to be walked through.
     let mut body: Option<isize> = None;
+    // The enumeration that was met last, and its depth.
+    let mut enumeration: Option<(isize, UnitOffset)> = None;
     while !entries.is_empty() && found.len() < MAX_ENTRIES {
         let (offset, depth) = (entries.next_offset(), entries.next_depth());
         if body.is_some_and(|at| depth <= at) {
@@ -192,7 +196,12 @@ fn walk<'a>(
         let (tag, specs) = (abbreviation.tag(), abbreviation.attributes());
         let is_body = matches!(tag, dw::DW_TAG_subprogram | dw::DW_TAG_lexical_block);
         let is_inlined = |spec: &AttributeSpecification| spec.name() == dw::DW_AT_inline;
+        if tag == dw::DW_TAG_enumeration_type {
+            enumeration = Some((depth, offset));
+        }
+        let around = enumeration.filter(|(at, _)| *at + 1 == depth);
         let kind = match tag {
+            dw::DW_TAG_enumerator if body.is_none() => around.map(|_| EntryKind::Enumerator),
             dw::DW_TAG_subprogram if specs.iter().any(is_inlined) => Some(EntryKind::Inlined),
             tag => kind_of(tag).filter(|_| body.is_none()),
         };
@@ -210,7 +219,11 @@ fn walk<'a>(
         }
         if let Some(kind) = kind {
             let die = root.sibling(offset);
-            found.extend(entry(session, &die, kind, &seen));
+            let mut read = entry(session, &die, kind, &seen);
+            if let (EntryKind::Enumerator, Some(read), Some((_, at))) = (kind, &mut read, around) {
+                read.id = DieId::of(&root.sibling(at));
+            }
+            found.extend(read);
         }
     }
     Ok(())

@@ -11,6 +11,15 @@ use crate::model::{Function, Svma, Symbol, SymbolKind};
 use crate::module::Module;
 use crate::space::{Mapped, Space};
 
+impl Mapped {
+    /// As [`Space::functions_matching`], of this module alone.
+    pub(crate) fn functions_matching(&self, pattern: &str) -> Vec<FunctionPlace> {
+        let ways = [Way::Whole, Way::WithoutScope].into_iter();
+        let mut found = ways.map(|way| matching(self, pattern, way));
+        found.find(|all| !all.is_empty()).unwrap_or_default()
+    }
+}
+
 impl Space {
     /// Returns the function whose code holds `address`: from the debug information, or else from the symbols. What is
     /// inlined there counts as part of it.

@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::model::SourceLine;
+use super::scopes::Scope;
 use crate::model::Svma;
 use crate::space::Space;
 
@@ -77,10 +78,50 @@ impl Space {
         described.collect()
     }
 
+    /// Counts the inlined calls around `address` that lie inside the function whose line `line` of `file` is: compilers say of
+    /// some instructions of an inlined function that they belong to the line that calls it.
+    #[must_use]
+    pub fn calls_inside_line(&self, address: u64, file: &str, line: u32) -> usize {
+        let found = self.at(address).and_then(|mapped| {
+            let svma = mapped.svma(address).0;
+            let unit = mapped.module.units().find(svma)?;
+            let scopes = unit.scopes(&mapped.module);
+            let chain = scopes.chain(svma).into_iter();
+            let chain: Vec<&Scope> = chain.map(|at| &scopes.list[at]).collect();
+            Some(chain.len() - 1 - of_line(&chain, file, line)?)
+        });
+        found.unwrap_or(0)
+    }
+
     /// Counts the inlined calls that begin at `address` and lie inside one another, the innermost one first.
     #[must_use]
     pub fn calls_beginning(&self, address: u64) -> usize {
         let calls = self.calls_at(address);
         calls.iter().rev().take_while(|call| call.begins).count()
     }
+}
+
+/// Which of the functions around an address, from the outside to the inside, a line belongs to: the one that is declared last
+/// before it, unless it was called there.
+fn of_line(chain: &[&Scope], file: &str, line: u32) -> Option<usize> {
+    let declared = |at: usize| {
+        let scope: &Scope = chain[at];
+        let is_here = scope.file.as_deref() == Some(file);
+        scope.line.filter(|declared| is_here && *declared <= line)
+    };
+    let begun = (0..chain.len()).filter(|at| declared(*at).is_some());
+    let mut found = begun.max_by_key(|at| (declared(*at), *at))?;
+    let is_called_there = |at: usize| {
+        let call = chain[at].call.as_ref();
+        call.is_some_and(|call| *call.file == *file && call.line == line)
+    };
+    while found > 0
+        && is_called_there(found)
+        && declared(found - 1).is_some()
+        && declared(found - 1) != declared(found)
+        && declared(found) != Some(line)
+    {
+        found -= 1;
+    }
+    Some(found)
 }

@@ -3,7 +3,8 @@
 use gimli::constants as dw;
 
 use crate::dies::{Die, Home, Session};
-use crate::layout::DieId;
+use crate::layout::{DieId, qualified, with_session};
+use crate::location::Site;
 use crate::model::Svma;
 use crate::module::Module;
 
@@ -29,6 +30,27 @@ pub(super) fn copies_at(module: &Module, svma: Svma) -> Vec<DieId> {
         offset: scopes.list[at].die.0,
     };
     chain.map(id).collect()
+}
+
+/// The name of the function at the site with its namespaces and classes; empty if nothing tells.
+pub(crate) fn scope_at(site: &Site<'_>) -> String {
+    let mapped = site.space.at(site.lookup_pc);
+    let name = mapped.and_then(|m| name_at(&m.module, m.svma(site.lookup_pc), site.inline_depth));
+    name.unwrap_or_default()
+}
+
+/// The name, with namespaces and classes, of the function at `svma` that so many inlined calls lie around.
+fn name_at(module: &Module, svma: Svma, inline_depth: usize) -> Option<String> {
+    let copies = copies_at(module, svma);
+    let read = with_session(module, *copies.get(inline_depth)?, |session, die| {
+        let chain = session.chain(die);
+        let mut names = chain.iter();
+        let name = names.find_map(|d| session.string(d, dw::DW_AT_name))?;
+        let scope = DieId::of(chain.last()?);
+        Some((name.to_string_lossy().into_owned(), scope))
+    });
+    let (name, scope) = read.flatten()?;
+    Some(qualified(module, scope, &name))
 }
 
 /// The ranges of code that an entry covers.

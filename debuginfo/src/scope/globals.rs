@@ -24,26 +24,60 @@ pub fn global(site: &Site<'_>, name: &str) -> Option<Variable> {
 }
 
 /// Finds the global variables and static members called `name`, which may leave out namespaces: those of the site's unit
-/// first, then its module's, then the others'; the fullest match first.
+/// first, then its module's, then the program's own; the fullest match first. Those of other modules are none of them. At a
+/// site in no module, what one library of the program alone has is found too.
 #[must_use]
 pub fn globals(site: &Site<'_>, name: &str) -> Vec<Variable> {
-    let here = site.space.at(site.lookup_pc);
-    let unit = here.and_then(|m| super::function_at(&m.module, m.svma(site.lookup_pc)));
-    let number = here.map(|m| m.number);
-    let others = site.space.modules().iter();
-    let others = others.filter(|m| Some(m.number) != number && site.space.names_from(m));
-    let mut found = Vec::new();
-    for Mapped { module, .. } in here.into_iter().chain(others) {
-        let mut own = in_module(module, name);
-        let is_here = number.is_some() && here.is_some_and(|m| Arc::ptr_eq(&m.module, module));
-        let index = unit.filter(|_| is_here).map(|u| u.index);
-        own.sort_by_key(|(rank, variable)| {
-            let elsewhere = Some(variable.id.index) != index || variable.id.home != Home::Info;
-            (elsewhere, *rank)
-        });
-        found.extend(own.into_iter().map(|(_, variable)| variable));
+    let near = site.space.near(site.lookup_pc).into_iter();
+    let near: Vec<Variable> = near.flat_map(|m| globals_of(m, site, name)).collect();
+    if !near.is_empty() || site.space.at(site.lookup_pc).is_some() {
+        return near;
     }
-    found
+    let libraries = site.space.libraries();
+    let mut found = libraries.map(|mapped| globals_of(mapped, site, name));
+    let mut found = found.by_ref().filter(|own| !own.is_empty());
+    match (found.next(), found.next()) {
+        (Some(own), None) => own,
+        _ => Vec::new(),
+    }
+}
+
+/// Finds those of one module, those of the site's unit first.
+pub(crate) fn globals_of(mapped: &Mapped, site: &Site<'_>, name: &str) -> Vec<Variable> {
+    let unit = unit_at(mapped, site);
+    let mut own = in_module(&mapped.module, name);
+    own.sort_by_key(|(rank, variable)| (!is_of_unit(variable, unit), *rank));
+    own.into_iter().map(|(_, variable)| variable).collect()
+}
+
+/// Tells whether `name` is a global variable that the source of the site's function sees: one of its unit, in the function's own
+/// namespaces or in none.
+pub(crate) fn is_in_file(site: &Site<'_>, name: &str) -> bool {
+    let Some(mapped) = site.space.at(site.lookup_pc) else {
+        return false;
+    };
+    let unit = unit_at(mapped, site);
+    let found = in_module(&mapped.module, name);
+    let mut own = found.iter().filter(|(_, v)| is_of_unit(v, unit)).peekable();
+    if own.peek().is_none() {
+        return false;
+    }
+    let function = super::scope_at(site);
+    own.any(|(_, variable)| {
+        let scope = variable.name.strip_suffix(name).unwrap_or(&variable.name);
+        function.starts_with(scope)
+    })
+}
+
+fn unit_at(mapped: &Mapped, site: &Site<'_>) -> Option<usize> {
+    let is_here = mapped.range.contains(&site.lookup_pc);
+    let svma = mapped.svma(site.lookup_pc);
+    let function = is_here.then(|| super::function_at(&mapped.module, svma));
+    function.flatten().map(|function| function.index)
+}
+
+fn is_of_unit(variable: &Variable, unit: Option<usize>) -> bool {
+    Some(variable.id.index) == unit && variable.id.home == Home::Info
 }
 
 /// Lists names of global variables and static members of the program and its libraries, not of the system's, in
@@ -112,6 +146,7 @@ fn described(module: &Arc<Module>, id: DieId) -> Option<Described> {
         artificial,
         scope_depth: 0,
         shadowed: false,
+        inline_depth: 0,
         id,
         function: None,
         learned: Learned::default(),

@@ -34,6 +34,8 @@ pub struct Described {
     pub scope_depth: usize,
     /// A variable of the same name further inside hides it.
     pub shadowed: bool,
+    /// How many inlined calls lie around its function in the one with code; 0 for global ones.
+    pub inline_depth: usize,
     pub(super) id: DieId,
     /// The function with code whose frame holds it.
     pub(super) function: Option<DieId>,

@@ -15,6 +15,7 @@ use crate::layout::{DieId, with_session};
 use crate::location::Site;
 use crate::model::Svma;
 use crate::module::Module;
+use crate::space::Space;
 
 /// Blocks around a variable that are looked into.
 const MAX_DEPTH: usize = 256;
@@ -50,6 +51,16 @@ pub(crate) fn variable_at(site: &Site<'_>, name: &str) -> Option<Variable> {
     Some(found.variable(module))
 }
 
+/// Lists the variables of the function whose code is at `address`, those of all of its blocks.
+pub(crate) fn variables_of(space: &Space, address: u64) -> Vec<Variable> {
+    let Some(mapped) = space.at(address) else {
+        return Vec::new();
+    };
+    let all = read(&mapped.module, mapped.svma(address), 0, Blocks::All);
+    let all = all.into_iter().map(Arc::new);
+    all.map(|one| one.variable(&mapped.module)).collect()
+}
+
 fn described_at<'s>(site: &Site<'s>) -> Option<(&'s Arc<Module>, Arc<Vec<Arc<Described>>>)> {
     let mapped = site.space.at(site.lookup_pc)?;
     let (module, svma) = (&mapped.module, mapped.svma(site.lookup_pc));
@@ -78,6 +89,7 @@ fn read(module: &Arc<Module>, svma: Svma, depth: usize, blocks: Blocks) -> Vec<D
             session,
             files: Files::new(session),
             function,
+            inline_depth: depth,
             svma: svma.0,
             blocks,
             kept: HashSet::new(),
@@ -92,6 +104,7 @@ struct Walk<'w, 't, 'a> {
     session: &'w Session<'t, 'a>,
     files: Files<'w, 't, 'a>,
     function: DieId,
+    inline_depth: usize,
     svma: u64,
     blocks: Blocks,
     /// What the variables of this instance, wherever in it, are instances of.
@@ -190,6 +203,7 @@ impl<'a> Walk<'_, '_, 'a> {
             artificial: chain.iter().any(|d| session.flag(d, dw::DW_AT_artificial)),
             scope_depth: depth,
             shadowed: false,
+            inline_depth: self.inline_depth,
             id: DieId::of(die),
             function: Some(self.function),
             learned: Learned::default(),

@@ -1,9 +1,11 @@
 //! Variables: those that can be seen at a place in a function, and global ones by name.
 
+mod enumerators;
 mod functions;
 mod globals;
 mod known;
 mod locals;
+mod modules;
 mod returned;
 
 use std::ops::Deref;
@@ -17,12 +19,15 @@ use crate::machine::{Certainty, EntryPlace, Machine};
 use crate::module::Module;
 use crate::value::Value;
 
-pub(crate) use functions::function_at;
+pub(crate) use enumerators::{enumerators, has_enumerator};
+pub(crate) use functions::{function_at, scope_at};
 pub use globals::{global, global_names, globals, static_member};
+pub(crate) use globals::{globals_of, is_in_file};
 pub use known::Described;
 pub(crate) use known::KnownVariables;
-pub(crate) use locals::variable_at;
 pub use locals::{has_variable, variables_at};
+pub(crate) use locals::{variable_at, variables_of};
+pub(crate) use modules::split_module;
 pub use returned::returned;
 
 /// Bytes of a register.
@@ -91,13 +96,13 @@ impl Variable {
         }
     }
 
-    /// Reads its value at `site`, which must be in the frame that it was found for. What cannot be known is in the
-    /// value.
+    /// Reads its value at `site`, which must be in the frame that it was found for or in one that is inlined there. What
+    /// cannot be known is in the value.
     #[must_use]
     pub fn read(&self, site: &Site<'_>) -> Value {
         let ty = self.measured(self.ty(), site);
         if self.is_parameter
-            && site.inline_depth == 0
+            && self.inline_depth == 0
             && let Some(entry) = site.machine.entry_parameter(&self.name)
             && let Some(place) = at_entry(entry, ty.size(), site.machine)
         {
@@ -110,6 +115,13 @@ impl Variable {
         }
         let located = location::locate(site, &self.module, self.id, self.function, &ty, 0);
         Value::read(ty, located.place, site.machine).reached_by(located.certainty)
+    }
+
+    /// Tells whether it has one address as long as its module is mapped: a global variable, or a static one of a function.
+    pub(crate) fn is_static(&self, site: &Site<'_>) -> bool {
+        let fixed = || location::fixed_place(site, &self.module, self.id, self.function);
+        let place = self.learned.place.get_or_init(fixed);
+        matches!(place, Some(location::FixedPlace::Address(_)))
     }
 
     /// Finds where it is for every thread that gets to the address of `site`.

@@ -583,13 +583,13 @@ fn enumerator(ty: &Type, raw: u128, bits: u32, decimal: &str) -> String {
     if let Some(found) = all.iter().find(|e| e.value as u128 & mask == raw) {
         return name(&found.name);
     }
-    // Flags are disjoint bits; with others, a sum of them would only look like one.
+    // Flags are one bit each; with others, a sum of them would only look like one.
     let mut seen = 0;
     let is_flags = all.iter().all(|e| {
         let value = e.value as u128 & mask;
         let disjoint = seen & value == 0;
         seen |= value;
-        disjoint
+        disjoint && value.count_ones() <= 1
     });
     let set: Vec<_> = all
         .iter()

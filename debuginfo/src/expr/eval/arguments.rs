@@ -68,7 +68,7 @@ impl Evaluator<'_> {
             let ty = ty.unwrap_or_else(|| base_type("long"));
             return Ok(Argument::Register(ty, REGISTERS[index]));
         }
-        let variable = parameter.and_then(|p| self.variable(&p.name));
+        let variable = parameter.and_then(|p| self.variable_in(0, &p.name));
         variable.map(Argument::Variable).ok_or_else(|| {
             format!(
                 "args[{number}] is known at the first instruction of a function only; stop there, or use the parameter's name"

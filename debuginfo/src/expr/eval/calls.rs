@@ -12,7 +12,7 @@ impl Evaluator<'_> {
             return Ok(known);
         }
         if let (ExprKind::Name(name), [of]) = (&function.kind, arguments)
-            && self.variable(name).is_none()
+            && !self.has_variable(name)
             && self.function(name).is_none()
             && let Some(ty) = self.find_type(name)
         {

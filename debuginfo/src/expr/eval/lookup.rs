@@ -3,26 +3,30 @@
 //! What the debug information calls something is found as in expressions, scope by scope, so that the asker can put names
 //! of its own in between.
 
-use super::{Answer, Context, Evaluator, with_evaluator};
+use super::{Answer, Context, with_evaluator};
 use crate::expr::ast::Span;
 use crate::value::Value;
 
 const NOWHERE: Span = Span { start: 0, end: 0 };
 
-/// Finds a variable or parameter of the frame, or a member of the object whose method it is in.
+/// Finds a variable or parameter of the frame or of one that it is inlined into, or a member of the object whose method one of
+/// these is.
 ///
 /// # Errors
 /// Where that member is cannot be known; the text says why.
 pub fn find_local(name: &str, context: &Context<'_>) -> Result<Option<Value>, String> {
-    told(with_evaluator(context, |evaluator| evaluator.local(name)))
+    told(with_evaluator(context, |evaluator| {
+        evaluator.local(name, NOWHERE, evaluator.site)
+    }))
 }
 
-/// Finds a global variable, or an enumerator of a variable in scope.
+/// Finds a global variable, or an enumerator in scope.
 #[must_use]
 pub fn find_global(name: &str, context: &Context<'_>) -> Option<Value> {
     with_evaluator(context, |evaluator| {
         let variable = evaluator.global(name);
         let read = variable.map(|variable| variable.read(evaluator.site));
+        let read = read.or_else(|| evaluator.hit_count(name));
         read.or_else(|| evaluator.enumerator(name))
     })
 }
@@ -47,15 +51,6 @@ pub fn argument(number: i128, context: &Context<'_>) -> Result<Value, String> {
 #[must_use]
 pub fn unknown_name(name: &str, context: &Context<'_>) -> String {
     with_evaluator(context, |evaluator| evaluator.unknown_name(name))
-}
-
-impl Evaluator<'_> {
-    fn local(&self, name: &str) -> Answer<Option<Value>> {
-        match self.variable(name) {
-            Some(variable) => Ok(Some(variable.read(self.site))),
-            None => self.member_of_object(name, NOWHERE),
-        }
-    }
 }
 
 fn told<T>(answer: Answer<T>) -> Result<T, String> {

@@ -13,11 +13,9 @@ impl Template {
         with_evaluator(context, |evaluator| {
             let mut out = String::new();
             for part in &self.parts {
-                match part {
-                    Part::Text(text) => out.push_str(text),
-                    Part::Value { expr, format, .. } => {
-                        out.push_str(&evaluator.shown(expr, *format, options));
-                    }
+                match evaluator.part(part, options) {
+                    Ok(text) => out.push_str(&text),
+                    Err(why) => out.push_str(&format!("<error: {why}>")),
                 }
             }
             out
@@ -25,15 +23,35 @@ impl Template {
     }
 }
 
+impl Part {
+    /// Makes the text of this part.
+    ///
+    /// # Errors
+    /// It has no value; the text says why. Scripts have none here.
+    pub fn render(&self, context: &Context<'_>, options: &RenderOptions) -> Result<String, String> {
+        with_evaluator(context, |evaluator| evaluator.part(self, options))
+    }
+}
+
 impl Evaluator<'_> {
-    fn shown(&self, expr: &Expr, format: Format, options: &RenderOptions) -> String {
-        let value = match self.value(expr) {
-            Ok(value) => value,
-            Err(error) => return format!("<error: {error}>"),
-        };
+    fn part(&self, part: &Part, options: &RenderOptions) -> Result<String, String> {
+        match part {
+            Part::Text(text) => Ok(text.clone()),
+            Part::Script { source } => Err(format!("{source} is JavaScript")),
+            Part::Value { expr, format, .. } => self.shown(expr, *format, options),
+        }
+    }
+
+    fn shown(
+        &self,
+        expr: &Expr,
+        format: Format,
+        options: &RenderOptions,
+    ) -> Result<String, String> {
+        let value = self.value(expr).map_err(|error| error.to_string())?;
         let is_text = matches!(format, Format::Natural | Format::Text);
         if is_text && let Some(text) = self.plain_text(&value, expr, options.max_string) {
-            return text;
+            return Ok(text);
         }
         let format = match format {
             Format::Natural | Format::Text => value::Format::Natural,
@@ -46,7 +64,7 @@ impl Evaluator<'_> {
             Format::Address => value::Format::Address,
         };
         let options = RenderOptions { format, ..*options };
-        render_with(&value, &options, &self.look)
+        Ok(render_with(&value, &options, &self.look))
     }
 
     /// A text as it is, without quotes, if the value is one that can be read.

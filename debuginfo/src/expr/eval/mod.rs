@@ -15,6 +15,7 @@ mod lookup;
 mod members;
 mod message;
 mod methods;
+mod named;
 mod names;
 mod operand;
 mod strings;
@@ -127,7 +128,7 @@ pub fn evaluate_condition(
 #[must_use]
 pub fn is_type(name: &str, context: &Context<'_>) -> bool {
     with_evaluator(context, |evaluator| {
-        evaluator.find_type(name).is_some() && evaluator.variable(name).is_none()
+        evaluator.find_type(name).is_some() && !evaluator.has_variable(name)
     })
 }
 
@@ -291,7 +292,7 @@ impl Evaluator<'_> {
 
     fn size_of(&self, of: &Expr) -> Answer<Value> {
         if let ExprKind::Name(name) = &of.kind
-            && self.variable(name).is_none()
+            && !self.has_variable(name)
             && let Some(ty) = self.find_type(name)
         {
             return size_of_type(&ty, of.at);

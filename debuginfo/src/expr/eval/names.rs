@@ -3,11 +3,16 @@
 use super::super::ast::{Expr, ExprKind, Span};
 use super::operand::{number_value, pointer_value};
 use super::{Answer, EvalError, Evaluator, base_type};
+use crate::expr::HIT_COUNT;
 use crate::expr::number::{IntKind, Number};
 use crate::layout::{Type, TypeKind};
 use crate::location::Site;
 use crate::machine::Certainty;
-use crate::scope::{Variable, function_at, globals, variable_at, variables_at};
+use crate::scope::{
+    Variable, enumerators, function_at, globals, has_enumerator, is_in_file, scope_at, variable_at,
+    variables_at,
+};
+use crate::space::Mapped;
 use crate::value::{Value, ValueError};
 
 /// Members of the object that is worked on, in C++ and in Rust.
@@ -20,28 +25,54 @@ impl Evaluator<'_> {
 
     /// The same, a variable as `site` reads it.
     pub(super) fn name_at(&self, name: &str, at: Span, site: &Site<'_>) -> Answer<Value> {
-        if let Some(variable) = self.variable(name) {
-            return Ok(variable.read(site));
-        }
-        if let Some(member) = self.member_of_object(name, at)? {
-            return Ok(member);
+        if let Some(local) = self.local(name, at, site)? {
+            return Ok(local);
         }
         if let Some(variable) = self.global(name) {
             return Ok(variable.read(site));
+        }
+        if let Some(count) = self.hit_count(name) {
+            return Ok(count);
         }
         if let Some(enumerator) = self.enumerator(name) {
             return Ok(enumerator);
         }
         if let Some(entry) = self.function(name) {
-            let ty = self.function_type(entry);
-            let ty = ty.unwrap_or_else(|| base_type("void"));
-            return Ok(pointer_value(ty.pointer(), entry, Certainty::Known));
+            return Ok(self.function_value(entry));
         }
         if self.find_type(name).is_some() {
             let message = format!("{name} is a type; to convert to it, write ({name})(value)");
             return Err(EvalError::new(at, message));
         }
+        if let Some(found) = self.of_function(name, at)? {
+            return Ok(found);
+        }
+        if let Some(found) = self.of_module(name, site) {
+            return Ok(found);
+        }
         Err(EvalError::unknown_name(at, self.unknown_name(name)))
+    }
+
+    /// A variable of the frame or of one that it is inlined into, or a member of the object whose method one of these is.
+    pub(super) fn local(&self, name: &str, at: Span, site: &Site<'_>) -> Answer<Option<Value>> {
+        for depth in self.depths(name) {
+            if let Some(variable) = self.variable_in(depth, name) {
+                return Ok(Some(variable.read(site)));
+            }
+            if let Some(member) = self.member_of_object_in(depth, name, at)? {
+                return Ok(Some(member));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The frames that `name` is looked for in, by how many inlined calls lie around them: the frame itself, then those that
+    /// it is inlined into. What the file declares comes before what callers happen to call so.
+    pub(super) fn depths(&self, name: &str) -> impl Iterator<Item = usize> + use<> {
+        let own = self.site.inline_depth;
+        let ends = own > 0 && self.variable(name).is_none() && is_in_file(self.site, name);
+        let last = if ends { own } else { 0 };
+        (last..=own).rev()
     }
 
     /// Finds a variable of the frame.
@@ -49,22 +80,56 @@ impl Evaluator<'_> {
         variable_at(self.site, name)
     }
 
+    /// Finds one of the frame around which so many inlined calls lie.
+    pub(super) fn variable_in(&self, inline_depth: usize, name: &str) -> Option<Variable> {
+        let site = Site {
+            inline_depth,
+            ..*self.site
+        };
+        variable_at(&site, name)
+    }
+
+    /// Tells whether `name` is a variable of the frame or of one that it is inlined into.
+    pub(super) fn has_variable(&self, name: &str) -> bool {
+        let mut depths = self.depths(name);
+        depths.any(|depth| self.variable_in(depth, name).is_some())
+    }
+
     pub(super) fn global(&self, name: &str) -> Option<Variable> {
         let plain = name.strip_prefix("::").unwrap_or(name);
         globals(self.site, plain).into_iter().next()
     }
 
-    /// The object whose method the frame is in.
-    fn object(&self) -> Option<Value> {
-        let variable = OBJECTS.iter().find_map(|name| self.variable(name))?;
-        Some(variable.read(self.site))
+    /// What [`HIT_COUNT`] stands for, if that is the name and it stands for something.
+    pub(super) fn hit_count(&self, name: &str) -> Option<Value> {
+        let count = (name == HIT_COUNT).then(|| self.look.machine.hit_count())?;
+        let number = Number::integer(IntKind::UNSIGNED_LONG, u128::from(count?));
+        Some(number_value(number, Certainty::Known))
     }
 
-    pub(super) fn member_of_object(&self, name: &str, at: Span) -> Answer<Option<Value>> {
-        let Some(object) = self.object() else {
+    /// Tells whether any enumeration that is near has an enumerator of this name: compared with a value of its type, that needs no
+    /// scope.
+    pub(super) fn enumerates(&self, name: &str) -> bool {
+        let near = self.look.space.near(self.site.lookup_pc);
+        self.enumerator(name).is_some() || near.iter().any(|m| has_enumerator(m, name))
+    }
+
+    /// The variable that is the object whose method such a frame is in.
+    pub(super) fn object_in(&self, inline_depth: usize) -> Option<Variable> {
+        let mut names = OBJECTS.iter();
+        names.find_map(|name| self.variable_in(inline_depth, name))
+    }
+
+    fn member_of_object_in(
+        &self,
+        inline_depth: usize,
+        name: &str,
+        at: Span,
+    ) -> Answer<Option<Value>> {
+        let Some(object) = self.object_in(inline_depth) else {
             return Ok(None);
         };
-        let Ok(object) = self.pointee(&object, at) else {
+        let Ok(object) = self.pointee(&object.read(self.site), at) else {
             return Ok(None);
         };
         match object.member(name, &self.look) {
@@ -74,9 +139,14 @@ impl Evaluator<'_> {
         }
     }
 
-    /// `Color::Red`, also as a member of an enumeration that a variable in scope has.
+    /// An enumerator in scope, or one of an enumeration that a variable there has.
     pub(super) fn enumerator(&self, name: &str) -> Option<Value> {
-        let (found, number) = match name.rsplit_once("::") {
+        let found = enumerators(self.site, name);
+        if let [(ty, number), others @ ..] = found.as_slice() {
+            let is_one = others.iter().all(|(_, other)| other == number);
+            return is_one.then(|| enum_value(ty, *number));
+        }
+        let (ty, number) = match name.rsplit_once("::") {
             Some((scope, last)) => {
                 let ty = self.find_type(scope)?;
                 let number = enumerator_of(&ty, last)?;
@@ -88,7 +158,7 @@ impl Evaluator<'_> {
                 Some((ty, number))
             })?,
         };
-        Some(enum_value(&found, number))
+        Some(enum_value(&ty, number))
     }
 
     /// The enumerator that `expr` names in the enumeration that `value` is of.
@@ -105,10 +175,23 @@ impl Evaluator<'_> {
     pub(super) fn function(&self, name: &str) -> Option<u64> {
         let plain = name.strip_prefix("::").unwrap_or(name);
         let space = self.look.space;
-        let mut found = space.functions_matching(plain);
-        found.retain(|f| space.at(f.entry).is_none_or(|m| space.names_from(m)));
-        let exact = found.iter().find(|f| f.name == plain);
-        exact.or(found.first()).map(|f| f.entry)
+        let near = space.near(self.site.lookup_pc);
+        let around = scope_at(self.site);
+        if let Some(entry) = entry_in(&near, plain, &around) {
+            return Some(entry);
+        }
+        let is_imported = near.iter().any(|m| m.module.imports(plain));
+        match is_imported || near.is_empty() {
+            true => entry_in(&space.foreign(self.site.lookup_pc), plain, ""),
+            false => None,
+        }
+    }
+
+    /// A pointer to the function that begins at `entry`.
+    pub(super) fn function_value(&self, entry: u64) -> Value {
+        let ty = self.function_type(entry);
+        let ty = ty.unwrap_or_else(|| base_type("void"));
+        pointer_value(ty.pointer(), entry, Certainty::Known)
     }
 
     /// What the function that begins at `entry` takes and returns.
@@ -119,14 +202,21 @@ impl Evaluator<'_> {
     }
 
     pub(super) fn unknown_name(&self, name: &str) -> String {
-        let mut known: Vec<String> = variables_at(self.site)
-            .into_iter()
-            .map(|variable| variable.name.clone())
-            .collect();
-        if let Some(object) = self.object() {
-            let ty = object.ty.strip();
-            let ty = ty.target().map_or(ty, |target| target.strip());
-            known.extend(ty.members().into_iter().filter_map(|member| member.name));
+        if let Some(why) = self.ambiguous(name).or_else(|| self.elsewhere(name)) {
+            return why;
+        }
+        let mut known: Vec<String> = Vec::new();
+        for inline_depth in (0..=self.site.inline_depth).rev() {
+            let site = Site {
+                inline_depth,
+                ..*self.site
+            };
+            known.extend(variables_at(&site).iter().map(|v| v.name.clone()));
+            if let Some(object) = self.object_in(inline_depth) {
+                let ty = object.ty().strip();
+                let ty = ty.target().map_or(ty, |target| target.strip());
+                known.extend(ty.members().into_iter().filter_map(|member| member.name));
+            }
         }
         let known = known.iter().map(String::as_str);
         match nearest(name, known) {
@@ -134,6 +224,36 @@ impl Evaluator<'_> {
             None => format!("no variable \"{name}\" here"),
         }
     }
+
+    /// Says that different enumerations have different enumerators of this name.
+    fn ambiguous(&self, name: &str) -> Option<String> {
+        let found = enumerators(self.site, name);
+        let (first, number) = found.first()?;
+        let (second, _) = found.iter().find(|(_, other)| other != number)?;
+        let (first, second) = (first.name(), second.name());
+        Some(format!(
+            "{name} is an enumerator of {first} and another one of {second}; write (the type)(number)"
+        ))
+    }
+}
+
+/// The entry of the function called `name` in the first of `modules` that has one: by its whole name, or by what is left of it
+/// in function `around`.
+pub(super) fn entry_in(modules: &[&Mapped], name: &str, around: &str) -> Option<u64> {
+    let is_meant = |full: &str| {
+        let rest = full.find(name).and_then(|at| full.split_at_checked(at));
+        let (scope, rest) = rest.unwrap_or_default();
+        let is_whole = rest
+            .strip_prefix(name)
+            .is_some_and(|rest| !rest.starts_with("::"));
+        is_whole && (scope.is_empty() || scope.ends_with("::") && around.starts_with(scope))
+    };
+    modules.iter().find_map(|mapped| {
+        let found = mapped.functions_matching(name);
+        let exact = found.iter().find(|f| f.name == name);
+        let exact = exact.or_else(|| found.iter().find(|f| is_meant(&f.name)));
+        exact.map(|f| f.entry)
+    })
 }
 
 pub(super) fn enumerator_of(ty: &Type, name: &str) -> Option<i128> {

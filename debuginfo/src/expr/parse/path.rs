@@ -74,6 +74,33 @@ impl Parser<'_> {
         Some(Path { text, raw })
     }
 
+    /// Reads a name of a module whose file has other signs than words have: `libc.so.6::environ`, `'a.out'::total`. Takes
+    /// nothing if none begins here.
+    pub(super) fn name_of_module(&mut self) -> Option<String> {
+        let start = self.here();
+        let rest = self.rest();
+        let length = match rest.strip_prefix('\'') {
+            Some(quoted) => quoted.find('\'').filter(|end| *end > 0)? + 2,
+            None => {
+                let is_of_file = |c: char| c.is_alphanumeric() || "_.+-".contains(c);
+                let end = rest.find(|c| !is_of_file(c))?;
+                rest[..end].contains(".so").then_some(end)?
+            }
+        };
+        let file = rest[..length].to_owned();
+        if file.contains(char::is_whitespace) || !rest[length..].starts_with("::") {
+            return None;
+        }
+        self.pos = start + length + 2;
+        match self.path(In::Expression) {
+            Some(path) => Some(format!("{file}::{}", path.text)),
+            None => {
+                self.pos = start;
+                None
+            }
+        }
+    }
+
     /// A word, `~word` behind a scope, or one of the names in braces that rustc gives to closures and blocks.
     fn segment(&mut self, text: &mut String, raw: bool) -> bool {
         let scoped = text.ends_with("::");

@@ -54,13 +54,15 @@ pub enum PlainValue {
 #[must_use]
 pub fn known_local(name: &str, space: &Space, pc: u64) -> Option<Known> {
     with_compiler(space, pc, |compiler| {
-        if let Some(variable) = compiler.evaluator.variable(name) {
-            return place_of(compiler, &variable);
+        for depth in compiler.evaluator.depths(name) {
+            if let Some(variable) = compiler.evaluator.variable_in(depth, name) {
+                return place_of(compiler, &variable);
+            }
+            if let Some(member) = compiler.member_of_object(depth, name).ok()? {
+                return place_of_value(compiler, member);
+            }
         }
-        match compiler.member_of_object(name).ok()? {
-            None => Some(Known::Nothing),
-            Some(member) => place_of_value(compiler, member),
-        }
+        Some(Known::Nothing)
     })
 }
 
@@ -86,7 +88,7 @@ pub fn known_argument(number: u32, space: &Space, pc: u64) -> Option<Known> {
 }
 
 fn with_compiler<T>(space: &Space, pc: u64, ask: impl FnOnce(&Compiler<'_, '_>) -> T) -> T {
-    at_address(space, pc, |context| {
+    at_address(space, pc, 0, |context| {
         super::with_evaluator(context, |evaluator| ask(&Compiler { evaluator }))
     })
 }

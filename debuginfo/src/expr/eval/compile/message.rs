@@ -73,12 +73,13 @@ pub enum Shown {
 }
 
 /// Compiles a log message for the instruction at `pc`, an address of the process. It holds as long as the modules of
-/// `space` are the only ones: addresses inside others are shown with names that are not known now.
+/// `space` are the only ones: addresses inside others are shown with names that are not known now. `to_come` is as for
+/// [`compile_condition`](super::compile_condition).
 ///
 /// # Errors
 /// One of its values cannot be compiled.
-pub fn compile_message(text: &str, space: &Space, pc: u64) -> Result<Message> {
-    at_address(space, pc, |context| {
+pub fn compile_message(text: &str, space: &Space, pc: u64, to_come: usize) -> Result<Message> {
+    at_address(space, pc, to_come, |context| {
         let is_type = |name: &str| is_type(name, context);
         let template =
             Template::parse_with(text, &is_type).map_err(|error| not(error.to_string()))?;
@@ -86,6 +87,7 @@ pub fn compile_message(text: &str, space: &Space, pc: u64) -> Result<Message> {
             let compiler = Compiler { evaluator };
             let parts = template.parts.iter().map(|part| match part {
                 Part::Text(text) => Ok(MessagePart::Text(text.clone())),
+                Part::Script { source } => Err(not(format!("{source} is JavaScript"))),
                 Part::Value {
                     expr,
                     format,

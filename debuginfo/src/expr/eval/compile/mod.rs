@@ -7,6 +7,7 @@
 mod access;
 mod known;
 mod message;
+mod missing;
 mod names;
 mod operators;
 mod script;
@@ -25,6 +26,7 @@ use value::{Bytes, Static};
 
 pub use known::{Known, KnownPlace, PlainValue, known_argument, known_global, known_local};
 pub use message::{Logged, Message, MessagePart, Shown, compile_message};
+pub use missing::{is_word, missing_names, missing_values, names};
 pub use script::{ENGINE_NAMES, compile_script};
 
 /// Why an expression cannot be compiled: a sentence about a part of it.
@@ -45,12 +47,13 @@ fn not(why: impl Into<String>) -> NotCompiled {
     NotCompiled(why.into())
 }
 
-/// Compiles a condition for the instruction at `pc`, an address of the process. It gives 0 for false.
+/// Compiles a condition for the instruction at `pc`, an address of the process, in the scope around so many of the calls that are
+/// inlined there ([`Machine::calls_to_come`]). It gives 0 for false.
 ///
 /// # Errors
 /// It cannot be compiled.
-pub fn compile_condition(text: &str, space: &Space, pc: u64) -> Result<Int> {
-    at_address(space, pc, |context| {
+pub fn compile_condition(text: &str, space: &Space, pc: u64, to_come: usize) -> Result<Int> {
+    at_address(space, pc, to_come, |context| {
         let is_type = |name: &str| is_type(name, context);
         let expr = parse_with(text, &is_type).map_err(|error| not(error.to_string()))?;
         with_evaluator(context, |evaluator| {
@@ -62,8 +65,9 @@ pub fn compile_condition(text: &str, space: &Space, pc: u64) -> Result<Int> {
 }
 
 /// Asks about names, types and locations as of an address, without a thread.
-fn at_address<T>(space: &Space, pc: u64, ask: impl FnOnce(&Context<'_>) -> T) -> T {
+fn at_address<T>(space: &Space, pc: u64, to_come: usize, ask: impl FnOnce(&Context<'_>) -> T) -> T {
     let (depth, entry) = innermost_call(space, pc);
+    let depth = depth.saturating_sub(to_come);
     let frame = Frame {
         pc,
         lookup_pc: pc,

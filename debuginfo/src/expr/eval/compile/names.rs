@@ -11,11 +11,8 @@ use crate::scope::Variable;
 
 impl Compiler<'_, '_> {
     pub(super) fn name(&self, name: &str) -> Result<Static> {
-        if let Some(variable) = self.evaluator.variable(name) {
-            return self.variable(&variable);
-        }
-        if let Some(member) = self.member_of_object(name)? {
-            return Ok(member);
+        if let Some(local) = self.local(name)? {
+            return Ok(local);
         }
         if let Some(variable) = self.evaluator.global(name) {
             return self.variable(&variable);
@@ -25,6 +22,19 @@ impl Compiler<'_, '_> {
                 .ok_or_else(|| not(format!("{name} has more than 64 bits")));
         }
         Err(not(format!("{name} is no variable")))
+    }
+
+    /// A variable or member, as [`Evaluator::local`](super::super::Evaluator::local) finds it.
+    pub(super) fn local(&self, name: &str) -> Result<Option<Static>> {
+        for depth in self.evaluator.depths(name) {
+            if let Some(variable) = self.evaluator.variable_in(depth, name) {
+                return self.variable(&variable).map(Some);
+            }
+            if let Some(member) = self.member_of_object(depth, name)? {
+                return Ok(Some(member));
+            }
+        }
+        Ok(None)
     }
 
     pub(super) fn variable(&self, variable: &Variable) -> Result<Static> {
@@ -53,10 +63,13 @@ impl Compiler<'_, '_> {
         Ok(value)
     }
 
-    /// A member of the object whose method the place is in.
-    pub(super) fn member_of_object(&self, name: &str) -> Result<Option<Static>> {
-        let mut objects = ["this", "self"].iter();
-        let Some(variable) = objects.find_map(|name| self.evaluator.variable(name)) else {
+    /// A member of the object whose method such a frame of the place is in.
+    pub(super) fn member_of_object(
+        &self,
+        inline_depth: usize,
+        name: &str,
+    ) -> Result<Option<Static>> {
+        let Some(variable) = self.evaluator.object_in(inline_depth) else {
             return Ok(None);
         };
         let mut target = variable.ty();

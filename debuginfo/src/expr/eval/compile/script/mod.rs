@@ -25,13 +25,14 @@ pub use names::ENGINE_NAMES;
 pub(super) use presented::is_character;
 
 /// Compiles a condition in JavaScript for the instruction at `pc`, an address of the process. It gives 0 for what
-/// JavaScript calls false, and another number for what it calls true.
+/// JavaScript calls false, and another number for what it calls true. `to_come` is as for
+/// [`compile_condition`](super::compile_condition).
 ///
 /// # Errors
 /// It cannot be compiled.
-pub fn compile_script(text: &str, space: &Space, pc: u64) -> Result<Int> {
+pub fn compile_script(text: &str, space: &Space, pc: u64, to_come: usize) -> Result<Int> {
     let expr = parse(text).map_err(not)?;
-    at_address(space, pc, |context| {
+    at_address(space, pc, to_come, |context| {
         with_evaluator(context, |evaluator| {
             let compiler = Compiler { evaluator };
             Translator { compiler }.condition(&expr)

@@ -125,10 +125,7 @@ impl Translator<'_, '_> {
                 None => Ok(None),
             };
         }
-        if let Some(variable) = self.compiler.evaluator.variable(name) {
-            return self.compiler.variable(&variable).map(Some);
-        }
-        self.compiler.member_of_object(name)
+        self.compiler.local(name)
     }
 
     /// Whether a name is JavaScript's own here.

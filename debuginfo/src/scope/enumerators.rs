@@ -1,0 +1,137 @@
+//! Enumerators by name: those that the source sees at a place, whether or not a variable of their type is there.
+//!
+//! An enumerator of C, or of an enumeration of C++ without `class`, is a name of the scope around the enumeration; all others
+//! are named with their type.
+
+use gimli::constants as dw;
+
+use super::functions::copies_at;
+use crate::dies::{Die, Session};
+use crate::layout::{DieId, EntryKind, Language, Type, name_fit, qualified, with_session};
+use crate::location::Site;
+use crate::space::Mapped;
+
+/// Enumerations with one name among their enumerators that are looked at.
+const MAX_CANDIDATES: usize = 256;
+/// Blocks inside one another that are looked into.
+const MAX_DEPTH: usize = 64;
+
+/// Finds the enumerators that `name` means: those of the nearest place that has any, in this order: the blocks of the function
+/// at the site, its unit, its module, the program.
+pub(crate) fn enumerators(site: &Site<'_>, name: &str) -> Vec<(Type, i128)> {
+    let local = local_ones(site, name);
+    if !local.is_empty() {
+        return local;
+    }
+    for mapped in site.space.near(site.lookup_pc) {
+        let found = in_module(mapped, site, name);
+        if !found.is_empty() {
+            return found;
+        }
+    }
+    Vec::new()
+}
+
+/// Tells whether an enumeration of a module has an enumerator called `name`, in scope or not.
+pub(crate) fn has_enumerator(mapped: &Mapped, name: &str) -> bool {
+    let module = &mapped.module;
+    let candidates = module.known().index(module).candidates(name).iter();
+    let mut candidates = candidates.filter(|entry| entry.kind == EntryKind::Enumerator);
+    candidates.next().is_some()
+}
+
+fn in_module(mapped: &Mapped, site: &Site<'_>, name: &str) -> Vec<(Type, i128)> {
+    let module = &mapped.module;
+    let is_here = mapped.range.contains(&site.lookup_pc);
+    let unit = is_here.then(|| super::function_at(module, mapped.svma(site.lookup_pc)));
+    let unit = unit
+        .flatten()
+        .map(|function| (function.home, function.index));
+    let candidates = module.known().index(module).candidates(name).iter();
+    let candidates = candidates.filter(|entry| entry.kind == EntryKind::Enumerator);
+    let mut found: Vec<((bool, u8), Type, i128)> = Vec::new();
+    for entry in candidates.take(MAX_CANDIDATES) {
+        let ty = Type::at(module, entry.id);
+        if let Some((rank, value)) = fitting(&ty, Some(entry.id), name) {
+            let is_elsewhere = Some((entry.id.home, entry.id.index)) != unit;
+            found.push(((is_elsewhere, rank), ty, value));
+        }
+    }
+    let best = found.iter().map(|(key, ..)| *key).min();
+    found.retain(|(key, ..)| Some(*key) == best);
+    found
+        .into_iter()
+        .map(|(_, ty, value)| (ty, value))
+        .collect()
+}
+
+/// The value of the enumerator of `ty` that `name` means, and how well it fits.
+fn fitting(ty: &Type, id: Option<DieId>, name: &str) -> Option<(u8, i128)> {
+    let last = name.rsplit("::").next().unwrap_or(name);
+    let all = ty.enumerators().iter();
+    let mut own = all.filter(|e| e.name == name || e.name.rsplit("::").next() == Some(last));
+    let enumerator = own.next()?;
+    if ty.language() == Language::C {
+        return (enumerator.name == name).then_some((0, enumerator.value));
+    }
+    let plain = enumerator.name.rsplit("::").next().unwrap_or(last);
+    let in_type = ty.own_name().map(|own| format!("{own}::{plain}"));
+    let in_type = in_type.and_then(|full| name_fit(name, &full));
+    let around = match (ty.is_scoped_enum(), ty.module(), id) {
+        (true, ..) => None,
+        (false, Some(module), Some(id)) => name_fit(name, &qualified(module, id, plain)),
+        (false, ..) => (plain == name).then_some(0),
+    };
+    // "Red" is the end of "Color::Red" too, which is no name for one of "enum class Color".
+    let in_type = in_type.filter(|_| name.contains("::"));
+    let rank = [in_type, around].into_iter().flatten().min()?;
+    Some((rank, enumerator.value))
+}
+
+/// Those of enumerations that the function at the site declares, its innermost inlined call first.
+fn local_ones(site: &Site<'_>, name: &str) -> Vec<(Type, i128)> {
+    let Some(mapped) = site.space.at(site.lookup_pc) else {
+        return Vec::new();
+    };
+    let module = &mapped.module;
+    let copies = copies_at(module, mapped.svma(site.lookup_pc));
+    let around = copies.iter().take(site.inline_depth + 1).rev();
+    for copy in around {
+        let types = with_session(module, *copy, |session, die| {
+            let mut found = Vec::new();
+            for die in session.chain(die) {
+                declared_in(session, &die, MAX_DEPTH, &mut found);
+            }
+            found
+        });
+        let types = types.unwrap_or_default().into_iter();
+        let types = types.map(|id| Type::at(module, id));
+        let found = types.filter_map(|ty| {
+            let (_, value) = fitting(&ty, None, name)?;
+            Some((ty, value))
+        });
+        let found: Vec<(Type, i128)> = found.collect();
+        if !found.is_empty() {
+            return found;
+        }
+    }
+    Vec::new()
+}
+
+/// Collects the enumerations that a function or block declares.
+fn declared_in<'a>(session: &Session<'_, 'a>, die: &Die<'a>, depth: usize, found: &mut Vec<DieId>) {
+    let mut blocks = Vec::new();
+    session.each_child(die, |tag, offset| {
+        match tag {
+            dw::DW_TAG_enumeration_type => found.push(DieId::of(&die.sibling(offset))),
+            dw::DW_TAG_lexical_block => blocks.push(die.sibling(offset)),
+            _ => {}
+        }
+        found.len() < MAX_CANDIDATES
+    });
+    if depth > 0 {
+        for block in blocks {
+            declared_in(session, &block, depth - 1, found);
+        }
+    }
+}
