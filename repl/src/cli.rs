@@ -1,5 +1,7 @@
 //! The command line: which commands there are, and `--help` and `--version` of the whole.
 
+use std::ffi::OsString;
+
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::commands::{check, daemon, guard, info, live, pack, record, repl, setup, sql};
@@ -65,7 +67,9 @@ impl Cli {
         } else {
             HELP_COLUMNS
         };
-        let matches = Cli::command().term_width(columns).get_matches();
+        let words = std::env::args_os().collect();
+        let words = with_negative_numbers(words, 1);
+        let matches = Cli::command().term_width(columns).get_matches_from(words);
         Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
     }
 
@@ -89,9 +93,38 @@ impl Cli {
     }
 }
 
+/// Sets expressions that begin with a negative number, as `-7/2`, apart from options: with a blank in front. The verb is the word
+/// at `verb`.
+pub fn with_negative_numbers(mut words: Vec<OsString>, verb: usize) -> Vec<OsString> {
+    const VERBS: [&str; 5] = ["print", "p", "eval", "display", "set"];
+    let is_one = |word: &OsString| VERBS.iter().any(|verb| word == verb);
+    if !words.get(verb).is_some_and(is_one) {
+        return words;
+    }
+    for word in &mut words[verb + 1..] {
+        let text = word.to_str().and_then(|text| text.strip_prefix('-'));
+        if text.is_some_and(|text| text.starts_with(|c: char| c.is_ascii_digit())) {
+            let mut apart = OsString::from(" ");
+            apart.push(&*word);
+            *word = apart;
+        }
+    }
+    words
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn expressions_may_begin_with_a_negative_number() {
+        let line = ["hindsight", "print", "-7/2", "--json"].map(OsString::from);
+        let words = with_negative_numbers(line.into(), 1);
+        assert_eq!(words, ["hindsight", "print", " -7/2", "--json"]);
+        assert!(Cli::try_parse_from(words).is_ok());
+        let line = ["hindsight", "next", "-7/2"].map(OsString::from);
+        assert_eq!(with_negative_numbers(line.clone().into(), 1), line);
+    }
 
     #[test]
     fn the_command_line_is_consistent() {

@@ -31,8 +31,9 @@ pub(crate) struct Asks {
     now: Option<(Registers, Arc<Asked>)>,
     /// Threads that were told to run into the trap.
     decided: Vec<Decided>,
-    /// How many inlined calls come after what a probe is about, by its address; as long as the modules are the same.
-    before: BTreeMap<(ProbeId, u64), usize>,
+    /// How many inlined calls come after what a probe is about, by its address, and how many lie inside the function whose
+    /// variables it means; as long as the modules are the same.
+    before: BTreeMap<(ProbeId, u64), (usize, usize)>,
     modules: Arc<Space>,
 }
 
@@ -172,7 +173,9 @@ impl Tracer {
         })
     }
 
-    fn known_calls_before(&mut self, id: ProbeId, address: u64) -> usize {
+    /// How many of the inlined calls at a place of a probe have not begun where it stops, and how many its names are not looked up
+    /// in.
+    pub fn known_calls(&mut self, id: ProbeId, address: u64) -> (usize, usize) {
         let space = self.space_now();
         if !Arc::ptr_eq(&space, &self.asks.modules) {
             self.asks.modules = space;
@@ -181,7 +184,10 @@ impl Tracer {
         if let Some(before) = self.asks.before.get(&(id, address)) {
             return *before;
         }
-        let before = self.calls_before(id, address);
+        let before = (
+            self.calls_before(id, address),
+            self.calls_inside(id, address),
+        );
         self.asks.before.insert((id, address), before);
         before
     }
@@ -201,8 +207,8 @@ impl Tracer {
             return Verdict::Stop;
         };
         self.look_at_faults(tid, address);
-        let before = self.known_calls_before(id, address);
-        self.set_calls_to_come(tid, before);
+        let (_, inside) = self.known_calls(id, address);
+        self.set_calls_to_come(tid, inside);
         let wanted = self.is_wanted(tid, id);
         self.set_calls_to_come(tid, 0);
         let Some(wanted) = wanted else {

@@ -5,6 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use super::failures::Failures;
 use super::model::{Display, Displayed, ProbeView, Reason, Stop, Tid, Waited};
 use crate::Exit;
 
@@ -28,6 +29,8 @@ struct Written {
 /// The board.
 #[derive(Debug, Default)]
 pub(crate) struct Board {
+    /// Conditions and messages that failed.
+    pub failures: Failures,
     written: Mutex<Written>,
     changed: Condvar,
 }

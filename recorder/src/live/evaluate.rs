@@ -2,37 +2,67 @@
 
 use debuginfo::{
     RenderOptions, backtrace,
-    expr::{self, Context, ParseError, Part, Template},
+    expr::{self, Context, ParseError, Part},
 };
 
 use super::{
     error::{LiveError, LiveResult},
-    model::{Action, ProbeSpec, Tid},
-    script::Script,
+    model::{Action, ProbeId, ProbeSpec, Tid},
+    script::{Message, Script},
     tracer::Tracer,
 };
 
 /// Frames that an expression may need: its own, and the caller's for values that only that one still knows.
 const FRAMES: usize = 2;
+/// Frames in which names are looked for that are not of the innermost ones.
+const MOST_FRAMES: usize = 64;
+
+/// What of a probe's expressions is not in our own language, and its message.
+pub(crate) struct Understood {
+    pub condition: Option<Script>,
+    pub message: Option<Message>,
+}
+
+/// A message that was made.
+#[derive(Default)]
+pub(crate) struct Filled {
+    pub text: String,
+    /// Its values as text, by what was asked for.
+    pub values: Vec<(String, String)>,
+    /// Why the first of them that has no value has none.
+    pub error: Option<String>,
+}
 
 impl Tracer {
-    /// Refuses conditions and templates that cannot be understood. Returns the condition if it is JavaScript.
-    pub fn check_expressions(&mut self, spec: &ProbeSpec) -> LiveResult<Option<Script>> {
-        if let Action::Log { template } = &spec.action {
-            Template::parse(template).map_err(misunderstood("Message"))?;
-        }
-        let Some(condition) = &spec.condition else {
-            return Ok(None);
+    /// Refuses conditions and templates that cannot be understood.
+    pub fn check_expressions(&mut self, spec: &ProbeSpec) -> LiveResult<Understood> {
+        let message = match &spec.action {
+            Action::Log { template } => {
+                let understood = self.scripts.understand_message(template);
+                Some(understood.map_err(misunderstood("Message"))?)
+            }
+            Action::Break { .. } => None,
         };
-        let understood = self.scripts.understand(condition);
-        understood.map_err(misunderstood("Condition expression"))
+        let condition = match &spec.condition {
+            Some(condition) => {
+                let understood = self.scripts.understand(condition);
+                understood.map_err(misunderstood("Condition expression"))?
+            }
+            None => None,
+        };
+        Ok(Understood { condition, message })
     }
 
     /// Tells whether a condition is true in a thread.
     pub fn evaluate_condition(&self, tid: Tid, condition: &str) -> Result<bool, String> {
         // Most need no caller, and finding it takes as long as all the rest.
         let alone = self.evaluate_with(tid, condition, 1);
-        alone.or_else(|_| self.evaluate_with(tid, condition, FRAMES))
+        let called = alone.or_else(|_| self.evaluate_with(tid, condition, FRAMES));
+        match called {
+            // It may name a function further out.
+            Err(_) if condition.contains("::") => self.evaluate_with(tid, condition, MOST_FRAMES),
+            called => called,
+        }
     }
 
     fn evaluate_with(&self, tid: Tid, condition: &str, frames: usize) -> Result<bool, String> {
@@ -50,7 +80,6 @@ impl Tracer {
     /// As [`evaluate_condition`](Self::evaluate_condition), for a watched place: whoever wrote there need not know the names
     /// that the condition uses, so that the frames around it are asked too.
     pub fn evaluate_outwards(&self, tid: Tid, condition: &str) -> Result<bool, String> {
-        const MOST_FRAMES: usize = 32;
         let machine = self.machine(tid).map_err(|error| error.to_string())?;
         let space = self.space_now();
         let frames = backtrace(&space, &machine, MOST_FRAMES).frames;
@@ -74,29 +103,48 @@ impl Tracer {
         Err(first.unwrap_or_else(|| "the thread has no frame".to_owned()))
     }
 
-    /// Puts values into a message. A part that has none says why.
-    pub fn fill_in(&self, tid: Tid, template: &str) -> (String, Vec<(String, String)>) {
-        let filled = self.in_context(tid, |context| {
-            let is_type = |name: &str| expr::is_type(name, context);
-            let parsed = Template::parse_with(template, &is_type)?;
-            let options = RenderOptions::default();
-            let message = parsed.render(context, &options);
-            let values = parsed.parts.iter().filter_map(|part| match part {
-                Part::Text(_) => None,
-                Part::Value { source, .. } => {
-                    let alone = Template {
-                        parts: vec![part.clone()],
-                    };
-                    Some((source.clone(), alone.render(context, &options)))
+    /// Puts values into a probe's message. A part that has none says why.
+    pub fn fill_in(&self, tid: Tid, id: ProbeId) -> Filled {
+        let Some(message) = self.scripts.message(id) else {
+            return Filled::default();
+        };
+        let (template, scripts) = &*message;
+        let has_path =
+            |part: &Part| matches!(part, Part::Value { source, .. } if source.contains("::"));
+        let most = match template.parts.iter().any(has_path) {
+            true => MOST_FRAMES,
+            false => FRAMES,
+        };
+        let mut scripts = scripts.iter();
+        let mut filled = Filled::default();
+        for part in &template.parts {
+            let (source, made) = match part {
+                Part::Text(text) => {
+                    filled.text.push_str(text);
+                    continue;
                 }
-            });
-            Ok::<_, ParseError>((message, values.collect()))
-        });
-        match filled {
-            Ok(Ok(filled)) => filled,
-            Ok(Err(error)) => (format!("<error: {error}>"), Vec::new()),
-            Err(error) => (format!("<error: {error}>"), Vec::new()),
+                Part::Script { source } => {
+                    let script = scripts.next().ok_or_else(|| "it is gone".to_owned());
+                    let made = script.and_then(|script| self.script_text(tid, script));
+                    (source, made)
+                }
+                Part::Value { source, .. } => {
+                    let made = self.in_frames(tid, most, |context| rendered(source, part, context));
+                    (source, made.and_then(|made| made))
+                }
+            };
+            let text = match made {
+                Ok(text) => text,
+                Err(why) => {
+                    let text = format!("<error: {why}>");
+                    filled.error = filled.error.or(Some(format!("{source}: {why}")));
+                    text
+                }
+            };
+            filled.text.push_str(&text);
+            filled.values.push((source.clone(), text));
         }
+        filled
     }
 
     pub(super) fn in_context<R>(
@@ -124,6 +172,20 @@ impl Tracer {
             calls: None,
         }))
     }
+}
+
+/// The text of a value, read again with the types that the frame knows.
+fn rendered(source: &str, part: &Part, context: &Context<'_>) -> Result<String, String> {
+    let is_type = |name: &str| expr::is_type(name, context);
+    let part = match (part, expr::parse_with(source, &is_type)) {
+        (Part::Value { format, source, .. }, Ok(expr)) => Part::Value {
+            expr,
+            format: *format,
+            source: source.clone(),
+        },
+        (part, _) => part.clone(),
+    };
+    part.render(context, &RenderOptions::default())
 }
 
 pub(super) fn misunderstood(what: &'static str) -> impl Fn(ParseError) -> LiveError {

@@ -3,6 +3,7 @@
 use store::control::Control;
 
 use super::{
+    evaluate::Filled,
     guard::guarded,
     model::{Action, Location, ProbeId, Reason, Tid},
     probes::Probe,
@@ -49,8 +50,8 @@ impl Tracer {
             match user {
                 User::Landing => self.landing(tid, address),
                 User::Probe(id) => {
-                    let before = self.calls_before(*id, address);
-                    self.set_calls_to_come(tid, before);
+                    let (before, inside) = self.known_calls(*id, address);
+                    self.set_calls_to_come(tid, inside);
                     let judged = self.judge(tid, *id);
                     if stop.is_none() && judged.is_some() {
                         (stop, calls_to_come) = (judged, before);
@@ -153,6 +154,15 @@ impl Tracer {
     /// Tells whether a probe means a thread: its condition holds, what it is about was thrown, it was hit often enough. The
     /// hit is counted; a message is logged.
     pub fn is_wanted(&mut self, tid: Tid, id: ProbeId) -> Option<Wanted> {
+        self.count_arrival(tid, id);
+        let wanted = self.is_meant(tid, id);
+        if let Some(thread) = self.threads.get_mut(&tid) {
+            thread.hit_count = None;
+        }
+        wanted
+    }
+
+    fn is_meant(&mut self, tid: Tid, id: ProbeId) -> Option<Wanted> {
         let probe = self.probes.by_id.get(&id)?;
         if probe.view.spec.condition.is_some() && !self.holds(tid, id) {
             return None;
@@ -177,22 +187,31 @@ impl Tracer {
         if spec.hit_count != 0 && hits != spec.hit_count {
             return None;
         }
-        if let Action::Log { template } = &spec.action {
-            self.log(tid, id, template);
+        if let Action::Log { .. } = &spec.action {
+            self.log(tid, id);
         }
         Some(Wanted { hits, thrown })
     }
 
-    fn log(&mut self, tid: Tid, id: ProbeId, template: &str) {
-        let filled = guarded(|| self.fill_in(tid, template));
-        let (message, values) =
-            filled.unwrap_or_else(|error| (format!("<error: {error}>"), Vec::new()));
+    fn log(&mut self, tid: Tid, id: ProbeId) {
+        let filled = guarded(|| self.fill_in(tid, id));
+        let filled = filled.unwrap_or_else(|error| Filled {
+            text: format!("<error: {error}>"),
+            values: Vec::new(),
+            error: Some(error.to_string()),
+        });
+        let Filled {
+            text,
+            values,
+            error,
+        } = filled;
+        self.board.failures.judged(id, false, error.as_deref());
         let passed = self.passed(tid);
         self.journal.send(Control::Logpoint {
             ticks: clock::ticks(),
             tid: tid as u32,
             probe: id,
-            message,
+            message: text,
             values,
             passed: passed.map(Box::new),
         });
@@ -215,7 +234,10 @@ impl Tracer {
                 (None, false) => self.evaluate_condition(tid, condition),
             },
         );
-        match evaluated.unwrap_or_else(|error| Err(error.to_string())) {
+        let evaluated = evaluated.unwrap_or_else(|error| Err(error.to_string()));
+        let why = evaluated.as_ref().err().map(String::as_str);
+        self.board.failures.judged(id, true, why);
+        match evaluated {
             Ok(holds) => holds,
             Err(error) => {
                 self.journal.send(Control::ConditionError {

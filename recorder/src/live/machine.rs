@@ -27,6 +27,8 @@ pub struct LiveMachine {
     /// Its registers.
     pub registers: AllRegisters,
     pub(crate) memory: LiveMemory,
+    /// How often threads have come to the probe that is judged.
+    pub(crate) hit_count: Option<u64>,
     /// It does not stand but asks: its vector registers and its stack are there.
     pub(crate) asked: Option<Arc<Asked>>,
 }
@@ -85,6 +87,10 @@ impl Machine for LiveMachine {
     fn calls_to_come(&self) -> usize {
         self.stop.calls_to_come
     }
+
+    fn hit_count(&self) -> Option<u64> {
+        self.hit_count
+    }
 }
 
 impl Tracer {
@@ -104,6 +110,7 @@ impl Tracer {
     /// Returns a stopped thread.
     pub fn machine(&self, tid: Tid) -> LiveResult<LiveMachine> {
         let thread = self.threads.get(&tid).ok_or(LiveError::NoThread(tid))?;
+        let hit_count = thread.hit_count;
         let mut general = self.registers(tid)?;
         general.rip = self.original_pc(general.rip);
         let stop = thread.stop.clone().unwrap_or(Stop {
@@ -122,6 +129,7 @@ impl Tracer {
                     vectors: [[0; 16]; 16],
                 },
                 memory: self.memory.clone(),
+                hit_count,
                 asked: Some(Arc::clone(asked)),
             });
         }
@@ -137,6 +145,7 @@ impl Tracer {
             stop,
             registers: AllRegisters { general, vectors },
             memory: self.memory.clone(),
+            hit_count,
             asked: None,
         })
     }

@@ -16,6 +16,7 @@ mod display;
 mod error;
 mod evaluate;
 mod event;
+mod failures;
 mod follow;
 mod goal;
 mod guard;
@@ -31,6 +32,7 @@ mod machine;
 mod memory;
 pub mod model;
 mod motion;
+mod names;
 mod passed;
 mod probes;
 mod pushed;
@@ -57,9 +59,10 @@ use debuginfo::{Register, Space};
 use store::control::Control;
 
 pub use error::{LiveError, LiveResult};
+pub use failures::Failed;
 pub use machine::LiveMachine;
 pub use model::*;
-pub use script::{MEMORY_LIMIT, TIME_LIMIT, check_condition};
+pub use script::{MEMORY_LIMIT, TIME_LIMIT, check_condition, check_message};
 
 use self::{
     board::Board,
@@ -177,6 +180,11 @@ impl Live {
     pub fn probes(&self) -> Vec<ProbeView> {
         self.ask(|tracer| tracer.views())
             .unwrap_or_else(|_| self.inner.board.kept_probes())
+    }
+
+    /// Returns the conditions and messages that have failed since this was asked last.
+    pub fn untold_failures(&self) -> Vec<(ProbeId, Failed)> {
+        self.inner.board.failures.untold()
     }
 
     /// Removes a probe; threads that are stopped at it stay so.

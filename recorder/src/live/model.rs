@@ -344,6 +344,24 @@ pub struct ProbeView {
     pub message: Option<String>,
     /// It existed before, at the same place; its condition was replaced.
     pub existed: bool,
+    /// Its condition or message failed.
+    pub failed: Option<super::Failed>,
+}
+
+impl ProbeSpec {
+    /// Tells whether its condition or message asks how often threads have come there.
+    #[must_use]
+    pub fn asks_hits(&self) -> bool {
+        let message = match &self.action {
+            Action::Log { template } => Some(template),
+            Action::Break { .. } => None,
+        };
+        let texts = self.condition.iter().chain(message);
+        let is_word = |c: char| c.is_alphanumeric() || c == '_';
+        texts
+            .flat_map(|text| text.split(|c| !is_word(c)))
+            .any(|word| word == debuginfo::expr::HIT_COUNT)
+    }
 }
 
 /// How a stopped thread is to go on.

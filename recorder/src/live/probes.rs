@@ -8,8 +8,8 @@ use debuginfo::{LineError, LinePlace, Space};
 
 use super::{
     error::{LiveError, LiveResult},
+    evaluate::Understood,
     model::{Action, Location, Place, ProbeId, ProbeSpec, ProbeState, ProbeView},
-    script::Script,
     sites::User,
     tracer::Tracer,
 };
@@ -25,6 +25,8 @@ pub(crate) struct Probe {
     pub counter_at: Option<u64>,
     /// How the words that the program leaves become a message.
     pub format: Option<Vec<LogPart>>,
+    /// How often threads have come to it, where the tracer looks at each.
+    pub arrivals: u64,
 }
 
 impl Probe {
@@ -140,7 +142,7 @@ impl Tracer {
 
     /// Adds a probe, or changes the one that is there already.
     pub fn add_probe(&mut self, spec: ProbeSpec) -> LiveResult<ProbeView> {
-        let mut script = self.check_expressions(&spec)?;
+        let mut understood = self.check_expressions(&spec)?;
         let places = match &spec.location {
             Location::Memory { .. } => Vec::new(),
             location => match self.places(location) {
@@ -150,7 +152,8 @@ impl Tracer {
                 Err(error) => return Err(error),
             },
         };
-        if let Some(view) = self.same_place(&spec, &places, &mut script) {
+        self.check_names(&spec, &places)?;
+        if let Some(view) = self.same_place(&spec, &places, &mut understood) {
             return Ok(view);
         }
         self.probes.newest += 1;
@@ -171,6 +174,7 @@ impl Tracer {
             hits: 0,
             message: None,
             existed: false,
+            failed: None,
             spec,
         };
         let probe = Probe {
@@ -178,9 +182,11 @@ impl Tracer {
             is_enabled: true,
             counter_at: None,
             format: None,
+            arrivals: 0,
         };
         self.probes.insert(id, probe);
-        self.scripts.set(id, script);
+        self.scripts.set(id, understood.condition);
+        self.scripts.set_message(id, understood.message);
         let bound = self.bind(id, places);
         self.settle_compiled();
         let Some(probe) = self.probes.by_id.get_mut(&id) else {
@@ -190,10 +196,12 @@ impl Tracer {
             && probe.view.places.is_empty()
         {
             self.probes.remove(id);
-            self.scripts.set(id, None);
+            self.forget_expressions(id);
             return Err(error);
         }
         probe.view.message = message_about(&probe.view);
+        self.tell_missing_values(id);
+        let probe = &self.probes.by_id[&id];
         let view = probe.view.clone();
         self.journal.probe(self, &view);
         Ok(view)
@@ -204,7 +212,7 @@ impl Tracer {
         &mut self,
         spec: &ProbeSpec,
         places: &[Place],
-        script: &mut Option<Script>,
+        understood: &mut Understood,
     ) -> Option<ProbeView> {
         let is_temporary = |action: &Action| matches!(action, Action::Break { once: true, .. });
         if is_temporary(&spec.action) {
@@ -239,7 +247,10 @@ impl Tracer {
         probe.view.spec.condition = spec.condition.clone();
         probe.view.spec.hit_count = spec.hit_count;
         probe.view.spec.action = spec.action.clone();
-        self.scripts.set(id, script.take());
+        probe.arrivals = 0;
+        self.board.failures.forget(id);
+        self.scripts.set(id, understood.condition.take());
+        self.scripts.set_message(id, understood.message.take());
         self.compile_later(id);
         // Whoever sets it again wants it; one that cannot be switched on says why in its places.
         let _ = self.enable_probe(id, true);
@@ -270,7 +281,14 @@ impl Tracer {
             Location::Memory { .. } | Location::Signal(_)
         );
         if any || needs_no_place {
-            probe.view.state = ProbeState::Bound;
+            let location = probe.view.spec.location.clone();
+            let waits = self.throws_nothing_like(&location);
+            if let Some(probe) = self.probes.by_id.get_mut(&id) {
+                probe.view.state = match waits {
+                    true => ProbeState::Pending,
+                    false => ProbeState::Bound,
+                };
+            }
             self.probes.set_places(id, places);
         }
         self.compile_later(id);
@@ -282,6 +300,7 @@ impl Tracer {
         let probe = self.probes.by_id.get(&id)?;
         Some(ProbeView {
             hits: self.total_hits(probe),
+            failed: self.failed(probe),
             ..probe.view.clone()
         })
     }
@@ -455,7 +474,9 @@ impl Tracer {
                 .map(|place| place.address)
                 .collect();
             let is_new = places.iter().any(|place| !known.contains(&place.address));
-            if (is_new || !gone.is_empty()) && is_enabled {
+            let is_pending = self.probes.by_id[&id].view.state == ProbeState::Pending;
+            let waits = is_pending && matches!(location, Location::Throw { .. });
+            if (is_new || waits || !gone.is_empty()) && is_enabled {
                 // Its places say what could not be set.
                 let _ = self.bind(id, places);
                 let view = self.probes.by_id[&id].view.clone();
@@ -473,7 +494,7 @@ impl Tracer {
     pub fn remove_probe(&mut self, id: ProbeId) -> LiveResult<ProbeView> {
         let mut probe = self.probes.remove(id).ok_or(LiveError::NoProbe(id))?;
         self.unset(&probe.view);
-        self.scripts.set(id, None);
+        self.forget_expressions(id);
         probe.view.hits = self.total_hits(&probe);
         self.journal.send(Control::ProbeRemoved {
             ticks: crate::clock::ticks(),
@@ -555,6 +576,15 @@ fn message_about(view: &ProbeView) -> Option<String> {
         && used != *line
     {
         return Some(format!("line {line} has no code; moved to line {used}"));
+    }
+    if let (ProbeState::Pending, Location::Throw { pattern, .. }) =
+        (view.state, &view.spec.location)
+        && !view.places.is_empty()
+    {
+        let pattern = pattern.as_deref().unwrap_or_default();
+        return Some(format!(
+            "no loaded module has an exception type {pattern}; it waits until one does"
+        ));
     }
     if view.state == ProbeState::Pending {
         return Some(format!(

@@ -21,6 +21,8 @@ pub(crate) struct Thread {
     pub stop: Option<Stop>,
     /// How many of the inlined calls that begin where it stands count as not made yet.
     pub calls_to_come: usize,
+    /// How often threads have come to the probe that it is judged for.
+    pub hit_count: Option<u64>,
     /// What it reported while everything was held.
     pub pending: Option<Event>,
     /// Where it is to get to.
@@ -47,6 +49,7 @@ impl Thread {
             state: State::Running,
             stop: None,
             calls_to_come: 0,
+            hit_count: None,
             pending: None,
             plan: None,
             calling: None,

@@ -5,7 +5,7 @@
 
 use super::{
     follow::{Call, Program, follow},
-    model::Tid,
+    model::{Location, Tid},
     tracer::Tracer,
 };
 use crate::stop::{Registers, ptrace};
@@ -309,12 +309,38 @@ impl Program for Tracer {
 
 /// Tells whether one of the classes has a name like `pattern`.
 fn matches(pattern: Option<&str>, classes: &[Class]) -> bool {
-    let Some(pattern) = pattern else {
-        return true;
-    };
+    let mut names = classes.iter().map(|class| class.name.as_str());
+    pattern.is_none_or(|pattern| any_is_like(pattern, &mut names))
+}
+
+fn any_is_like<'n>(pattern: &str, names: &mut dyn Iterator<Item = &'n str>) -> bool {
     let glob = globset::Glob::new(pattern).map(|glob| glob.compile_matcher());
-    classes.iter().any(|class| match &glob {
-        Ok(glob) => glob.is_match(&class.name) || class.name == pattern,
-        Err(_) => class.name == pattern,
+    names.any(|name| match &glob {
+        Ok(glob) => glob.is_match(name) || name == pattern,
+        Err(_) => name == pattern,
     })
+}
+
+impl Tracer {
+    /// Tells whether no loaded module knows a type that is thrown by such a name. Where the program's own types are not among its
+    /// symbols, one may.
+    pub fn throws_nothing_like(&self, location: &Location) -> bool {
+        let Location::Throw {
+            pattern: Some(pattern),
+            ..
+        } = location
+        else {
+            return false;
+        };
+        let space = self.space_now();
+        let mut names = Vec::new();
+        for mapped in space.modules() {
+            let (own, is_complete) = mapped.module.thrown_types();
+            if !is_complete && !mapped.is_system {
+                return false;
+            }
+            names.extend(own);
+        }
+        !any_is_like(pattern, &mut names.iter().map(String::as_str))
+    }
 }

@@ -15,6 +15,7 @@ mod verbs;
 mod words;
 
 use std::cell::OnceCell;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -24,6 +25,7 @@ use server::session::StateWord;
 use server::verbs::LocalsArgs;
 
 use crate::ask::{Asker, Interrupts, Records, View, show as show_answer};
+use crate::cli::with_negative_numbers;
 use crate::commands::live::{self, Common, Live, Patience, attended, recorded};
 use crate::error::Error;
 use crate::exit;
@@ -192,9 +194,10 @@ impl Session {
         if self.json {
             words.insert(1, "--json".to_owned());
         }
+        let words = words.into_iter().map(OsString::from).collect();
         let matches = Line::command()
             .term_width(Terminal::size().0.min(100))
-            .try_get_matches_from(words);
+            .try_get_matches_from(with_negative_numbers(words, 0));
         let matches = match matches {
             Ok(matches) => matches,
             // --help is asked for, not a mistake.

@@ -1,7 +1,6 @@
 //! Conditions and log messages, read before they are given to the recorder, so that a mistake is told with its place.
 
-use debuginfo::expr::Template;
-use recorder::live::check_condition as understood;
+use recorder::live::{check_condition as understood, check_message};
 
 use super::values::of_parse;
 use crate::protocol::{Code, Failure};
@@ -19,10 +18,7 @@ pub fn check_condition(text: &str) -> Result<(), Failure> {
 /// # Errors
 /// [`Code::InvalidCondition`], with the position.
 pub fn check_template(text: &str) -> Result<(), Failure> {
-    match Template::parse(text) {
-        Ok(_) => Ok(()),
-        Err(error) => Err(of_parse(Code::InvalidCondition, "message", text, &error)),
-    }
+    check_message(text).map_err(|error| of_parse(Code::InvalidCondition, "message", text, &error))
 }
 
 #[cfg(test)]

@@ -95,7 +95,7 @@ pub use r#where::{Where, WhereArgs, WhereReply};
 pub use write::{Write, WriteArgs, WriteTarget};
 
 use crate::config::Config;
-use crate::protocol::{Failure, Notice};
+use crate::protocol::{Failure, Notice, NoticeKind};
 use crate::session::{Session, Sessions};
 
 /// A verb.
@@ -135,6 +135,28 @@ impl Call<'_> {
     /// [`crate::protocol::Code::NoSession`].
     pub fn session(&self) -> Result<Arc<Session>, Failure> {
         self.sessions.get(self.session)
+    }
+
+    /// Tells of conditions and messages of the session that have failed since the last verb.
+    fn tell_failures(&self) {
+        let Ok(session) = self.session() else {
+            return;
+        };
+        let untold = session.live.untold_failures();
+        if untold.is_empty() {
+            return;
+        }
+        let probes = session.live.probes();
+        for (id, failed) in untold {
+            let view = probes.iter().find(|view| view.id == id);
+            let what = view.map_or("probe", |view| ProbeKind::of(&view.spec).word());
+            // Where the program judges too, the list knows better how often it was.
+            let failed = view.and_then(|view| view.failed.clone()).unwrap_or(failed);
+            (self.notify)(Notice {
+                kind: NoticeKind::Warning,
+                text: format!("{what} {id}: {}", failed.words()),
+            });
+        }
     }
 
     /// Says whether the client has gone.
@@ -229,7 +251,9 @@ fn typed<V: Verb>(call: &Call<'_>, args: Value) -> Result<Value, Failure> {
             V::NAME
         ))
     })?;
-    let reply = V::run(call, args)?;
+    let reply = V::run(call, args);
+    call.tell_failures();
+    let reply = reply?;
     Ok(serde_json::to_value(reply).expect("replies are JSON"))
 }
 

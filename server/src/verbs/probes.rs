@@ -341,9 +341,16 @@ impl ProbeReport {
             once,
             hits: view.hits,
             existed: view.existed,
-            message: view.message.clone(),
+            message: told(view),
         }
     }
+}
+
+/// What is to be known of a probe.
+fn told(view: &ProbeView) -> Option<String> {
+    let failed = view.failed.as_ref().map(|failed| failed.words());
+    let told: Vec<String> = view.message.iter().cloned().chain(failed).collect();
+    (!told.is_empty()).then(|| told.join("; "))
 }
 
 fn place(place: &recorder::live::Place) -> PlaceReport {

@@ -21,6 +21,7 @@ use crate::{
 
 /// More than any code takes.
 const MOST_CODE_BYTES: u64 = 32 << 10;
+const COUNTED: &str = "the tracer counts how often threads come there";
 const KEPT: &str = "the registers or the stack are kept with it";
 /// `struct hs_log_spec` in agent/runtime/logpoint.c: so many bytes, and so many more for each text.
 const SPEC_BYTES: u64 = 16;
@@ -156,12 +157,14 @@ impl Tracer {
             question,
         };
         let is_script = self.scripts.has(id);
+        let (_, inside) = self.known_calls(id, address);
         let condition = match &spec.condition {
+            _ if spec.asks_hits() => Err(COUNTED.to_owned()),
             None => Ok(None),
-            Some(text) if is_script => compile_script(text, &space, address)
+            Some(text) if is_script => compile_script(text, &space, address, inside)
                 .map(Some)
                 .map_err(|why| format!("its condition is JavaScript: {why}")),
-            Some(text) => compile_condition(text, &space, address)
+            Some(text) => compile_condition(text, &space, address, inside)
                 .map(Some)
                 .map_err(|why| why.to_string()),
         };
@@ -176,7 +179,7 @@ impl Tracer {
         let message = match &spec.action {
             // What is kept of the thread the tracer reads.
             Action::Log { .. } if !counts && self.keeps.any() => Some(Err(KEPT.to_owned())),
-            Action::Log { template } if !counts => Some(self.words(template, address)),
+            Action::Log { template } if !counts => Some(self.words(template, (address, inside))),
             _ => None,
         };
         let is_conditional = condition.is_some();
@@ -220,10 +223,14 @@ impl Tracer {
     }
 
     /// Compiles a message to words; also returns the function that takes them.
-    fn words(&self, template: &str, address: u64) -> Result<(u64, Words), String> {
+    fn words(
+        &self,
+        template: &str,
+        (address, inside): (u64, usize),
+    ) -> Result<(u64, Words), String> {
         let runtime = self.compiling.runtime;
         let runtime = runtime.ok_or("the program's runtime cannot take messages")?;
-        let message = compile_message(template, &self.space_now(), address);
+        let message = compile_message(template, &self.space_now(), address, inside);
         let message = message.map_err(|why| why.to_string())?;
         let mut words = Words {
             parts: Vec::new(),

@@ -98,7 +98,7 @@ fn compare(space: &Arc<Space>, pc: u64, engine: &Engine, text: &str, tally: &mut
     let script: Script = engine
         .compile(text)
         .unwrap_or_else(|mistake| panic!("{text}: {mistake:?}"));
-    let Ok(compiled) = compile_script(text, space, pc) else {
+    let Ok(compiled) = compile_script(text, space, pc, 0) else {
         tally.refused += 1;
         return;
     };

@@ -1,4 +1,4 @@
-//! A compiled condition, and how it is asked.
+//! A compiled condition, or what stands in a message, and how it is asked.
 //!
 //! JavaScript that finds its names in an object of ours asks that object at each of them, which takes longer than all the rest.
 //! So the names that a condition may use are taken from its text, all that the program has are looked up before it begins, and it
@@ -53,6 +53,11 @@ impl Script {
                 forms: RefCell::default(),
             }),
         })
+    }
+
+    /// The text that it stands for at the moment that the engine looks at.
+    pub(super) fn text(&self, ctx: &Ctx<'_>) -> rquickjs::Result<String> {
+        self.in_scope.clone().restore(ctx)?.call(())
     }
 
     /// The same, asked in the scope only.

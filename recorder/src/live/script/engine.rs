@@ -54,6 +54,8 @@ pub struct Mistake {
 pub struct Engine {
     /// The prelude's function that compiles. It goes before the runtime does.
     compile: Persistent<Function<'static>>,
+    /// The one that compiles what stands in messages.
+    compile_text: Persistent<Function<'static>>,
     /// The prelude's function that makes values of the program of what they are described with.
     made: Persistent<Function<'static>>,
     shared: Rc<Shared>,
@@ -98,20 +100,20 @@ impl Engine {
             is_late: Cell::new(false),
             asked: Cell::new(0),
         });
-        let (compile, made) = context.with(|ctx| {
+        let (compile, made, compile_text) = context.with(|ctx| {
             let native = natives(&ctx, &shared)?;
             let mut options = EvalOptions::default();
             options.filename = Some("prelude".to_owned());
             let prelude: Function = ctx.eval_with_options(PRELUDE, options)?;
             let made: Array = prelude.call((native,))?;
-            let [compile, made] = [made.get::<Function>(0)?, made.get::<Function>(1)?];
-            let saved = |function| Persistent::save(&ctx, function);
-            Ok::<_, rquickjs::Error>((saved(compile), saved(made)))
+            let saved = |at| made.get::<Function>(at).map(|f| Persistent::save(&ctx, f));
+            Ok::<_, rquickjs::Error>((saved(0)?, saved(1)?, saved(2)?))
         })?;
         let watch = Rc::clone(&shared);
         runtime.set_interrupt_handler(Some(Box::new(move || watch.is_over())));
         Ok(Engine {
             compile,
+            compile_text,
             made,
             shared,
             context,
@@ -124,9 +126,25 @@ impl Engine {
     /// # Errors
     /// It is none; where the mistake was noticed.
     pub fn compile(&self, text: &str) -> Result<Script, Mistake> {
+        self.compile_by(&self.compile, text)
+    }
+
+    /// Compiles what stands between the braces of a message: one expression.
+    ///
+    /// # Errors
+    /// As [`Self::compile`].
+    pub fn compile_text(&self, text: &str) -> Result<Script, Mistake> {
+        self.compile_by(&self.compile_text, text)
+    }
+
+    fn compile_by(
+        &self,
+        compile: &Persistent<Function<'static>>,
+        text: &str,
+    ) -> Result<Script, Mistake> {
         self.shared.begin(None);
         self.context.with(|ctx| {
-            let compile = self.compile.clone().restore(&ctx);
+            let compile = compile.clone().restore(&ctx);
             let compiled = compile.and_then(|compile| compile.call::<_, Array>((text,)));
             let script = compiled.and_then(|parts| Script::of(&ctx, &parts));
             match CaughtError::catch(&ctx, script) {
@@ -141,9 +159,25 @@ impl Engine {
     /// # Errors
     /// It threw, or took too much; a text for people.
     pub fn holds(&self, script: &Script, program: Rc<dyn Program>) -> Answer<bool> {
+        self.asked(program, |ctx| script.ask(ctx, self))
+    }
+
+    /// Returns the text that something in a message stands for at a moment.
+    ///
+    /// # Errors
+    /// As [`Self::holds`].
+    pub fn text(&self, script: &Script, program: Rc<dyn Program>) -> Answer<String> {
+        self.asked(program, |ctx| script.text(ctx))
+    }
+
+    fn asked<T>(
+        &self,
+        program: Rc<dyn Program>,
+        ask: impl FnOnce(&Ctx<'_>) -> rquickjs::Result<T>,
+    ) -> Answer<T> {
         self.shared.begin(Some(program));
         let answer = self.context.with(|ctx| {
-            let answer = script.ask(&ctx, self);
+            let answer = ask(&ctx);
             CaughtError::catch(&ctx, answer).map_err(|error| self.told(&error))
         });
         *self.shared.program.borrow_mut() = None;

@@ -1,4 +1,4 @@
-//! Conditions in JavaScript: what the debugger's own language does not understand is evaluated by an engine in the
+//! Conditions and parts of messages in JavaScript: what the debugger's own language does not understand is evaluated by an engine in the
 //! recorder, while the thread stands. Those that only look at plain values are compiled into the program besides, which asks
 //! the engine only where they may be true ([`debuginfo::expr::compile_script`]).
 //!
@@ -21,12 +21,16 @@ mod tests;
 
 use std::{cell::RefCell, collections::HashMap, rc::Rc};
 
-use debuginfo::expr::{self, ParseError};
+use debuginfo::expr::{self, Expr, ParseError, Part, Template};
 
 pub use engine::{MEMORY_LIMIT, TIME_LIMIT};
 
 pub(crate) use self::condition::Script;
-use self::{engine::Engine, known::KnownNames, moment::Moment};
+use self::{
+    engine::{Engine, Mistake},
+    known::KnownNames,
+    moment::Moment,
+};
 use super::{
     error::LiveResult,
     model::{ProbeId, Tid},
@@ -50,11 +54,26 @@ pub fn check_condition(text: &str) -> Result<(), ParseError> {
     CHECKING.with_borrow_mut(|scripts| scripts.understand(text).map(drop))
 }
 
-/// The conditions that are JavaScript, and the engine, which is made for the first of them.
+/// Refuses a log message in which something between braces is understood in neither language.
+///
+/// # Errors
+/// Where the mistake is, and what is wrong.
+pub fn check_message(text: &str) -> Result<(), ParseError> {
+    thread_local! {
+        static CHECKING: RefCell<Scripts> = RefCell::default();
+    }
+    CHECKING.with_borrow_mut(|scripts| scripts.understand_message(text).map(drop))
+}
+
+/// A log message and its scripts, in their order.
+pub(crate) type Message = (Template, Vec<Script>);
+
+/// The conditions and parts of messages that are JavaScript, and the engine, which is made for the first of them.
 #[derive(Default)]
 pub(crate) struct Scripts {
     // They go before the engine does.
     by_probe: HashMap<ProbeId, Script>,
+    messages: HashMap<ProbeId, Rc<Message>>,
     engine: Option<Engine>,
     known: Rc<KnownNames>,
 }
@@ -83,7 +102,46 @@ impl Scripts {
         }
     }
 
+    /// Reads a log message and compiles what is JavaScript in it.
+    ///
+    /// # Errors
+    /// Something between its braces is understood in neither language.
+    pub fn understand_message(&mut self, text: &str) -> Result<Message, ParseError> {
+        let template = {
+            let reader = Reader(RefCell::new(self));
+            Template::parse_among(text, &|_| false, &reader)?
+        };
+        let sources = template.parts.iter().filter_map(|part| match part {
+            Part::Script { source } => Some(source),
+            Part::Text(_) | Part::Value { .. } => None,
+        });
+        let scripts = sources.map(|source| self.compile_by(source, Engine::compile_text));
+        let scripts = scripts.collect::<Result<Vec<Script>, ParseError>>()?;
+        Ok((template, scripts))
+    }
+
+    /// Gives a probe its message, or takes it away.
+    pub fn set_message(&mut self, id: ProbeId, message: Option<Message>) {
+        match message {
+            Some(message) => self.messages.insert(id, Rc::new(message)),
+            None => self.messages.remove(&id),
+        };
+    }
+
+    /// The message of a probe.
+    pub fn message(&self, id: ProbeId) -> Option<Rc<Message>> {
+        self.messages.get(&id).cloned()
+    }
+
     fn compile(&mut self, text: &str) -> Result<Script, ParseError> {
+        self.compile_by(text, Engine::compile)
+    }
+
+    fn compile_by(
+        &mut self,
+        text: &str,
+        compile: impl FnOnce(&Engine, &str) -> Result<Script, Mistake>,
+    ) -> Result<Script, ParseError> {
         let unreadable = |position, message| ParseError { position, message };
         if text.len() > expr::MAX_LENGTH {
             let message = format!("a condition has at most {} bytes", expr::MAX_LENGTH);
@@ -93,7 +151,7 @@ impl Scripts {
             Some(engine) => engine,
             None => Engine::new().map_err(|message| unreadable(0, message))?,
         };
-        let compiled = engine.compile(text);
+        let compiled = compile(&engine, text);
         self.engine = Some(engine);
         compiled.map_err(|mistake| unreadable(mistake.position, mistake.message))
     }
@@ -112,7 +170,33 @@ impl Scripts {
     }
 }
 
+/// Tells scripts in messages from our own expressions.
+struct Reader<'s>(RefCell<&'s mut Scripts>);
+
+impl expr::Scripts for Reader<'_> {
+    fn means(&self, expr: &Expr) -> bool {
+        language::calls_javascript(expr)
+    }
+
+    fn read(&self, text: &str) -> Result<(), Option<ParseError>> {
+        let compiled = self.0.borrow_mut().compile_by(text, Engine::compile_text);
+        match compiled {
+            Ok(_) => Ok(()),
+            Err(error) => Err(Some(error).filter(|_| language::looks_like_javascript(text))),
+        }
+    }
+}
+
 impl Tracer {
+    /// The text that a script in a message stands for in a thread.
+    pub fn script_text(&self, tid: Tid, script: &Script) -> Result<String, String> {
+        let engine = self.scripts.engine.as_ref();
+        let engine = engine.ok_or_else(|| "there is no engine for JavaScript".to_owned())?;
+        let moment = self.moment(tid, false);
+        let moment = moment.map_err(|error| error.to_string())?;
+        engine.text(script, Rc::new(moment))
+    }
+
     /// Tells whether a probe's condition is true in a thread; `None` if it is not JavaScript. For a watched place the
     /// frames around are asked for names too.
     pub fn judge_script(

@@ -226,6 +226,10 @@ impl Program for Moment {
     }
 
     fn global(&self, name: &str) -> Option<Seen> {
+        if name == expr::HIT_COUNT {
+            let found = expr::find_global(name, &self.context(0))?;
+            return Some(self.named(name, found));
+        }
         if let Some((known, pc)) = &self.known {
             match known.global(name, &self.space, *pc, &*self.machine) {
                 Found::Value(value) => return Some(self.named(name, value)),

@@ -1,7 +1,7 @@
 // How values of the program look to conditions, and what conditions may reach. Runs once per engine, before any condition.
 //
 // `native` asks about the program; what it answers is a plain value or an array [kind, ...] that `made` turns into one.
-// Nothing here writes: every trap that would is refused. Returned: a function that compiles conditions.
+// Nothing here writes: every trap that would is refused. Returned: functions that compile conditions and what stands in messages.
 (function (native) {
   'use strict';
   const { get: reflectGet, ownKeys } = Reflect;
@@ -303,5 +303,16 @@
     };
     return [inScope, names, isOwn, form, state, args, inOurLanguage];
   };
-  return [compile, made];
+  // What stands between the braces of a message: how it is asked for its text.
+  const compileText = (text) => {
+    new Maker(`[(\n${text}\n)]`);
+    const value = new Maker('state', 'args', '$', `with (arguments[3]) { return (\n${text}\n) }`);
+    const state = {};
+    const asksThis = /\bthis\b/.test(text);
+    return [() => {
+      const self = asksThis && native.isLocal('this') ? made(native.name('this')) : undefined;
+      return String(Reflect.apply(value, self, [state, args, inOurLanguage, scope]));
+    }];
+  };
+  return [compile, made, compileText];
 })

@@ -122,7 +122,7 @@ pub struct Print {
 impl Print {
     pub fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
         let args = PrintArgs {
-            expression: self.expression.join(" "),
+            expression: self.expression.join(" ").trim_start().to_owned(),
             format: self.format.into(),
         };
         ask::<verbs::Print>(&self.common, terminal, &args, Patience::Answer, |reply| {
@@ -144,7 +144,8 @@ pub struct Display {
 impl Display {
     pub fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
         let args = DisplayArgs {
-            expression: Some(self.expression.join(" ")).filter(|text| !text.is_empty()),
+            expression: Some(self.expression.join(" ").trim_start().to_owned())
+                .filter(|text| !text.is_empty()),
         };
         let is_list = args.expression.is_none();
         ask::<verbs::Display>(
@@ -206,7 +207,7 @@ pub struct Eval {
 impl Eval {
     pub fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
         let args = EvalArgs {
-            expression: self.expression.join(" "),
+            expression: self.expression.join(" ").trim_start().to_owned(),
             format: ValueFormat::Natural,
         };
         ask::<verbs::Eval>(
