@@ -49,8 +49,21 @@ pub fn innermost_value(
     expression: &Expr,
 ) -> replay::Result<Option<String>> {
     let ask = |moment: &Moment<'_>| value_in(moment, 0, expression);
-    places.ask(timeline, seq, event, ask)
+    let found = places.ask(timeline, seq, event, ask)?;
+    let names_function = || {
+        expr::names(expression)
+            .iter()
+            .any(|name| name.contains("::"))
+    };
+    if found.is_some() || !names_function() {
+        return Ok(found);
+    }
+    let moment = Moment::at(timeline, seq, timeline.thread_at(seq)?, MOST_FRAMES)?;
+    Ok(value_in(&moment, 0, expression))
 }
+
+/// Frames in which the function is looked for that a variable is named with.
+const MOST_FRAMES: usize = 256;
 
 fn value_in(moment: &Moment<'_>, frame: usize, expression: &Expr) -> Option<String> {
     let frames = &moment.trace.backtrace.frames;

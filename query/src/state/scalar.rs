@@ -198,7 +198,7 @@ impl<'a> Batch<'a> {
             };
             let text = texts.value(row);
             if !parsed.contains_key(text) {
-                parsed.insert(text, parse(text)?);
+                parsed.insert(text, parse(self.timeline, text)?);
             }
             let expression = &parsed[text];
             // Whoever names a frame gets it looked up anew.
@@ -231,9 +231,21 @@ fn name(names: &StringArray, row: usize) -> Result<Option<&str>> {
     }
 }
 
-fn parse(text: &str) -> Result<Expr> {
-    match expr::parse(text) {
-        Ok(parsed) => Ok(parsed),
-        Err(error) => plan_err!("the expression \"{text}\": {error}"),
+/// Reads an expression. A name that nothing in the recording has can never be right.
+fn parse(timeline: &Timeline, text: &str) -> Result<Expr> {
+    let parsed = match expr::parse(text) {
+        Ok(parsed) => parsed,
+        Err(error) => return plan_err!("the expression \"{text}\": {error}"),
+    };
+    let misspelt = expr::names(&parsed).into_iter().find(|name| {
+        let last = name.rsplit("::").next().unwrap_or(name);
+        let is_plain = last.chars().all(|c| c.is_alphanumeric() || c == '_');
+        is_plain && !expr::is_word(last) && !timeline.modules.mention(last)
+    });
+    match misspelt {
+        Some(name) => {
+            plan_err!("the expression \"{text}\": nothing in the recording is called \"{name}\"")
+        }
+        None => Ok(parsed),
     }
 }

@@ -9,12 +9,13 @@ mod changes;
 mod parameter;
 mod walk;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use debuginfo::expr::{self, Context, Expr, ExprKind};
 use debuginfo::value::{Look, RenderOptions, render_known};
 use debuginfo::{
-    Frame, InnermostFrame, Role, Space, Type, Wish, at_frame, has_variable, variables_at,
+    Frame, InnermostFrame, Role, Site, Space, Type, Wish, at_frame, has_variable, variables_at,
 };
 
 pub use changes::{Change, Changes, Progress, Stand};
@@ -58,6 +59,10 @@ pub struct Tracked {
     scope: Scope,
     has_registers: bool,
     parameters: Parameters,
+    /// The names in the expression.
+    names: Vec<String>,
+    /// Those that functions have for their variables, by entry and inlined calls around.
+    own_names: Mutex<HashMap<(u64, usize), Arc<[String]>>>,
 }
 
 /// What a moment tells of an expression.
@@ -237,6 +242,8 @@ impl Tracked {
         Self {
             text: text.to_owned(),
             has_registers: has_registers(&expression),
+            names: names(&expression),
+            own_names: Mutex::default(),
             expression,
             scope,
             parameters: Parameters::default(),
@@ -320,6 +327,16 @@ impl Tracked {
             return Ok(Sight::Elsewhere);
         };
         let machine = StateMachine::new(&moment.state, &moment.space);
+        // What the function calls so is meant, also where it is not in scope yet, and never something else of the name.
+        let hidden = at_frame(&moment.space, &machine, frames, index, |site| {
+            let visible = variables_at(site);
+            let own = self.own_names(site, frames[index].function_entry);
+            own.iter()
+                .any(|name| visible.iter().all(|v| v.name != *name))
+        });
+        if hidden == Some(true) {
+            return Ok(Sight::Elsewhere);
+        }
         let context = Context {
             space: &moment.space,
             machine: &machine,
@@ -328,6 +345,18 @@ impl Tracked {
             calls: None,
         };
         Ok(self.seen(&context, Some(tid)))
+    }
+
+    /// The names that a function has for variables in any of its blocks.
+    fn own_names(&self, site: &Site<'_>, entry: Option<u64>) -> Arc<[String]> {
+        let key = (entry.unwrap_or(0), site.inline_depth);
+        let known = self.own_names.lock();
+        let mut known = known.unwrap_or_else(PoisonError::into_inner);
+        let read = || {
+            let names = self.names.iter().filter(|name| has_variable(site, name));
+            names.cloned().collect()
+        };
+        Arc::clone(known.entry(key).or_insert_with(read))
     }
 
     fn seen(&self, context: &Context<'_>, own: Option<u32>) -> Sight {
