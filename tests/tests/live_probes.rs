@@ -265,8 +265,14 @@ fn the_same_breakpoint_is_one() {
 #[test]
 fn a_condition_that_fails_is_an_event_and_stops_nothing() {
     let live = stopped_at("control_O0", &["--stop-on-entry"], &[]);
-    live.ask(&["break", "bump", "--condition", "nope > 3"]);
+    live.ask(&["break", "bump", "--condition", "1 / (by - by) > 3"]);
     assert_eq!(live.run_to_end(), 7);
+    // It failed each time, which the list says.
+    let listed = live.ask(&["break", "list"]);
+    assert_eq!(
+        listed["probes"][0]["message"],
+        "its condition failed at every hit so far (10): division by zero"
+    );
     let recording = live.recording();
     assert_eq!(
         recording.number("SELECT count(*) FROM events WHERE kind = 'condition_error'"),

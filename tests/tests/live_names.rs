@@ -1,0 +1,217 @@
+//! Goal: a name in an expression, condition or message means what the source means by it at that place, or is refused; what fails is
+//! told. Method: a program whose functions are inlined into one another, beside a library that has things of the same names.
+
+use e2e::{Live, fixture_artifact, marked_line};
+use serde_json::{Value, json};
+
+const PROGRAMS: [&str; 2] = ["inlined_O2", "inlined_clang"];
+
+fn started(program: &str) -> Live {
+    let path = fixture_artifact("inlined", program);
+    Live::started(
+        &format!("names-{program}"),
+        &["--stop-on-entry"],
+        &path,
+        &[],
+    )
+}
+
+fn at(mark: &str) -> String {
+    format!("inlined.cc:{}", marked_line("inlined", "inlined.cc", mark))
+}
+
+fn messages(live: &Live) -> Vec<String> {
+    let rows = live
+        .recording()
+        .rows("SELECT message FROM logpoints ORDER BY seq");
+    let text = |row: &e2e::Row| row["message"].as_str().expect("text").to_owned();
+    rows.iter().map(text).collect()
+}
+
+#[test]
+fn messages_of_inlined_functions_see_what_is_around_them() {
+    for program in PROGRAMS {
+        let live = started(program);
+        // `id` is the inlined function's own, `kept` and `page` are its caller's, and `token` is not the library's.
+        let template = "{id} {kept}";
+        live.ask(&["logpoint", &at("weigh: note"), template]);
+        assert_eq!(live.run_to_end(), 0, "{program}");
+        let wanted: Vec<String> = (1..=10)
+            .map(|i| format!("{} {}", i * 1000, i + 100))
+            .collect();
+        assert_eq!(messages(&live), wanted, "{program}");
+    }
+}
+
+#[test]
+fn a_probe_at_a_line_has_the_scope_of_its_function() {
+    for program in PROGRAMS {
+        for mark in ["visit: weigh", "visit: total"] {
+            let live = started(program);
+            live.ask(&[
+                "logpoint",
+                &at(mark),
+                "{id}",
+                "--condition",
+                "id > 0 && id < 1000",
+            ]);
+            assert_eq!(live.run_to_end(), 0, "{program}");
+            let found = messages(&live);
+            assert!(!found.is_empty(), "{program} {mark}");
+            let is_id = |text: &String| text.parse().is_ok_and(|id: i32| (1..=10).contains(&id));
+            assert!(found.iter().all(is_id), "{program} {mark}: {found:?}");
+        }
+    }
+}
+
+#[test]
+fn what_a_library_calls_so_is_not_meant() {
+    let live = started("inlined_O2");
+    live.ask(&["break", &at("weigh: note")]);
+    live.moved(&["continue"]);
+    for name in ["cache", "step"] {
+        let refused = live.refused(&["print", name]);
+        let message = refused["message"].as_str().expect("text").to_owned();
+        assert!(message.contains("libinlined_names.so"), "{refused:#}");
+        assert!(
+            refused["hint"]
+                .to_string()
+                .contains(&format!("libinlined_names.so::{name}"))
+        );
+    }
+    assert_eq!(live.print("libinlined_names.so::cache"), "-2000");
+    assert_eq!(live.print("libinlined_names::token"), "-1000");
+    // A variable of a function further out, by its name.
+    assert_eq!(live.print("main::step"), "1000");
+    assert_eq!(live.print("visit::kept"), "101");
+    // A condition with such a name can never be right.
+    let refused = live.refused(&["break", "visit", "--condition", "step > 3000"]);
+    assert_eq!(refused["code"], "INVALID_CONDITION", "{refused:#}");
+    live.ask(&["break", "visit", "--condition", "main::step > 3000"]);
+    live.ask(&["break", "remove", "1"]);
+    live.moved(&["continue"]);
+    assert_eq!(live.print("main::step"), "4000");
+    // In the past as live.
+    let recording = live.recording();
+    let seq = recording.number("SELECT max(seq) FROM events WHERE kind = 'pause'");
+    let sql = format!("SELECT value({seq}, 'main::step') AS step");
+    assert_eq!(recording.rows(&sql)[0]["step"], json!("4000"));
+    let known = "SELECT \"new\" FROM history('main::step') WHERE \"new\" LIKE '%<%'";
+    assert!(recording.rows(known).is_empty(), "addresses of a function");
+}
+
+#[test]
+fn a_misspelt_name_is_an_error_where_it_can_never_be_right() {
+    let live = started("inlined_O2");
+    for condition in ["tokn > 3", "page.id > nosuch"] {
+        let refused = live.refused(&["break", "visit", "--condition", condition]);
+        assert_eq!(refused["code"], "INVALID_CONDITION", "{refused:#}");
+    }
+    // A message is made all the same, and what is wrong with it is said at once.
+    let reply = live.ask(&["logpoint", "visit", "{nosuch}"]);
+    assert_eq!(reply["probes"][0]["message"], "no variable \"nosuch\" here");
+    let reply = live.ask(&["catch", "throw", "std::runtime_eror"]);
+    assert_eq!(reply["probes"][0]["verified"], false, "{reply:#}");
+    assert_eq!(live.run_to_end(), 0);
+    let listed = live.ask(&["logpoint", "list"]);
+    assert_eq!(
+        listed["probes"][0]["message"],
+        "no variable \"nosuch\" here; its message failed at every hit so far (10): nosuch: no variable \"nosuch\" here"
+    );
+    let sql = "SELECT value(3, 'nosuch')";
+    let ended = live.recording().sql(sql);
+    assert!(
+        ended
+            .errors()
+            .contains("nothing in the recording is called \"nosuch\"")
+    );
+}
+
+#[test]
+fn what_failed_is_told_with_the_next_reply() {
+    let live = started("inlined_O2");
+    live.ask(&["break", "visit", "--condition", "1 / (token - token) > 3"]);
+    let ended = live.command(&["continue"]).run();
+    let told = ended.errors();
+    let wanted = "breakpoint 1: its condition failed at every hit so far (10): division by zero";
+    assert!(told.contains(wanted), "{told}");
+    let again = live.command(&["status"]).run();
+    assert!(!again.errors().contains("failed"), "{}", again.errors());
+}
+
+#[test]
+fn conditions_and_messages_know_how_often_threads_have_come() {
+    for condition in [
+        "hitCount > 7",
+        "hitCount > 7 && [true].includes(true)",
+        "hitCount === 8 || hitCount > 8",
+    ] {
+        let live = started("inlined_O2");
+        live.ask(&[
+            "logpoint",
+            "visit",
+            "{hitCount}: {token}",
+            "--condition",
+            condition,
+        ]);
+        assert_eq!(live.run_to_end(), 0, "{condition}");
+        assert_eq!(
+            messages(&live),
+            ["8: 108", "9: 109", "10: 110"],
+            "{condition}"
+        );
+    }
+}
+
+#[test]
+fn messages_are_javascript_too() {
+    let live = started("inlined_O2");
+    let template = "{[token, token * 2].join('+')} {{{token}}} {`${page.id}!`.padStart(4, '.')}";
+    live.ask(&["logpoint", "visit", template, "--condition", "token > 108"]);
+    let refused = live.refused(&["logpoint", "visit", "{[1, 2].map(x => x +)}"]);
+    assert_eq!(refused["code"], "INVALID_CONDITION", "{refused:#}");
+    assert_eq!(live.run_to_end(), 0);
+    assert_eq!(
+        messages(&live),
+        ["109+218 {109} ..9!", "110+220 {110} .10!"]
+    );
+}
+
+#[test]
+fn enumerators_and_negative_numbers_are_read() {
+    let live = started("inlined_O2");
+    live.ask(&[
+        "break",
+        "visit",
+        "--condition",
+        "page.kind == Fancy && page.mode == Mode::Fast",
+    ]);
+    live.moved(&["continue"]);
+    assert_eq!(live.print("token"), "106");
+    assert_eq!(live.print("Plain + 0"), "2");
+    assert_eq!(live.ask(&["print", "-7/2"])["value"], "-3");
+}
+
+#[test]
+fn what_callers_of_callers_passed_is_known() {
+    let live = started("inlined_O2");
+    live.ask(&["break", "bottom"]);
+    live.moved(&["continue"]);
+    let trace = live.ask(&["backtrace"]);
+    let frames = trace["frames"].as_array().expect("a list");
+    let depths: Vec<&Value> = frames
+        .iter()
+        .filter(|frame| {
+            frame["function"]
+                .as_str()
+                .is_some_and(|f| f.starts_with("descend"))
+        })
+        .map(|frame| &frame["args"][0]["value"])
+        .collect();
+    // The innermost call has lost its own.
+    assert_eq!(
+        depths[1..],
+        [&json!("1"), &json!("2"), &json!("3"), &json!("4")],
+        "{trace:#}"
+    );
+}
