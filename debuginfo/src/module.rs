@@ -325,7 +325,7 @@ impl Module {
     #[must_use]
     pub fn thrown_types(&self) -> (Vec<String>, bool) {
         let debug = self.debug.as_deref();
-        let files = [Some(&self.elf), debug].into_iter().flatten();
+        let files = [Some(&*self.elf), debug].into_iter().flatten();
         let is_complete = files.clone().any(|elf| elf.is_unstripped());
         let names = files.flat_map(|elf| elf.type_infos()).collect();
         (names, is_complete)

@@ -158,9 +158,9 @@ fn names_are_those_of_the_place_and_of_what_is_around_it() {
                 ("main::step", 7),
                 ("main::calls", 3),
                 ("idle::count", 41),
-                ("libnames::cache", 2000),
+                ("libnames::hoard", 2000),
                 ("libnames.so::token", 1000),
-                ("libnames.so::cache + 1", 2001),
+                ("libnames.so::hoard + 1", 2001),
                 ("'libnames.so'::shared", 3000),
                 ("names::shared", 5),
             ],
@@ -179,10 +179,10 @@ fn what_another_module_has_is_not_taken_for_a_name() {
             "no \"{name}\" here, but one in libnames.so; if that is meant, write libnames.so::{name}"
         )
     };
-    assert_eq!(asker.refusal("cache"), foreign("cache"));
-    assert_eq!(asker.refusal("step"), foreign("step"));
-    assert_eq!(asker.refusal("step > 3000"), foreign("step"));
-    assert!(asker.number("libnames.so::step").is_ok());
+    assert_eq!(asker.refusal("hoard"), foreign("hoard"));
+    assert_eq!(asker.refusal("stride"), foreign("stride"));
+    assert_eq!(asker.refusal("stride > 3000"), foreign("stride"));
+    assert!(asker.number("libnames.so::stride").is_ok());
     // What the program imports is a name of its own.
     assert!(asker.number("library_touch").is_ok());
     let refused = asker.refusal("main::stp");

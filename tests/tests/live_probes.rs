@@ -271,7 +271,7 @@ fn a_condition_that_fails_is_an_event_and_stops_nothing() {
     let listed = live.ask(&["break", "list"]);
     assert_eq!(
         listed["probes"][0]["message"],
-        "its condition failed at every hit so far (10): division by zero"
+        "its condition failed 10 times: division by zero"
     );
     let recording = live.recording();
     assert_eq!(

@@ -51,6 +51,10 @@ impl<'a> Context<'_, '_, 'a> {
         let (at, value) = chain.iter().find_map(|die| Some((die, attr(die)?)))?;
         match only_operation(at, value)? {
             Operation::Address { address } => Some(FixedPlace::Address(address)),
+            Operation::AddressIndex { index } => {
+                let address = self.session.dwarf(at).address(&at.unit, index);
+                address.ok().map(FixedPlace::Address)
+            }
             Operation::FrameOffset { offset } => {
                 let function = self.function.as_ref()?;
                 let base = self.session.attr(function, dw::DW_AT_frame_base)?;

@@ -117,11 +117,18 @@ impl Variable {
         Value::read(ty, located.place, site.machine).reached_by(located.certainty)
     }
 
-    /// Tells whether it has one address as long as its module is mapped: a global variable, or a static one of a function.
+    /// Tells whether it needs no frame: a global variable, a static one of a function, a constant.
     pub(crate) fn is_static(&self, site: &Site<'_>) -> bool {
         let fixed = || location::fixed_place(site, &self.module, self.id, self.function);
         let place = self.learned.place.get_or_init(fixed);
-        matches!(place, Some(location::FixedPlace::Address(_)))
+        let is_constant = || {
+            let stated = with_session(&self.module, self.id, |session, die| {
+                let mut chain = session.chain(die).into_iter();
+                chain.any(|d| session.attr(&d, dw::DW_AT_const_value).is_some())
+            });
+            stated == Some(true)
+        };
+        matches!(place, Some(location::FixedPlace::Address(_))) || is_constant()
     }
 
     /// Finds where it is for every thread that gets to the address of `site`.

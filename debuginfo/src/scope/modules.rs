@@ -14,11 +14,13 @@ impl Space {
         here.into_iter().chain(program).collect()
     }
 
-    /// Returns all others.
+    /// Returns all others, the system's last.
     pub(crate) fn foreign(&self, pc: u64) -> Vec<&Mapped> {
         let near: Vec<u32> = self.near(pc).iter().map(|m| m.number).collect();
         let all = self.modules().iter();
-        all.filter(|m| !near.contains(&m.number)).collect()
+        let mut others: Vec<&Mapped> = all.filter(|m| !near.contains(&m.number)).collect();
+        others.sort_by_key(|m| m.is_system);
+        others
     }
 
     /// Returns the program's own libraries.

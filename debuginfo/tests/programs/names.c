@@ -2,7 +2,7 @@
 enum color { RED = 1, GREEN = 6, BLUE = 8 };
 enum { UNNAMED = 12 };
 
-static int shared = 5;
+static volatile int shared = 5;
 volatile int sink;
 
 int library_touch (int);

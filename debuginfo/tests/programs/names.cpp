@@ -12,7 +12,7 @@ int coats = 4;
 int last ()
 {
   static int kept = 64;
-  return kept;
+  return kept++;
 }
 }
 

@@ -1,10 +1,10 @@
 /* What names.c has no name for, or another thing of the same name. */
 static int token = 1000;
-static int cache = 2000;
+static int hoard = 2000;
 int shared = 3000;
 
 int
-step (int by)
+stride (int by)
 {
   token += by;
   return token;
@@ -13,7 +13,7 @@ step (int by)
 int
 library_touch (int by)
 {
-  cache += by;
+  hoard += by;
   shared += by;
-  return step (by) + cache - shared;
+  return stride (by) + hoard - shared;
 }

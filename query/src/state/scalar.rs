@@ -240,7 +240,7 @@ fn parse(timeline: &Timeline, text: &str) -> Result<Expr> {
     let misspelt = expr::names(&parsed).into_iter().find(|name| {
         let last = name.rsplit("::").next().unwrap_or(name);
         let is_plain = last.chars().all(|c| c.is_alphanumeric() || c == '_');
-        is_plain && !expr::is_word(last) && !timeline.modules.mention(last)
+        is_plain && !expr::is_word(last) && !timeline.modules().mention(last)
     });
     match misspelt {
         Some(name) => {

@@ -309,11 +309,11 @@ impl Program for Tracer {
 
 /// Tells whether one of the classes has a name like `pattern`.
 fn matches(pattern: Option<&str>, classes: &[Class]) -> bool {
-    let mut names = classes.iter().map(|class| class.name.as_str());
-    pattern.is_none_or(|pattern| any_is_like(pattern, &mut names))
+    let names = classes.iter().map(|class| class.name.as_str());
+    pattern.is_none_or(|pattern| any_is_like(pattern, names))
 }
 
-fn any_is_like<'n>(pattern: &str, names: &mut dyn Iterator<Item = &'n str>) -> bool {
+fn any_is_like<'n>(pattern: &str, mut names: impl Iterator<Item = &'n str>) -> bool {
     let glob = globset::Glob::new(pattern).map(|glob| glob.compile_matcher());
     names.any(|name| match &glob {
         Ok(glob) => glob.is_match(name) || name == pattern,
@@ -341,6 +341,6 @@ impl Tracer {
             }
             names.extend(own);
         }
-        !any_is_like(pattern, &mut names.iter().map(String::as_str))
+        !any_is_like(pattern, names.iter().map(String::as_str))
     }
 }
