@@ -23,13 +23,11 @@ ORIGINAL (_Unwind_Reason_Code, _Unwind_Backtrace, _Unwind_Trace_Fn, void *);
 ORIGINAL (void, _dl_debug_state, void);
 extern int (* hs_original___libc_sigaction) (int, const struct sigaction *, struct sigaction *);
 extern int (* hs_original_sigaltstack) (const stack_t *, stack_t *);
-extern int (* hs_original_prctl) (int, unsigned long, unsigned long, unsigned long, unsigned long);
 extern void (* hs_original__exit) (int);
 extern void (* hs_original_abort) (void);
 void hs_abort (void);
 int hs_sigaction (int signal, const struct sigaction * new, struct sigaction * old);
 int hs_sigaltstack (const stack_t * new, stack_t * old);
-int hs_prctl (int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d);
 ORIGINAL (int, pthread_setname_np, uintptr_t, const char *);
 /* Of the same unwinder as the original: contexts differ between versions. */
 ORIGINAL (uintptr_t, _Unwind_GetIP, struct _Unwind_Context *);
@@ -138,7 +136,6 @@ const struct hs_replacement hs_replacements[] = {
   REPLACED (abort, hs_abort),
   REPLACED (__libc_sigaction, hs_sigaction),
   REPLACED (sigaltstack, hs_sigaltstack),
-  REPLACED (prctl, hs_prctl),
   REPLACED (pthread_setname_np, hs_setname),
   REPLACED (_dl_debug_state, hs_dl_debug_state),
   REPLACED (prctl, hs_prctl),

@@ -16,7 +16,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <ucontext.h>
@@ -45,7 +44,6 @@ extern volatile uint64_t hs_alive;
 
 int (* hs_original___libc_sigaction) (int, const struct sigaction *, struct sigaction *);
 int (* hs_original_sigaltstack) (const stack_t *, stack_t *);
-int (* hs_original_prctl) (int, unsigned long, unsigned long, unsigned long, unsigned long);
 void (* hs_original__exit) (int);
 void (* hs_original_abort) (void);
 
@@ -412,19 +410,13 @@ hs_sigaltstack (const stack_t * new, stack_t * old)
   return result;
 }
 
-int
-hs_prctl (int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d)
+/* A sandbox may forbid what a handler of ours does: signals end the program as
+ * they would alone. */
+void
+hs_signals_are_left_alone (void)
 {
-  int result;
-  if (option == PR_SET_SECCOMP)
-  {
-    stop_catching ();
-    sandboxed = 1;
-  }
-  result = hs_original_prctl (option, a, b, c, d);
-  if (option == PR_SET_NAME && result == 0)
-    hs_record_name ((const char *) a);
-  return result;
+  stop_catching ();
+  sandboxed = 1;
 }
 
 /* A program that the recorder has started runs this first: its address and all

@@ -118,6 +118,7 @@ void hs_forbid_time (void);
 void hs_allow_time (void);
 int hs_recording_ended (void);
 void hs_catch_signals (void);
+void hs_signals_are_left_alone (void);
 void hs_give_signal_stack (unsigned index);
 void hs_exit (int status);
 int hs_captures (void);

@@ -266,12 +266,6 @@ impl Module {
             .map(Svma)
     }
 
-    /// Tells whether the module has a section called `name`.
-    #[must_use]
-    pub fn has_section(&self, name: &str) -> bool {
-        self.elf.section(name).is_some()
-    }
-
     /// Returns the parts of the file that are mapped, in the order of the program headers.
     #[must_use]
     pub fn load_segments(&self) -> &[Segment] {

@@ -17,6 +17,7 @@ use crate::space::{Mapped, Space};
 impl Mapped {
     /// As [`Space::functions_matching`], of this module alone.
     pub(crate) fn functions_matching(&self, pattern: &str) -> Vec<FunctionPlace> {
+        let pattern = &Pattern::read(pattern);
         let ways = [Way::Whole, Way::WithoutScope].into_iter();
         let mut found = ways.map(|way| matching(self, pattern, way));
         found.find(|all| !all.is_empty()).unwrap_or_default()

@@ -236,7 +236,7 @@ impl<'a> Batch<'a> {
             }
             let text = texts.value(row);
             if !parsed.contains_key(text) {
-                parsed.insert(text, parse(text)?);
+                parsed.insert(text, parse(self.timeline, text)?);
             }
             let why = moment::why_unknown(self.timeline, seq, &parsed[text]);
             why.map(Some).map_err(failed)

@@ -369,6 +369,7 @@ fn stack(memory: &File, sp: u64, leave: &LeaveCode) -> (u64, Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stop::Registers;
     use store::control::REGISTER_NAMES;
 
     #[test]
