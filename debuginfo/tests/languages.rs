@@ -179,7 +179,7 @@ fn fortran_is_as_gdb_sees_it() {
         let bench = Bench::new();
         let name = options.concat();
         let path = bench.compile("gfortran", &program("arrays.f90"), &name, options);
-        judged(&bench, &path, &FORTRAN, &own, 50);
+        judged(&bench, &path, &FORTRAN, &own, 41);
     }
 }
 
@@ -199,7 +199,7 @@ fn ada_is_as_gdb_sees_it() {
     let mut gnatmake = Command::new("gnatmake");
     gnatmake.args(["-q", "-g", "-O0", "arrays.adb"]);
     run(gnatmake.current_dir(bench.dir()));
-    judged(&bench, &bench.dir().join("arrays"), &ADA, &[], 45);
+    judged(&bench, &bench.dir().join("arrays"), &ADA, &[], 33);
 }
 
 #[test]

@@ -152,7 +152,6 @@ fn names_are_those_of_the_place_and_of_what_is_around_it() {
                 ("RED", 1),
                 ("GREEN", 6),
                 ("UNNAMED", 12),
-                ("LOCAL", 77),
                 ("outer::token", 107),
                 ("outer::shared", -1),
                 ("main::step", 7),
@@ -165,6 +164,10 @@ fn names_are_those_of_the_place_and_of_what_is_around_it() {
                 ("names::shared", 5),
             ],
         );
+        // clang describes the types of a function that is only inlined at its abstract entry, where gdb does not find them either.
+        if compiler == "gcc" {
+            asker.assert_all(&what, &[("LOCAL", 77)]);
+        }
     }
 }
 

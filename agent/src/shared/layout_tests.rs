@@ -179,6 +179,7 @@ fn both_sides_have_the_same_constants() {
         ("HS_CAPTURE_TEXTS", CAPTURE_TEXTS.into()),
         ("HS_CAPTURE_STACK_MAX", CAPTURE_STACK_MAX.into()),
         ("HS_WATCH_WORDS", WATCH_WORDS as u64),
+        ("HS_FOREIGN", FOREIGN as u64),
         ("HS_WATCH_BASE_SHIFT", WATCH_BASE_SHIFT.into()),
         ("HS_WATCH_FUNCTION_SHIFT", WATCH_FUNCTION_SHIFT.into()),
         ("HS_WATCH_PARTLY", WATCH_PARTLY),
@@ -269,6 +270,8 @@ fn the_page_and_the_header_say_the_same_of_records() {
     assert_eq!(take("HS_CAPTURE_REGISTERS"), registers);
     let (full, no_ring) = (take("HS_GAP_FULL"), take("HS_GAP_NO_RING"));
     assert!(page.contains(&format!("{full} ring full, {no_ring} no free ring")));
+    let forbidden = take("HS_GAP_FORBIDDEN");
+    assert!(page.contains(&format!("{forbidden} the program has forbidden the thread")));
     for name in [
         "HS_RINGS",
         "HS_DATA_OFFSET",
@@ -295,6 +298,7 @@ fn the_page_and_the_header_say_the_same_of_records() {
         "HS_CAPTURE_STACK_MAX",
         "HS_CAPTURE_TEXT_MAX",
         "HS_WATCH_WORDS",
+        "HS_FOREIGN",
         "HS_WATCH_STEPS_MASK",
         "HS_WATCH_BASE_SHIFT",
         "HS_WATCH_FUNCTION_SHIFT",

@@ -41,16 +41,18 @@ pub(super) fn index(value: &Value, index: i64, look: &Look<'_>) -> Result<Value,
 
 /// The element at a position, counted from 0.
 pub(super) fn nth(value: &Value, position: u64, look: &Look<'_>) -> Result<Value, ValueError> {
-    let value = value.unreferenced(look)?;
     let ty = value.ty.strip();
-    match ty.kind() {
-        TypeKind::Array => {
-            let position = i64::try_from(position);
-            let position = position.map_err(|_| missing(&ty, i64::MAX))?;
-            at(&value, &ty, position, look)
-        }
-        _ => Err(wrong(&value.ty, "has no elements")),
+    // An array is not copied for each of its elements.
+    if ty.kind() != TypeKind::Array {
+        let referred = value.unreferenced(look)?;
+        return match referred.ty.strip().kind() {
+            TypeKind::Array => nth(&referred, position, look),
+            _ => Err(wrong(&referred.ty, "has no elements")),
+        };
     }
+    let position = i64::try_from(position);
+    let position = position.map_err(|_| missing(&ty, i64::MAX))?;
+    at(value, &ty, position, look)
 }
 
 /// Languages whose arrays end where they are declared to end.
@@ -79,7 +81,10 @@ fn missing(ty: &Type, index: i64) -> ValueError {
 /// The element so many strides from the first one.
 fn at(value: &Value, ty: &Type, position: i64, look: &Look<'_>) -> Result<Value, ValueError> {
     let element = ty.element().ok_or_else(|| wrong(ty, "has no elements"))?;
-    let unmeasured = || wrong(&element, "has no size that is known");
+    let unmeasured = || match &value.bytes {
+        Err(why) => ValueError::Unknown(why.clone()),
+        Ok(_) => wrong(&element, "has no size that is known"),
+    };
     let stride = ty.stride().ok_or_else(unmeasured)?;
     let distance = position.checked_mul(stride);
     let distance = distance.ok_or_else(|| missing(ty, position))?;

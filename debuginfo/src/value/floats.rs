@@ -206,7 +206,7 @@ mod tests {
             (FloatFormat::Extended, "1.5", "1.5"),
             (FloatFormat::Extended, "-0.0", "-0"),
             (FloatFormat::Extended, "1e4000", "1e+4000"),
-            (FloatFormat::Extended, third, "0.66666666666666666668"),
+            (FloatFormat::Extended, third, "0.6666666666666666667"),
             (
                 FloatFormat::Quad,
                 third,
