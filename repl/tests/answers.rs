@@ -140,7 +140,7 @@ fn several_statements_are_parted_and_commands_work_too() {
              2
 
              column | type  | meaning
-            --------+-------+--------------------------------------------
+            --------+-------+-----------------------------------------------------------
              seq    | int64 | number in the recording's order
              ts_ns  | int64 | time, ns since the recording began
              tid    | int32 | thread that lost them; null when not known

@@ -513,6 +513,10 @@ fn programs_behave_the_same_with_everything_captured() {
     ] {
         let scratch = Scratch::new(&format!("{artifact}-captured"));
         let program = Program::new(fixture_artifact(fixture, artifact), scratch.path()).args(args);
+        let program = match fixture {
+            "fork" => program.ending(3),
+            _ => program,
+        };
         let comparison = Comparison::of_program(scratch, &program, &options, Nesting::Proper);
         let unknown = "SELECT count(*) FROM calls WHERE reg(start_seq, 'rbx') IS NULL";
         let few = format!("{unknown} AND start_seq < 20000");
@@ -569,7 +573,6 @@ fn values_are_the_same_by_the_short_way_and_the_long_one() {
         "&to->length",
         "number",
         "texts[1]",
-        "nobody",
     ];
     let cxx = [
         "text",
@@ -629,7 +632,8 @@ fn memory_is_copied_when_it_is_asked_for() {
     let snapshots = |option: &str| {
         let scratch = Scratch::new("snapshot-option");
         let program = Program::new(fixture_artifact("steady", "steady"), scratch.path())
-            .args(["steady", "20000"]);
+            .args(["steady", "20000"])
+            .ending(21);
         let comparison =
             Comparison::of_program(scratch, &program, &["--snapshot", option], Nesting::Proper);
         let sql = "SELECT aux AS value FROM events WHERE kind = 'snapshot' ORDER BY seq";

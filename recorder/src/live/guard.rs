@@ -106,7 +106,8 @@ mod tests {
                 other => panic!("{other:?}"),
             }
         };
-        assert_eq!((exit, stops), (Exit::Code(7), 2));
+        // The one at the entry, which was not shown yet, and two of the breakpoint.
+        assert_eq!((exit, stops), (Exit::Code(7), 3));
     }
 
     #[test]

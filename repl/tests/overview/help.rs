@@ -50,7 +50,7 @@ fn each_command_explains_itself() {
               next         Go to the next line, over calls [alias: n]
               step         Go to the next line, into calls [alias: s]
               finish       Run until the current function has returned [alias: out]
-              until        Run until a place is reached in this frame or one further out
+              until        Run until a place is reached in the selected frame or one further out
               pause        Stop all threads
               await        Wait for the next stop; one that is there already is shown at once
               where        Show where the program stands: source and variables [alias: context]
@@ -218,6 +218,10 @@ fn each_command_explains_itself() {
 
                   --rows <N>
                       Show at most this many rows of a table, 0 for all [default: 1000 on a terminal, else all]
+
+                  --memory <SIZE>
+                      Let sorts, groups and joins hold this much memory, as 512MB or 8GB [default: a quarter of
+                      the machine's]
 
                   --timing
                       Say how long each answer took

@@ -52,7 +52,7 @@ fn a_recording_without_threads_has_none_to_look_at() {
           at --cmd 9: next (exit code 2)
         error: thread 0 is in no recorded call here
           at --cmd 10: finish (exit code 2)
-        error: cannot compute the answer: there is no thread 0
+        error: cannot compute the answer: the expression "sold": nothing in the recording is called "sold"
           at --cmd 11: SELECT value(0, 'sold') (exit code 1)
         error: cannot compute the answer: there is no thread 0
           at --cmd 12: SELECT reg(0, 'rip') (exit code 1)
@@ -143,7 +143,7 @@ fn damaged_files_are_named() {
         The program had written nothing up to here.
         --- stderr
         error: no variable "sold" here
-        help: the module /home/ada/orders/orders cannot be read: open /home/ada/orders/orders: No such file or directory (os error 2); of its copy: the module orders.hindsight/modules/000000/orders cannot be read: open orders.hindsight/modules/000000/orders: not an ELF file; name a compiled program or library
+        help: the module /home/ada/orders/orders cannot be read: open /home/ada/orders/orders: No such file or directory (os error 2); of its copy: orders.hindsight/modules/000000/orders: its checksum differs
           at --cmd 2: print sold (exit code 1)
         --- exit code 1
     "#]].assert_eq(&damaged("modules/000000/orders", 1, &lines));
