@@ -183,7 +183,7 @@ impl<'x, 't, 'a> Asked<'_, 'x, 't, 'a> {
             return Ok(number as i64);
         }
         let session = self.context.session;
-        if let Some(target) = session.resolve(die, value.clone())
+        if let Some(target) = session.resolve(die, value)
             && session.tag(&target) == Some(dw::DW_TAG_member)
         {
             return self.discriminant(&target);

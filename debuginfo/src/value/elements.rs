@@ -132,7 +132,7 @@ fn packed(
         kind,
         TypeKind::Struct | TypeKind::Class | TypeKind::Union | TypeKind::Float
     );
-    if has_parts && bits.offset % 8 == 0 {
+    if has_parts && bits.offset.is_multiple_of(8) {
         return Ok(part(value, element, bits.offset / 8, look));
     }
     if has_parts {

@@ -143,7 +143,7 @@ pub fn refused_by_name(linkage: &str) -> Option<&'static str> {
     };
     let found = BY_NAME
         .iter()
-        .find(|(_, names)| names.iter().any(|n| is_it(&n)));
+        .find(|(_, names)| names.iter().any(|n| is_it(n)));
     found.map(|(reason, _)| *reason)
 }
 
