@@ -1,13 +1,48 @@
-//! Compiles the runtime that is loaded into targets and embeds it.
+//! Compiles the runtime that is loaded into targets and embeds it: once for programs with a dynamic linker, and once
+//! self-contained, for those without.
 
-use std::{env, path::PathBuf, process::Command};
+use std::{
+    env,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+const FILES: [&str; 7] = [
+    "runtime.c",
+    "ask.c",
+    "capture.c",
+    "interpose.c",
+    "logpoint.c",
+    "traps.c",
+    "thunks.S",
+];
+/// What the self-contained one has besides, and how it is compiled: without any library, the thread by fs and gs.
+const OWN_FILES: [&str; 2] = ["begin.c", "own_image.c"];
+const OWN_OPTIONS: [&str; 5] = [
+    "-DHS_SELF_CONTAINED",
+    "-mfsgsbase",
+    "-ffreestanding",
+    "-nostdlib",
+    "-Wl,-z,defs",
+];
 
 fn main() {
     let source =
         PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("set by cargo")).join("runtime");
-    let out = PathBuf::from(env::var_os("OUT_DIR").expect("set by cargo")).join("runtime.so");
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("set by cargo"));
     println!("cargo:rerun-if-changed=runtime");
     println!("cargo:rerun-if-env-changed=CC");
+    compile(&source, &FILES, &[], &out.join("runtime.so"));
+    let files = [&FILES[..], &OWN_FILES].concat();
+    compile(
+        &source,
+        &files,
+        &OWN_OPTIONS,
+        &out.join("self_contained.so"),
+    );
+}
+
+fn compile(source: &Path, files: &[&str], options: &[&str], out: &Path) {
     let compiler = env::var("CC").unwrap_or_else(|_| "gcc".into());
     let status = Command::new(&compiler)
         .args([
@@ -32,20 +67,11 @@ fn main() {
             "-fasynchronous-unwind-tables",
         ])
         // Never unloaded: threads may return into it after a detach. Bound now: no lazy binding on a hot path.
-        .args(["-Wl,-z,nodelete,-z,now", "-Wl,--build-id", "-o"])
-        .arg(&out)
-        .args(
-            [
-                "runtime.c",
-                "ask.c",
-                "capture.c",
-                "interpose.c",
-                "logpoint.c",
-                "traps.c",
-                "thunks.S",
-            ]
-            .map(|file| source.join(file)),
-        )
+        .args(["-Wl,-z,nodelete,-z,now", "-Wl,--build-id"])
+        .args(options)
+        .arg("-o")
+        .arg(out)
+        .args(files.iter().map(|file| source.join(file)))
         .status();
     match status {
         Ok(status) if status.success() => {}

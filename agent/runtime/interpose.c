@@ -20,6 +20,11 @@ ORIGINAL (pid_t, vfork, void);
 ORIGINAL (int, execve, const char *, char * const *, char * const *);
 ORIGINAL (_Unwind_Reason_Code, _Unwind_Backtrace, _Unwind_Trace_Fn, void *);
 ORIGINAL (void, _dl_debug_state, void);
+#ifdef HS_SELF_CONTAINED
+/* own_image.c */
+extern void * hs_original_dl_iterate_phdr, * hs_original__dl_find_object, * hs_original___stdio_write;
+void hs_dl_iterate_phdr (void), hs_dl_find_object (void), hs_stdio_write (void);
+#endif
 /* Of the same unwinder as the original: contexts differ between versions. */
 ORIGINAL (uintptr_t, _Unwind_GetIP, struct _Unwind_Context *);
 
@@ -111,6 +116,11 @@ const struct hs_replacement hs_replacements[] = {
   REPLACED (_dl_debug_state, hs_dl_debug_state),
   REPLACED (_Unwind_Backtrace, hs_unwind_backtrace),
   REPLACED (_Unwind_GetIP, NULL),
+#ifdef HS_SELF_CONTAINED
+  REPLACED (dl_iterate_phdr, hs_dl_iterate_phdr),
+  REPLACED (_dl_find_object, hs_dl_find_object),
+  REPLACED (__stdio_write, hs_stdio_write),
+#endif
 };
 const unsigned hs_replacement_count =
     sizeof (hs_replacements) / sizeof (hs_replacements[0]);

@@ -19,6 +19,8 @@ struct hs_runtime
   int (* set_specific) (uint32_t, const void *); /* NULL: no destructor */
   uint64_t own_base, own_size; /* where this library is mapped */
   uint64_t missing_shadows;     /* bit n: shadow n is not there */
+  uint64_t entries_only;        /* 1: returns are left alone */
+  uint64_t stacks;              /* one for each ring, for calls of Go code; or 0 */
 };
 
 /* A libc (or libgcc_s) function and what the recorder puts in its place;
@@ -30,6 +32,25 @@ struct hs_replacement
   void ** original;
 };
 
+#ifdef HS_SELF_CONTAINED
+#define HS_EXPORTED
+#else
+#define HS_EXPORTED __attribute__ ((visibility ("default")))
+#endif
+
+/* The base of fs: the thread block of C libraries. */
+static inline uint64_t
+hs_thread_block (void)
+{
+  uint64_t found;
+#ifdef HS_SELF_CONTAINED
+  __asm__ volatile ("rdfsbase %0" : "=r" (found));
+#else
+  __asm__ ("mov %%fs:0, %0" : "=r" (found));
+#endif
+  return found;
+}
+
 /* The one symbol that the library exports; mirrored in agent/src/runtime.rs. */
 struct hs_exports
 {
@@ -39,8 +60,24 @@ struct hs_exports
   void * thread_exits; /* void (void *): the thread key's destructor */
   const struct hs_replacement * replacements;
   uint64_t replacement_count;
+  void * enter_go; /* of the self-contained runtime only */
 };
 
+
+/* What the agent's script, or the recorder's loader, hands over, once, before
+ * anything is armed. */
+struct hs_start
+{
+  uint64_t shared;         /* where the shared memory is mapped */
+  uint64_t set_specific;   /* pthread_setspecific, or 0 */
+  uint64_t key;
+  uint64_t own_base;
+  uint64_t own_size;
+  uint64_t missing_shadows; /* bit n: shadow n could not be mapped */
+  /* From the loader only: */
+  uint64_t entries_only; /* 1: returns are left alone */
+  uint64_t stacks;       /* memory for HS_RINGS stacks; 0: it is no Go program */
+};
 
 /* What the thunks push, lowest address first. */
 struct hs_saved
@@ -53,6 +90,15 @@ struct hs_saved_leave
 {
   uint64_t rbp, r15, r14, r13, r12, rbx;
   uint64_t r11, r10, r9, r8, rdi, rsi, rcx, rdx, rax, slot;
+};
+
+/* What hs_enter_go pushes onto a stack of ours, lowest address first. */
+struct hs_saved_go
+{
+  uint64_t r11, r10, r9, r8, rsi, rdi, rdx, rcx, rax;
+  const struct hs_probe * probe;
+  uint64_t local; /* 0: the thread had none */
+  const uint64_t * sp; /* of the goroutine, where the return address is */
 };
 
 /* What is captured with one enter or leave, before it is written. */
@@ -78,12 +124,17 @@ struct hs_capture
 };
 
 extern struct hs_runtime hs_runtime;
+extern struct hs_exports hs_exports;
 
 extern const struct hs_replacement hs_replacements[];
 extern const unsigned hs_replacement_count;
 
+int hs_init (const struct hs_start * start);
+void hs_fill_exports (void);
 void hs_enter (void);
 void hs_enter_xmm (void);
+void hs_enter_go (void);
+void hs_enter_go_slow (const struct hs_saved_go * saved);
 int hs_vfork (void);
 void hs_leave (void);
 void hs_leave_xmm (void);

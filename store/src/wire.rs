@@ -48,6 +48,9 @@ pub const KIND_CONDITION_ERROR: u8 = 12;
 /// What was captured besides with the enter or leave right before it in the same ring.
 pub const KIND_CAPTURE: u8 = 13;
 
+/// A function was entered, and nothing is known of when it returns or what called it.
+pub const KIND_ENTER_ONLY: u8 = 14;
+
 /// In word 1: bits of the record's kind.
 pub const KIND_BITS: u32 = 4;
 /// In word 1: position of the number of xmm words at the record's end.

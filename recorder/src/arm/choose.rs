@@ -62,6 +62,9 @@ const UNSAFE_TO_HOOK: &[&str] = &[
     "__longjmp_chk",
 ];
 
+/// How names of functions inside unwinders begin: they take their own frames for the place where unwinding begins.
+const UNWINDERS: &[&str] = &["_Unwind_", "uw_", "unw_", "__unw_", "_ZN9libunwind"];
+
 /// Start-up code that the linker adds; nobody asks for it.
 const START_UP: &[&str] = &[
     "_start",
@@ -102,9 +105,9 @@ pub fn candidates(module: &Module, filter: &Filter, is_system: bool) -> Vec<Cand
 /// Tells why a function must not be hooked, whatever its code looks like.
 pub fn refused_by_name(linkage: &str) -> Option<&'static str> {
     let name = linkage.strip_suffix("@plt").unwrap_or(linkage);
-    UNSAFE_TO_HOOK
-        .contains(&name)
-        .then_some("it returns twice or depends on its return address")
+    let is_unsafe =
+        UNSAFE_TO_HOOK.contains(&name) || UNWINDERS.iter().any(|start| name.starts_with(start));
+    is_unsafe.then_some("it returns twice or depends on its return address")
 }
 
 fn from_dwarf(function: &debuginfo::Function) -> Candidate {
@@ -239,6 +242,7 @@ mod tests {
     fn functions_that_return_twice_are_refused_by_name() {
         assert!(refused_by_name("_setjmp@plt").is_some());
         assert!(refused_by_name("vfork").is_some());
+        assert!(refused_by_name("uw_init_context_1").is_some());
         assert!(refused_by_name("my_setjmp").is_none());
     }
 }

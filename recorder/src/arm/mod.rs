@@ -2,10 +2,13 @@
 
 pub mod choose;
 pub mod filter;
+mod golang;
 pub mod modules;
 pub mod patch;
 pub mod stubs;
+mod unwinders;
 
 pub use filter::Filter;
 pub use modules::{LoadedModule, Modules};
 pub use patch::Armer;
+pub(crate) use unwinders::unwinders_can_be_told;

@@ -6,6 +6,7 @@
 use std::{
     collections::BTreeMap,
     ops::Range,
+    path::{Path, PathBuf},
     sync::{Arc, PoisonError},
 };
 
@@ -23,6 +24,7 @@ use crate::{
     capture::texts,
     displace::{Branches, Displacement, Limits, PATCH_BYTES, place_near, plan},
     live::hooks::SharedHooks,
+    process::Way,
     stop::{StopError, StoppedProcess},
 };
 
@@ -35,7 +37,7 @@ const LONGEST_UNKNOWN: u64 = 4096;
 #[derive(Debug)]
 pub struct Prepared {
     module: u32,
-    probes: Vec<(Candidate, Displacement, Vec<u8>)>,
+    pub(super) probes: Vec<(Candidate, Displacement, Vec<u8>)>,
     replacements: Vec<(Replacement, Displacement, Vec<u8>)>,
     addresses: Vec<(u64, u64)>,
     anchor: Range<u64>,
@@ -53,6 +55,8 @@ pub struct Plan {
     patches: Vec<Patch>,
     /// Definitions of the functions armed, for the log.
     pub functions: Vec<FunctionDef>,
+    /// What will not be seen, for the log.
+    pub warnings: Vec<String>,
 }
 
 /// Arms modules, and can take everything back.
@@ -66,6 +70,9 @@ pub struct Armer {
     written: BTreeMap<u64, Written>,
     /// What a live session has to know of our changes.
     hooks: Option<Arc<SharedHooks>>,
+    /// How the runtime got in; where not by the dynamic linker, also the executable.
+    way: Way,
+    alone: Option<PathBuf>,
 }
 
 /// What stood at a function's entry, and what was written over it.
@@ -122,7 +129,16 @@ impl Armer {
             next_id: 0,
             written: BTreeMap::new(),
             hooks: None,
+            way: Way::Frida,
+            alone: None,
         }
+    }
+
+    /// Tells that the runtime gets in without the help of a dynamic linker: functions of libraries are then replaced in
+    /// the executable as well.
+    pub fn goes_by(&mut self, way: Way, exe: &Path) {
+        self.way = way;
+        self.alone = Some(exe.to_owned());
     }
 
     /// Keeps `hooks` up to date from here on.
@@ -161,7 +177,12 @@ impl Armer {
                     let found = texts::of(space, &candidate.def);
                     candidate.texts = found.map(|text| text.map_or(0, Text::code));
                 }
-                prepared.probe(module, elf, &branches, candidate);
+                if elf.is_go() || self.way == Way::LoaderForGo {
+                    let is_right = elf.is_go() && self.way == Way::LoaderForGo;
+                    prepared.probe_of_go(module, elf, &branches, candidate, is_right);
+                } else {
+                    prepared.probe(module, elf, &branches, candidate);
+                }
             }
         }
         prepared
@@ -172,13 +193,7 @@ impl Armer {
         let (Some(started), Some(elf)) = (&self.started, &module.elf) else {
             return;
         };
-        let name = module
-            .file
-            .path
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy();
-        if !module.is_system || !REPLACED_IN.iter().any(|start| name.starts_with(start)) {
+        if !self.is_replaced_in(module) {
             return;
         }
         let symbols = elf.symbols();
@@ -198,6 +213,7 @@ impl Armer {
             }
             match displacement(module, elf, symbol.svma.0, symbol.size, &branches) {
                 Ok((displacement, code)) => {
+                    prepared.give_way(symbol.svma.0);
                     prepared
                         .replacements
                         .push((replacement.clone(), displacement, code))
@@ -210,6 +226,14 @@ impl Armer {
                 )),
             }
         }
+    }
+
+    fn is_replaced_in(&self, module: &LoadedModule) -> bool {
+        let path = &module.file.path;
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let is_library =
+            module.is_system && REPLACED_IN.iter().any(|start| name.starts_with(start));
+        is_library || self.alone.as_ref() == Some(path)
     }
 
     /// Lays out a prepared module's code at `base` and gives its functions their ids.
@@ -239,6 +263,7 @@ impl Armer {
                 xmm_args,
                 ret_xmm,
                 texts,
+                is_go: self.way == Way::LoaderForGo,
             };
             match region.add_probe(&displacement, &code, probe) {
                 Ok(patch) => {
@@ -351,6 +376,21 @@ impl Armer {
 }
 
 impl Prepared {
+    /// Leaves out the function that is replaced.
+    fn give_way(&mut self, svma: u64) {
+        let is_it = |probe: &mut (Candidate, Displacement, Vec<u8>)| probe.0.def.svma == svma;
+        for (candidate, ..) in self.probes.extract_if(.., is_it) {
+            let reason = "its output or what it starts is recorded instead".to_owned();
+            self.skipped
+                .push(skipped(self.module, svma, &candidate.def.name, reason));
+        }
+    }
+
+    /// Tells whether a function of that name is replaced.
+    pub fn replaces(&self, name: &str) -> bool {
+        self.replacements.iter().any(|(r, ..)| r.name == name)
+    }
+
     fn probe(
         &mut self,
         module: &LoadedModule,
@@ -390,7 +430,7 @@ pub fn take_back(
     Ok(())
 }
 
-fn skipped(module: u32, svma: u64, name: &str, reason: String) -> Control {
+pub(super) fn skipped(module: u32, svma: u64, name: &str, reason: String) -> Control {
     Control::Skipped {
         module,
         svma,
@@ -400,7 +440,7 @@ fn skipped(module: u32, svma: u64, name: &str, reason: String) -> Control {
 }
 
 /// Plans the displacement of the function at `svma`; returns it with the code it was planned from.
-fn displacement(
+pub(super) fn displacement(
     module: &LoadedModule,
     elf: &debuginfo::Module,
     svma: u64,
@@ -444,7 +484,7 @@ fn displacement(
 }
 
 /// All branches in the module's code, at their addresses in the process.
-fn branches_of(module: &LoadedModule, elf: &debuginfo::Module) -> Branches {
+pub(super) fn branches_of(module: &LoadedModule, elf: &debuginfo::Module) -> Branches {
     let mut all = Branches::default();
     for segment in elf
         .load_segments()
