@@ -90,6 +90,8 @@ fn stops_of_one_thread_among_others_know_all_memory() {
         });
         // The first thread waits for both all the time.
         live.ask(&["note", "both stopped"]);
+        // The stop that nobody was shown yet comes first.
+        assert_eq!(live.moved(&["continue"])["function"], "worker_step");
         assert_eq!(live.run_to_end(), 0, "{artifact}");
         let recording = live.recording();
         let stops = "FROM pauses WHERE reason = 'breakpoint' ORDER BY seq";

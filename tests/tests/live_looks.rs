@@ -145,6 +145,8 @@ fn all_stopped_threads_are_shown_with_their_frames() {
     let place = format!("worker_step at {}:{}", source(), line("worker: step"));
     let rows = shown.lines().filter(|row| row.ends_with(&place));
     assert_eq!(rows.count(), 2, "{shown}");
+    // No verb has shown the second thread's stop yet.
+    assert_eq!(live.moved(&["continue"])["function"], "worker_step");
     assert_eq!(live.ask(&["continue"])["exit"]["code"], 0);
 }
 

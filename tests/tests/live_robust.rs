@@ -355,7 +355,7 @@ fn hostile_texts_are_refused_or_answered_and_harm_nobody() {
     );
     ask(
         "break",
-        serde_json::json!({"action": "add", "at": "middle", "condition": "nothing.x[3] > 2"}),
+        serde_json::json!({"action": "add", "at": "middle", "condition": "*(int*)8 > 2"}),
     );
     ask(
         "logpoint",

@@ -503,21 +503,29 @@ fn thread_locals_of_libraries_are_those_of_the_stopped_thread() {
             _ => live.moved(&["continue"]),
         };
         assert_eq!(stop["function"], "meet", "{stop:#}");
-        for (number, name) in (0..).zip(["in_program", "in_dynamic", "in_fixed"]) {
+        for (number, name) in (0..).zip([
+            "in_program",
+            "libdynamic.so::in_dynamic",
+            "libfixed.so::in_fixed",
+        ]) {
             let value = live.ask(&["print", name])["value"].take();
             let expected = (thread * 100 + number).to_string();
             assert_eq!(value, expected, "{name} of {thread}: {value:#}");
         }
         if thread < 3 {
-            let loaded = live.ask(&["print", "in_loaded"])["value"].take();
+            let loaded = live.ask(&["print", "loaded.so::in_loaded"])["value"].take();
             assert_eq!(loaded, (thread * 100 + 3).to_string(), "{loaded:#}");
         } else {
-            let loaded = live.ask(&["print", "in_loaded"]);
+            let loaded = live.ask(&["print", "loaded.so::in_loaded"]);
             let why = loaded["unknown"].as_str().expect("text");
             assert!(why.contains("has not used"), "{loaded:#}");
         }
-        live.ask(&["set", "in_dynamic", &(thread * 7).to_string()]);
-        let value = live.ask(&["print", "in_dynamic + 1"])["value"].take();
+        live.ask(&[
+            "set",
+            "libdynamic.so::in_dynamic",
+            &(thread * 7).to_string(),
+        ]);
+        let value = live.ask(&["print", "libdynamic.so::in_dynamic + 1"])["value"].take();
         assert_eq!(value, (thread * 7 + 1).to_string(), "{value:#}");
         live.ask(&["set", "in_program", &(thread * 9).to_string()]);
     }

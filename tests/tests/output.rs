@@ -57,7 +57,7 @@ fn iostreams_and_rust_streams_are_recorded() {
 fn standard_input_arrives_whole() {
     let input: Vec<u8> = (0..300_000u32).map(|i| (i * 7 % 251) as u8).collect();
     let both = Comparison::of_with("stdio", "stdio", &["cat"], Nesting::Proper, |p| {
-        p.stdin(input.clone())
+        p.stdin(input.clone()).ending(55)
     });
     assert!(both.native.stdout == input);
     assert_captured(&both);

@@ -104,11 +104,24 @@ fn a_library_that_is_missing_is_named_and_all_else_works() {
 fn names_of_a_missing_library_are_not_those_of_system_libraries() {
     let made = Made::new("library-names");
     let recording = made.record(&[]);
-    let look = ["break visit", "continue", "print getpid"];
-    let whole = made.repl(&recording, &look);
-    assert!(whole.text().contains("getpid = 0x"), "{}", whole.text());
+    let look = |name: &str| {
+        [
+            "break visit".to_owned(),
+            "continue".to_owned(),
+            format!("print {name}"),
+        ]
+    };
+    for (name, known) in [
+        ("getpid", false),
+        ("libc.so.6::getpid", true),
+        ("libc::puts", true),
+    ] {
+        let whole = made.repl(&recording, &look(name).each_ref().map(String::as_str));
+        let told = whole.text();
+        assert_eq!(told.contains(" = 0x"), known, "{told}{}", whole.errors());
+    }
     made.shell("rm libshape.so");
-    let ended = made.repl(&recording, &look);
+    let ended = made.repl(&recording, &look("getpid").each_ref().map(String::as_str));
     let (told, errors) = (ended.text(), ended.errors());
     assert!(!told.contains("getpid = "), "{told}");
     assert!(errors.contains("libshape.so"), "{errors}");

@@ -77,11 +77,17 @@ fn a_program_sees_what_it_would_see() {
     }
 }
 
+/// Compares a fixture that ends with an exit code of its own.
+fn ending(fixture: &str, artifact: &str, args: &[&str], code: i32) -> Comparison {
+    Comparison::of_with(fixture, artifact, args, Nesting::Proper, |program| {
+        program.ending(code)
+    })
+}
+
 /// Each says why it is not recorded; the function that they belong to is.
 #[test]
 fn parts_of_functions_are_not_recorded() {
-    let both = Comparison::of("fragments", "fragments", &[]);
-    assert_eq!(both.native.status.as_shell_code(), 27);
+    let both = ending("fragments", "fragments", &[], 27);
     for (function, reason) in [
         ("work.warm", None),
         ("work.cold", None),
@@ -120,7 +126,7 @@ fn output_is_an_event_also_when_write_is_recorded() {
 #[test]
 fn a_program_that_locks_its_memory_goes_on() {
     for args in [&[][..], &["8000000"], &["4096"]] {
-        let both = Comparison::of("locks_memory", "locks_memory", args);
+        let both = ending("locks_memory", "locks_memory", args, 21);
         let wanted = if args == ["4096"] {
             "both: -1"
         } else {
@@ -137,8 +143,7 @@ fn a_program_that_locks_its_memory_goes_on() {
 #[test]
 fn threads_that_begin_in_a_sandbox_are_recorded() {
     for how in ["option", "number"] {
-        let both = Comparison::of("sandbox_threads", "sandbox_threads", &[how]);
-        assert_eq!(both.native.status.as_shell_code(), 23);
+        let _ = ending("sandbox_threads", "sandbox_threads", &[how], 23);
     }
 }
 
@@ -190,16 +195,14 @@ fn thread_sanitizer_is_refused_before_anything_runs() {
 #[test]
 fn a_program_with_address_sanitizer_runs_the_same() {
     let scratch = Scratch::new("address-sanitizer");
-    let program = Program::new(fixture_artifact("sanitized", "address"), scratch.path());
-    let both = Comparison::of_program(scratch, &program, &["--snapshot", "never"], Nesting::Proper);
-    assert_eq!(both.native.status.as_shell_code(), 25);
+    let program = Program::new(fixture_artifact("sanitized", "address"), scratch.path()).ending(25);
+    let _ = Comparison::of_program(scratch, &program, &["--snapshot", "never"], Nesting::Proper);
 }
 
 /// Its C is recorded. Of its own functions the recording says why they are not.
 #[test]
 fn go_with_c_in_it_runs_the_same() {
-    let both = Comparison::of("go_cgo", "go_cgo", &[]);
-    assert_eq!(both.native.status.as_shell_code(), 24);
+    let both = ending("go_cgo", "go_cgo", &[], 24);
     let refused =
         "SELECT count(*) FROM probes WHERE function = 'main.deep' AND reason LIKE '%it is Go%'";
     assert_eq!(both.recording.number(refused), 1);

@@ -12,6 +12,11 @@ use crate::module::Module;
 use crate::space::{Mapped, Space};
 
 impl Mapped {
+    /// Returns the functions whose whole name, as source or linker have it, or an alias of it is `name`.
+    pub(crate) fn functions_called(&self, name: &str) -> Vec<FunctionPlace> {
+        matching(self, name, Way::Whole)
+    }
+
     /// As [`Space::functions_matching`], of this module alone.
     pub(crate) fn functions_matching(&self, pattern: &str) -> Vec<FunctionPlace> {
         let ways = [Way::Whole, Way::WithoutScope].into_iter();

@@ -37,7 +37,7 @@ impl Tracer {
         }
     }
 
-    /// Refuses a condition with a name that means nothing at any place of its probe.
+    /// Refuses a condition of our language with a name that means nothing at any place of its probe.
     pub fn check_names(&self, spec: &ProbeSpec, places: &[Place]) -> LiveResult<()> {
         let Some(condition) = &spec.condition else {
             return Ok(());

@@ -152,7 +152,9 @@ impl Tracer {
                 Err(error) => return Err(error),
             },
         };
-        self.check_names(&spec, &places)?;
+        if understood.condition.is_none() {
+            self.check_names(&spec, &places)?;
+        }
         if let Some(view) = self.same_place(&spec, &places, &mut understood) {
             return Ok(view);
         }

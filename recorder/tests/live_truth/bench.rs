@@ -202,6 +202,10 @@ impl Controlled {
         let live = Live::start(options, Arc::new(Quiet)).expect("the program can be started");
         let (stdout, stderr) = live.take_output().expect("its output goes to pipes");
         let tid = live.pid();
+        match live.wait(0, Duration::from_secs(120)) {
+            Waited::Stopped(entry) => assert_eq!(entry.reason, Reason::Entry),
+            other => panic!("it is not stopped at its entry: {other:?}"),
+        }
         Controlled {
             live,
             tid,
@@ -244,12 +248,12 @@ impl Controlled {
         }
     }
 
-    /// Waits for the end of a program that ends by itself, as it does natively.
-    pub fn end_well(self) {
+    /// Waits for the end, which is that of the program when it runs alone.
+    pub fn end_as_alone(self, subject: &Subject, scratch: &Scratch) {
         let ended = self.end();
         assert_eq!(
             ended.exit,
-            Exit::Code(0),
+            subject.native(scratch).exit,
             "{}{}",
             ended.stdout,
             ended.stderr

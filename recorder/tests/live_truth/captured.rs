@@ -37,7 +37,7 @@ fn recorded(subject: &Subject, scratch: &Scratch) -> Timeline {
     let mut controlled =
         Controlled::start_with(subject, scratch, "captured", &[], captures, snapshots);
     while controlled.go(Motion::Continue).is_some() {}
-    controlled.end_well();
+    controlled.end_as_alone(subject, scratch);
     let path = scratch.join("captured.hindsight");
     Timeline::open(&path, scratch.path()).expect("the recording can be read")
 }

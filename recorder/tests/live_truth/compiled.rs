@@ -411,7 +411,7 @@ fn a_pause_shows_no_code_of_ours() {
     controlled.go(Motion::Continue).expect("main is called");
     let spec = ProbeSpec {
         hit_count: 0,
-        ..counted("work", Some("i == -1 || sum == 1"))
+        ..counted("work", Some("i == -1 || sum == -1"))
     };
     controlled
         .live
@@ -427,7 +427,8 @@ fn a_pause_shows_no_code_of_ours() {
         while ran_ns(tid) < before + 1_000_000 {
             std::thread::yield_now();
         }
-        controlled.live.pause().expect("it runs");
+        let stop = controlled.live.pause().expect("it runs");
+        controlled.live.mark_shown(stop);
         let machine = controlled.live.machine(tid).expect("it is stopped");
         let space = controlled.live.space();
         let frames = debuginfo::backtrace(&space, &machine, 9).frames;

@@ -31,7 +31,7 @@ fn recorded(subject: &Subject, scratch: &Scratch, name: &str, pauses: &Chosen) -
         controlled.break_at(Location::Address(*address), *hit as u64, true);
     }
     while controlled.go(Motion::Continue).is_some() {}
-    controlled.end_well();
+    controlled.end_as_alone(subject, scratch);
     let path = scratch.join(&format!("{name}.hindsight"));
     Timeline::open(&path, scratch.path()).expect("the recording can be read")
 }

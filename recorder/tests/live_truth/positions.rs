@@ -35,7 +35,7 @@ fn recorded(subject: &Subject, scratch: &Scratch) -> Timeline {
     let mut controlled =
         Controlled::start_with(subject, scratch, "positions", &[], captures, every);
     while controlled.go(Motion::Continue).is_some() {}
-    controlled.end_well();
+    controlled.end_as_alone(subject, scratch);
     let path = scratch.join("positions.hindsight");
     Timeline::open(&path, scratch.path()).expect("the recording can be read")
 }

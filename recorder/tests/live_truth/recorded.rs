@@ -36,7 +36,7 @@ fn record(subject: &Subject, scratch: &Scratch, name: &str, stops: &[Stop], trac
         controlled.break_at(location, stop.hit, true);
     }
     while controlled.go(Motion::Continue).is_some() {}
-    controlled.end_well();
+    controlled.end_as_alone(subject, scratch);
 }
 
 fn open(scratch: &Scratch, name: &str) -> Timeline {

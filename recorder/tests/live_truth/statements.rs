@@ -312,6 +312,7 @@ fn removed_meanwhile(live: &Live, probe: ProbeId) -> BTreeSet<u64> {
                 break;
             }
             for stop in standing {
+                live.mark_shown(stop.number);
                 live.resume(stop.tid, Motion::Continue, false)
                     .expect("it stands still");
                 stops.insert(stop.number);

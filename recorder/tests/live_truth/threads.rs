@@ -52,7 +52,7 @@ fn stopped(subject: &Subject, scratch: &Scratch, lines: &[u32], traced: bool) ->
             break;
         }
     }
-    controlled.end_well();
+    controlled.end_as_alone(subject, scratch);
     let path = scratch.join(&format!("{name}.hindsight"));
     Timeline::open(&path, scratch.path()).expect("the recording can be read")
 }

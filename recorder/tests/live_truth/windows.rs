@@ -115,7 +115,7 @@ fn a_pause_keeps_all_registers_and_the_stack() {
             assert_eq!(stop.pc, here);
             seen.push(kept(stop.tid, machine.registers.general.rsp));
         }
-        controlled.end_well();
+        controlled.end_as_alone(&subject, &scratch);
         let [shallow, deep] = &seen[..] else {
             panic!("{} stops", seen.len());
         };

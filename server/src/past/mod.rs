@@ -95,7 +95,10 @@ impl Looked<'_> {
                 | Code::InvalidLine
                 | Code::NoFrame
         );
-        if !is_of_modules || failure.hint.is_some() {
+        // What only another module has here may be one of a module that cannot be asked too.
+        let elsewhere = failure.hint.clone();
+        let elsewhere = elsewhere.filter(|_| failure.message.starts_with("no \""));
+        if !is_of_modules || failure.hint.is_some() && elsewhere.is_none() {
             return failure;
         }
         // Where a text is none of the language, no module is to blame.
@@ -107,8 +110,7 @@ impl Looked<'_> {
                 .filter(|_| failure.code == Code::EvalFailed)
         };
         // What has no name here may have one in a module that cannot be asked.
-        let is_unknown =
-            failure.code != Code::EvalFailed || failure.message.starts_with("no variable");
+        let is_unknown = failure.code != Code::EvalFailed || failure.message.starts_with("no ");
         let first = || {
             let modules = self.moment.state.timeline().modules();
             modules
@@ -116,7 +118,10 @@ impl Looked<'_> {
                 .filter(|_| is_unknown)
         };
         match self.absent().or_else(somewhere).or_else(first) {
-            Some(why) => failure.hint(why),
+            Some(why) => failure.hint(match elsewhere {
+                Some(elsewhere) => format!("{elsewhere}; {why}"),
+                None => why,
+            }),
             None => failure,
         }
     }

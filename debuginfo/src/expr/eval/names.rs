@@ -252,7 +252,9 @@ pub(super) fn entry_in(modules: &[&Mapped], name: &str, around: &str) -> Option<
         let found = mapped.functions_matching(name);
         let exact = found.iter().find(|f| f.name == name);
         let exact = exact.or_else(|| found.iter().find(|f| is_meant(&f.name)));
-        exact.map(|f| f.entry)
+        // Many functions of the C library are described by one of their names only: `puts` as `_IO_puts`.
+        let alias = || mapped.functions_called(name).first().map(|f| f.entry);
+        exact.map(|f| f.entry).or_else(alias)
     })
 }
 
