@@ -41,6 +41,7 @@ fn main() {
                 "ask.c",
                 "capture.c",
                 "interpose.c",
+                "last.c",
                 "logpoint.c",
                 "traps.c",
                 "thunks.S",

@@ -68,8 +68,13 @@ hs_prctl (int option, unsigned long a, unsigned long b, unsigned long c, unsigne
     hs_forbid_time ();
   /* A child of vfork has our memory, and a sandbox of its own. */
   if (option == PR_SET_SECCOMP && !hs_local.vfork)
+  {
+    hs_signals_are_left_alone ();
     hs_in_sandbox = 1;
+  }
   int result = hs_original_prctl (option, a, b, c, d);
+  if (option == PR_SET_NAME && result == 0)
+    hs_record_name ((const char *) a);
   if (forbids ? result != 0 : option == PR_SET_TSC && a == PR_TSC_ENABLE && result == 0)
     hs_allow_time ();
   return result;

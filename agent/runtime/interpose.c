@@ -7,6 +7,7 @@
  */
 #include "runtime.h"
 
+#include <signal.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 #include <unwind.h>
@@ -20,6 +21,14 @@ ORIGINAL (pid_t, vfork, void);
 ORIGINAL (int, execve, const char *, char * const *, char * const *);
 ORIGINAL (_Unwind_Reason_Code, _Unwind_Backtrace, _Unwind_Trace_Fn, void *);
 ORIGINAL (void, _dl_debug_state, void);
+extern int (* hs_original___libc_sigaction) (int, const struct sigaction *, struct sigaction *);
+extern int (* hs_original_sigaltstack) (const stack_t *, stack_t *);
+extern void (* hs_original__exit) (int);
+extern void (* hs_original_abort) (void);
+void hs_abort (void);
+int hs_sigaction (int signal, const struct sigaction * new, struct sigaction * old);
+int hs_sigaltstack (const stack_t * new, stack_t * old);
+ORIGINAL (int, pthread_setname_np, uintptr_t, const char *);
 /* Of the same unwinder as the original: contexts differ between versions. */
 ORIGINAL (uintptr_t, _Unwind_GetIP, struct _Unwind_Context *);
 
@@ -69,6 +78,17 @@ hs_execve (const char * path, char * const * argv, char * const * environment)
   return hs_original_execve (path, argv, environment);
 }
 
+static int
+hs_setname (uintptr_t thread, const char * name)
+{
+  uintptr_t self;
+  int result = hs_original_pthread_setname_np (thread, name);
+  __asm__ ("mov %%fs:0, %0" : "=r" (self));
+  if (result == 0 && thread == self)
+    hs_record_name (name);
+  return result;
+}
+
 void
 hs_dl_debug_state (void)
 {
@@ -112,6 +132,11 @@ const struct hs_replacement hs_replacements[] = {
   REPLACED (fork, hs_fork),
   REPLACED (vfork, hs_vfork),
   REPLACED (execve, hs_execve),
+  REPLACED (_exit, hs_exit),
+  REPLACED (abort, hs_abort),
+  REPLACED (__libc_sigaction, hs_sigaction),
+  REPLACED (sigaltstack, hs_sigaltstack),
+  REPLACED (pthread_setname_np, hs_setname),
   REPLACED (_dl_debug_state, hs_dl_debug_state),
   REPLACED (prctl, hs_prctl),
   REPLACED (mlockall, hs_mlockall),

@@ -22,6 +22,7 @@
 #define HS_LOGPOINT 11
 #define HS_CONDITION_ERROR 12
 #define HS_CAPTURE 13
+#define HS_THREAD_NAME 14
 
 #define HS_ENTER_BYTES 72
 #define HS_LEAVE_BYTES 32
@@ -40,7 +41,7 @@
 #define HS_CAPTURE_STACK_MAX 16384
 #define HS_CAPTURE_TEXT_MAX 256
 #define HS_WATCH_WORDS 384
-#define HS_FOREIGN 24
+#define HS_FOREIGN 20
 
 /* The head of a watched value: bits 0..7 the number of steps, from these bits
  * on what its address is counted from and the function it belongs to. */
@@ -98,6 +99,13 @@
 #define HS_ASK_TAKEN 3   /* by the tracer */
 #define HS_ASK_PASS 4    /* the answer: go on */
 #define HS_ASK_STOP 5    /* the answer: into the trap */
+
+/* What is waited for at the program's end, and how far that is. */
+#define HS_LAST_SIGNALS 1 /* a signal that ends it */
+#define HS_LAST_EXIT 2
+#define HS_LAST_ASKED 1
+#define HS_LAST_TAKEN 2
+#define HS_LAST_DONE 3
 
 /* The end of a ring that no record uses: the calls of its thread whose callers
  * have something watched. */
@@ -183,6 +191,19 @@ struct hs_control
    * the offset behind the pointer that is found there, then the number of
    * bytes. */
   volatile uint64_t watch[HS_WATCH_WORDS];
+  /* The program's end: its thread shows itself and waits. */
+  volatile uint32_t last_wanted;    /* bits HS_LAST_ */
+  volatile uint32_t last_tid;       /* the first that came to it; 0: none */
+  volatile uint32_t last_state;     /* HS_LAST_ */
+  volatile uint32_t last_signal;    /* 0: it exits */
+  volatile uint64_t last_info;      /* where its siginfo_t is, */
+  volatile uint64_t last_context;   /* and its ucontext_t */
+  volatile uint32_t last_sandboxed; /* 1: it may make few system calls */
+  uint32_t unused_b;
+  /* Copies of memory: after so many records the thread waits for the next. */
+  volatile uint64_t copy_every;     /* 0: none is waited for */
+  volatile uint64_t copy_records;   /* written so far */
+  volatile uint64_t copied_records; /* how many there were at the last copy */
   /* What is mapped and not the program's: first address, then end. */
   volatile uint64_t foreign[2 * HS_FOREIGN];
 };
@@ -239,6 +260,7 @@ struct hs_local
   uint64_t room; /* as `limit`, for the slow side: with captures `limit` stays 0 */
   uint64_t block_low; /* the stack is there from here on, */
   uint64_t hole;      /* and this page below is not; 0: none is known */
+  uint64_t signal_stack; /* of ours; 0: none */
 };
 
 /* A call that is open and whose caller has something watched. */

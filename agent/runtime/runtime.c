@@ -64,6 +64,12 @@ recording_ended (void)
   return hs_runtime.control->stop || recorder_is_gone ();
 }
 
+int
+hs_recording_ended (void)
+{
+  return recording_ended ();
+}
+
 static void
 sleep_us (long us)
 {
@@ -71,13 +77,13 @@ sleep_us (long us)
   syscall3 (SYS_nanosleep, (long) &t, 0, 0);
 }
 
-/* Says how far `local` may write. With captures the thunks, which know
- * nothing of them, always ask the slow side. */
+/* Says how far `local` may write. With captures, or where copies of memory are
+ * waited for, the thunks, which know nothing of them, always ask the slow side. */
 static void
 set_limit (struct hs_local * local, uint64_t limit)
 {
   local->room = limit;
-  local->limit = hs_captures () ? 0 : limit;
+  local->limit = hs_captures () || hs_runtime.control->copy_every != 0 ? 0 : limit;
 }
 
 static void
@@ -314,6 +320,25 @@ begin (struct writing * w, struct hs_local * local, uint64_t bytes)
   return 1;
 }
 
+/* A record was written. Where as many were as there may be between two copies
+ * of memory, waits for the copy, as for room under `block`. */
+static void
+count_for_copy (struct hs_local * local)
+{
+  struct hs_control * control = hs_runtime.control;
+  uint64_t every = control->copy_every, count;
+  if (every == 0)
+    return;
+  count = __atomic_add_fetch (&control->copy_records, 1, __ATOMIC_SEQ_CST);
+  for (unsigned spins = 1; (int64_t) (count - control->copied_records) >= (int64_t) every;)
+  {
+    if (recording_ended () || control->drop_when_full)
+      return;
+    wait_for_room (local->shared, spins);
+    spins += spins < UINT32_MAX;
+  }
+}
+
 static void
 end (struct writing * w)
 {
@@ -332,6 +357,7 @@ end (struct writing * w)
     local->busy = 0;
   }
   while (local->cur != cur);
+  count_for_copy (local);
 }
 
 /* A record of word 1 and no more. */
@@ -459,6 +485,8 @@ register_thread (struct hs_local * local, uint64_t here)
   local->shared = ring;
   if (__atomic_fetch_add (&registered, 1, __ATOMIC_SEQ_CST) != 0)
     hs_many = 1;
+  hs_catch_signals ();
+  hs_give_signal_stack ((unsigned) index);
   write_thread (local);
   local->off = 0;
   if (hs_runtime.set_specific != NULL)
@@ -710,6 +738,26 @@ hs_record_exec (const char * path)
   while (path[length] != 0 && length < 4000)
     length++;
   write_bytes (local, HS_EXEC, 0, path, length);
+}
+
+/* The calling thread has another name: at most 15 characters of it count. */
+void
+hs_record_name (const char * name)
+{
+  struct hs_local * local = local_of_this_thread ();
+  struct writing w;
+  uint64_t words[2] = { 0, 0 };
+  if (local == NULL)
+    return;
+  for (unsigned n = 0; n != 15 && name[n] != 0; n++)
+    ((char *) words)[n] = name[n];
+  if (!begin (&w, local, 32))
+    return;
+  w.words[1] = HS_THREAD_NAME | (uint64_t) local->tid << 8;
+  w.words[2] = words[0];
+  w.words[3] = words[1];
+  w.words[0] = ticks_now ();
+  end (&w);
 }
 
 /* A record of word 1 and more words. */

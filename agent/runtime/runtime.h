@@ -108,6 +108,7 @@ void hs_leave_xmm (void);
 void hs_record_output (int fd, const char * bytes, uint64_t length);
 void hs_record_fork (int child);
 void hs_record_exec (const char * path);
+void hs_record_name (const char * name);
 void hs_modules_changed (void);
 void hs_syscall (void);
 int hs_prctl (int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d);
@@ -115,6 +116,11 @@ int hs_mlockall (int flags);
 int hs_time_is_forbidden (void);
 void hs_forbid_time (void);
 void hs_allow_time (void);
+int hs_recording_ended (void);
+void hs_catch_signals (void);
+void hs_signals_are_left_alone (void);
+void hs_give_signal_stack (unsigned index);
+void hs_exit (int status);
 int hs_captures (void);
 void hs_capture_enter (struct hs_capture * capture, struct hs_local * local,
                        const struct hs_saved * saved,

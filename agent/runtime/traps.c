@@ -32,6 +32,8 @@ void hs_trap_return (void);
 void hs_on_trap (int signal, siginfo_t * info, void * context);
 
 __asm__ (".text\n"
+         ".globl hs_trap_return\n"
+         ".hidden hs_trap_return\n"
          ".type hs_trap_return, @function\n"
          "hs_trap_return:\n"
          "  mov $15, %eax\n"

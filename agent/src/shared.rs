@@ -18,9 +18,11 @@ use std::{
 use crate::{Error, Result};
 
 mod asks;
+mod last;
 mod owner;
 
 pub use asks::{Asked, Verdict};
+pub use last::{LAST_EXIT, LAST_SIGNALS, Last};
 pub use owner::RobustOwner;
 
 /// First word of the control page.
@@ -125,7 +127,7 @@ pub const SHADOWS: [Shadow; 3] = [
 ];
 
 /// How many ranges [`Shared::set_foreign`] takes.
-pub const FOREIGN: usize = 24;
+pub const FOREIGN: usize = 20;
 
 /// The head of a ring: `struct hs_ring`.
 #[repr(C)]
@@ -173,6 +175,17 @@ pub struct Control {
     unused: [u32; 2],
     taken: [AtomicU64; RINGS / 64],
     watch: [AtomicU64; WATCH_WORDS],
+    last_wanted: AtomicU32,
+    last_tid: AtomicU32,
+    last_state: AtomicU32,
+    last_signal: AtomicU32,
+    last_info: AtomicU64,
+    last_context: AtomicU64,
+    last_sandboxed: AtomicU32,
+    unused_b: u32,
+    copy_every: AtomicU64,
+    copy_records: AtomicU64,
+    copied_records: AtomicU64,
     foreign: [AtomicU64; 2 * FOREIGN],
 }
 
@@ -289,6 +302,26 @@ impl Shared {
     pub fn range_in_target(&self) -> Range<u64> {
         let base = self.target_base.load(Acquire);
         base..base + TOTAL_BYTES
+    }
+
+    /// Has threads wait for a copy of memory after every `records` records. Must be called before anything is armed.
+    pub fn copy_every(&self, records: u64) {
+        self.control().copy_every.store(records, Release);
+    }
+
+    /// Returns how many records have been written, of those that are counted for copies of memory.
+    pub fn copy_records(&self) -> u64 {
+        self.control().copy_records.load(Acquire)
+    }
+
+    /// Tells how many records there were when memory was copied, or the copy left out.
+    pub fn copied(&self, records: u64) {
+        self.control().copied_records.store(records, Release);
+    }
+
+    /// Returns how many records had been written at the last copy.
+    pub fn copied_records(&self) -> u64 {
+        self.control().copied_records.load(Acquire)
     }
 
     /// Makes the calling thread the one whose death ends the recording: the kernel marks the word when it dies.

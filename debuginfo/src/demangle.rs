@@ -51,6 +51,12 @@ fn without_turbofish(name: &str) -> String {
 }
 
 fn cpp(linkage: &str) -> Option<String> {
+    let whole = demangled(linkage, DemangleOptions::new().no_params())?;
+    let name = without_qualifiers(&whole);
+    (!name.is_empty()).then(|| without_empty_packs(with_suffixed_literals(name)))
+}
+
+fn demangled(linkage: &str, options: DemangleOptions) -> Option<String> {
     let mangled = linkage.strip_prefix("_Z").map(|_| linkage)?;
     // `.isra.0`, `.cold` and the like follow the first dot; a dot cannot occur in the mangled name itself.
     let base = mangled.split('.').next()?;
@@ -59,14 +65,22 @@ fn cpp(linkage: &str) -> Option<String> {
     if !tail.is_empty() {
         return None;
     }
-    let options = DemangleOptions::new()
-        .no_params()
-        .no_return_type()
-        .recursion_limit(128);
+    let options = options.no_return_type().recursion_limit(128);
     let mut out = Bounded(String::new());
     symbol.structured_demangle(&mut out, &options).ok()?;
-    let name = without_qualifiers(&out.0);
-    (!name.is_empty()).then(|| without_empty_packs(with_suffixed_literals(name)))
+    Some(out.0)
+}
+
+/// Returns the types of the parameters of a C++ function, separated by commas; `None` if its linker name does not tell.
+pub(crate) fn parameters(linkage: &str) -> Option<String> {
+    if linkage.len() > MAX_MANGLED_BYTES || rust(linkage).is_some() {
+        return None;
+    }
+    let name = demangled(linkage, DemangleOptions::new().no_params())?;
+    let whole = demangled(linkage, DemangleOptions::new())?;
+    let whole = without_qualifiers(&whole);
+    let list = whole.strip_prefix(without_qualifiers(&name))?;
+    Some(list.strip_prefix('(')?.strip_suffix(')')?.to_owned())
 }
 
 /// Empty argument packs leave a comma behind: `f<int, >` is `f<int>`.
@@ -145,30 +159,6 @@ impl fmt::Write for Bounded {
     }
 }
 
-/// What remains of a readable name without its outermost scopes: of `a::b<c::d>::e` that is `b<c::d>::e` and `e`.
-pub(crate) fn tails(name: &str) -> impl Iterator<Item = &str> {
-    let mut depth = 0usize;
-    let bytes = name.as_bytes();
-    (0..bytes.len()).filter_map(move |at| {
-        match bytes[at] {
-            b'<' | b'(' | b'{' => depth += 1,
-            b'>' | b')' | b'}' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        let is_break = depth == 0 && bytes[at..].starts_with(b"::");
-        is_break.then(|| &name[at + 2..])
-    })
-}
-
-/// A name without template arguments at its end.
-pub(crate) fn without_arguments(name: &str) -> &str {
-    let is_operator = name.starts_with("operator");
-    match name.find('<') {
-        Some(at) if at > 0 && name.ends_with('>') && !is_operator => &name[..at],
-        _ => name,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -192,6 +182,22 @@ mod tests {
             ("_RNvNtCs1234_7mycrate3foo3bar", "mycrate::foo::bar"),
         ] {
             assert_eq!(name(linkage).as_deref(), Some(expected), "{linkage}");
+        }
+    }
+
+    #[test]
+    fn parameters_are_those_of_the_source() {
+        for (linkage, expected) in [
+            ("_Z1fi", Some("int")),
+            ("_Z1fv", Some("")),
+            ("_Z1fPKcd", Some("char const*, double")),
+            ("_ZNK2ns1C6methodEi", Some("int")),
+            ("_Z3sumIiET_S0_S0_", Some("int, int")),
+            ("_ZL6hiddeni.isra.0", Some("int")),
+            ("main", None),
+            ("_RNvNtCs1234_7mycrate3foo3bar", None),
+        ] {
+            assert_eq!(parameters(linkage).as_deref(), expected, "{linkage}");
         }
     }
 

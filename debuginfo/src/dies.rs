@@ -169,6 +169,15 @@ impl<'t, 'a> Session<'t, 'a> {
         self.attr(die, name)?.udata_value()
     }
 
+    /// The language of the unit that an entry lies in.
+    pub(crate) fn language(&self, die: &Die<'a>) -> Option<gimli::DwLang> {
+        let root = die.sibling(gimli::UnitOffset(die.unit.header.size_of_header()));
+        match self.attr(&root, gimli::DW_AT_language)? {
+            AttributeValue::Language(language) => Some(language),
+            _ => None,
+        }
+    }
+
     pub(crate) fn string(&self, die: &Die<'a>, name: DwAt) -> Option<Slice<'a>> {
         let value = self.attr(die, name)?;
         let text = self.dwarf(die).attr_string(&die.unit, value).ok()?;

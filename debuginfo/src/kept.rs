@@ -95,3 +95,31 @@ impl fmt::Debug for KeptUnits {
             .finish_non_exhaustive()
     }
 }
+
+/// The debug sections of a file with the file that they borrow from.
+#[derive(Debug)]
+pub(crate) struct KeptSections {
+    // The fields are dropped in this order: what borrows before what it borrows from.
+    sections: DebugSections<'static>,
+    _file: Arc<Elf>,
+}
+
+impl KeptSections {
+    /// Reads the sections of a `.dwo` or `.dwp` file.
+    pub(crate) fn of_split(file: Elf) -> KeptSections {
+        let file = Arc::new(file);
+        // SAFETY: the file lives on the heap, behind an `Arc` that the result holds, is never changed, and is dropped after
+        // the sections. The long lifetime is seen inside this file only: `sections` hands out one that ends with the
+        // borrow of the result.
+        let elf: &'static Elf = unsafe { &*Arc::as_ptr(&file) };
+        KeptSections {
+            sections: DebugSections::read_split(elf),
+            _file: file,
+        }
+    }
+
+    /// The sections, for as long as this value is borrowed.
+    pub(crate) fn sections(&self) -> &DebugSections<'_> {
+        &self.sections
+    }
+}

@@ -55,7 +55,7 @@ pub use error::{Error, Result, Warning};
 pub use layout::{Role, Type, TypeKind, find_type};
 pub use lines::{
     CallAt, FunctionPlace, LineError, LinePlace, SourceCopies, SourceError, SourceLine, SourceText,
-    StepLine, with_source_copies,
+    Standing, StepLine, with_source_copies,
 };
 pub use location::{Site, at_frame};
 pub use machine::{Certainty, EntryPlace, Machine, Register, Unknown};

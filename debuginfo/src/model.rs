@@ -194,8 +194,8 @@ pub enum RetReg {
 pub enum RetPlace {
     /// Nothing is returned.
     None,
-    /// In one register, or the first 8 bytes in one and the others in a second one.
-    Regs(RetReg, Option<RetReg>),
+    /// In one register, or in two: what begins at the stated byte of the value is in the second one.
+    Regs(RetReg, Option<(RetReg, u8)>),
     /// In memory that the caller provided: its address came in rdi and is in rax.
     Hidden,
     /// On the x87 stack (`long double`).

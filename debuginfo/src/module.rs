@@ -10,7 +10,7 @@ use crate::dwarf::DebugSections;
 use crate::elf::{Dynamic, Elf, TlsSlot};
 use crate::error::{Result, Warning};
 use crate::frames;
-use crate::functions;
+use crate::functions::{self, Neighbours, SplitFiles};
 use crate::kept::KeptUnits;
 use crate::layout::Known;
 use crate::lines::{ByName, Units};
@@ -19,7 +19,7 @@ use crate::model::{CodeRange, EntryFrame, Functions, PltEntry, Segment, Svma, Sy
 use crate::plt;
 use crate::scope::KnownVariables;
 use crate::separate::{Search, hex};
-use crate::symbols::{SymbolFiles, SymbolIndex};
+use crate::symbols::{DataSymbols, SymbolFiles, SymbolIndex};
 use crate::unwind::{KnownCalls, UnwindTables};
 use crate::value::containers::Vtables;
 
@@ -72,7 +72,7 @@ impl OpenOptions {
         let described = debug.as_ref().unwrap_or(&elf);
         let supplement = self.search.supplement(described, &mut warnings);
         let mut module = Module::new(elf, debug, supplement, warnings);
-        module.on_disk = true;
+        module.split = Some(SplitFiles::default());
         Ok(module)
     }
 }
@@ -85,8 +85,8 @@ pub struct Module {
     elf: Arc<Elf>,
     debug: Option<Arc<Elf>>,
     supplement: Option<Arc<Elf>>,
-    /// Files that the debug information names may be opened.
-    on_disk: bool,
+    /// Files that the debug information names; `None` if none may be opened.
+    split: Option<SplitFiles>,
     dynamic: Dynamic,
     build_id: Option<String>,
     warnings: Vec<Warning>,
@@ -105,6 +105,7 @@ pub struct Module {
     known: Known,
     vtables: Vtables,
     tls_slot: OnceLock<Option<TlsSlot>>,
+    data: OnceLock<DataSymbols>,
 }
 
 impl Module {
@@ -142,7 +143,7 @@ impl Module {
             elf: Arc::new(elf),
             debug: debug.map(Arc::new),
             supplement: supplement.map(Arc::new),
-            on_disk: false,
+            split: None,
             warnings,
             symbols: OnceLock::new(),
             named: OnceLock::new(),
@@ -159,6 +160,7 @@ impl Module {
             known: Known::default(),
             vtables: Vtables::default(),
             tls_slot: OnceLock::new(),
+            data: OnceLock::new(),
         }
     }
 
@@ -191,7 +193,7 @@ impl Module {
         let mut package = self.path().as_os_str().to_owned();
         package.push(".dwp");
         let package = std::path::PathBuf::from(package);
-        if self.on_disk && package.is_file() {
+        if self.split.is_some() && package.is_file() {
             found.push((package, None));
         }
         found
@@ -207,6 +209,13 @@ impl Module {
     #[must_use]
     pub fn build_id(&self) -> Option<&str> {
         self.build_id.as_deref()
+    }
+
+    /// Tells whether the file has a section of this name.
+    #[must_use]
+    pub fn has_section(&self, name: &str) -> bool {
+        let mut sections = self.elf.sections().iter();
+        sections.any(|section| section.name == name)
     }
 
     /// Tells whether the module is an executable that may be loaded at any address.
@@ -257,12 +266,6 @@ impl Module {
             .map(Svma)
     }
 
-    /// Tells whether the module has a section called `name`.
-    #[must_use]
-    pub fn has_section(&self, name: &str) -> bool {
-        self.elf.section(name).is_some()
-    }
-
     /// Returns the parts of the file that are mapped, in the order of the program headers.
     #[must_use]
     pub fn load_segments(&self) -> &[Segment] {
@@ -298,7 +301,7 @@ impl Module {
                 warnings: DebugSections::read(self.described()).warnings,
             };
         };
-        let beside = self.on_disk.then(|| self.path());
+        let beside = self.neighbours();
         let bytes = kept.info_bytes();
         let mut functions = functions::read(kept.table(), self.code_view(), beside, bytes);
         let mut warnings = kept.warnings();
@@ -398,8 +401,17 @@ impl Module {
         work: impl FnOnce(&Session<'_, '_>, usize) -> T,
     ) -> Option<T> {
         let unit = session.unit(Home::Info, index).ok()?;
-        let beside = self.on_disk.then(|| self.path());
+        let beside = self.neighbours();
         functions::in_whole_unit(session, index, &unit, beside, work)
+    }
+
+    /// Where the split halves of units are looked for.
+    fn neighbours(&self) -> Option<Neighbours<'_>> {
+        let files = self.split.as_ref()?;
+        Some(Neighbours {
+            module: self.path(),
+            files,
+        })
     }
 
     /// The units by address, with their lines and functions.
@@ -432,6 +444,11 @@ impl Module {
     /// As [`Module::symbols`], kept: who looks for one name will look for the next.
     pub(crate) fn kept_symbols(&self) -> &[Symbol] {
         self.named.get_or_init(|| self.symbols())
+    }
+
+    /// Returns the variables that symbols name.
+    pub(crate) fn data(&self) -> &DataSymbols {
+        self.data.get_or_init(|| DataSymbols::read(self.files()))
     }
 
     /// Returns which functions and symbols have a name.

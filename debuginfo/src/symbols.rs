@@ -1,4 +1,6 @@
-//! Code symbols of `.symtab` (the module's, or its debug file's) and `.dynsym`, by address.
+//! Code symbols of `.symtab` (the module's, or its debug file's) and `.dynsym`, by address; variables by name.
+
+use std::collections::HashMap;
 
 use object::LittleEndian;
 use object::elf;
@@ -232,6 +234,74 @@ impl Elf {
             .filter(|s| s.kind == elf::SHT_STRTAB);
         let (offset, size) = names.map_or((0, 0), |s| (s.offset, s.size));
         (symbols, offset, size)
+    }
+}
+
+/// The variables that a module's symbol tables name, by linker name.
+#[derive(Debug, Default)]
+pub(crate) struct DataSymbols {
+    /// Those that other modules may use; those of each thread are without address.
+    exported: HashMap<Box<str>, Option<Svma>>,
+    /// Those that all files of the module may use.
+    own: HashMap<Box<str>, Svma>,
+}
+
+impl DataSymbols {
+    /// Reads the symbol tables of both files.
+    pub(crate) fn read(files: SymbolFiles<'_>) -> DataSymbols {
+        let mut data = DataSymbols::default();
+        each_data_symbol(files.main, elf::SHT_DYNSYM, |name, svma| {
+            data.exported.entry(name.into()).or_insert(svma);
+        });
+        for elf in std::iter::once(files.main).chain(files.debug) {
+            each_data_symbol(elf, elf::SHT_SYMTAB, |name, svma| {
+                if let Some(svma) = svma {
+                    data.own.entry(name.into()).or_insert(svma);
+                }
+            });
+        }
+        data
+    }
+
+    /// Tells whether other modules may use what the linker calls `name`.
+    pub(crate) fn exports(&self, name: &str) -> bool {
+        self.exported.contains_key(name)
+    }
+
+    /// The address of the exported variable of that name, if all threads share it.
+    pub(crate) fn exported(&self, name: &str) -> Option<Svma> {
+        *self.exported.get(name)?
+    }
+
+    /// The address of the variable of that name that the module's files share.
+    pub(crate) fn of_module(&self, name: &str) -> Option<Svma> {
+        self.exported(name).or_else(|| self.own.get(name).copied())
+    }
+}
+
+/// Visits the variables that a table defines for more than one file.
+fn each_data_symbol(holder: &Elf, table: u32, mut visit: impl FnMut(&str, Option<Svma>)) {
+    let Some(table) = holder.section_of_kind(table) else {
+        return;
+    };
+    let (symbols, offset, size) = holder.symbol_table(table);
+    let names = slice(holder.bytes(), offset, size).unwrap_or_default();
+    let mut budget = NameBudget::for_file(holder);
+    for symbol in symbols {
+        let is_defined = symbol.st_shndx.get(LittleEndian) != elf::SHN_UNDEF;
+        let is_shared = symbol.st_info >> 4 != elf::STB_LOCAL;
+        let svma = match symbol.st_info & 0xf {
+            elf::STT_OBJECT => Some(Svma(symbol.st_value.get(LittleEndian))),
+            elf::STT_TLS => None,
+            _ => continue,
+        };
+        let at = symbol.st_name.get(LittleEndian) as usize;
+        if is_defined
+            && is_shared
+            && let Some(name) = names.get(at..).and_then(|rest| budget.name(rest))
+        {
+            visit(name, svma);
+        }
     }
 }
 

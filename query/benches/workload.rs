@@ -135,6 +135,7 @@ fn define(log: &mut store::log::LogWriter) -> Result<()> {
             params: vec![Param::in_one_place("n", int.clone(), Place::Int(0))],
             ret: int.clone(),
             params_known: true,
+            ret_place: None,
         }))?;
     }
     Ok(())

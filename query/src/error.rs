@@ -45,7 +45,7 @@ pub enum Error {
     },
     /// The answer does not fit the memory given, even with spilling.
     #[error(
-        "answer within {limit_bytes} bytes of memory: {message}; give more memory or ask for less"
+        "answer within {limit_bytes} bytes of memory: {message}; give more with hindsight sql --memory 8GB, or ask for less"
     )]
     Memory {
         /// The limit in bytes.

@@ -15,12 +15,15 @@ use tempfile::TempDir;
 use crate::definitions::Definitions;
 use crate::error::{Error, Result};
 use crate::parts::PartFile;
+use crate::state::States;
 use crate::tables::Sources;
 
 /// A recording as it was at one moment.
 pub struct Snapshot {
     /// What tables are made of.
     pub sources: Sources,
+    /// The states that can be asked.
+    pub states: States,
     /// How much of the recording that is.
     pub extent: Extent,
     /// Holds what was sealed for this snapshot alone.
@@ -76,8 +79,18 @@ impl Snapshot {
             last_ts_ns: sealed.last_ts_ns,
             torn_bytes: sealed.torn_bytes,
         };
+        let of_states = States::new(path, temp_dir);
+        let sources = Sources::new(
+            &calls,
+            &events,
+            &states,
+            definitions,
+            &recording,
+            &of_states,
+        );
         Ok(Self {
-            sources: Sources::new(&calls, &events, &states, definitions, &recording),
+            sources,
+            states: of_states,
             extent,
             tail,
         })

@@ -23,7 +23,6 @@ use crate::error::{Error, Result};
 use crate::open::{Extent, Snapshot};
 use crate::options::Options;
 use crate::question::{self, Names, diagnose};
-use crate::state::States;
 use crate::tables::TABLES;
 
 /// Batches that wait between the computation and the reader of an answer.
@@ -57,7 +56,7 @@ impl Session {
         keep_freed_memory();
         let snapshot = Snapshot::open(path, &options.temp_dir)?;
         let context = context(&snapshot.sources, &options).map_err(execution)?;
-        States::new(path, &options.temp_dir).register(&context);
+        snapshot.states.register(&context);
         let engine = Engine::start(options.cores, snapshot.tail)?;
         Ok(Self {
             names: Arc::new(names(&context.state())),
@@ -172,13 +171,17 @@ impl Question {
             DataFusionError::ResourcesExhausted(_) => self.failed(error),
             _ => diagnose(&self.sql, &error, &self.names),
         };
-        let statement = self.parse()?;
+        let mut statement = self.parse()?;
         question::check(&statement)?;
-        let plan = self
-            .state
-            .statement_to_plan(statement)
-            .await
-            .map_err(wrong)?;
+        let planned = self.state.statement_to_plan(statement.clone()).await;
+        let plan = match planned {
+            Err(error) if question::resolve(&mut statement) => {
+                let again = self.state.statement_to_plan(statement).await;
+                again.map_err(|_| error)
+            }
+            planned => planned,
+        };
+        let plan = plan.map_err(wrong)?;
         SQLOptions::new()
             .with_allow_ddl(false)
             .with_allow_dml(false)
@@ -217,7 +220,7 @@ impl Question {
         match error.find_root() {
             DataFusionError::ResourcesExhausted(message) => Error::Memory {
                 limit_bytes: self.memory_bytes,
-                message: message.clone(),
+                message: question::memory_message(message),
             },
             _ => execution(error),
         }
@@ -243,5 +246,6 @@ fn names(state: &SessionState) -> Names {
     Names {
         tables: TABLES.iter().map(|table| table.name.to_owned()).collect(),
         functions: functions.into_iter().collect(),
+        of_tables: state.table_functions().keys().cloned().collect(),
     }
 }

@@ -23,7 +23,7 @@ pub use error::{Error, Result};
 pub use guardian::guard;
 pub use live::Live;
 pub use options::{
-    Captures, Exit, Observer, OnFull, Outcome, RecordOptions, SnapshotTimes, Target,
+    Captures, Death, Exit, Observer, OnFull, Outcome, RecordOptions, SnapshotTimes, Target,
 };
 pub use session::record;
 pub use signals::InterruptAction;

@@ -123,6 +123,23 @@ pub enum Exit {
     Detached,
 }
 
+/// A signal has ended the program, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Death {
+    /// The signal.
+    pub signal: i32,
+    /// The thread that got it.
+    pub tid: u32,
+    /// The address that could not be used.
+    pub addr: Option<u64>,
+    /// The function that ran.
+    pub function: Option<String>,
+    /// Its source file.
+    pub file: Option<String>,
+    /// The line in it.
+    pub line: Option<u32>,
+}
+
 /// What was recorded.
 #[derive(Clone, Debug)]
 pub struct Outcome {
@@ -146,6 +163,8 @@ pub struct Outcome {
     pub skipped: u64,
     /// How the target ended.
     pub exit: Exit,
+    /// Where a signal has ended it, if that was seen.
+    pub death: Option<Death>,
     /// Why the recording is not whole, if it is not.
     pub incomplete: Option<String>,
 }

@@ -2,10 +2,14 @@
 
 mod announce;
 mod bring_in;
+mod copies;
+mod entering;
 mod follow;
+mod last;
 mod live_side;
 mod manifest;
 mod program;
+mod runtime_code;
 mod sealing;
 mod stopper;
 
@@ -19,7 +23,7 @@ use std::{
 
 use agent::{
     host::wheel::WheelHost,
-    shared::{RobustOwner, Shared},
+    shared::{LAST_EXIT, LAST_SIGNALS, RobustOwner, Shared},
 };
 use store::{
     control::{Control, Snapshot, SnapshotReason},
@@ -32,6 +36,7 @@ use self::{
     bring_in::BringIn,
     manifest::{default_name, manifest},
     program::{Running, check_executable, owner, read_maps, runtime_for},
+    runtime_code::RuntimeCode,
     sealing::{Wanted, closed_early, seal_in_background},
 };
 pub(crate) use self::{
@@ -39,7 +44,7 @@ pub(crate) use self::{
     stopper::Stopper,
 };
 use crate::{
-    Error, Exit, Observer, OnFull, Outcome, RecordOptions, Result, SnapshotTimes, Target,
+    Death, Error, Exit, Observer, OnFull, Outcome, RecordOptions, Result, SnapshotTimes, Target,
     arm::{
         Armer, Filter, Modules,
         patch::{Plan, Prepared},
@@ -61,6 +66,8 @@ use crate::{
 const STOP_PATIENCE: Duration = Duration::from_secs(5);
 /// How long a thread that loads a module may take to reserve memory.
 const RESERVE_PATIENCE: Duration = Duration::from_secs(2);
+/// Go's programs have it. Their runtime asks the kernel itself for handlers, and would find ours.
+const GO_SECTION: &str = ".go.buildinfo";
 /// How often a place for code is looked for before giving up: others map memory too.
 const RESERVE_TRIES: u32 = 4;
 
@@ -129,16 +136,40 @@ fn prepare_once(
         }
         Target::Attach { pid, .. } => (Running::attached(*pid)?, None),
     };
+    let shared = shared_memory(options, &target, live.is_some())?;
     let (mut session, plan) = Session::prepare(
         options,
         filter.clone(),
         target,
-        &mut host,
-        calibration,
+        shared,
+        (&mut host, calibration),
         observer,
     )?;
     session.pipes = pipes;
     Ok((session, plan))
+}
+
+/// Makes the memory that the program's threads write to. Under live control the tracer sees how the program ends.
+fn shared_memory(
+    options: &RecordOptions,
+    target: &Running,
+    is_controlled: bool,
+) -> Result<Arc<Shared>> {
+    let shared = Shared::create(options.on_full == OnFull::Drop, owner(target.pid))?;
+    capture::announce(&options.captures, &shared);
+    if !is_controlled {
+        let at_exit = match options.snapshots {
+            SnapshotTimes::Never | SnapshotTimes::AtPauses => 0,
+            SnapshotTimes::Every(_) | SnapshotTimes::EveryEvents(_) => LAST_EXIT,
+        };
+        // Nothing could take the handlers back from a program that is left running.
+        let signals = if target.spawned { LAST_SIGNALS } else { 0 };
+        shared.want_last(signals | at_exit);
+    }
+    if let SnapshotTimes::EveryEvents(count) = options.snapshots {
+        shared.copy_every(count.get());
+    }
+    Ok(Arc::new(shared))
 }
 
 /// A recording in the making.
@@ -159,9 +190,10 @@ pub(crate) struct Session {
     live: Option<LiveSide>,
     pub(crate) snapshots: Option<SharedSnapshots>,
     watches: Watches,
-    /// When memory was copied last, and how many events there had been.
+    code: RuntimeCode,
+    death: Option<Death>,
+    /// When memory was copied last.
     copied: Instant,
-    copied_at: u64,
     began: Instant,
     armed: u64,
     skipped: u64,
@@ -174,15 +206,10 @@ impl Session {
         options: &RecordOptions,
         filter: Filter,
         target: Running,
-        host: &mut WheelHost,
-        calibration: Calibration,
+        shared: Arc<Shared>,
+        (host, calibration): (&mut WheelHost, Calibration),
         observer: &dyn Observer,
     ) -> Result<(Self, Plan)> {
-        let shared = Arc::new(Shared::create(
-            options.on_full == OnFull::Drop,
-            owner(target.pid),
-        )?);
-        capture::announce(&options.captures, &shared);
         let runtime = runtime_for(target.pid)?;
         let mut modules = Modules::default();
         let mut armer = Armer::new(filter, options.captures.texts);
@@ -191,6 +218,9 @@ impl Session {
             shared.set_main_thread(target.pid as u32, high, stack_limit(target.pid));
         }
         modules.update(target.pid, maps.files(), &target.exe, &runtime);
+        if modules.has_section(GO_SECTION) {
+            shared.pass_signals();
+        }
         let mut prepared: Vec<Prepared> = Vec::new();
         let mut plan = Plan::default();
         if !target.ended_early {
@@ -248,13 +278,15 @@ impl Session {
             live: None,
             snapshots,
             watches,
+            code: RuntimeCode::default(),
+            death: None,
             copied: Instant::now(),
-            copied_at: 0,
             began: Instant::now(),
             armed: 0,
             skipped: 0,
             forbidden: 0,
         };
+        session.find_runtime_code()?;
         session.log_start(prepared, &plan)?;
         if session.armed == 0 && !options.include.is_empty() {
             observer.warning("no function matches the patterns given with -f; `hindsight sql REC \"SELECT name FROM functions\"` of a recording without -f lists names");
@@ -270,6 +302,11 @@ impl Session {
         self.announce_to_guardian(&plan)?;
         let parked = self.target.parked.take().map(Arc::new);
         let plan = Arc::new(plan);
+        let first = self.code.first_instruction;
+        let start = match self.target.spawned {
+            true => SnapshotReason::Start,
+            false => SnapshotReason::Attached,
+        };
         let armer = Arc::clone(&self.armer);
         let snapshots = self.snapshots.clone();
         let (snapshot, changed) =
@@ -279,15 +316,27 @@ impl Session {
                     let (parked, snapshots) = (parked.clone(), snapshots.clone());
                     move |process: &mut StoppedProcess| {
                         // Where more is patched later, memory has been copied.
-                        let start = SnapshotReason::Start;
                         let snapshot = snapshots.and_then(|s| snapshot::take_first(&s, start));
-                        (snapshot, set_off(&armer, &plan, parked.as_deref(), process))
+                        let parked = parked.as_deref().map(|parked| (parked, first));
+                        (snapshot, set_off(&armer, &plan, parked, process))
                     }
                 })?;
         let changed = changed?;
         self.target.kill_on_drop = false;
         self.note_snapshot(snapshot)?;
         self.note_changed(changed)
+    }
+
+    /// Finds the runtime's code in the program, where it was brought in.
+    fn find_runtime_code(&mut self) -> Result<()> {
+        if self.target.ended_early {
+            return Ok(());
+        }
+        let files = read_maps(self.target.pid)?.files();
+        if let Some(file) = files.iter().find(|file| file.path == self.runtime) {
+            self.code = RuntimeCode::of(&self.runtime, file.range.start);
+        }
+        Ok(())
     }
 
     /// Writes down that memory was copied; where that failed, there are no more snapshots.
@@ -381,6 +430,7 @@ impl Session {
             armed: ended.armed,
             skipped: ended.skipped,
             exit: ended.exit,
+            death: ended.death,
             incomplete,
         })
     }
@@ -411,17 +461,23 @@ impl Session {
     }
 }
 
-/// Writes the patches; a parked program then stands at its entry point.
+/// Writes the patches; a parked program then stands at its entry point, or before that at the runtime's first instruction.
 fn set_off(
     armer: &Mutex<Armer>,
     plan: &Plan,
-    parked: Option<&Parked>,
+    parked: Option<(&Parked, Option<u64>)>,
     process: &mut StoppedProcess,
 ) -> std::result::Result<Vec<u64>, StopError> {
     let changed = lock(armer).apply(plan, process);
-    if let Some(parked) = parked {
+    if let Some((parked, first)) = parked {
         process.write(parked.entry, &parked.original)?;
-        process.set_regs(parked.pid, &parked.registers)?;
+        let mut registers = parked.registers;
+        if let Some(first) = first {
+            registers.rsp -= 8;
+            process.write(registers.rsp, &parked.entry.to_le_bytes())?;
+            registers.rip = first;
+        }
+        process.set_regs(parked.pid, &registers)?;
     }
     changed
 }

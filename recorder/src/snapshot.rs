@@ -28,6 +28,7 @@ use store::{
 };
 use xxhash_rust::xxh3::xxh3_128;
 
+pub(crate) use self::pagemap::resident;
 use self::pagemap::{HAS_PAGE, IS_OF_FILE};
 use crate::{
     clock,
@@ -123,7 +124,7 @@ impl Snapshots {
 
     /// Tells whether a snapshot now would make the program wait too large a share of its time.
     pub fn is_due(&self) -> bool {
-        pagemap::resident(self.pid).is_ok_and(|bytes| bytes <= SMALL)
+        resident(self.pid).is_ok_and(|bytes| bytes <= SMALL)
             || self.ended.elapsed() > self.took * SHARE
     }
 
@@ -136,7 +137,7 @@ impl Snapshots {
         let ticks = clock::ticks();
         let (mappings, runtime_at) = self.mappings()?;
         let leave = self.leave.at(runtime_at);
-        let (covered, changed) = match self.next == 0 && pagemap::resident(self.pid)? > LARGE {
+        let (covered, changed) = match self.next == 0 && resident(self.pid)? > LARGE {
             true => {
                 let staged = match &self.staged {
                     Some(staged) => staged.clone(),

@@ -80,7 +80,9 @@ impl Facts {
             unfinished: asker
                 .number("select count(*) from calls where end_seq is null")?
                 .unsigned_abs(),
-            lost: asker.number("select sum(lost) from gaps")?.unsigned_abs(),
+            lost: asker
+                .number("select sum(lost) from gaps where reason <> 'memory not copied'")?
+                .unsigned_abs(),
             torn_bytes: extent.torn_bytes,
             disk,
             modules: modules(asker)?,

@@ -17,6 +17,7 @@ mod prompt;
 mod recording;
 mod render;
 mod report;
+mod size;
 mod statement;
 mod suggest;
 mod travel;

@@ -140,11 +140,11 @@ fn several_statements_are_parted_and_commands_work_too() {
              2
 
              column | type  | meaning
-            --------+-------+--------------------------------------------
+            --------+-------+-----------------------------------------------------------
              seq    | int64 | number in the recording's order
              ts_ns  | int64 | time, ns since the recording began
              tid    | int32 | thread that lost them; null when not known
-             lost   | int64 | how many events; null when not known
+             lost   | int64 | how many events, or copies of memory; null when not known
              reason | text  | why
         "#]],
     );

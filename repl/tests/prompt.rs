@@ -43,22 +43,22 @@ fn a_script_runs_to_its_end_and_needs_no_last_semicolon() {
     check_script(
         "select 1 as a;\n\\d gaps\nselect\n  2 as b",
         expect![[r#"
-         a
-        ---
-         1
+             a
+            ---
+             1
 
-         column | type  | meaning
-        --------+-------+--------------------------------------------
-         seq    | int64 | number in the recording's order
-         ts_ns  | int64 | time, ns since the recording began
-         tid    | int32 | thread that lost them; null when not known
-         lost   | int64 | how many events; null when not known
-         reason | text  | why
+             column | type  | meaning
+            --------+-------+-----------------------------------------------------------
+             seq    | int64 | number in the recording's order
+             ts_ns  | int64 | time, ns since the recording began
+             tid    | int32 | thread that lost them; null when not known
+             lost   | int64 | how many events, or copies of memory; null when not known
+             reason | text  | why
 
-         b
-        ---
-         2
-    "#]],
+             b
+            ---
+             2
+        "#]],
     );
 }
 
@@ -139,38 +139,42 @@ fn the_prompt_answers_and_goes_on_after_errors() {
                 |        ^^^^
             hindsight> \dt
              table      | holds
-            ------------+-------------------------------------------------------------
+            ------------+-------------------------------------------------------------------
              calls      | one row per call of a traced function, in order of its end
              events     | one row per observed fact, numbered by seq
              functions  | one row per traced function
              modules    | one row per ELF file that was mapped
              threads    | one row per thread id
              output     | one row per write to standard output or standard error
-             gaps       | one row per place where events were lost
+             gaps       | one row per place where events were lost, or copies of memory
+                        | left out
              probes     | one row per function that was asked for, and per live probe
              pauses     | one row per stop of a thread
              logpoints  | one row per message of a logpoint
              writes     | one row per change that somebody made to the program
-             exceptions | one row per exception, panic or signal that was caught live
+             exceptions | one row per exception, panic or signal that was seen: live, or as
+                        | it ended the program
              notes      | one row per note: recorded ones, and those added since
             hindsight> helo
             error: there is no command helo
             help: did you mean help?
             hindsight> .tables
              table      | holds
-            ------------+-------------------------------------------------------------
+            ------------+-------------------------------------------------------------------
              calls      | one row per call of a traced function, in order of its end
              events     | one row per observed fact, numbered by seq
              functions  | one row per traced function
              modules    | one row per ELF file that was mapped
              threads    | one row per thread id
              output     | one row per write to standard output or standard error
-             gaps       | one row per place where events were lost
+             gaps       | one row per place where events were lost, or copies of memory
+                        | left out
              probes     | one row per function that was asked for, and per live probe
              pauses     | one row per stop of a thread
              logpoints  | one row per message of a logpoint
              writes     | one row per change that somebody made to the program
-             exceptions | one row per exception, panic or signal that was caught live
+             exceptions | one row per exception, panic or signal that was seen: live, or as
+                        | it ended the program
              notes      | one row per note: recorded ones, and those added since
             hindsight> \rows 2
             tables show at most 2 rows
@@ -222,11 +226,15 @@ fn help_fits_eighty_columns() {
              dur_ns      | int64   | ns from enter to leave; -1 while unfinished
              self_ns     | int64   | dur_ns without the traced calls made; -1 while
                          |         | unfinished
-             args        | text    | arguments as text, by the function's parameters; ?
-                         |         | where not captured
-             ret         | int64   | return value as the return type says; null for none,
-                         |         | floats and unwound calls
+             args        | text    | arguments as text, by the function's parameters, with
+                         |         | captured texts; ? where not captured
+             ret         | int64   | integer, address or enumerator that came back in rax,
+                         |         | as the return type says, rax itself where nothing
+                         |         | describes the function; null for all others, see
+                         |         | ret_text
              ret_f       | float64 | floating point return value
+             ret_text    | text    | return value as text, structures with their members;
+                         |         | null for none and where it is not known
              unwound     | bool    | left by an exception, longjmp or the end of its thread
              tail        | bool    | entered by a tail call in place of another call
              a0          | int64   | rdi at entry, bit pattern

@@ -61,6 +61,8 @@ pub enum Kind {
     ModuleUnload,
     /// First sign of a thread.
     ThreadStart,
+    /// It has got another name.
+    ThreadName,
     /// A thread is ending.
     ThreadExit,
     /// A note.
@@ -77,6 +79,8 @@ pub enum Kind {
     Snapshot,
     /// A probe of live control was added, changed or taken away.
     Probe,
+    /// An exception, a panic or a signal was seen.
+    Exception,
     /// Anything else.
     Else,
 }
@@ -92,6 +96,7 @@ impl Kind {
             "module_load" => Kind::ModuleLoad,
             "module_unload" => Kind::ModuleUnload,
             "thread_start" => Kind::ThreadStart,
+            "thread_name" => Kind::ThreadName,
             "thread_exit" => Kind::ThreadExit,
             "note" => Kind::Note,
             "process_exit" | "exec" | "detached" => Kind::End,
@@ -100,6 +105,7 @@ impl Kind {
             "logpoint" => Kind::Logpoint,
             "snapshot" => Kind::Snapshot,
             "probe" | "probe_removed" => Kind::Probe,
+            "exception" => Kind::Exception,
             _ => Kind::Else,
         }
     }

@@ -12,6 +12,7 @@ mod backtrace;
 mod cache;
 mod calls;
 mod captures;
+mod crash;
 mod error;
 mod event;
 pub mod history;

@@ -99,9 +99,39 @@ impl<'s> StateMachine<'s> {
         self.returned.is_none() && matches!(&event, Ok(Event::Leave(call)) if is_own(call))
     }
 
-    /// Tells whether the thread stands where a call begins or ends: calls that were inlined there are not made yet.
-    pub(crate) fn is_at_call(&self) -> bool {
-        self.entered().is_some() || self.has_left()
+    /// How many of the inlined calls that begin where the thread is stopped it has not made, by what was told of the stop.
+    fn left_at_stop(&self) -> Option<usize> {
+        let (timeline, seq) = (self.state.timeline, self.state.seq);
+        let pause = timeline.marks.last_pause(self.state.tid, seq)?;
+        if self.returned.is_some() || !self.state.is_held_since(pause).ok()? {
+            return None;
+        }
+        let stop = timeline.state_of_pause(pause).ok()?;
+        let place = stop.file.as_deref().zip(stop.line);
+        self.space
+            .calls_to_come(stop.pc, stop.function.as_deref(), place)
+    }
+
+    /// Fills `bytes` with what all of them were when the oldest of them were seen, if that is known; `runs` is what they are
+    /// thought to be now, seen at several events. Returns when that was.
+    fn at_one_moment(&self, address: u64, runs: &[Run], bytes: &mut [u8]) -> Option<u64> {
+        let seen = runs.iter().map(|run| match run.bytes {
+            Seen::Known { .. } => Some(self.state.seq),
+            Seen::Stale { as_of, .. } => Some(as_of),
+            Seen::Unknown(_) => None,
+        });
+        let oldest = seen.collect::<Option<Vec<_>>>()?.into_iter().min()?;
+        let end = address.checked_add(bytes.len() as u64)?;
+        if self.state.frame_begun(end).ok()? > oldest {
+            return None;
+        }
+        let then = State::new(self.state.timeline, oldest, self.state.tid).ok()?;
+        let found = then.memory(address, bytes.len() as u64).ok()?;
+        if !found.iter().all(|run| run.bytes.is_known()) {
+            return None;
+        }
+        bytes.copy_from_slice(&self::bytes(&found)?);
+        Some(oldest)
     }
 
     fn not_captured<T>() -> Result<T, Unknown> {
@@ -129,7 +159,16 @@ impl Machine for StateMachine<'_> {
             Seen::Known { .. } | Seen::Unknown(_) => None,
         });
         let first = ages.next();
-        self.was_mixed.set(ages.any(|age| Some(age) != first));
+        let is_mixed = ages.any(|age| Some(age) != first);
+        drop(ages);
+        self.was_mixed.set(is_mixed);
+        if is_mixed
+            && self.trust == Trust::Stale
+            && let Some(as_of) = self.at_one_moment(address, &runs, bytes)
+        {
+            self.was_mixed.set(false);
+            return Ok(Certainty::Stale { as_of });
+        }
         for run in runs {
             if let (Trust::Stale, Seen::Stale { as_of, .. }) = (self.trust, &run.bytes) {
                 let begun = self.state.frame_begun(run.address.saturating_add(run.len));
@@ -238,6 +277,9 @@ impl Machine for StateMachine<'_> {
     fn calls_to_come(&self) -> usize {
         if self.entered().is_some() {
             return usize::MAX;
+        }
+        if let Some(left) = self.left_at_stop() {
+            return left;
         }
         match self.register(Register::RIP) {
             Ok((pc, _)) if self.has_left() => self.space.calls_beginning(pc),

@@ -1,10 +1,12 @@
-//! The few events that every state depends on, by kind, in memory: stops, writes, modules, threads, notes, ends.
+//! The few events that every state depends on, by kind, in memory: stops, writes, modules, threads, notes, exceptions, ends.
 //!
 //! They are found by one pass over the columns `seq`, `tid` and `kind` of the files of events, which calls are not in.
 //! An entry takes 16 bytes; there are as many as a person or a tracer made, not as many as the program did.
 
 use std::collections::BTreeMap;
 use std::thread;
+
+use store::wire::GapReason;
 
 use crate::error::{Error, Result};
 use crate::event::Kind;
@@ -20,19 +22,21 @@ pub struct Mark {
 }
 
 /// Kinds that are kept.
-const KEPT: [Kind; 12] = [
+const KEPT: [Kind; 14] = [
     Kind::Pause,
     Kind::Resume,
     Kind::Write,
     Kind::ModuleLoad,
     Kind::ModuleUnload,
     Kind::ThreadStart,
+    Kind::ThreadName,
     Kind::ThreadExit,
     Kind::Note,
     Kind::End,
     Kind::Gap,
     Kind::Snapshot,
     Kind::Probe,
+    Kind::Exception,
 ];
 
 /// The marks of a recording.
@@ -61,6 +65,9 @@ impl Marks {
         })?;
         let mut marks = Marks::default();
         for head in found.into_iter().flatten() {
+            if is_of_copies(others, &head)? {
+                continue;
+            }
             let mark = Mark {
                 seq: head.seq,
                 tid: head.tid,
@@ -100,6 +107,15 @@ impl Marks {
         let mut of_thread = until.filter(|mark| mark.tid == Some(tid));
         of_thread.next().map(|mark| mark.seq)
     }
+}
+
+/// Tells whether a gap is one of copies of memory: no events are missing there.
+fn is_of_copies(others: &Others, head: &Head) -> Result<bool> {
+    if head.kind != Kind::Gap || head.tid.is_some() {
+        return Ok(false);
+    }
+    let reason = others.event(head.seq)?.and_then(|event| event.text);
+    Ok(reason == Some(GapReason::NotCopied.to_string()))
 }
 
 fn kept(others: &Others, pages: std::ops::Range<usize>) -> Result<Vec<Head>, Error> {

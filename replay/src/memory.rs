@@ -147,12 +147,22 @@ impl State<'_> {
         };
         self.newest(&mut gaps)?;
         let Gaps { left, mut runs, .. } = gaps;
+        let last = match left.is_empty() {
+            true => None,
+            false => self.last_snapshot()?,
+        };
         runs.extend(left.into_iter().filter(|gap| !gap.is_empty()).map(|gap| {
             let why = self.timeline.modules.why_absent(gap.start, self.seq);
+            let is_older = |last: &Last| self.timeline.snapshots.is_older(last, gap.start);
+            let reason = match why {
+                Some(why) => Reason::NoModule(why),
+                None if last.as_ref().is_some_and(is_older) => Reason::OnlyBefore,
+                None => Reason::NotCaptured,
+            };
             Run {
                 address: gap.start,
                 len: gap.end - gap.start,
-                bytes: Seen::Unknown(why.map_or(Reason::NotCaptured, Reason::NoModule)),
+                bytes: Seen::Unknown(reason),
             }
         }));
         runs.sort_by_key(|run| run.address);
@@ -281,7 +291,9 @@ impl State<'_> {
             for source in sources.iter_mut().filter(|source| source.shown >= last.seq) {
                 source.is_constant |= last.is_still && covers(source);
             }
-            let shown = self.timeline.snapshots.pieces(last, range)?;
+            let snapshots = &self.timeline.snapshots;
+            let mut shown = snapshots.pieces(last, range)?;
+            shown.retain(|(address, _)| !snapshots.is_older(last, *address));
             sources.extend(shown.into_iter().map(|(address, bytes)| Source {
                 address,
                 len: bytes.len() as u64,

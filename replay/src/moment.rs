@@ -58,8 +58,8 @@ pub enum Effort {
 #[derive(Default)]
 pub struct Places {
     space: Arc<Space>,
-    /// By address, and whether a function is entered there.
-    frames: FxHashMap<(u64, bool), Option<InnermostFrame>>,
+    /// By address, and how many inlined calls are still to come there.
+    frames: FxHashMap<(u64, usize), Option<InnermostFrame>>,
     /// Where what was asked about frames needed more registers, or may have: how often.
     misses: FxHashMap<(u64, Effort), u32>,
 }
@@ -144,9 +144,9 @@ impl Places {
         let wish = Wish::default();
         let frame = {
             let machine = StateMachine::new(&state, &space);
-            let known = self.frames.entry((pc, true));
-            let known =
-                known.or_insert_with(|| InnermostFrame::at(&space, pc, machine.calls_to_come()));
+            let to_come = machine.calls_to_come();
+            let known = self.frames.entry((pc, to_come));
+            let known = known.or_insert_with(|| InnermostFrame::at(&space, pc, to_come));
             known.as_ref().and_then(|known| match effort {
                 Effort::Nothing => Some(known.unread(wish.clone())),
                 Effort::Shown => {
@@ -192,8 +192,9 @@ impl Places {
         let (pc, Certainty::Known) = registers.get(Register::RIP).ok()? else {
             return None;
         };
-        let known = self.frames.entry((pc, machine.is_at_call()));
-        let known = known.or_insert_with(|| InnermostFrame::at(space, pc, machine.calls_to_come()));
+        let to_come = machine.calls_to_come();
+        let known = self.frames.entry((pc, to_come));
+        let known = known.or_insert_with(|| InnermostFrame::at(space, pc, to_come));
         known.as_ref()?.of(registers)
     }
 }

@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 use store::Recording;
 use store::control::SnapshotReason;
-use store::memory::{Memory, PAGE_LEN, Seen as Page};
+use store::memory::{Memory, PAGE_LEN, Region, Seen as Page};
 
 use crate::error::{Error, Result};
 use crate::event::Kind;
@@ -35,6 +35,8 @@ struct Taken {
     pause: Option<u64>,
     /// All threads were held until the stop that follows it.
     is_held: bool,
+    /// Nothing of the program had run.
+    is_first: bool,
 }
 
 /// A snapshot as it is seen from a later event.
@@ -44,7 +46,12 @@ pub(crate) struct Last {
     pub id: u32,
     /// The program has stood still since.
     pub is_still: bool,
+    /// Nothing of the program had run: what its heap holds now was not there.
+    pub is_first: bool,
 }
+
+/// What the kernel calls the memory that malloc(3) begins with.
+const HEAP: &str = "[heap]";
 
 impl Snapshots {
     /// Opens the snapshots that events tell of.
@@ -72,6 +79,7 @@ impl Snapshots {
                 id,
                 pause,
                 is_held,
+                is_first: reason == Some(SnapshotReason::Start.name()),
             });
         }
         Ok(Self {
@@ -90,6 +98,7 @@ impl Snapshots {
             id,
             pause,
             is_held,
+            is_first,
         }) = taken
         else {
             return Ok(None);
@@ -108,16 +117,26 @@ impl Snapshots {
             Some(pause) => is_still(pause, now, others)?,
             None => false,
         };
-        Ok(Some(Last { seq, id, is_still }))
+        Ok(Some(Last {
+            seq,
+            id,
+            is_still,
+            is_first,
+        }))
     }
 
     /// Tells whether a snapshot covers the byte at `address`.
     pub(crate) fn covers(&self, last: &Last, address: u64) -> bool {
         let memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
         let regions = memory.regions(last.id);
-        let behind = regions.partition_point(|region| region.addr <= address);
-        let region = behind.checked_sub(1).map(|at| &regions[at]);
-        region.is_some_and(|region| address - region.addr < region.len)
+        region_at(regions, address).is_some()
+    }
+
+    /// Tells whether what is at `address` came after the snapshot: blocks of the heap that the program has been given since.
+    pub(crate) fn is_older(&self, last: &Last, address: u64) -> bool {
+        let memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        let region = || region_at(memory.regions(last.id), address);
+        last.is_first && !last.is_still && region().is_some_and(|region| region.name == HEAP)
     }
 
     /// Returns what a snapshot shows of `range`: addresses and bytes, in pieces that lie within a page each.
@@ -139,6 +158,12 @@ impl Snapshots {
         }
         Ok(pieces)
     }
+}
+
+fn region_at(regions: &[Region], address: u64) -> Option<&Region> {
+    let behind = regions.partition_point(|region| region.addr <= address);
+    let region = behind.checked_sub(1).map(|at| &regions[at]);
+    region.filter(|region| address - region.addr < region.len)
 }
 
 /// Tells whether no event behind `pause` and up to `now` is one that the program has a part in.

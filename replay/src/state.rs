@@ -23,6 +23,8 @@ use crate::timeline::Timeline;
 pub enum Reason {
     /// No event up to here showed it.
     NotCaptured,
+    /// It was seen only before the program was given that part of the heap.
+    OnlyBefore,
     /// The thread has ended.
     ThreadEnded,
     /// The process has ended, or is recorded no longer.
@@ -54,6 +56,9 @@ impl fmt::Display for Reason {
         f.write_str("unknown: ")?;
         match self {
             Reason::NotCaptured => Ok(()),
+            Reason::OnlyBefore => f.write_str(
+                "that part of the heap was seen only before the program ran; --watch or --snapshot every=N shows it later",
+            ),
             Reason::ThreadEnded => f.write_str("the thread has ended"),
             Reason::ProcessEnded => f.write_str("the process has ended"),
             Reason::NoModule(why) | Reason::Unreadable(why) => f.write_str(why),

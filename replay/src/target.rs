@@ -1,4 +1,4 @@
-//! Places in time as people write them: `48211`, `first`, `last`, `50%`, `1.5s`, `@note`, `output:17`.
+//! Places in time as people write them: `48211`, `first`, `last`, `crash`, `50%`, `1.5s`, `@note`, `output:17`.
 
 use crate::error::{Error, Result};
 use crate::event::Kind;
@@ -13,6 +13,8 @@ pub enum Target {
     First,
     /// The last event.
     Last,
+    /// Where a signal ended the program.
+    Crash,
     /// So many hundredths of the way from the first event to the last.
     Percent(f64),
     /// The last event at or before that time, in ns since the recording began.
@@ -42,12 +44,13 @@ impl Target {
         let text = text.trim();
         let wrong = || {
             Error::Target(format!(
-                "\"{text}\" is no place in time; write an event's number, first, last, 50%, 1.5s, @NOTE or output:LINE"
+                "\"{text}\" is no place in time; write an event's number, first, last, crash, 50%, 1.5s, @NOTE or output:LINE"
             ))
         };
         match text {
             "first" | "start" => return Ok(Target::First),
             "last" | "end" => return Ok(Target::Last),
+            "crash" => return Ok(Target::Crash),
             _ => {}
         }
         if let Some(note) = text.strip_prefix('@') {
@@ -99,6 +102,12 @@ impl Timeline {
             Target::Seq(seq) => self.check(*seq).map(|()| *seq),
             Target::First => Ok(0),
             Target::Last => Ok(self.last()),
+            Target::Crash => self.crash()?.ok_or_else(|| {
+                Error::Target(
+                    "no signal ended the program while it was recorded; the end is at: goto last"
+                        .to_owned(),
+                )
+            }),
             Target::Percent(part) => {
                 let seq = (self.last() as f64 * part / 100.0).round() as u64;
                 Ok(seq.min(self.last()))
@@ -173,6 +182,7 @@ mod tests {
             ("1_000", Target::Seq(1000)),
             ("first", Target::First),
             ("last", Target::Last),
+            ("crash", Target::Crash),
             ("50%", Target::Percent(50.0)),
             ("1.5s", Target::Time(1_500_000_000)),
             ("20 ms", Target::Time(20_000_000)),

@@ -440,7 +440,9 @@ impl Timeline {
 
     fn thread_name(&self, tid: u32) -> Result<Option<String>> {
         let start = self.marks.last_of(Kind::ThreadStart, tid, u64::MAX);
-        let event = start.map(|seq| self.others.event(seq)).transpose()?;
+        let renamed = self.marks.last_of(Kind::ThreadName, tid, u64::MAX);
+        let named = start.max(renamed);
+        let event = named.map(|seq| self.others.event(seq)).transpose()?;
         Ok(event.flatten().and_then(|event| event.text))
     }
 }

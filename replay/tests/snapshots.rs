@@ -44,6 +44,11 @@ fn resume(synth: &mut Synth) {
 
 /// Says of every event whether memory is known there, and which copy of it is seen: the number that stands in the page.
 fn told(synth: &Synth, copies: u32) -> Vec<(String, bool, u8)> {
+    told_of("", synth, copies)
+}
+
+/// The same of memory that the kernel calls so.
+fn told_of(name: &str, synth: &Synth, copies: u32) -> Vec<(String, bool, u8)> {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("run");
     let recording = synth.record(&path).unwrap();
@@ -55,7 +60,7 @@ fn told(synth: &Synth, copies: u32) -> Vec<(String, bool, u8)> {
             addr: PAGE,
             len: PAGE_LEN,
             zeroed: true,
-            name: String::new(),
+            name: name.to_owned(),
         };
         writer.finish(vec![region]).unwrap();
     }
@@ -155,4 +160,25 @@ fn a_copy_at_its_time_does_not_end_a_pause() {
             ("note", false, 2),
         ]
     );
+}
+
+/// Blocks of the heap that a program is given came after the copy that was made before it ran.
+#[test]
+fn what_the_heap_held_before_the_program_ran_is_no_value_of_later() {
+    for (reason, first) in [
+        (SnapshotReason::Start, None),
+        (SnapshotReason::Attached, Some(("note", false, 0))),
+    ] {
+        let mut synth = Synth::new();
+        copy(&mut synth, 0, reason);
+        synth.thread(THREAD);
+        note(&mut synth);
+        copy(&mut synth, 1, SnapshotReason::Interval);
+        note(&mut synth);
+        let told = told_of("[heap]", &synth, 2);
+        let mut expected = vec![("snapshot", true, 0)];
+        expected.extend(first);
+        expected.extend([("snapshot", true, 1), ("note", false, 1)]);
+        assert_eq!(list(&told), expected);
+    }
 }

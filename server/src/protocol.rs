@@ -136,7 +136,7 @@ pub enum Code {
     InvalidLine,
     /// No loaded module was made of such a source file.
     InvalidFile,
-    /// The column begins no statement; `valid_columns` has those of the line that do.
+    /// The line table has no columns for the line.
     InvalidColumn,
     /// No function matches.
     InvalidFunction,
@@ -183,9 +183,6 @@ pub struct Failure {
     /// With [`Code::InvalidLine`]: lines near it that have code, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub valid_lines: Vec<u32>,
-    /// With [`Code::InvalidColumn`]: the line's columns that begin a statement.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub valid_columns: Vec<u32>,
     /// With [`Code::InvalidCondition`] and [`Code::EvalFailed`]: the byte of the text, from 0, where the mistake is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub position: Option<usize>,
@@ -205,7 +202,6 @@ impl Failure {
             message: message.into(),
             hint: None,
             valid_lines: Vec::new(),
-            valid_columns: Vec::new(),
             position: None,
             nearest: Vec::new(),
             recording: None,

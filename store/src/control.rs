@@ -246,6 +246,28 @@ pub struct FunctionDef {
     pub ret: ValueKind,
     /// False where no debug information tells the parameters and the return value.
     pub params_known: bool,
+    /// Where the return value is; `None` where no debug information tells it.
+    #[serde(default)]
+    pub ret_place: Option<RetPlace>,
+}
+
+/// Where a return value is when its function has returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RetPlace {
+    /// Nothing comes back.
+    Nowhere,
+    /// In rax.
+    Rax,
+    /// In xmm0.
+    Xmm0,
+    /// In two of rax, rdx, xmm0 and xmm1.
+    Registers,
+    /// In memory that the caller provides; its address is in rax.
+    Memory,
+    /// On the stack of the x87.
+    X87,
+    /// The debug information does not say.
+    Unknown,
 }
 
 /// One parameter of a function.
@@ -411,6 +433,7 @@ mod tests {
             }],
             ret: ValueKind::Struct { bytes: 24 },
             params_known: true,
+            ret_place: Some(RetPlace::Memory),
         });
         let gap = Control::Gap {
             ticks: 5,
@@ -430,6 +453,20 @@ mod tests {
             assert_eq!(rmp_serde::from_slice::<Control>(&bytes).unwrap(), control);
         }
     }
+
+    #[test]
+    fn functions_without_a_place_of_the_result_are_read() {
+        let place = (None::<String>, None::<u32>);
+        let params = Vec::<Param>::new();
+        let ret = ValueKind::Void;
+        let fields = (
+            1, 0, 4096, 64, "f", "f", place.0, place.1, params, ret, true,
+        );
+        let bytes = rmp_serde::to_vec(&fields).unwrap();
+        let read: FunctionDef = rmp_serde::from_slice(&bytes).unwrap();
+        assert_eq!((read.name.as_str(), read.ret_place), ("f", None));
+    }
+
     #[test]
     fn bytes_are_written_as_bytes() {
         let stack = vec![0xff; MAX_STACK_LEN];

@@ -96,6 +96,7 @@ impl Synth {
             params: vec![Param::in_one_place("n", int.clone(), Place::Int(0))],
             ret: int,
             params_known: true,
+            ret_place: None,
         })
     }
 

@@ -11,7 +11,7 @@ pub use decode::{Decoded, Records, WireError, WireFault};
 pub(crate) use encode::capture_payload;
 pub use encode::{
     EnterFields, push_capture, push_condition_error, push_enter, push_exec, push_fork, push_gap,
-    push_leave, push_logpoint, push_output, push_thread, push_thread_exit,
+    push_leave, push_logpoint, push_output, push_thread, push_thread_exit, push_thread_name,
 };
 pub use record::{
     Capture, Enter, EnterForm, GapReason, Leave, Record, Section, sections, thread_pointer,
@@ -47,6 +47,8 @@ pub const KIND_CONDITION_ERROR: u8 = 12;
 
 /// What was captured besides with the enter or leave right before it in the same ring.
 pub const KIND_CAPTURE: u8 = 13;
+/// The thread has got another name.
+pub const KIND_THREAD_NAME: u8 = 14;
 
 /// In word 1: bits of the record's kind.
 pub const KIND_BITS: u32 = 4;
@@ -80,6 +82,8 @@ pub const LEAVE_WORDS: usize = 4;
 pub const THREAD_WORDS: usize = 6;
 /// Words of a thread exit record.
 pub const THREAD_EXIT_WORDS: usize = 2;
+/// Length of a thread name record.
+pub const THREAD_NAME_WORDS: usize = 4;
 /// Words of a gap record.
 pub const GAP_WORDS: usize = 3;
 /// Words of a fork record.

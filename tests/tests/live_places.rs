@@ -117,21 +117,18 @@ fn a_column_chooses_a_statement_of_its_line() {
     // Twice in the same statement is one breakpoint.
     let list = live.ask(&["break", "list"]);
     assert_eq!(list["probes"].as_array().map(Vec::len), Some(2), "{list:#}");
-    for column in [1, 99] {
-        let refused = live.refused(&["break", &format!("{at}:{column}")]);
-        assert_eq!(refused["code"], "INVALID_COLUMN", "{refused:#}");
-        let valid: Vec<String> = refused["valid_columns"]
-            .as_array()
-            .expect("a list")
-            .iter()
-            .map(Value::to_string)
-            .collect();
-        assert!(valid.contains(&step.to_string()), "{refused:#}");
-        let message = format!(
-            "No code at {at}, column {column}. Valid columns: {}",
-            valid.join(", ")
-        );
-        assert_eq!(refused["message"], message.as_str());
+    // Outside of all statements the nearest counts.
+    for (given, column) in [(1, first), (99, step)] {
+        let set = live.ask(&["break", &format!("{at}:{given}")]);
+        let probe = &set["probes"][0];
+        assert_eq!(probe["places"][0]["column"], column, "{given}: {set:#}");
+        assert_eq!(probe["existed"], given == 99, "{set:#}");
+        if given == 1 {
+            let message =
+                format!("no statement begins at or before column 1; moved to column {first}");
+            assert_eq!(probe["message"], message.as_str());
+            live.ask(&["break", "remove", &probe["id"].to_string()]);
+        }
     }
     // The test runs five times, the step four.
     for _ in 0..9 {

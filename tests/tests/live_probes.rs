@@ -181,12 +181,19 @@ fn functions_are_called() {
 fn what_cannot_be_done_is_refused_in_exact_words() {
     let live = stopped_at("control_O0", &["--break", "middle"], &[]);
     let refused = |words: &[&str]| live.refused(words);
-    let nowhere = refused(&["break", "control.c:15"]);
+    let nowhere = refused(&["break", "control.c:9999"]);
     assert_eq!(nowhere["code"], "INVALID_LINE");
-    let valid = line("bump: add") - 1;
+    let source = std::fs::read_to_string(fixture_source("control").join("control.c"));
+    let source = source.expect("a source file");
+    let valid = 1 + source
+        .lines()
+        .collect::<Vec<_>>()
+        .iter()
+        .rposition(|line| *line == "}")
+        .expect("an end");
     assert_eq!(
         nowhere["message"],
-        format!("No code at control.c:15. Valid lines: {valid}")
+        format!("No code at control.c:9999. Valid lines: {valid}")
     );
     assert_eq!(nowhere["valid_lines"], json!([valid]));
     assert_eq!(refused(&["break", "nowhere.c:3"])["code"], "INVALID_FILE");

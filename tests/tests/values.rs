@@ -139,3 +139,82 @@ fn every_argument_of_300_000_calls_is_right() {
     );
     assert_eq!(wrong, 0, "a0 counts up and a1 is the result before");
 }
+
+#[test]
+fn results_that_no_single_register_holds_are_null() {
+    for artifact in ["abi_values_O0", "abi_values_O2"] {
+        let both = Comparison::of("abi_values", artifact, &[]);
+        let rows = both.recording.rows(
+            "SELECT function, count(*) AS calls, count(ret) AS whole, count(ret_f) AS floats, \
+             min(ret) AS least, max(ret) AS most FROM calls WHERE function LIKE 'f\\_%' GROUP BY function",
+        );
+        assert!(rows.len() >= 18, "{artifact}: {rows:?}");
+        for row in rows {
+            let function = row["function"].as_str().expect("a name");
+            let counts = ["calls", "whole", "floats"].map(|name| row[name].as_i64().unwrap());
+            let expected = match function {
+                "f_bool" | "f_char" | "f_short" => [200, 200, 0],
+                "f_float" => [200, 0, 200],
+                // In two registers, in memory, on the x87 stack, in a whole vector register.
+                _ => [200, 0, 0],
+            };
+            assert_eq!(counts, expected, "{artifact}: {function}");
+            let bounds = (row["least"].as_i64(), row["most"].as_i64());
+            match function {
+                "f_char" => assert_eq!(bounds, (Some(-6), Some(-6))),
+                "f_short" => assert_eq!(bounds, (Some(65534), Some(65534))),
+                _ => {}
+            }
+        }
+    }
+}
+
+#[test]
+fn structures_in_registers_are_shown_by_their_members() {
+    let both = Comparison::of("abi_values", "abi_values_O0", &[]);
+    for (function, args, result) in [
+        ("f_ints", "a=1, b=2", Some("{a = 2, b = 1}")),
+        ("f_longs", "x={a = 1, b = -1}", Some("{a = -1, b = 1}")),
+        ("f_doubles", "x={a = 1, b = 0.5}", Some("{a = 0.5, b = -1}")),
+        ("f_mixed", "x={a = 0.25, b = 1}", Some("{a = 1, b = 0.25}")),
+        (
+            "f_floats",
+            "x={a = 1, b = 2, c = 1}",
+            Some("{a = 1, b = 2, c = 1}"),
+        ),
+        (
+            "f_small",
+            "x={c = 97 'a', s = 100}",
+            Some("{c = 98 'b', s = 99}"),
+        ),
+        ("f_char", "a=-1, b=5", Some("-6")),
+        (
+            "f_int128",
+            "a=1267650600228229401496703205376, b=1",
+            Some("1267650600228229401496703205376"),
+        ),
+        ("f_cdouble", "z=1 + 2i, k=1.0", Some("1 + 2i")),
+        ("f_float", "a=0.5, b=1.0, c=1.0", Some("1.5")),
+        // In memory that was not captured, and on the x87 stack.
+        ("f_big", "x=?, n=1", None),
+        ("f_long_double", "a=?, b=1, c=?", None),
+    ] {
+        let row = both.recording.row(&format!(
+            "SELECT args, ret_text FROM calls WHERE function = '{function}' ORDER BY start_seq LIMIT 1"
+        ));
+        assert_eq!(row["args"].as_str(), Some(args), "{function}");
+        assert_eq!(row["ret_text"].as_str(), result, "{function}");
+    }
+}
+
+#[test]
+fn captured_texts_are_shown_with_arguments() {
+    let both = Comparison::of("captured", "captured_O0", &["--strings"]);
+    let rows = both
+        .recording
+        .rows("SELECT args FROM calls WHERE function = 'push' ORDER BY start_seq");
+    let texts: Vec<&str> = rows.iter().filter_map(|row| row["args"].as_str()).collect();
+    assert_eq!(texts.len(), 4);
+    assert!(texts[0].contains(" \"alpha\", times="), "{texts:?}");
+    assert!(texts[1].contains(" \"beta\", times="), "{texts:?}");
+}

@@ -135,7 +135,9 @@ fn control_fields() -> Fields {
     fields!(Control:
         magic stop drop_when_full owner modules_asked modules_answered main_tid main_stack_high stack_bytes
         lost_no_ring map_address map_bytes map_result map_asked map_answered tracer
-        capture capture_stack watch_words forbidden foreign_count unused taken watch foreign)
+        capture capture_stack watch_words forbidden foreign_count unused taken watch
+        last_wanted last_tid last_state last_signal last_info last_context last_sandboxed unused_b
+        copy_every copy_records copied_records foreign)
 }
 
 #[test]
@@ -167,6 +169,11 @@ fn both_sides_have_the_same_constants() {
         ("HS_ASK_TAKEN", asks::TAKEN),
         ("HS_ASK_PASS", asks::PASS),
         ("HS_ASK_STOP", asks::STOP),
+        ("HS_LAST_SIGNALS", LAST_SIGNALS.into()),
+        ("HS_LAST_EXIT", LAST_EXIT.into()),
+        ("HS_LAST_ASKED", last::ASKED.into()),
+        ("HS_LAST_TAKEN", last::TAKEN.into()),
+        ("HS_LAST_DONE", last::DONE.into()),
         ("HS_SHADOW_BIT", SHADOW_BIT.into()),
         ("HS_CAPTURE_REGISTERS", CAPTURE_REGISTERS.into()),
         ("HS_CAPTURE_TEXTS", CAPTURE_TEXTS.into()),
@@ -246,7 +253,7 @@ fn the_page_and_the_header_say_the_same_of_records() {
         assert_eq!(take(&format!("HS_{kind}")), row[0].parse::<u64>().unwrap());
         kinds += 1;
     }
-    assert_eq!(kinds, 13);
+    assert_eq!(kinds, 14);
     let word = stated(&page, "WORD_LEN");
     assert!(page.contains(&format!("`WORD_LEN` = {word}")));
     assert_eq!(take("HS_ENTER_BYTES"), stated(&page, "ENTER_WORDS") * word);
@@ -282,6 +289,11 @@ fn the_page_and_the_header_say_the_same_of_records() {
         "HS_ASK_TAKEN",
         "HS_ASK_PASS",
         "HS_ASK_STOP",
+        "HS_LAST_SIGNALS",
+        "HS_LAST_EXIT",
+        "HS_LAST_ASKED",
+        "HS_LAST_TAKEN",
+        "HS_LAST_DONE",
         "HS_SHADOW_BIT",
         "HS_CAPTURE_STACK_MAX",
         "HS_CAPTURE_TEXT_MAX",

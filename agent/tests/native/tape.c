@@ -89,6 +89,7 @@ take (struct tape * tape)
     case WIRE_KIND_LEAVE: length = WIRE_LEAVE_WORDS + xmm; break;
     case WIRE_KIND_THREAD: length = WIRE_THREAD_WORDS; break;
     case WIRE_KIND_THREAD_EXIT: length = WIRE_THREAD_EXIT_WORDS; break;
+    case WIRE_KIND_THREAD_NAME: length = WIRE_THREAD_NAME_WORDS; break;
     case WIRE_KIND_GAP: length = WIRE_GAP_WORDS; break;
     case WIRE_KIND_FORK: length = WIRE_FORK_WORDS; break;
     case WIRE_KIND_OUTPUT: case WIRE_KIND_EXEC:

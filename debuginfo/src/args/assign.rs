@@ -135,7 +135,13 @@ impl Left {
 
 /// Where a value of this type is returned.
 pub(crate) fn ret_place(info: &TypeInfo) -> RetPlace {
-    let Passing::Regs { first, second, .. } = info.passing else {
+    let Passing::Regs {
+        first,
+        second,
+        second_at,
+        ..
+    } = info.passing
+    else {
         return match info.passing {
             Passing::Empty => RetPlace::None,
             Passing::X87 => RetPlace::X87,
@@ -153,7 +159,7 @@ pub(crate) fn ret_place(info: &TypeInfo) -> RetPlace {
         registers[*count - 1]
     };
     match (first.map(&mut next), second.map(&mut next)) {
-        (Some(first), second) => RetPlace::Regs(first, second),
+        (Some(first), second) => RetPlace::Regs(first, second.map(|second| (second, second_at))),
         (None, Some(second)) => RetPlace::Regs(second, None),
         (None, None) => RetPlace::None,
     }

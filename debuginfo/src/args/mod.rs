@@ -16,6 +16,16 @@ const XMM0: u16 = 17;
 const RBP: u16 = 6;
 const RSP: u16 = 7;
 
+/// DWARF's number of the register that `place` is, if it is one.
+pub(crate) fn register_of(place: crate::model::Place) -> Option<u16> {
+    use crate::model::Place;
+    match place {
+        Place::Int(index) => INT_REGISTERS.get(usize::from(index)).copied(),
+        Place::Sse(index) => Some(XMM0 + u16::from(index)),
+        _ => None,
+    }
+}
+
 /// The argument register with DWARF's number `register`, if it is one.
 fn argument_register(register: u16) -> Option<crate::model::Place> {
     use crate::model::Place;

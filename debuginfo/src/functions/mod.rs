@@ -12,8 +12,6 @@ pub(crate) mod scopes;
 mod signature;
 mod split;
 
-use std::path::Path;
-
 use gimli::{Unit, UnitType};
 
 use crate::code::Code;
@@ -23,7 +21,8 @@ use crate::error::Warning;
 use crate::model::{Function, Functions};
 use crate::parallel;
 use scan::{Candidate, Damage, Scan};
-use split::{Neighbours, Skeleton};
+use split::Skeleton;
+pub(crate) use split::{Neighbours, SplitFiles};
 
 /// What the first walk found in one unit.
 struct Walked {
@@ -41,18 +40,17 @@ struct Reader<'x, 'a> {
 }
 
 /// Reads all functions of a module; `bytes` is the size of its debug information. Split debug files are looked for
-/// beside `module`, or not at all.
+/// among `neighbours`, or not at all.
 pub(crate) fn read(
     table: &UnitTable<'_>,
     code: Code<'_>,
-    module: Option<&Path>,
+    neighbours: Option<Neighbours<'_>>,
     bytes: usize,
 ) -> Functions {
-    let package = module.and_then(split::package);
     let reader = Reader {
         table,
         code,
-        neighbours: module.map(|m| Neighbours::new(m, package.as_ref())),
+        neighbours,
     };
     let threads = parallel::threads_for(bytes);
     let units = table.headers(Home::Info).len();
@@ -75,20 +73,18 @@ pub(crate) fn read(
 
 /// Hands `work` a session on the unit that holds the entries of `unit`, which is `index` of `session`'s, and the index of
 /// that unit: the split half of a skeleton (`None` if it is not found), or else the unit itself. Split files are looked
-/// for beside `module`, or not at all.
+/// for among `neighbours`, or not at all.
 pub(crate) fn in_whole_unit<'a, T>(
     session: &Session<'_, 'a>,
     index: usize,
     unit: &Unit<Slice<'a>>,
-    module: Option<&Path>,
+    neighbours: Option<Neighbours<'_>>,
     work: impl FnOnce(&Session<'_, '_>, usize) -> T,
 ) -> Option<T> {
     let Some(skeleton) = split::skeleton(session, unit) else {
         return Some(work(session, index));
     };
-    let package = module.and_then(split::package);
-    let neighbours = module.map(|m| Neighbours::new(m, package.as_ref()));
-    split::with_split(session.table, unit, &skeleton, neighbours.as_ref(), work).ok()
+    split::with_split(session.table, unit, &skeleton, neighbours, work).ok()
 }
 
 /// The one candidate for each address, by unit: of several the best described, then the first.
@@ -200,7 +196,7 @@ impl Reader<'_, '_> {
         let unit = session
             .unit(Home::Info, index)
             .map_err(|error| self.damaged(self.offset(index), error.into()))?;
-        let neighbours = self.neighbours.as_ref();
+        let neighbours = self.neighbours;
         split::with_split(session.table, &unit, skeleton, neighbours, then)
     }
 

@@ -66,11 +66,7 @@ impl<'a> Signatures<'_, '_, '_, 'a> {
         let result = self.result(chain);
         let passed_back = args::ret_place(&result);
         let ret_in_xmm = uses_xmm(passed_back);
-        // `RetPlace` cannot say that the second register holds what begins at byte 4.
-        let mut ret_place = match result.passing.splits_at() {
-            None | Some(8) => passed_back,
-            Some(_) => RetPlace::Unknown,
-        };
+        let mut ret_place = passed_back;
         let mut formals = self.formals(chain, own);
         let complete = formals.len() < MAX_PARAMS;
         formals.truncate(MAX_PARAMS);
@@ -308,7 +304,9 @@ fn last_xmm(passed: &Passed) -> u8 {
 fn uses_xmm(place: RetPlace) -> bool {
     let xmm = |register| matches!(register, RetReg::Xmm0 | RetReg::Xmm1);
     match place {
-        RetPlace::Regs(first, second) => xmm(first) || second.is_some_and(xmm),
+        RetPlace::Regs(first, second) => {
+            xmm(first) || second.is_some_and(|(second, _)| xmm(second))
+        }
         _ => false,
     }
 }

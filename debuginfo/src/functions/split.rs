@@ -1,13 +1,16 @@
 //! Finds the `.dwo` and `.dwp` files that hold the bulk of a unit's debug information.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use gimli::{Dwarf, DwarfPackage, DwoId, Unit, UnitType};
+use rustc_hash::FxHashMap;
 
 use crate::dies::{Home, Session, UnitTable};
 use crate::dwarf::{DebugSections, Slice};
 use crate::elf::Elf;
 use crate::error::Warning;
+use crate::kept::KeptSections;
 use crate::map::Bytes;
 
 /// What a skeleton unit says of its other half.
@@ -30,29 +33,53 @@ pub(super) fn skeleton<'a>(session: &Session<'_, 'a>, unit: &Unit<Slice<'a>>) ->
     })
 }
 
-/// The files that split units are looked for in.
-pub(super) struct Neighbours<'x> {
-    module: &'x Path,
-    package: Option<DebugSections<'x>>,
+/// Files that are kept; beyond it all are forgotten and opened again.
+const MAX_FILES: usize = 1 << 10;
+
+/// The files that the split units of a module were found in, opened once. A file that is not there is remembered too: each
+/// question about a variable or type of the unit would look for it anew.
+#[derive(Debug, Default)]
+pub(crate) struct SplitFiles {
+    opened: Mutex<FxHashMap<PathBuf, Option<Arc<KeptSections>>>>,
 }
 
-impl<'x> Neighbours<'x> {
-    /// Beside `module`, or all in `package`, whose sections are read here, once.
-    pub(super) fn new(module: &'x Path, package: Option<&'x Elf>) -> Neighbours<'x> {
-        Neighbours {
-            module,
-            package: package.map(DebugSections::read_split),
+impl SplitFiles {
+    fn open(&self, path: &Path) -> Option<Arc<KeptSections>> {
+        // The lock is not held while reading; of two that read the same, the first answer is kept.
+        let lock = || self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = lock().get(path) {
+            return known.clone();
         }
+        let bytes = Bytes::map(path).ok();
+        let file = bytes.and_then(|bytes| Elf::parse_any(path, bytes).ok());
+        let read = file.map(|file| Arc::new(KeptSections::of_split(file)));
+        let mut opened = lock();
+        if opened.len() >= MAX_FILES {
+            opened.clear();
+        }
+        opened.entry(path.to_owned()).or_insert(read).clone()
+    }
+
+    /// The package (`.dwp`) beside the module, if there is one.
+    fn package(&self, module: &Path) -> Option<Arc<KeptSections>> {
+        let mut name = module.file_name()?.to_owned();
+        name.push(".dwp");
+        self.open(&module.with_file_name(name))
+    }
+
+    /// The `.dwo` file where the compiler wrote it, or beside the module.
+    fn dwo(&self, path: &Path, module: &Path) -> Option<Arc<KeptSections>> {
+        let beside = module.with_file_name(path.file_name()?);
+        [path, &beside].into_iter().find_map(|path| self.open(path))
     }
 }
 
-/// The package (`.dwp`) beside the module, if there is one.
-pub(super) fn package(module: &Path) -> Option<Elf> {
-    let mut name = module.file_name()?.to_owned();
-    name.push(".dwp");
-    let path = module.with_file_name(name);
-    let bytes = Bytes::map(&path).ok()?;
-    Elf::parse_any(&path, bytes).ok()
+/// Where split units are looked for.
+#[derive(Clone, Copy)]
+pub(crate) struct Neighbours<'x> {
+    /// The module that the files lie beside.
+    pub module: &'x Path,
+    pub files: &'x SplitFiles,
 }
 
 /// Opens a skeleton's other half and hands a session on it and the index of the right unit to `then`.
@@ -63,20 +90,24 @@ pub(super) fn with_split<'a, T>(
     table: &UnitTable<'a>,
     skeleton_unit: &Unit<Slice<'a>>,
     skeleton: &Skeleton,
-    neighbours: Option<&Neighbours<'_>>,
+    neighbours: Option<Neighbours<'_>>,
     then: impl FnOnce(&Session<'_, '_>, usize) -> T,
 ) -> Result<T, Warning> {
     let missing = || Warning::SplitUnitMissing {
         name: skeleton.path.display().to_string(),
     };
     let neighbours = neighbours.ok_or_else(missing)?;
-    let (file, sections);
-    let dwarf = match &neighbours.package {
-        Some(package) => from_package(package, skeleton.id, &table.dwarf).ok_or_else(missing)?,
+    let package = neighbours.files.package(neighbours.module);
+    let file;
+    let dwarf = match &package {
+        Some(package) => {
+            let found = from_package(package.sections(), skeleton.id, &table.dwarf);
+            found.ok_or_else(missing)?
+        }
         None => {
-            file = open_dwo(&skeleton.path, neighbours.module).ok_or_else(missing)?;
-            sections = DebugSections::read_split(&file);
-            let mut dwarf = sections.dwarf(None);
+            let found = neighbours.files.dwo(&skeleton.path, neighbours.module);
+            file = found.ok_or_else(missing)?;
+            let mut dwarf = file.sections().dwarf(None);
             dwarf.make_dwo(&table.dwarf);
             dwarf
         }
@@ -107,13 +138,4 @@ fn from_package<'s>(
     let empty = Slice::new(&[], gimli::LittleEndian);
     let package = DwarfPackage::load(load, empty).ok()?;
     package.find_cu(id, parent).ok()?
-}
-
-/// The `.dwo` file where the compiler wrote it, or beside the module.
-fn open_dwo(path: &Path, module: &Path) -> Option<Elf> {
-    let beside = module.with_file_name(path.file_name()?);
-    [path, &beside].into_iter().find_map(|path| {
-        let bytes = Bytes::map(path).ok()?;
-        Elf::parse_any(path, bytes).ok()
-    })
 }

@@ -110,7 +110,10 @@ fn in_module(module: &Arc<Module>, name: &str, word: Option<&str>) -> Option<Typ
         Some(_) => matches!(kind, EntryKind::Tagged | EntryKind::Declared),
         None => !matches!(
             kind,
-            EntryKind::Variable | EntryKind::Inlined | EntryKind::Enumerator
+            EntryKind::Variable
+                | EntryKind::DeclaredVariable
+                | EntryKind::Inlined
+                | EntryKind::Enumerator
         ),
     });
     let ty = best?.definition();

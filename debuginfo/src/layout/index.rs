@@ -29,6 +29,8 @@ pub(crate) enum EntryKind {
     Named,
     /// A variable that is defined.
     Variable,
+    /// A variable that is only declared.
+    DeclaredVariable,
     /// A function that was inlined somewhere, or may have been.
     Inlined,
     /// An enumerator; its entry is that of the enumeration.
@@ -248,7 +250,7 @@ fn entry<'a>(
     seen: &Seen<'a>,
 ) -> Option<Entry> {
     let kind = match kind {
-        EntryKind::Variable if seen.declaration => return None,
+        EntryKind::Variable if seen.declaration => EntryKind::DeclaredVariable,
         EntryKind::Tagged if seen.declaration => EntryKind::Declared,
         kind => kind,
     };

@@ -1,7 +1,7 @@
 //! What is inside a type: members, variants, template arguments; and sizes, which follow from it.
 
-use super::Type;
-use super::node::{Branch, Count, DieId, Field, Offset, Shape, VariantPart};
+use super::node::{Branch, DieId, Field, Offset, Shape, VariantPart};
+use super::{Language, Type};
 
 /// Bits inside an object: the position of the lowest from the object's first bit, and how many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -115,17 +115,7 @@ pub(super) fn size(ty: &Type, steps: usize) -> Option<u64> {
     match &node.shape {
         Shape::Pointer(_) | Shape::Reference { .. } => Some(8),
         Shape::Typedef(_) | Shape::Qualified(..) | Shape::Enum { .. } => size(&ty.target()?, steps),
-        Shape::Array { element, counts } => {
-            let element = Type::linked(ty.module(), element);
-            let mut total = size(&element, steps)?;
-            for count in counts {
-                let Count::Known(count) = count else {
-                    return None;
-                };
-                total = total.checked_mul(*count)?;
-            }
-            Some(total)
-        }
+        Shape::Array { .. } => Some(ty.bits(steps)?.div_ceil(8)),
         Shape::MemberPointer { .. } => {
             let is_function = matches!(ty.target()?.strip().node().shape, Shape::Function { .. });
             Some(if is_function { 16 } else { 8 })
@@ -135,7 +125,8 @@ pub(super) fn size(ty: &Type, steps: usize) -> Option<u64> {
     }
 }
 
-fn member(ty: &Type, field: &Field) -> Member {
+/// The member of `ty` that a field of it is.
+pub(crate) fn member_of(ty: &Type, field: &Field) -> Member {
     Member {
         name: field.name.clone(),
         ty: Type::linked(ty.module(), &field.ty),
@@ -153,13 +144,17 @@ fn member(ty: &Type, field: &Field) -> Member {
 pub(super) fn members(ty: &Type) -> Vec<Member> {
     let ty = ty.strip();
     match &ty.node().shape {
-        Shape::Aggregate { fields, .. } => fields.iter().map(|f| member(&ty, f)).collect(),
+        Shape::Aggregate { fields, .. } => fields.iter().map(|f| member_of(&ty, f)).collect(),
         _ => Vec::new(),
     }
 }
 
 pub(super) fn variants(ty: &Type) -> Option<Variants> {
     let ty = ty.strip();
+    // Elsewhere a variant is a part of a structure and not all of it.
+    if ty.language() != Language::Rust {
+        return None;
+    }
     let Shape::Aggregate { variants, .. } = &ty.node().shape else {
         return None;
     };
@@ -168,7 +163,7 @@ pub(super) fn variants(ty: &Type) -> Option<Variants> {
         branches,
     } = variants.as_ref()?;
     let branch = |branch: &Branch| {
-        let member = member(&ty, branch.fields.first()?);
+        let member = member_of(&ty, branch.fields.first()?);
         Some(Variant {
             name: member.name.clone(),
             discriminants: match branch.values.is_empty() {
@@ -179,7 +174,7 @@ pub(super) fn variants(ty: &Type) -> Option<Variants> {
         })
     };
     Some(Variants {
-        discriminant: discriminant.as_ref().map(|field| member(&ty, field)),
+        discriminant: discriminant.as_ref().map(|field| member_of(&ty, field)),
         list: branches.iter().filter_map(branch).collect(),
     })
 }

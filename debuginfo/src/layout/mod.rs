@@ -4,6 +4,7 @@
 //! node refers to is read when it is asked for in turn, so that types which contain themselves, and damaged ones which
 //! contain themselves by value, end nowhere in an endless walk.
 
+mod arrays;
 mod builtin;
 mod find;
 mod index;
@@ -11,24 +12,29 @@ mod known;
 mod members;
 mod names;
 mod node;
+mod numbers;
 mod read;
+mod read_arrays;
 mod text;
 
 use std::fmt;
 use std::sync::Arc;
 
+pub(crate) use arrays::{Bound, Dimension, Stride, elements};
 pub use builtin::builtin;
 pub use find::find_type;
 pub(crate) use index::{EntryKind, hash};
 pub(crate) use known::Known;
+pub(crate) use members::member_of;
 pub use members::{
     BitRange, ComputedOffset, Discriminants, Enumerator, Member, MemberOffset, Role, Variant,
 };
 pub use members::{TemplateArgument, Variants};
 pub(crate) use names::qualified;
-pub(crate) use node::{Computed, Count, DieId, Link, Node, Shape};
+pub(crate) use node::{Branch, Count, DieId, Link, Node, Shape, VariantPart};
+pub(crate) use numbers::{FloatFormat, Step};
 pub(crate) use read::{constant, language_of, with_session};
-pub(crate) use text::name_fit;
+pub(crate) use text::{name_fit, same_text, without_arguments};
 
 use crate::module::Module;
 
@@ -44,6 +50,10 @@ pub enum Language {
     Cpp,
     /// Rust.
     Rust,
+    /// Fortran of any year.
+    Fortran,
+    /// Ada of any year.
+    Ada,
     /// Any other.
     Other,
 }
@@ -67,8 +77,13 @@ pub enum TypeKind {
         /// Negative values are possible (`char` of C).
         signed: bool,
     },
-    /// A floating-point number: 4, 8 or (x87) 16 bytes.
+    /// A floating-point number, binary or decimal, of 2 to 16 bytes.
     Float,
+    /// A fixed-point number: a whole number of steps.
+    Fixed {
+        /// Negative values are possible.
+        signed: bool,
+    },
     /// A complex number: two floating-point numbers, each half as large.
     Complex,
     /// A pointer to [`Type::target`].
@@ -236,37 +251,6 @@ impl Type {
         Some(Type::linked(self.module.as_ref(), link))
     }
 
-    /// Returns the type of an array's elements; for an array of several dimensions an array of the rest.
-    #[must_use]
-    pub fn element(&self) -> Option<Type> {
-        let Shape::Array { element, counts } = &self.node.shape else {
-            return None;
-        };
-        let element = Type::linked(self.module.as_ref(), element);
-        match counts.get(1..) {
-            None | Some([]) => Some(element),
-            Some(rest) => Some(self.made(
-                Shape::Array {
-                    element: Link::Made(Box::new(element)),
-                    counts: rest.to_vec(),
-                },
-                None,
-            )),
-        }
-    }
-
-    /// Returns the number of an array's elements; `None` if it is not stated or depends on the running program.
-    #[must_use]
-    pub fn count(&self) -> Option<u64> {
-        match &self.node.shape {
-            Shape::Array { counts, .. } => match counts.first() {
-                Some(Count::Known(count)) => Some(*count),
-                _ => None,
-            },
-            _ => None,
-        }
-    }
-
     /// Returns members, base classes and static members of a structure, class or union in the order of the source;
     /// of a Rust enum those that all variants share.
     #[must_use]
@@ -318,14 +302,6 @@ impl Type {
     #[must_use]
     pub fn pointer(&self) -> Type {
         self.made(Shape::Pointer(Link::Made(Box::new(self.clone()))), Some(8))
-    }
-
-    /// Returns the type of an array of so many of this type.
-    #[must_use]
-    pub fn array(&self, count: u64) -> Type {
-        let element = Link::Made(Box::new(self.clone()));
-        let counts = vec![Count::Known(count)];
-        self.made(Shape::Array { element, counts }, None)
     }
 }
 

@@ -3,6 +3,7 @@
 use gimli::UnitOffset;
 use gimli::constants as dw;
 
+use super::arrays::{Bound, Dimension};
 use super::node::{DieId, Keyword, Qualifier, Shape};
 use super::read::with_session;
 use super::{Count, Language, MAX_STEPS, Type};
@@ -133,7 +134,8 @@ pub(super) fn own_name(ty: &Type) -> Option<String> {
     let plain = node.name.as_deref()?;
     match (ty.module(), node.id, node.language, &node.shape) {
         // Names in C have no scope; those of Rust's pointers and base types contain theirs.
-        (_, _, Language::C, _) | (_, _, _, Shape::Base(_) | Shape::Pointer(_)) => {
+        (_, _, Language::C, _)
+        | (_, _, _, Shape::Base(_) | Shape::Float { .. } | Shape::Pointer(_)) => {
             Some(plain.to_owned())
         }
         (Some(module), Some(id), ..) => {
@@ -181,16 +183,40 @@ fn declare(ty: &Type, inner: String, steps: usize) -> String {
             declare(&target(), format!("{class}::*{inner}"), steps)
         }
         Shape::Qualified(qualifier, _) => qualify(*qualifier, &target(), inner, steps),
-        Shape::Array { element, counts } => {
+        Shape::Array {
+            element,
+            dimensions,
+            ..
+        } => {
             let element = Type::linked(ty.module(), element);
             if node.language == Language::Rust {
                 let element = declare(&element, String::new(), steps);
                 let count = ty.count().map_or_else(|| "_".to_owned(), |c| c.to_string());
                 return spaced(&format!("[{element}; {count}]"), &inner);
             }
+            if ty.is_text() {
+                return spaced(&text_name(ty), &inner);
+            }
+            if matches!(node.language, Language::Fortran | Language::Ada) {
+                let element = declare(&element, String::new(), steps);
+                let bounds: Vec<String> = dimensions
+                    .iter()
+                    .map(|d| bounds(node.language, d))
+                    .collect();
+                let bounds = bounds.join(if node.language == Language::Ada {
+                    ", "
+                } else {
+                    ","
+                });
+                let name = match node.language {
+                    Language::Ada => format!("array ({bounds}) of {element}"),
+                    _ => format!("{element} ({bounds})"),
+                };
+                return spaced(&name, &inner);
+            }
             let mut declarator = grouped(inner);
-            for count in counts {
-                match count {
+            for dimension in dimensions {
+                match dimension.count {
                     Count::Known(count) => declarator.push_str(&format!("[{count}]")),
                     Count::Open => declarator.push_str("[]"),
                     Count::Computed(_) => declarator.push_str("[variable length]"),
@@ -220,10 +246,42 @@ fn declare(ty: &Type, inner: String, steps: usize) -> String {
             spaced(&tagged(ty, word), &inner)
         }
         Shape::Enum { .. } => spaced(&tagged(ty, "enum"), &inner),
-        Shape::Base(_) | Shape::Typedef(_) | Shape::Unspecified => spaced(
+        Shape::Base(_)
+        | Shape::Float { .. }
+        | Shape::Fixed { .. }
+        | Shape::Typedef(_)
+        | Shape::Unspecified => spaced(
             &own_name(ty).unwrap_or_else(|| "<unnamed>".to_owned()),
             &inner,
         ),
+    }
+}
+
+/// A text of Fortran, as people declare it.
+fn text_name(ty: &Type) -> String {
+    match ty.count() {
+        Some(count) => format!("character*{count}"),
+        None => "character*(*)".to_owned(),
+    }
+}
+
+/// The first and the last index, as the language writes them.
+fn bounds(language: Language, dimension: &Dimension) -> String {
+    let lower = match dimension.lower {
+        Bound::Known(lower) => Some(i128::from(lower)),
+        Bound::Computed(_) => None,
+    };
+    let last = match (lower, &dimension.count) {
+        (Some(lower), Count::Known(count)) => Some(lower + i128::from(*count) - 1),
+        _ => None,
+    };
+    match (language, lower, last) {
+        (Language::Ada, Some(lower), Some(last)) => format!("{lower} .. {last}"),
+        (Language::Ada, ..) => "<>".to_owned(),
+        (_, Some(1), Some(last)) => last.to_string(),
+        (_, Some(lower), Some(last)) => format!("{lower}:{last}"),
+        (_, Some(1), None) if matches!(dimension.count, Count::Open) => "*".to_owned(),
+        _ => ":".to_owned(),
     }
 }
 

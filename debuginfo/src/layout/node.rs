@@ -1,5 +1,7 @@
 //! One entry of the type graph, free of lifetimes: links to other entries are their places in the file.
 
+use super::arrays::{ArrayForm, Dimension};
+use super::numbers::{FloatFormat, Step};
 use super::{BitRange, Enumerator, Language, Role, Type, TypeKind};
 use crate::dies::Home;
 
@@ -91,6 +93,8 @@ pub(crate) struct Branch {
     /// Empty for the variant that all other discriminants stand for.
     pub values: Vec<(u128, u128)>,
     pub fields: Vec<Field>,
+    /// What depends on a discriminant among its own fields.
+    pub inner: Option<Box<VariantPart>>,
 }
 
 #[derive(Debug, Clone)]
@@ -131,7 +135,19 @@ pub(crate) enum Shape {
     },
     Array {
         element: Link,
-        counts: Vec<Count>,
+        /// At least one, in the order of the indexes.
+        dimensions: Vec<Dimension>,
+        form: ArrayForm,
+    },
+    /// A floating-point number, or a pair of two.
+    Float {
+        format: FloatFormat,
+        complex: bool,
+    },
+    /// A whole number of steps.
+    Fixed {
+        signed: bool,
+        step: Step,
     },
     Enum {
         target: Link,
@@ -164,6 +180,9 @@ impl Shape {
             Shape::Void => TypeKind::Void,
             Shape::Unspecified => TypeKind::Unspecified,
             Shape::Base(kind) => *kind,
+            Shape::Float { complex: false, .. } => TypeKind::Float,
+            Shape::Float { complex: true, .. } => TypeKind::Complex,
+            Shape::Fixed { signed, .. } => TypeKind::Fixed { signed: *signed },
             Shape::Pointer(_) => TypeKind::Pointer,
             Shape::Reference { rvalue: false, .. } => TypeKind::Reference,
             Shape::Reference { rvalue: true, .. } => TypeKind::RvalueReference,

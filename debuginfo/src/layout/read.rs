@@ -5,8 +5,7 @@ use gimli::{AttributeValue, DwAt, DwTag, UnitOffset};
 
 use super::members::{BitRange, Enumerator, Role};
 use super::node::{
-    Argument, Branch, Computed, Count, DieId, Field, Keyword, Link, Node, Offset, Qualifier, Shape,
-    VariantPart,
+    Argument, Branch, DieId, Field, Keyword, Link, Node, Offset, Qualifier, Shape, VariantPart,
 };
 use super::{Language, TypeKind};
 use crate::dies::{Die, Home, Session, Value};
@@ -14,8 +13,8 @@ use crate::module::Module;
 
 /// Children of one entry that are read.
 const MAX_CHILDREN: usize = 1 << 16;
-/// Dimensions of one array that are read.
-const MAX_DIMENSIONS: usize = 16;
+/// Variants inside variants that are read.
+const MAX_NESTED_VARIANTS: usize = 8;
 
 /// Calls `work` with the entry `id`, of a skeleton's unit in its split half; `None` if there is no such unit.
 pub(crate) fn with_session<T>(
@@ -80,8 +79,7 @@ pub(super) fn node(module: &Module, id: DieId) -> Node {
 
 /// The language of the unit that an entry lies in.
 pub(crate) fn language_of<'a>(session: &Session<'_, 'a>, die: &Die<'a>) -> Language {
-    let root = die.sibling(UnitOffset(die.unit.header.size_of_header()));
-    let Some(AttributeValue::Language(language)) = session.attr(&root, dw::DW_AT_language) else {
+    let Some(language) = session.language(die) else {
         return Language::Other;
     };
     match language {
@@ -98,6 +96,15 @@ pub(crate) fn language_of<'a>(session: &Session<'_, 'a>, die: &Die<'a>) -> Langu
         | dw::DW_LANG_C_plus_plus_17
         | dw::DW_LANG_C_plus_plus_20 => Language::Cpp,
         dw::DW_LANG_Rust => Language::Rust,
+        dw::DW_LANG_Fortran77
+        | dw::DW_LANG_Fortran90
+        | dw::DW_LANG_Fortran95
+        | dw::DW_LANG_Fortran03
+        | dw::DW_LANG_Fortran08
+        | dw::DW_LANG_Fortran18 => Language::Fortran,
+        dw::DW_LANG_Ada83 | dw::DW_LANG_Ada95 | dw::DW_LANG_Ada2005 | dw::DW_LANG_Ada2012 => {
+            Language::Ada
+        }
         _ => Language::Other,
     }
 }
@@ -116,9 +123,9 @@ pub(crate) fn constant(value: Value<'_>, signed: bool) -> Option<i128> {
     }
 }
 
-struct Reader<'s, 't, 'a> {
-    session: &'s Session<'t, 'a>,
-    language: Language,
+pub(super) struct Reader<'s, 't, 'a> {
+    pub(super) session: &'s Session<'t, 'a>,
+    pub(super) language: Language,
 }
 
 impl<'a> Reader<'_, '_, 'a> {
@@ -147,14 +154,16 @@ impl<'a> Reader<'_, '_, 'a> {
         }
     }
 
-    fn target(&self, die: &Die<'a>) -> Link {
+    pub(super) fn target(&self, die: &Die<'a>) -> Link {
         self.link(die, dw::DW_AT_type)
     }
 
     fn shape(&self, die: &Die<'a>, tag: DwTag) -> Shape {
         let target = || self.target(die);
         match tag {
-            dw::DW_TAG_base_type => Shape::Base(self.base(die)),
+            dw::DW_TAG_base_type => self
+                .number_type(die)
+                .unwrap_or_else(|| Shape::Base(self.base(die))),
             dw::DW_TAG_pointer_type => Shape::Pointer(target()),
             dw::DW_TAG_reference_type | dw::DW_TAG_rvalue_reference_type => Shape::Reference {
                 target: target(),
@@ -177,6 +186,7 @@ impl<'a> Reader<'_, '_, 'a> {
             dw::DW_TAG_class_type => self.aggregate(die, Keyword::Class),
             dw::DW_TAG_union_type => self.aggregate(die, Keyword::Union),
             dw::DW_TAG_array_type => self.array(die),
+            dw::DW_TAG_string_type => self.text(die),
             dw::DW_TAG_enumeration_type => self.enumeration(die),
             dw::DW_TAG_subroutine_type | dw::DW_TAG_subprogram => self.function(die),
             _ => Shape::Unspecified,
@@ -200,8 +210,6 @@ impl<'a> Reader<'_, '_, 'a> {
                 TypeKind::Integer { signed: false }
             }
             dw::DW_ATE_boolean => TypeKind::Bool,
-            dw::DW_ATE_float => TypeKind::Float,
-            dw::DW_ATE_complex_float => TypeKind::Complex,
             _ => TypeKind::Unspecified,
         }
     }
@@ -340,6 +348,10 @@ impl<'a> Reader<'_, '_, 'a> {
     }
 
     fn variant_part(&self, die: &Die<'a>) -> VariantPart {
+        self.variants(die, MAX_NESTED_VARIANTS)
+    }
+
+    fn variants(&self, die: &Die<'a>, depth: usize) -> VariantPart {
         let discriminant = self.session.follow(die, dw::DW_AT_discr);
         let field = |die: &Die<'a>| self.field(die, dw::DW_TAG_member);
         let mut branches = Vec::new();
@@ -349,9 +361,12 @@ impl<'a> Reader<'_, '_, 'a> {
             .filter(|(tag, _)| *tag == dw::DW_TAG_variant)
         {
             let members = self.session.children(child, &[dw::DW_TAG_member]);
+            let inner = self.session.children(child, &[dw::DW_TAG_variant_part]);
+            let inner = inner.first().filter(|_| depth > 0);
             branches.push(Branch {
                 values: self.discriminants(child),
                 fields: members.iter().filter_map(field).collect(),
+                inner: inner.map(|die| Box::new(self.variants(die, depth - 1))),
             });
         }
         VariantPart {
@@ -371,50 +386,6 @@ impl<'a> Reader<'_, '_, 'a> {
             return Vec::new();
         };
         ranges(list).unwrap_or_default()
-    }
-
-    fn array(&self, die: &Die<'a>) -> Shape {
-        let ranges = self.session.children(
-            die,
-            &[dw::DW_TAG_subrange_type, dw::DW_TAG_enumeration_type],
-        );
-        let ranges = ranges.iter().take(MAX_DIMENSIONS);
-        let mut counts: Vec<Count> = ranges.map(|range| self.count(range)).collect();
-        if counts.is_empty() {
-            counts.push(Count::Open);
-        }
-        Shape::Array {
-            element: self.target(die),
-            counts,
-        }
-    }
-
-    fn count(&self, die: &Die<'a>) -> Count {
-        let session = self.session;
-        let computed = |is_count| {
-            Count::Computed(Computed {
-                subrange: DieId::of(die),
-                is_count,
-            })
-        };
-        if let Some(value) = session.attr(die, dw::DW_AT_count) {
-            return value
-                .udata_value()
-                .map_or_else(|| computed(true), Count::Known);
-        }
-        let Some(value) = session.attr(die, dw::DW_AT_upper_bound) else {
-            return Count::Open;
-        };
-        // `-1`, in all its widths, is how an array of no elements ends.
-        let lower = session.unsigned(die, dw::DW_AT_lower_bound).unwrap_or(0);
-        match (value.udata_value(), value.sdata_value()) {
-            (_, Some(-1)) => Count::Known(0),
-            (Some(last), _) => match last.checked_sub(lower).and_then(|c| c.checked_add(1)) {
-                Some(count) => Count::Known(count),
-                None => Count::Known(0),
-            },
-            _ => computed(false),
-        }
     }
 
     fn enumeration(&self, die: &Die<'a>) -> Shape {

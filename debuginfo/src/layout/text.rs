@@ -31,7 +31,7 @@ pub(super) fn key(name: &str) -> &str {
 }
 
 /// The name in front of the template arguments at its end.
-pub(super) fn without_arguments(name: &str) -> &str {
+pub(crate) fn without_arguments(name: &str) -> &str {
     let name = name.trim_end();
     if !name.ends_with('>') {
         return name;

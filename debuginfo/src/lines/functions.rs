@@ -4,11 +4,14 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::model::{FunctionPlace, LinePlace};
+use super::pattern::{Pattern, Way};
 use super::prologue;
 use super::units::CodeUnit;
-use crate::demangle;
+use crate::dies::Home;
+use crate::layout::DieId;
 use crate::model::{Function, Svma, Symbol, SymbolKind};
 use crate::module::Module;
+use crate::scope::function_at;
 use crate::space::{Mapped, Space};
 
 impl Mapped {
@@ -19,6 +22,7 @@ impl Mapped {
 
     /// As [`Space::functions_matching`], of this module alone.
     pub(crate) fn functions_matching(&self, pattern: &str) -> Vec<FunctionPlace> {
+        let pattern = &Pattern::read(pattern);
         let ways = [Way::Whole, Way::WithoutScope].into_iter();
         let mut found = ways.map(|way| matching(self, pattern, way));
         found.find(|all| !all.is_empty()).unwrap_or_default()
@@ -50,10 +54,12 @@ impl Space {
 
     /// Returns the functions with machine code that `pattern` names, by module and address: a readable or linker name, in
     /// which `*` stands for any text and `?` for one character. A name without scope or template arguments means all
-    /// functions of that name, unless one has exactly it. Reads the debug information of all modules; of a module
+    /// functions of that name, unless one has exactly it; with a list of parameters, as in `f(int)`, those that take these;
+    /// with a file in front, as in `parse.c:f`, those that are declared there. Reads the debug information of all modules; of a module
     /// without any the symbols.
     #[must_use]
     pub fn functions_matching(&self, pattern: &str) -> Vec<FunctionPlace> {
+        let pattern = &Pattern::read(pattern);
         for way in [Way::Whole, Way::WithoutScope] {
             let found = |m: &Mapped| matching(m, pattern, way);
             let all: Vec<FunctionPlace> = self.modules().iter().flat_map(found).collect();
@@ -69,11 +75,12 @@ impl Space {
     /// means no copies, of which there may be very many.
     #[must_use]
     pub fn function_places(&self, pattern: &str) -> Vec<LinePlace> {
+        let pattern = &Pattern::read(pattern);
         for way in [Way::Whole, Way::WithoutScope] {
             let found = |m: &Mapped| {
                 let own = matching(m, pattern, way).into_iter();
                 let mut places: Vec<LinePlace> = own.map(|f| entered(m, f)).collect();
-                if !pattern.contains(['*', '?']) {
+                if !pattern.is_glob() {
                     places.extend(copies(m, pattern, way));
                 }
                 places.sort_by_key(|place| (place.address, place.inlined));
@@ -87,13 +94,6 @@ impl Space {
         }
         Vec::new()
     }
-}
-
-/// How much of a name a pattern has to match.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
-    Whole,
-    WithoutScope,
 }
 
 /// The place of the function that the unit describes around `svma`.
@@ -163,28 +163,31 @@ fn place_at(
     }
 }
 
-/// Where copies of the functions that `name` means begin.
-fn copies(mapped: &Mapped, name: &str, way: Way) -> Vec<LinePlace> {
+/// Where copies of the functions that `pattern` means begin.
+fn copies(mapped: &Mapped, pattern: &Pattern<'_>, way: Way) -> Vec<LinePlace> {
     let module = &mapped.module;
     let mut found = Vec::new();
-    for unit in module.units().with_copies(module, name) {
+    for unit in module.units().with_copies(module, pattern.name) {
         let scopes = unit.scopes(module);
         for copy in scopes.list.iter().filter(|scope| scope.parent.is_some()) {
-            let is_named = |own: &Arc<str>| match way {
-                Way::Whole => **own == *name,
-                Way::WithoutScope => demangle_matches(name, own),
+            let is_named = |own: &Arc<str>| pattern.fits(way, own, "");
+            let die = DieId {
+                home: Home::Info,
+                index: unit.index,
+                offset: copy.die.0,
             };
-            if !copy.name.as_ref().is_some_and(is_named) {
+            if !copy.name.as_ref().is_some_and(is_named)
+                || !pattern.fits_file(copy.file.as_ref())
+                || !pattern.fits_parameters(module, || Some(die), None)
+            {
                 continue;
             }
             let function = scopes.chain(copy.entry()).first().copied();
-            // Where variables have no lists of locations, they cannot be read in the prologue.
-            let ready = match function.filter(|_| !unit.has_lists(module)) {
-                Some(function) => prologue::end(module, unit, &scopes.list[function]),
-                None => 0,
-            };
-            let svma = match function.is_some_and(|at| scopes.list[at].contains(ready)) {
-                true => copy.entry().max(ready),
+            // Where variables cannot be read in the prologue, copies in it are entered behind it.
+            let ready = function.map_or(0, |at| prologue::end(module, unit, &scopes.list[at]));
+            let entry = function.map_or(0, |at| scopes.list[at].entry());
+            let svma = match (entry..ready).contains(&copy.entry()) {
+                true => ready,
                 false => copy.entry(),
             };
             found.push(LinePlace {
@@ -196,36 +199,37 @@ fn copies(mapped: &Mapped, name: &str, way: Way) -> Vec<LinePlace> {
     found
 }
 
-fn matching(mapped: &Mapped, pattern: &str, way: Way) -> Vec<FunctionPlace> {
+fn matching(mapped: &Mapped, pattern: &Pattern<'_>, way: Way) -> Vec<FunctionPlace> {
     let module = &mapped.module;
-    let is_wanted = |name: &str, linkage: &str| {
-        let whole = matches(pattern, name) || matches(pattern, linkage);
-        whole || way == Way::WithoutScope && demangle_matches(pattern, name)
+    let is_wanted = |name: &str, linkage: &str, at: Svma| {
+        let die = || function_at(module, at);
+        pattern.fits(way, name, linkage) && pattern.fits_parameters(module, die, Some(linkage))
     };
     let list = &module.functions().list;
     let symbols = module.kept_symbols();
-    let (functions, symbols) = match pattern.contains(['*', '?']) {
+    let (functions, symbols) = match pattern.is_glob() {
         true => (list.iter().collect(), symbols.iter().collect()),
-        false => named(module, pattern),
+        false => named(module, pattern.name),
     };
     let by_debug = functions
         .into_iter()
-        .filter(|f| is_wanted(&f.name, &f.linkage));
+        .filter(|f| is_wanted(&f.name, &f.linkage, f.svma));
     let mut found: Vec<FunctionPlace> = by_debug.map(|f| known(mapped, f)).collect();
     let mut last = None;
     for symbol in symbols {
         let is_new = symbol.kind == SymbolKind::Function && last != Some(symbol.svma);
-        if !is_new || !is_wanted(&symbol.name, &symbol.linkage) {
+        if !is_new || !is_wanted(&symbol.name, &symbol.linkage, symbol.svma) {
             continue;
         }
         last = Some(symbol.svma);
         match list.binary_search_by_key(&symbol.svma, |f| f.svma) {
             // Another name of a function that the debug information has under its own.
-            Ok(at) if is_wanted(&list[at].name, &list[at].linkage) => {}
+            Ok(at) if is_wanted(&list[at].name, &list[at].linkage, symbol.svma) => {}
             Ok(at) => found.push(known(mapped, &list[at])),
             Err(_) => found.push(plain(mapped, symbol.name.clone(), symbol.svma)),
         }
     }
+    found.retain(|f| pattern.fits_file(f.file.as_ref()));
     found.sort_by_key(|f| f.entry);
     found
 }
@@ -255,78 +259,5 @@ fn known(mapped: &Mapped, function: &Function) -> FunctionPlace {
             line: function.line,
             ..plain(mapped, function.name.clone(), function.svma)
         },
-    }
-}
-
-/// Matches names without what stands around them: `f` means `ns::f<int>` too.
-fn demangle_matches(pattern: &str, name: &str) -> bool {
-    demangle::tails(name)
-        .any(|tail| matches(pattern, tail) || matches(pattern, demangle::without_arguments(tail)))
-}
-
-/// Tells whether the whole of `text` matches: `*` stands for any text, `?` for one character.
-fn matches(pattern: &str, text: &str) -> bool {
-    let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
-    let (mut p, mut t) = (0, 0);
-    // Where the last star was, and how much it stands for so far.
-    let mut star: Option<(usize, usize)> = None;
-    while t < text.len() {
-        match pattern.get(p) {
-            Some(b'*') => {
-                star = Some((p, t));
-                p += 1;
-            }
-            Some(c) if *c == b'?' || *c == text[t] => {
-                p += 1;
-                t += 1;
-            }
-            _ => match star {
-                Some((at, from)) => {
-                    star = Some((at, from + 1));
-                    (p, t) = (at + 1, from + 1);
-                }
-                None => return false,
-            },
-        }
-    }
-    pattern[p..].iter().all(|c| *c == b'*')
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn stars_and_question_marks_match_as_in_file_names() {
-        for (pattern, text, expected) in [
-            ("main", "main", true),
-            ("main", "main2", false),
-            ("m*n", "main", true),
-            ("m*n*", "maintain", true),
-            ("*::f", "a::b::f", true),
-            ("ma?n", "main", true),
-            ("ma?n", "man", false),
-            ("*", "", true),
-            ("", "", true),
-            ("a*b*c", "axxbyybc", true),
-            ("a*b*c", "axxbyyb", false),
-        ] {
-            assert_eq!(matches(pattern, text), expected, "{pattern} {text}");
-        }
-    }
-
-    #[test]
-    fn a_name_without_scope_means_all_functions_of_that_name() {
-        for (name, expected) in [
-            ("ns::f", true),
-            ("ns::f<int>", true),
-            ("ns::C<a::f>::g", false),
-            ("<T as ns::Trait>::f", true),
-            ("ns::ff", false),
-            ("ns::f::g", false),
-        ] {
-            assert_eq!(demangle_matches("f", name), expected, "{name}");
-        }
-        assert!(demangle_matches("C::g", "ns::C::g"));
     }
 }

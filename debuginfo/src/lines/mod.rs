@@ -6,6 +6,7 @@
 mod by_name;
 mod functions;
 mod model;
+mod pattern;
 mod prologue;
 mod resolve;
 mod scopes;
@@ -18,9 +19,10 @@ use std::sync::Arc;
 
 pub use model::{FunctionPlace, LineError, LinePlace, SourceLine};
 pub use source::{SourceCopies, SourceError, SourceText, with_source_copies};
-pub use steps::{CallAt, StepLine};
+pub use steps::{CallAt, Standing, StepLine};
 
 pub(crate) use by_name::ByName;
+pub(crate) use prologue::around as prologue_of;
 pub(crate) use units::Units;
 
 use crate::space::{Mapped, Space};

@@ -66,7 +66,7 @@ pub enum LineError {
         /// The files with the most similar names, best first.
         nearest: Vec<Arc<str>>,
     },
-    /// The line has no code, and none follows it in its function.
+    /// The line has no code, and none follows it.
     NoCode {
         /// The file that was asked for.
         file: String,
@@ -75,16 +75,12 @@ pub enum LineError {
         /// The nearest lines with code, in order.
         valid: Vec<u32>,
     },
-    /// No statement of the line covers the column.
-    NoColumn {
+    /// A column was asked for, and the line table has none.
+    NoColumns {
         /// The file that was asked for.
         file: String,
         /// The line.
         line: u32,
-        /// The column that was asked for.
-        column: u32,
-        /// The columns at which the line's statements begin, in order.
-        available: Vec<u32>,
     },
 }
 
@@ -109,15 +105,9 @@ impl fmt::Display for LineError {
             LineError::NoCode { file, line, valid } => {
                 write!(f, "No code at {file}:{line}. Valid lines: {}", joined(valid))
             }
-            LineError::NoColumn {
-                file,
-                line,
-                column,
-                available,
-            } => write!(
+            LineError::NoColumns { file, line } => write!(
                 f,
-                "No code at {file}:{line}, column {column}. Valid columns: {}",
-                joined(available)
+                "the line table has no columns for {file}:{line}; leave the column out"
             ),
         }
     }

@@ -5,7 +5,7 @@
 
 use super::scopes::{Scope, Scopes};
 use super::table::Lines;
-use super::units::CodeUnit;
+use super::units::{CodeUnit, Compiler};
 use crate::module::Module;
 
 const ENDBR64: &[u8] = &[0xf3, 0x0f, 0x1e, 0xfa];
@@ -14,23 +14,40 @@ const SET_FRAME: [&[u8]; 2] = [&[0x55, 0x48, 0x89, 0xe5], &[0x55, 0x48, 0x8b, 0x
 /// Bytes of a prologue that are looked at.
 const PROLOGUE_BYTES: usize = 64;
 
-/// The first address behind the prologue of `function`, which lies in `unit`.
+/// The first address of the function around `svma`, and the first one behind its prologue; twice `svma` if nothing describes
+/// the function.
+pub(crate) fn around(module: &Module, svma: u64) -> (u64, u64) {
+    let described = || {
+        let unit = module.units().find(svma)?;
+        let scopes = unit.scopes(module);
+        let function = &scopes.list[*scopes.chain(svma).first()?];
+        Some((function.entry(), behind(module, unit, function)))
+    };
+    described().unwrap_or((svma, svma))
+}
+
+/// Where breakpoints on `function`, which lies in `unit`, go: the first address at which its variables can be read.
 pub(super) fn end(module: &Module, unit: &CodeUnit, function: &Scope) -> u64 {
+    match unit.locates_at_entry(module) {
+        true => function.entry(),
+        false => behind(module, unit, function),
+    }
+}
+
+/// The first address behind the prologue of `function`, which lies in `unit`.
+pub(super) fn behind(module: &Module, unit: &CodeUnit, function: &Scope) -> u64 {
     let entry = function.entry();
     let Some((from, to)) = function.ranges.first().copied() else {
         return entry;
     };
     let lines = unit.lines(module);
-    if unit.is_llvm {
+    if unit.compiler == Compiler::Llvm {
         let stated = lines.sequence(entry).unwrap_or_default().iter();
         let mut stated = stated.filter(|r| r.prologue_end && (from..to).contains(&r.address));
         if let Some(row) = stated.next() {
             return row.address;
         }
         return by_lines(lines, unit.scopes(module), from, to).unwrap_or(entry);
-    }
-    if unit.has_lists(module) {
-        return entry;
     }
     let code = module.code_view();
     let behind = behind_frame(code.bytes(entry, PROLOGUE_BYTES)).map_or(entry, |n| entry + n);

@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use super::model::{LineError, LinePlace};
 use super::prologue;
-use super::source::line_length;
 use super::table::Row;
 use super::units::{CodeUnit, last_component};
 use crate::model::Svma;
@@ -22,11 +21,11 @@ const MAX_FOLLOWING: usize = 64;
 
 impl Space {
     /// Returns the places of the code of `file`:`line`, by address. `file` is a path or the end of one, by components. A
-    /// line without code is moved to the next one with code in its function; what [`LinePlace::line`] says. With a
-    /// `column`, only the statements that cover it count; without, the first of each copy.
+    /// line without code is moved to the next one with code, as gdb does, which [`LinePlace::line`] tells. With a
+    /// `column`, only the statements that cover it count, or those nearest to it; without, the first of each copy.
     ///
     /// # Errors
-    /// There is no such file, or no code at the line or column; the error lists the nearest.
+    /// There is no such file, or no code at or after the line, or the line's statements have no columns.
     pub fn resolve_line(
         &self,
         file: &str,
@@ -162,17 +161,12 @@ impl<'s> Found<'s> {
         places
     }
 
-    /// The statements of the next line with code that belong to a function around `line`.
+    /// The statements of the next line with code.
     fn moved(&self, line: u32) -> Vec<Statement<'s>> {
         let following = self.lines(line.saturating_add(1), MAX_FOLLOWING);
-        for next in following.into_iter().take(MAX_FOLLOWING) {
-            let mut places = beginning(self.statements(next));
-            places.retain(|place| place.begins_before(line));
-            if !places.is_empty() {
-                return places;
-            }
-        }
-        Vec::new()
+        let following = following.into_iter().take(MAX_FOLLOWING);
+        let mut found = following.map(|next| beginning(self.statements(next)));
+        found.find(|places| !places.is_empty()).unwrap_or_default()
     }
 
     /// The nearest line with code on each side.
@@ -185,18 +179,6 @@ impl<'s> Found<'s> {
 }
 
 impl Statement<'_> {
-    /// Tells whether a function around the statement is declared at or before `line` of its file.
-    fn begins_before(&self, line: u32) -> bool {
-        let module = &self.mapped.module;
-        let (lines, scopes) = (self.unit.lines(module), self.unit.scopes(module));
-        let file = lines.files.get(self.row.file as usize);
-        let mut chain = scopes.chain(self.row.address).into_iter();
-        chain.any(|at| {
-            let scope = &scopes.list[at];
-            scope.file.as_ref() == file && scope.line.is_some_and(|declared| declared <= line)
-        })
-    }
-
     /// Tells whether it lies in a part of its function without the entry: code for what seldom happens.
     fn is_split_off(&self) -> bool {
         let scopes = self.unit.scopes(&self.mapped.module);
@@ -262,37 +244,29 @@ fn lowest(places: Vec<Statement<'_>>) -> Vec<Statement<'_>> {
     copies.into_values().collect()
 }
 
-/// The statements that cover `column`: those that begin at the last column up to it at which any does.
+/// The statements that cover `column`: those that begin at the last column up to it at which any does, or else at the
+/// first one.
 fn at_column<'s>(
     mut places: Vec<Statement<'s>>,
     file: &str,
     column: u32,
 ) -> Result<Vec<Statement<'s>>, LineError> {
     let line = places[0].row.line;
-    let columns: BTreeSet<u32> = places.iter().map(|p| p.row.column).collect();
-    let wanted = columns.range(..=column).next_back().copied();
-    let lines = places[0].unit.lines(&places[0].mapped.module);
-    let path = lines.files.get(places[0].row.file as usize);
-    let is_behind = || {
-        let length = path.and_then(|path| line_length(path, line));
-        length.is_some_and(|length| column > length)
-    };
-    match wanted.filter(|w| *w > 0 && !is_behind()) {
-        Some(wanted) => {
-            places.retain(|p| p.row.column == wanted);
-            Ok(places)
-        }
-        None => Err(LineError::NoColumn {
+    let columns = places.iter().map(|p| p.row.column);
+    let columns: BTreeSet<u32> = columns.filter(|c| *c > 0).collect();
+    let before = columns.range(..=column).next_back();
+    let Some(nearest) = before.or(columns.first()).copied() else {
+        return Err(LineError::NoColumns {
             file: file.to_owned(),
             line,
-            column,
-            available: columns.into_iter().filter(|c| *c > 0).collect(),
-        }),
-    }
+        });
+    };
+    places.retain(|p| p.row.column == nearest);
+    Ok(places)
 }
 
 /// Tells whether `wanted` is `path` or the end of it, by components; `.` and `..` are followed as text.
-fn is_named(path: &str, wanted: &str) -> bool {
+pub(super) fn is_named(path: &str, wanted: &str) -> bool {
     if path.is_empty() || wanted.is_empty() {
         return false;
     }

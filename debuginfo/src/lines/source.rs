@@ -253,12 +253,6 @@ impl Stamp {
     }
 }
 
-/// The number of characters in a line of a file, if it can be read.
-pub(super) fn line_length(file: &str, line: u32) -> Option<u32> {
-    let text = SourceText::around(file, None, line, 0).ok()?;
-    u32::try_from(text.lines.first()?.len()).ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

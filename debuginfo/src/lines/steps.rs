@@ -35,7 +35,50 @@ pub struct CallAt {
     pub begins: bool,
 }
 
+/// Where a thread stands, as people count inlined calls: in the innermost one that it has made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Standing {
+    /// Readable name of the function or inlined one, as in [`crate::Function::name`].
+    pub function: Option<Arc<str>>,
+    /// The line there: that of the next inlined call to make, if there is one.
+    pub source: Option<SourceLine>,
+}
+
 impl Space {
+    /// Returns where a thread at `address` stands that has not made the innermost `to_come` of the inlined calls around. Any
+    /// number that is too large means all.
+    #[must_use]
+    pub fn standing(&self, address: u64, to_come: usize) -> Standing {
+        let calls = self.calls_at(address);
+        let made = calls.len().saturating_sub(to_come).max(1);
+        let named = calls.get(made - 1).and_then(|call| call.name.clone());
+        let plain = || Some(Arc::from(self.function_at(address)?.name));
+        Standing {
+            function: named.or_else(plain),
+            source: match calls.get(made).filter(|_| to_come > 0) {
+                Some(next) => next.call.clone(),
+                None => self.line_at(address),
+            },
+        }
+    }
+
+    /// Returns how many of the inlined calls that begin at `address` a thread there has not made that stands in `function` at
+    /// `file`:`line`; `None` if it does not stand there.
+    #[must_use]
+    pub fn calls_to_come(
+        &self,
+        address: u64,
+        function: Option<&str>,
+        place: Option<(&str, u32)>,
+    ) -> Option<usize> {
+        (0..=self.calls_beginning(address)).find(|to_come| {
+            let standing = self.standing(address, *to_come);
+            let source = standing.source.as_ref();
+            standing.function.as_deref() == function
+                && source.map(|source| (&*source.file, source.line)) == place
+        })
+    }
+
     /// Returns the code that a step at `address` goes through at once. Code that belongs to no line counts to the line
     /// before it. `None` without line tables.
     #[must_use]

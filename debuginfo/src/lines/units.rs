@@ -23,14 +23,24 @@ const MAX_RANGES: usize = 1 << 20;
 pub(crate) struct CodeUnit {
     /// Its number among the units of `.debug_info`.
     pub index: usize,
-    /// An LLVM compiler made it: its prologues end where its line table says so.
-    pub is_llvm: bool,
-    /// It has location lists, which are right in prologues too.
+    /// Which compiler made it.
+    pub compiler: Compiler,
+    /// It has location lists.
     has_lists: OnceLock<bool>,
     line_table: Option<DebugLineOffset>,
     files: OnceLock<Vec<Arc<str>>>,
     lines: OnceLock<Lines>,
     scopes: OnceLock<Scopes>,
+}
+
+/// Compilers, as far as prologues differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Compiler {
+    /// One of LLVM's: prologues end where the line table says so.
+    Llvm,
+    /// One of GCC's: location lists are right in prologues too.
+    Gnu,
+    Other,
 }
 
 /// All such units of a module.
@@ -180,8 +190,12 @@ impl CodeUnit {
         self.scopes.get_or_init(|| Scopes::read(module, self.index))
     }
 
-    /// Tells whether it has location lists.
-    pub(super) fn has_lists(&self, module: &Module) -> bool {
+    /// Tells whether the locations of its variables are right from the first instruction of a function on: so they are where
+    /// gcc makes lists of them.
+    pub(super) fn locates_at_entry(&self, module: &Module) -> bool {
+        if self.compiler != Compiler::Gnu {
+            return false;
+        }
         let ask = |session: &Session<'_, '_>, index| has_lists(session, index);
         *self
             .has_lists
@@ -209,7 +223,7 @@ fn root(session: &Session<'_, '_>, index: usize, module: &Module) -> Option<(Cod
     }
     let unit_of = CodeUnit {
         index,
-        is_llvm: is_llvm(session, index),
+        compiler: compiler(session, index),
         has_lists: OnceLock::new(),
         line_table,
         files: OnceLock::new(),
@@ -230,13 +244,32 @@ fn states_no_range(unit: &Unit<Slice<'_>>) -> bool {
         .any(|a| matches!(a.name(), dw::DW_AT_ranges | dw::DW_AT_high_pc))
 }
 
-/// As other debuggers tell: by how the producer's name begins.
-fn is_llvm(session: &Session<'_, '_>, index: usize) -> bool {
+/// Words in the names of LLVM's compilers. Distributors put their own before them: `Debian clang version 14.0.6`.
+const LLVM: [&str; 9] = [
+    "clang", "llvm", "flang", "rustc", "aocc", "zig ", "swift", "ldc", "oneapi",
+];
+
+fn compiler(session: &Session<'_, '_>, index: usize) -> Compiler {
     let Ok(root) = session.root(Home::Info, index) else {
-        return false;
+        return Compiler::Other;
     };
     let producer = session.string(&root, dw::DW_AT_producer);
-    producer.is_some_and(|p| p.slice().starts_with(b"clang "))
+    producer.map_or(Compiler::Other, |producer| {
+        Compiler::called(&producer.to_string_lossy())
+    })
+}
+
+impl Compiler {
+    fn called(producer: &str) -> Compiler {
+        if producer.starts_with("GNU ") {
+            return Compiler::Gnu;
+        }
+        let producer = producer.to_lowercase();
+        match LLVM.iter().any(|word| producer.contains(word)) {
+            true => Compiler::Llvm,
+            false => Compiler::Other,
+        }
+    }
 }
 
 /// Whether a variable of the unit is described by a list of locations.
@@ -283,4 +316,36 @@ fn has_lists(session: &Session<'_, '_>, index: usize) -> bool {
         }
     }
     false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn compilers_are_told_however_distributors_name_them() {
+        for (producer, expected) in [
+            ("clang version 16.0.6", Compiler::Llvm),
+            ("Debian clang version 14.0.6", Compiler::Llvm),
+            ("Ubuntu clang version 18.1.3 (1ubuntu1)", Compiler::Llvm),
+            (
+                "Apple clang version 15.0.0 (clang-1500.3.9.4)",
+                Compiler::Llvm,
+            ),
+            (
+                "AMD clang version 16.0.3 (CLANG: AOCC_4.1.0)",
+                Compiler::Llvm,
+            ),
+            ("clang LLVM (rustc version 1.95.0)", Compiler::Llvm),
+            (" F90 Flang - 1.5 2017-05-01", Compiler::Llvm),
+            ("flang-new version 19.1.0", Compiler::Llvm),
+            ("zig 0.11.0", Compiler::Llvm),
+            ("GNU C17 12.2.0 -mtune=generic -g", Compiler::Gnu),
+            ("GNU AS 2.40", Compiler::Gnu),
+            ("Go cmd/compile go1.19.8", Compiler::Other),
+            ("", Compiler::Other),
+        ] {
+            assert_eq!(Compiler::called(producer), expected, "{producer}");
+        }
+    }
 }

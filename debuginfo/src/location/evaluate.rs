@@ -9,7 +9,7 @@ use gimli::{
 };
 
 use super::parts::{self, Parts};
-use super::{Context, Piece, ValuePlace, locate, tls};
+use super::{Context, Piece, ValuePlace, base, locate, tls};
 use crate::dies::{Die, Home};
 use crate::dwarf::Slice;
 use crate::layout::{DieId, Type};
@@ -31,6 +31,8 @@ pub(super) struct Evaluator<'c, 'x, 't, 'a> {
     unit: &'c Unit<Slice<'a>>,
     certainty: Cell<Certainty>,
     depth: usize,
+    /// The object that is described, for what its type computes.
+    object: Option<u64>,
 }
 
 fn damaged(error: gimli::Error) -> Unknown {
@@ -47,6 +49,19 @@ impl<'c, 'x, 't, 'a> Evaluator<'c, 'x, 't, 'a> {
             unit,
             certainty: Cell::new(Certainty::Known),
             depth: context.nesting,
+            object: None,
+        }
+    }
+
+    /// For expressions of a type, which may ask where the object is.
+    pub(super) fn about(
+        context: &'c Context<'x, 't, 'a>,
+        unit: &'c Unit<Slice<'a>>,
+        object: Option<u64>,
+    ) -> Self {
+        Evaluator {
+            object,
+            ..Evaluator::new(context, unit)
         }
     }
 
@@ -171,6 +186,8 @@ impl<'c, 'x, 't, 'a> Evaluator<'c, 'x, 't, 'a> {
         evaluation.set_max_iterations(MAX_OPERATIONS);
         if let Some(object) = object {
             evaluation.set_initial_value(object);
+        }
+        if let Some(object) = object.or(self.object) {
             evaluation.set_object_address(object);
         }
         let mut request = evaluation.evaluate().map_err(damaged)?;
@@ -329,17 +346,32 @@ impl<'c, 'x, 't, 'a> Evaluator<'c, 'x, 't, 'a> {
             unit: &function.unit,
             certainty: Cell::new(Certainty::Known),
             depth: self.depth + 1,
+            object: None,
         };
         let place = inner.place(expression.ok_or_else(unknown)?, None)?;
         self.note(inner.certainty());
         match place {
             ValuePlace::Memory(address) => Ok(address),
-            ValuePlace::Register(register) => self.register(register.0),
+            ValuePlace::Register(register) => self.base_register(register),
             ValuePlace::Implicit(bytes) => {
                 let bytes = bytes.first_chunk::<8>().ok_or_else(unknown)?;
                 Ok(u64::from_le_bytes(*bytes))
             }
             _ => Err(unknown()),
+        }
+    }
+
+    /// What a register that is stated as frame base has once the prologue has run.
+    fn base_register(&self, register: Register) -> Result<u64, Unknown> {
+        let context = self.context;
+        let svma = base::svma_of(context.site, context.bias);
+        match base::distance(context.module, svma, register) {
+            None => self.register(register.0),
+            Some(distance) => {
+                let unknown = || Unknown::because("its frame could not be unwound");
+                let cfa = context.site.cfa.ok_or_else(unknown)?;
+                Ok(cfa.wrapping_sub(distance as u64))
+            }
         }
     }
 

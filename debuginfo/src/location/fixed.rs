@@ -6,10 +6,11 @@ use std::sync::Arc;
 use gimli::constants as dw;
 use gimli::{Expression, Operation};
 
-use super::{Context, Site, bias_of, with_context};
+use super::{Context, Site, base, bias_of, with_context};
 use crate::dies::{Die, Value as Attribute};
 use crate::dwarf::Slice;
 use crate::layout::DieId;
+use crate::machine::Register;
 use crate::module::Module;
 
 /// Where a variable is in all of its scope.
@@ -57,9 +58,16 @@ impl<'a> Context<'_, '_, 'a> {
             }
             Operation::FrameOffset { offset } => {
                 let function = self.function.as_ref()?;
-                let base = self.session.attr(function, dw::DW_AT_frame_base)?;
-                let is_cfa = matches!(only_operation(function, base)?, Operation::CallFrameCFA);
-                is_cfa.then_some(FixedPlace::Frame(offset))
+                let stated = self.session.attr(function, dw::DW_AT_frame_base)?;
+                let below = match only_operation(function, stated)? {
+                    Operation::CallFrameCFA => 0,
+                    Operation::Register { register } => {
+                        let svma = base::svma_of(self.site, self.bias);
+                        base::distance(self.module, svma, Register(register.0))?
+                    }
+                    _ => return None,
+                };
+                Some(FixedPlace::Frame(offset.checked_sub(below)?))
             }
             _ => None,
         }

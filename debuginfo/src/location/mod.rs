@@ -3,11 +3,14 @@
 //! An expression is evaluated a bounded number of steps. What it needs and cannot get makes the answer [`Unknown`], with
 //! the reason of whoever could not give it.
 
+mod base;
 mod call_site;
+mod dynamic;
 mod evaluate;
 mod fixed;
 mod frame;
 mod parts;
+mod stored;
 mod symbolic;
 mod tls;
 
@@ -18,15 +21,17 @@ use gimli::{AttributeValue, Expression};
 
 use crate::dies::{Die, Session, Value as Attribute};
 use crate::dwarf::Slice;
-use crate::layout::{Computed, DieId, Type, constant, with_session};
+use crate::layout::{DieId, Type, constant, with_session};
 use crate::machine::{Certainty, Machine, Register, Unknown};
 use crate::module::Module;
 use crate::space::Space;
 use crate::value::Value;
+pub(crate) use dynamic::decided;
 use evaluate::Evaluator;
 pub(crate) use fixed::{FixedPlace, fixed_place};
 use frame::MAX_CALLERS;
 pub use frame::at_frame;
+pub(crate) use stored::{Stored, stored};
 pub(crate) use symbolic::{Found, Symbolic, symbolic};
 
 /// Entries of one location list that are looked at.
@@ -182,32 +187,6 @@ fn bias_of(site: &Site<'_>, module: &Arc<Module>) -> u64 {
     mapped.map_or(0, |m| m.bias)
 }
 
-/// The number of elements of an array whose length the running program decides.
-pub(crate) fn computed_count(
-    site: &Site<'_>,
-    module: &Arc<Module>,
-    computed: Computed,
-    function: Option<DieId>,
-) -> Result<u64, Unknown> {
-    let id = computed.subrange;
-    let name = match computed.is_count {
-        true => dw::DW_AT_count,
-        false => dw::DW_AT_upper_bound,
-    };
-    let count = with_context(site, module, id, function, 0, |context, die| {
-        let value = context
-            .session
-            .attr(die, name)
-            .ok_or_else(|| Unknown::because("the array's length is not stated"))?;
-        let bound = context.number(die, value)?;
-        match computed.is_count {
-            true => Ok(bound),
-            false => Ok(bound.wrapping_add(1)),
-        }
-    });
-    count.unwrap_or_else(|| Err(Unknown::because("the array's length cannot be read")))
-}
-
 /// The address of a member that is computed from that of its object.
 pub(crate) fn computed_member(
     site: &Site<'_>,
@@ -307,16 +286,12 @@ impl<'a> Context<'_, '_, 'a> {
         Err(Unknown::because("its location list is too long"))
     }
 
-    /// A number that an attribute states, computes or finds in a variable.
-    fn number(&self, die: &Die<'a>, value: Attribute<'a>) -> Result<u64, Unknown> {
-        if let Some(number) = value.udata_value() {
-            return Ok(number);
-        }
-        if value.exprloc_value().is_some() {
-            let expression = self.expression(die, value)?;
-            let expression = expression.ok_or_else(|| Unknown::because("it has no value here"))?;
-            return Evaluator::new(self, &die.unit).number(expression);
-        }
+    /// The number that is the value of the variable which an attribute refers to.
+    fn variable_number(
+        &self,
+        die: &Die<'a>,
+        value: Attribute<'a>,
+    ) -> Result<(i64, Certainty), Unknown> {
         let variable = self
             .session
             .resolve(die, value)
@@ -339,6 +314,7 @@ impl<'a> Context<'_, '_, 'a> {
         let number = value
             .as_integer()
             .map_err(|why| Unknown::because(why.to_string()))?;
-        u64::try_from(number).map_err(|_| Unknown::because("it is negative"))
+        let number = i64::try_from(number).map_err(|_| Unknown::because("it is too large"))?;
+        Ok((number, located.certainty.and(value.certainty)))
     }
 }

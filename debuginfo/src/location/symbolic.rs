@@ -6,7 +6,7 @@ use std::sync::Arc;
 use gimli::constants as dw;
 use gimli::{Expression, Operation, Unit, UnitOffset};
 
-use super::{Context, Site, ValuePlace, with_context};
+use super::{Context, Site, ValuePlace, base, with_context};
 use crate::dies::Die;
 use crate::dwarf::Slice;
 use crate::expr::ir::{Int, IntOp};
@@ -185,8 +185,21 @@ impl<'a> Context<'_, '_, 'a> {
         }
         match self.operations(function, &function.unit, expression)? {
             Symbolic::Memory(address) | Symbolic::Number(address) => Ok(address),
-            Symbolic::Register(register) => self.register(register.0),
+            Symbolic::Register(register) => self.base_register(register),
             Symbolic::Bytes(_) => Err(NONE.to_owned()),
+        }
+    }
+
+    /// What a register that is stated as frame base has once the prologue has run.
+    fn base_register(&self, register: Register) -> Found<Int> {
+        let svma = base::svma_of(self.site, self.bias);
+        let Some(distance) = base::distance(self.module, svma, register) else {
+            return self.register(register.0);
+        };
+        let rule = crate::unwind::cfa_rule(self.site.space, self.site.lookup_pc);
+        match rule == Some((register.0, distance)) {
+            true => self.register(register.0),
+            false => Ok(self.cfa()?.plus((distance as u64).wrapping_neg())),
         }
     }
 

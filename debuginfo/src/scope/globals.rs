@@ -16,6 +16,8 @@ use crate::space::{Mapped, Space};
 
 /// Candidates for one name whose full names are compared.
 const MAX_CANDIDATES: usize = 4096;
+/// Added to the rank of a name that is only declared.
+const DECLARED: u8 = 16;
 
 /// Finds the global variable or static member that `name` means at the site, see [`globals`].
 #[must_use]
@@ -97,20 +99,40 @@ fn in_module(module: &Arc<Module>, name: &str) -> Vec<(u8, Variable)> {
     let known = module.known_variables();
     let found = known.called(name, || read(module, name));
     let found = found.iter();
-    found
+    let mut found: Vec<(u8, Variable)> = found
         .map(|(rank, one)| (*rank, one.variable(module)))
-        .collect()
+        .collect();
+    // A declaration stands for the definition that the module's files share.
+    let is_shared = |(rank, one): &(u8, Variable)| *rank < DECLARED && one.is_external();
+    if found.iter().any(is_shared) {
+        found.retain(|(rank, _)| *rank < DECLARED);
+    }
+    found
 }
 
 fn read(module: &Arc<Module>, name: &str) -> Vec<(u8, Described)> {
     let candidates = module.known().index(module).candidates(name);
-    let variables = candidates.iter().filter(|e| e.kind == EntryKind::Variable);
-    let variables = variables.take(MAX_CANDIDATES);
-    let fitting = variables.filter_map(|entry| {
-        let variable = described(module, entry.id)?;
-        Some((name_fit(name, &variable.name)?, variable))
-    });
-    fitting.collect()
+    let of_kind = |kind| {
+        let variables = candidates.iter().filter(move |e| e.kind == kind);
+        variables.take(MAX_CANDIDATES).filter_map(move |entry| {
+            let variable = described(module, entry.id)?;
+            Some((name_fit(name, &variable.name)?, variable))
+        })
+    };
+    let mut found: Vec<(u8, Described)> = of_kind(EntryKind::Variable).collect();
+    // What is declared here may be defined in another module.
+    let declared = of_kind(EntryKind::DeclaredVariable);
+    found.extend(declared.map(|(rank, variable)| (rank + DECLARED, variable)));
+    found
+}
+
+/// Finds the variables called `name` that the module's debug information has places for.
+pub(super) fn definitions(module: &Arc<Module>, name: &str) -> Vec<Variable> {
+    let found = in_module(module, name).into_iter();
+    found
+        .filter(|(rank, _)| *rank < DECLARED)
+        .map(|(_, variable)| variable)
+        .collect()
 }
 
 fn described(module: &Arc<Module>, id: DieId) -> Option<Described> {
@@ -168,6 +190,7 @@ pub fn static_member(member: &Member, class: &crate::layout::Type) -> Option<Var
         return Some(Arc::new(own).variable(module));
     }
     let mut found = in_module(module, &own.name);
+    found.retain(|(rank, _)| *rank < DECLARED);
     found.sort_by_key(|(rank, _)| *rank);
     found.into_iter().next().map(|(_, variable)| variable)
 }

@@ -8,8 +8,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use rustc_hash::FxHashMap;
 
 use super::Variable;
+use super::linked::Linkage;
 use crate::layout::DieId;
-use crate::location::FixedPlace;
+use crate::location::{FixedPlace, Stored};
 use crate::module::Module;
 
 /// Variables that are kept, of places in functions and of names; beyond it all are forgotten and read again.
@@ -48,6 +49,8 @@ pub(super) struct Learned {
     /// Its type's entry.
     pub ty: OnceLock<Option<DieId>>,
     pub place: OnceLock<Option<FixedPlace>>,
+    pub stored: OnceLock<Option<Stored>>,
+    pub linkage: OnceLock<Option<Linkage>>,
 }
 
 impl Described {

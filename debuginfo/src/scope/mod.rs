@@ -4,18 +4,21 @@ mod enumerators;
 mod functions;
 mod globals;
 mod known;
+mod linked;
 mod locals;
 mod modules;
 mod returned;
 
+use linked::Linked;
 use std::ops::Deref;
 use std::sync::Arc;
 
 use gimli::constants as dw;
 
-use crate::layout::{Computed, Count, DieId, Link, Shape, Type, with_session};
+use crate::expr::ir::Int;
+use crate::layout::{DieId, Link, Type, with_session};
 use crate::location::{self, Piece, Site, ValuePlace};
-use crate::machine::{Certainty, EntryPlace, Machine};
+use crate::machine::{Certainty, EntryPlace, Machine, Unknown};
 use crate::module::Module;
 use crate::value::Value;
 
@@ -30,6 +33,8 @@ pub(crate) use locals::{variable_at, variables_of};
 pub(crate) use modules::split_module;
 pub use returned::returned;
 
+/// Why what is only declared has no value.
+const UNDEFINED: &str = "it is declared here, and no loaded module defines it";
 /// Bytes of a register.
 const WORD: u64 = 8;
 
@@ -100,11 +105,30 @@ impl Variable {
     /// cannot be known is in the value.
     #[must_use]
     pub fn read(&self, site: &Site<'_>) -> Value {
-        let ty = self.measured(self.ty(), site);
+        location::decided(self.described(site), site, self.function, None)
+    }
+
+    /// The value as its type describes it.
+    fn described(&self, site: &Site<'_>) -> Value {
+        let ty = self.ty();
         if self.is_parameter
             && self.inline_depth == 0
             && let Some(entry) = site.machine.entry_parameter(&self.name)
             && let Some(place) = at_entry(entry, ty.size(), site.machine)
+        {
+            return Value::read(ty, place, site.machine);
+        }
+        match self.linked(site) {
+            Some(Linked::Address(address)) => return Value::at(ty, address, site.machine),
+            Some(Linked::Definition(definition)) => return definition.read(site),
+            Some(Linked::Nowhere) => {
+                let why = Unknown::because(UNDEFINED);
+                return Value::read(ty, ValuePlace::Unknown(why), site.machine);
+            }
+            None => {}
+        }
+        if let Some(stored) = self.stored(site)
+            && let Some(place) = stored.place(site, &self.module, ty.size())
         {
             return Value::read(ty, place, site.machine);
         }
@@ -131,35 +155,28 @@ impl Variable {
         matches!(place, Some(location::FixedPlace::Address(_))) || is_constant()
     }
 
-    /// Finds where it is for every thread that gets to the address of `site`.
-    pub(crate) fn symbolic(&self, site: &Site<'_>) -> location::Found<location::Symbolic> {
-        location::symbolic(site, &self.module, self.id, self.function, &self.ty())
+    /// When its function stores it, if it is a parameter that gets to its place only then.
+    fn stored(&self, site: &Site<'_>) -> Option<&location::Stored> {
+        let find =
+            || location::stored(site, &self.module, self.id, self.function, &self.about.name);
+        let is_candidate = self.is_parameter && site.inline_depth == 0;
+        is_candidate.then(|| self.learned.stored.get_or_init(find).as_ref())?
     }
 
-    /// The type with the lengths that the running program decided.
-    fn measured(&self, ty: Type, site: &Site<'_>) -> Type {
-        let stripped = ty.strip();
-        let Shape::Array { element, counts } = &stripped.node().shape else {
-            return ty;
-        };
-        if !counts.iter().any(|c| matches!(c, Count::Computed(_))) {
-            return ty;
-        }
-        let of = |computed: Computed| {
-            location::computed_count(site, &self.module, computed, self.function)
-        };
-        let mut measured = Type::linked(stripped.module(), element);
-        for count in counts.iter().rev() {
-            let count = match count {
-                Count::Known(count) => Ok(*count),
-                Count::Computed(computed) => of(*computed),
-                Count::Open => return ty,
-            };
-            match count {
-                Ok(count) => measured = measured.array(count),
-                Err(_) => return ty,
+    /// Finds where it is for every thread that gets to the address of `site`.
+    pub(crate) fn symbolic(&self, site: &Site<'_>) -> location::Found<location::Symbolic> {
+        match self.linked(site) {
+            Some(Linked::Address(address)) => {
+                return Ok(location::Symbolic::Memory(Int::Const(address)));
             }
+            Some(Linked::Definition(definition)) => return definition.symbolic(site),
+            Some(Linked::Nowhere) => return Err(UNDEFINED.to_owned()),
+            None => {}
         }
-        measured
+        let stored = self.stored(site);
+        if stored.is_some_and(|stored| stored.place(site, &self.module, None).is_some()) {
+            return Err("its function has not stored it there yet".to_owned());
+        }
+        location::symbolic(site, &self.module, self.id, self.function, &self.ty())
     }
 }

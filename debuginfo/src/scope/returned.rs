@@ -39,7 +39,12 @@ pub fn returned(
         RetPlace::None => return Ok(None),
         RetPlace::Regs(first, None) => ValuePlace::Register(register(first)),
         RetPlace::Regs(first, Some(second)) => {
-            ValuePlace::Pieces(vec![piece(first, 8), piece(second, size.saturating_sub(8))])
+            let (second, from) = second;
+            let from = u64::from(from);
+            ValuePlace::Pieces(vec![
+                piece(first, from),
+                piece(second, size.saturating_sub(from)),
+            ])
         }
         RetPlace::Hidden => ValuePlace::Memory(machine.register(Register::RAX)?.0),
         RetPlace::X87 => return Err(Unknown::because("it is on the x87 stack")),

@@ -69,18 +69,6 @@ pub(crate) enum Passing {
 }
 
 impl Passing {
-    /// The byte at which the second of two registers takes over.
-    pub(crate) fn splits_at(self) -> Option<u8> {
-        match self {
-            Passing::Regs {
-                second: Some(_),
-                second_at,
-                ..
-            } => Some(second_at),
-            _ => None,
-        }
-    }
-
     pub(crate) fn one(first: RegClass) -> Passing {
         Passing::Regs {
             first: Some(first),

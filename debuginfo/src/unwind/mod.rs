@@ -21,6 +21,7 @@ use gimli::CfaRule;
 use crate::lines::SourceLine;
 use crate::machine::{Certainty, Machine, Register, Unknown};
 use crate::model::Svma;
+use crate::module::Module;
 use crate::space::{Mapped, Space};
 use rules::{Caller, Step};
 use tables::Rules;
@@ -78,6 +79,27 @@ pub(crate) fn cfa_rule(space: &Space, address: u64) -> Option<(u16, i64)> {
     match rules.ok()?.cfa {
         gimli::CfaRule::RegisterAndOffset { register, offset } => Some((register.0, offset)),
         gimli::CfaRule::Expression(_) => None,
+    }
+}
+
+/// By how much the canonical frame address exceeds `register`, rbp or rsp, in the function that begins at `entry`, once its
+/// prologue has run, which it has at the address that `behind` finds.
+pub(crate) fn frame_distance(
+    module: &Module,
+    entry: u64,
+    register: u16,
+    behind: impl FnOnce() -> u64,
+) -> Option<i64> {
+    let tables = module.unwind_tables();
+    if register == Register::RBP.0 {
+        return tables.distance(module.elf(), entry, register);
+    }
+    match tables.rules(module.elf(), behind())?.ok()?.cfa {
+        CfaRule::RegisterAndOffset {
+            register: base,
+            offset,
+        } if base.0 == register => Some(offset),
+        _ => None,
     }
 }
 

@@ -147,6 +147,22 @@ impl UnwindTables {
         }
     }
 
+    /// By how much the canonical frame address exceeds `register` in the first rows of the description around `svma` that
+    /// count it from there.
+    pub(super) fn distance(&self, main: &Elf, svma: u64, register: u16) -> Option<i64> {
+        let found = self.find(svma)?;
+        match found.table {
+            Table::Eh => {
+                let (eh, bases) = eh_frame(main);
+                distance(&eh, &bases, found, register)
+            }
+            table => {
+                let section = self.debug_frame(table);
+                distance(&section, &BaseAddresses::default(), found, register)
+            }
+        }
+    }
+
     /// The operations of an expression that rules of `table` name.
     pub(super) fn expression<'a>(
         &'a self,
@@ -233,4 +249,32 @@ where
         is_signal: fde.is_signal_trampoline(),
         table: found.table,
     })
+}
+
+fn distance<'a, S>(
+    section: &S,
+    bases: &BaseAddresses,
+    found: Description,
+    register: u16,
+) -> Option<i64>
+where
+    S: UnwindSection<Slice<'a>>,
+    S::Offset: From<usize>,
+{
+    let fde = section.fde_from_offset(bases, found.offset.into(), S::cie_from_offset);
+    let fde = fde.ok()?;
+    let mut context = UnwindContext::new();
+    let mut rows = fde.rows(section, bases, &mut context).ok()?;
+    while let Ok(Some(row)) = rows.next_row() {
+        match row.cfa() {
+            CfaRule::RegisterAndOffset {
+                register: base,
+                offset,
+            } if base.0 == register => {
+                return Some(*offset);
+            }
+            _ => {}
+        }
+    }
+    None
 }

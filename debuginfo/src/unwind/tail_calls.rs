@@ -11,7 +11,7 @@ use gimli::constants as dw;
 
 use crate::dies::{Die, Session};
 use crate::layout::with_session;
-use crate::model::Svma;
+use crate::model::{Binding, Svma, SymbolKind};
 use crate::module::Module;
 use crate::scope::function_at;
 
@@ -278,12 +278,34 @@ fn target<'a>(module: &Arc<Module>, session: &Session<'_, 'a>, site: &Die<'a>) -
         let chain = session.chain(&origin);
         let of = |name| chain.iter().find_map(|die| session.string(die, name));
         let name = of(dw::DW_AT_linkage_name).or_else(|| of(dw::DW_AT_name))?;
-        let mut list = module.functions().list.iter();
-        let named = list.find(|f| f.linkage.as_bytes() == name.slice());
-        named.map(|function| function.svma.0)
+        linked(module, &name.to_string_lossy())
     };
     match session.flag(&origin, dw::DW_AT_declaration) {
         true => named(),
         false => low.or_else(ranged),
     }
+}
+
+/// The one function of the module that the linker knows by `name`, under which the debug information of another unit may not
+/// have it.
+fn linked(module: &Module, name: &str) -> Option<u64> {
+    let (functions, symbols) = module.by_name().candidates(name);
+    let list = &module.functions().list;
+    let functions = functions.iter().map(|at| &list[*at]);
+    let mut described = functions.filter(|function| function.linkage == name);
+    if let Some(function) = described.next() {
+        return Some(function.svma.0);
+    }
+    let all = module.kept_symbols();
+    let symbols = symbols.iter().map(|at| &all[*at]);
+    let mut named: Vec<_> = symbols
+        .filter(|symbol| symbol.linkage == name && symbol.kind == SymbolKind::Function)
+        .collect();
+    // Another file may have one of its own that is called the same.
+    if named.iter().any(|symbol| symbol.binding != Binding::Local) {
+        named.retain(|symbol| symbol.binding != Binding::Local);
+    }
+    let first = named.first()?.svma;
+    let is_one = named.iter().all(|symbol| symbol.svma == first);
+    is_one.then_some(first.0)
 }

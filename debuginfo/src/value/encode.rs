@@ -1,7 +1,7 @@
 //! Text and numbers as the bytes of a type, for writing them.
 
 use super::{Value, ValueError, floats, number};
-use crate::layout::{Type, TypeKind};
+use crate::layout::{FloatFormat, Type, TypeKind};
 
 /// Makes the bytes of a value of type `ty` from text: numbers in decimal, hexadecimal (`0x`), octal (`0o`) or binary
 /// (`0b`), characters in quotes, `true` and `false`, floating-point numbers, names of enumerators (also several, joined
@@ -27,11 +27,16 @@ pub fn encode(ty: &Type, text: &str) -> Result<Vec<u8>, ValueError> {
                 }
                 None => text.parse().map_err(|_| not_a("a number such as 1.5"))?,
             };
-            let bytes = float(number, size).ok_or_else(|| wrong(ty))?;
+            let format = stripped.float_format().ok_or_else(|| wrong(ty))?;
+            let bytes = float(number, format, size).ok_or_else(|| not_written(ty))?;
             let overflows =
-                number.is_finite() && floats::parse(&bytes).is_some_and(f64::is_infinite);
+                number.is_finite() && floats::parse(format, &bytes).is_some_and(f64::is_infinite);
+            let largest = match format {
+                FloatFormat::Half => "65504",
+                _ => "3.4e+38",
+            };
             match overflows {
-                true => Err(range(ty, text, "numbers up to 3.4e+38".to_owned())),
+                true => Err(range(ty, text, format!("numbers up to {largest}"))),
                 false => Ok(bytes),
             }
         }
@@ -79,10 +84,11 @@ pub fn encode_value(ty: &Type, value: &Value) -> Result<Vec<u8>, ValueError> {
         )
     };
     if to == TypeKind::Float && (from == TypeKind::Float || is_integer(from)) {
-        if from == TypeKind::Float && value.ty.size() == ty.size() {
+        let format = stripped.float_format().ok_or_else(|| wrong(ty))?;
+        if value.ty.float_format() == Some(format) && value.ty.size() == ty.size() {
             return Ok(value.known_bytes()?.to_vec());
         }
-        return float(number::float(value)?, size).ok_or_else(|| wrong(ty));
+        return float(number::float(value)?, format, size).ok_or_else(|| not_written(ty));
     }
     if to == TypeKind::Bool && is_integer(from) {
         return Ok(padded(&[u8::from(number::integer(value)? != 0)], size));
@@ -138,14 +144,15 @@ fn padded(bytes: &[u8], size: usize) -> Vec<u8> {
     out
 }
 
-/// The bytes of a floating-point number; `None` for sizes that no format has.
-pub(super) fn float(number: f64, size: usize) -> Option<Vec<u8>> {
-    match size {
-        4 => Some((number as f32).to_le_bytes().to_vec()),
-        8 => Some(number.to_le_bytes().to_vec()),
-        10 | 12 | 16 => Some(floats::extended(number)[..size].to_vec()),
-        _ => None,
-    }
+fn not_written(ty: &Type) -> ValueError {
+    ValueError::NotWritable(format!("no number is converted to {}", ty.name()))
+}
+
+/// The bytes of a floating-point number; `None` for formats that nothing is converted to.
+pub(super) fn float(number: f64, format: FloatFormat, size: usize) -> Option<Vec<u8>> {
+    let mut bytes = floats::bytes(number, format)?;
+    bytes.resize(size, 0);
+    Some(bytes)
 }
 
 /// Sign and magnitude.

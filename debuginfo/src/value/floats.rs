@@ -1,34 +1,137 @@
-//! Floating-point numbers of 4, 8 and (x87) 10 bytes: to text that reads back as the same number, and from it.
+//! Floating-point numbers of every format: to text that reads back as the same number, and from and to doubles.
 
-/// The number, rounded for x87's extended format; `None` for other sizes.
-pub(super) fn parse(bytes: &[u8]) -> Option<f64> {
-    match bytes.len() {
-        4 => Some(f64::from(f32::from_le_bytes(bytes.try_into().ok()?))),
-        8 => Some(f64::from_le_bytes(bytes.try_into().ok()?)),
-        10 | 12 | 16 => Some(Extended::parse(bytes)?.round()),
-        _ => None,
-    }
+use rustc_apfloat::ieee::{BFloat, Double, Half, Quad, X87DoubleExtended};
+use rustc_apfloat::{Float, FloatConvert};
+
+use super::decimal;
+use crate::layout::FloatFormat;
+
+/// The number, rounded to a double; `None` if there are fewer bytes than the format has.
+pub(super) fn parse(format: FloatFormat, bytes: &[u8]) -> Option<f64> {
+    Some(match format {
+        FloatFormat::Single => f64::from(f32::from_le_bytes(first(bytes)?)),
+        FloatFormat::Double => f64::from_le_bytes(first(bytes)?),
+        FloatFormat::Half => double(Half::from_bits(raw(bytes, 2)?)),
+        FloatFormat::Brain => double(BFloat::from_bits(raw(bytes, 2)?)),
+        FloatFormat::Extended => double(X87DoubleExtended::from_bits(raw(bytes, 10)?)),
+        FloatFormat::Quad => double(Quad::from_bits(raw(bytes, 16)?)),
+        FloatFormat::Decimal => decimal::parse(bytes)?,
+    })
 }
 
-/// The number as text; `None` for sizes that no format here has.
-pub(super) fn text(bytes: &[u8]) -> Option<String> {
-    match bytes.len() {
-        4 => {
-            let number = f32::from_le_bytes(bytes.try_into().ok()?);
+/// The number as text; `None` if there are fewer bytes than the format has.
+pub(super) fn text(format: FloatFormat, bytes: &[u8]) -> Option<String> {
+    Some(match format {
+        FloatFormat::Single => {
+            let number = f32::from_le_bytes(first(bytes)?);
             let nan = (number.to_bits() & 0x007f_ffff).into();
-            Some(shown(f64::from(number), nan, &format!("{number:e}")))
+            shown(f64::from(number), nan, &format!("{number:e}"))
         }
-        8 => {
-            let number = f64::from_le_bytes(bytes.try_into().ok()?);
-            let nan = number.to_bits() & 0x000f_ffff_ffff_ffff;
-            Some(shown(number, nan, &format!("{number:e}")))
+        FloatFormat::Double => {
+            let number = f64::from_le_bytes(first(bytes)?);
+            let nan = u128::from(number.to_bits() & 0x000f_ffff_ffff_ffff);
+            shown(number, nan, &format!("{number:e}"))
         }
-        10 | 12 | 16 => Some(Extended::parse(bytes)?.text()),
-        _ => None,
+        FloatFormat::Half => wide(Half::from_bits(raw(bytes, 2)?), 10),
+        FloatFormat::Brain => wide(BFloat::from_bits(raw(bytes, 2)?), 7),
+        FloatFormat::Extended => wide(X87DoubleExtended::from_bits(raw(bytes, 10)?), 64),
+        FloatFormat::Quad => wide(Quad::from_bits(raw(bytes, 16)?), 112),
+        FloatFormat::Decimal => decimal::text(bytes)?,
+    })
+}
+
+/// The bytes of a double in another format, rounded to it; `None` for formats that nothing is converted to.
+pub(super) fn bytes(number: f64, format: FloatFormat) -> Option<Vec<u8>> {
+    let double = Double::from_bits(u128::from(number.to_bits()));
+    let (bits, size): (u128, usize) = match format {
+        FloatFormat::Single => return Some((number as f32).to_le_bytes().to_vec()),
+        FloatFormat::Double => return Some(number.to_le_bytes().to_vec()),
+        FloatFormat::Half => (converted::<Half>(double), 2),
+        FloatFormat::Brain => (converted::<BFloat>(double), 2),
+        FloatFormat::Extended => (converted::<X87DoubleExtended>(double), 16),
+        FloatFormat::Quad => (converted::<Quad>(double), 16),
+        FloatFormat::Decimal => return None,
+    };
+    Some(bits.to_le_bytes()[..size].to_vec())
+}
+
+fn converted<F: Float>(double: Double) -> u128
+where
+    Double: FloatConvert<F>,
+{
+    let converted: F = double.convert(&mut false).value;
+    converted.to_bits()
+}
+
+fn first<const N: usize>(bytes: &[u8]) -> Option<[u8; N]> {
+    bytes.first_chunk::<N>().copied()
+}
+
+/// The first bytes as a number.
+fn raw(bytes: &[u8], size: usize) -> Option<u128> {
+    let mut wide = [0; 16];
+    wide[..size].copy_from_slice(bytes.get(..size)?);
+    Some(u128::from_le_bytes(wide))
+}
+
+fn double<F: Float + FloatConvert<Double>>(number: F) -> f64 {
+    let double: Double = number.convert(&mut false).value;
+    f64::from_bits(double.to_bits() as u64)
+}
+
+/// A number whose format no type of Rust has; `fraction` is the number of its stored bits behind the exponent.
+fn wide<F: Float>(number: F, fraction: u32) -> String {
+    let sign = if number.is_negative() { "-" } else { "" };
+    if number.is_nan() {
+        let payload = number.to_bits() & (u128::MAX >> (128 - fraction));
+        return format!("{sign}nan({payload:#x})");
+    }
+    if number.is_infinite() {
+        return format!("{sign}inf");
+    }
+    layout(&shortest(number))
+}
+
+/// The fewest digits that read back as the same number, as `1.25e-7`.
+fn shortest<F: Float>(number: F) -> String {
+    // One digit more than always tells two numbers apart.
+    let most = 2 + F::PRECISION * 59 / 196 + 1;
+    let counts: Vec<usize> = (1..=most).collect();
+    let same = |count: usize| {
+        let text = format!("{number:.count$}");
+        text.parse::<F>()
+            .is_ok_and(|read| read.to_bits() == number.to_bits())
+    };
+    // With more digits it is never farther away.
+    let too_few = counts.partition_point(|count| !same(*count));
+    let count = counts.get(too_few).copied().unwrap_or(most);
+    scientific(&format!("{number:.count$}"))
+}
+
+/// `12.5E+3`, `0.00125` and `100` with one digit in front of the point and an exponent.
+fn scientific(text: &str) -> String {
+    let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+    let mut exponent: i32 = exponent.parse().unwrap_or(0);
+    let (sign, mantissa) = match mantissa.strip_prefix('-') {
+        Some(rest) => ("-", rest),
+        None => ("", mantissa),
+    };
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let digits = format!("{whole}{fraction}");
+    let leading = digits.len() - digits.trim_start_matches('0').len();
+    let digits = digits.trim_matches('0');
+    if digits.is_empty() {
+        return format!("{sign}0e0");
+    }
+    exponent += whole.len() as i32 - 1 - leading as i32;
+    let (head, tail) = digits.split_at(1);
+    match tail {
+        "" => format!("{sign}{head}e{exponent}"),
+        _ => format!("{sign}{head}.{tail}e{exponent}"),
     }
 }
 
-fn shown(number: f64, nan: u64, scientific: &str) -> String {
+fn shown(number: f64, nan: u128, scientific: &str) -> String {
     let sign = if number.is_sign_negative() { "-" } else { "" };
     if number.is_nan() {
         return format!("{sign}nan({nan:#x})");
@@ -66,278 +169,24 @@ fn layout(scientific: &str) -> String {
     }
 }
 
-/// A number of x87's extended format: 64 bits of mantissa with the leading one.
-struct Extended {
-    negative: bool,
-    exponent: u16,
-    mantissa: u64,
-}
-
-const BIAS: i32 = 16383;
-/// Digits that tell any two extended numbers apart.
-const MAX_DIGITS: usize = 21;
-
-impl Extended {
-    fn parse(bytes: &[u8]) -> Option<Extended> {
-        let mantissa = u64::from_le_bytes(bytes.get(..8)?.try_into().ok()?);
-        let top = u16::from_le_bytes(bytes.get(8..10)?.try_into().ok()?);
-        Some(Extended {
-            negative: top & 0x8000 != 0,
-            exponent: top & 0x7fff,
-            mantissa,
-        })
-    }
-
-    /// The power of two that the mantissa, as an integer, is multiplied by.
-    fn scale(&self) -> i32 {
-        i32::from(self.exponent.max(1)) - BIAS - 63
-    }
-
-    fn special(&self) -> Option<f64> {
-        let magnitude = match (self.exponent, self.mantissa << 1) {
-            (0x7fff, 0) => f64::INFINITY,
-            (0x7fff, _) => f64::NAN,
-            _ if self.mantissa == 0 => 0.0,
-            _ => return None,
-        };
-        Some(if self.negative { -magnitude } else { magnitude })
-    }
-
-    fn round(&self) -> f64 {
-        if let Some(special) = self.special() {
-            return special;
-        }
-        let sign = if self.negative { -1.0 } else { 1.0 };
-        // Two steps, each exact or at the end of the range, so that the power itself stays in range.
-        let half = self.scale() / 2;
-        let magnitude = self.mantissa as f64 * 2f64.powi(half) * 2f64.powi(self.scale() - half);
-        sign * magnitude
-    }
-
-    fn text(&self) -> String {
-        match self.special() {
-            Some(special) => {
-                let nan = self.mantissa & (u64::MAX >> 1);
-                shown(special, nan | 1 << 63, &format!("{special:e}"))
-            }
-            None => layout(&self.shortest()),
-        }
-    }
-
-    /// The shortest digits that no other extended number is nearer to.
-    fn shortest(&self) -> String {
-        let sign = if self.negative { "-" } else { "" };
-        let (digits, exponent) = self.digits();
-        let most = MAX_DIGITS.min(digits.len());
-        let with = |count: usize| {
-            let (short, carried) = rounded(&digits[..count], digits.get(count).copied());
-            (short, exponent + i32::from(carried))
-        };
-        // Rounded to more digits, it is never farther away.
-        let counts: Vec<usize> = (1..=most).collect();
-        let too_few = counts.partition_point(|count| {
-            let (short, exponent) = with(*count);
-            !self.is_nearest(&short, exponent)
-        });
-        let Some(count) = counts.get(too_few) else {
-            return scientific(sign, &digits[..most], exponent);
-        };
-        let (short, exponent) = with(*count);
-        let end = short.iter().rposition(|d| *d != 0).map_or(1, |at| at + 1);
-        scientific(sign, &short[..end], exponent)
-    }
-
-    /// All digits of the exact value, and the exponent of the first.
-    fn digits(&self) -> (Vec<u8>, i32) {
-        let scale = self.scale();
-        let mut number = Big::from(self.mantissa);
-        if scale >= 0 {
-            number.multiply_power(2, scale);
-            let digits = number.digits();
-            let exponent = digits.len() as i32 - 1;
-            return (digits, exponent);
-        }
-        // m / 2^k = m * 5^k / 10^k.
-        number.multiply_power(5, -scale);
-        let digits = number.digits();
-        let exponent = digits.len() as i32 - 1 + scale;
-        (digits, exponent)
-    }
-
-    /// Tells whether the decimal number is nearer to this one than half the distance to its neighbours.
-    fn is_nearest(&self, digits: &[u8], exponent: i32) -> bool {
-        // Both sides are scaled to integers: |decimal - value| * 2 < 2^scale.
-        let scale = self.scale();
-        let last = exponent - (digits.len() as i32 - 1);
-        let mut decimal = Big::from(0);
-        for digit in digits {
-            decimal.multiply(10);
-            decimal.add(u32::from(*digit));
-        }
-        let mut value = Big::from(self.mantissa);
-        let mut unit = Big::from(1);
-        decimal.multiply_power(10, last);
-        value.multiply_power(10, -last);
-        unit.multiply_power(10, -last);
-        value.multiply_power(2, scale);
-        unit.multiply_power(2, scale);
-        decimal.multiply_power(2, -scale);
-        let mut difference = decimal.difference(&value);
-        difference.multiply(2);
-        difference.less(&unit)
-    }
-}
-
-fn scientific(sign: &str, digits: &[u8], exponent: i32) -> String {
-    let text: String = digits.iter().map(|d| char::from(b'0' + d)).collect();
-    match text.len() {
-        1 => format!("{sign}{text}e{exponent}"),
-        _ => format!("{sign}{}.{}e{exponent}", &text[..1], &text[1..]),
-    }
-}
-
-/// Digits rounded by the one that follows; whether that made them one digit longer.
-fn rounded(digits: &[u8], next: Option<u8>) -> (Vec<u8>, bool) {
-    let mut out = digits.to_vec();
-    if next.is_none_or(|next| next < 5) {
-        return (out, false);
-    }
-    for digit in out.iter_mut().rev() {
-        if *digit < 9 {
-            *digit += 1;
-            return (out, false);
-        }
-        *digit = 0;
-    }
-    out[0] = 1;
-    (out, true)
-}
-
-/// An unsigned integer of any size, the low words first.
-struct Big(Vec<u32>);
-
-impl Big {
-    fn from(number: u64) -> Big {
-        Big(vec![number as u32, (number >> 32) as u32])
-    }
-
-    fn multiply(&mut self, factor: u32) {
-        let mut carry = 0;
-        for word in &mut self.0 {
-            let product = u64::from(*word) * u64::from(factor) + carry;
-            *word = product as u32;
-            carry = product >> 32;
-        }
-        if carry > 0 {
-            self.0.push(carry as u32);
-        }
-    }
-
-    /// Multiplies by `base` as many times as `count` says; not at all if it is negative.
-    fn multiply_power(&mut self, base: u32, count: i32) {
-        let mut left = count.max(0) as u32;
-        // As many at a time as a word can hold.
-        let at_once = u32::MAX.ilog(base);
-        while left > 0 {
-            let now = left.min(at_once);
-            self.multiply(base.pow(now));
-            left -= now;
-        }
-    }
-
-    fn add(&mut self, number: u32) {
-        let mut carry = u64::from(number);
-        for word in &mut self.0 {
-            let sum = u64::from(*word) + carry;
-            *word = sum as u32;
-            carry = sum >> 32;
-        }
-        if carry > 0 {
-            self.0.push(carry as u32);
-        }
-    }
-
-    fn word(&self, at: usize) -> u32 {
-        self.0.get(at).copied().unwrap_or(0)
-    }
-
-    fn less(&self, other: &Big) -> bool {
-        for at in (0..self.0.len().max(other.0.len())).rev() {
-            if self.word(at) != other.word(at) {
-                return self.word(at) < other.word(at);
-            }
-        }
-        false
-    }
-
-    fn difference(&self, other: &Big) -> Big {
-        let (large, small) = if self.less(other) {
-            (other, self)
-        } else {
-            (self, other)
-        };
-        let mut borrow = 0;
-        let mut words = Vec::with_capacity(large.0.len());
-        for at in 0..large.0.len() {
-            let value = i64::from(large.word(at)) - i64::from(small.word(at)) - borrow;
-            borrow = i64::from(value < 0);
-            words.push(value as u32);
-        }
-        Big(words)
-    }
-
-    fn digits(mut self) -> Vec<u8> {
-        let mut out = Vec::new();
-        while !self.0.is_empty() {
-            let mut rest = 0;
-            for word in self.0.iter_mut().rev() {
-                let value = rest << 32 | u64::from(*word);
-                *word = (value / 1_000_000_000) as u32;
-                rest = value % 1_000_000_000;
-            }
-            for _ in 0..9 {
-                out.push((rest % 10) as u8);
-                rest /= 10;
-            }
-            while self.0.last() == Some(&0) {
-                self.0.pop();
-            }
-        }
-        while out.len() > 1 && out.last() == Some(&0) {
-            out.pop();
-        }
-        out.reverse();
-        out
-    }
-}
-
-/// The bytes of a number as x87's extended format, in 16 bytes; exact, since every double fits.
-pub(super) fn extended(number: f64) -> [u8; 16] {
-    let bits = number.to_bits();
-    let (exponent, fraction) = ((bits >> 52 & 0x7ff) as i32, bits & ((1 << 52) - 1));
-    let (exponent, mantissa) = match exponent {
-        0x7ff => (0x7fff, 1 << 63 | fraction << 11),
-        0 if fraction == 0 => (0, 0),
-        0 => {
-            let shift = fraction.leading_zeros();
-            (BIAS - 1022 - (shift as i32 - 11), fraction << shift)
-        }
-        exponent => (exponent - 1023 + BIAS, 1 << 63 | fraction << 11),
-    };
-    let mut bytes = [0; 16];
-    bytes[..8].copy_from_slice(&u64::to_le_bytes(mantissa));
-    let top = exponent as u16 | u16::from(number.is_sign_negative()) << 15;
-    bytes[8..10].copy_from_slice(&top.to_le_bytes());
-    bytes
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn text_of(format: FloatFormat, text: &str) -> String {
+        let bits = match format {
+            FloatFormat::Half => text.parse::<Half>().unwrap().to_bits(),
+            FloatFormat::Brain => text.parse::<BFloat>().unwrap().to_bits(),
+            FloatFormat::Extended => text.parse::<X87DoubleExtended>().unwrap().to_bits(),
+            FloatFormat::Quad => text.parse::<Quad>().unwrap().to_bits(),
+            other => panic!("{other:?} is read by the standard library"),
+        };
+        super::text(format, &bits.to_le_bytes()).unwrap()
+    }
+
     #[test]
     fn floats_are_as_short_as_they_can_be() {
-        let text64 = |n: f64| text(&n.to_le_bytes()).unwrap();
+        let text64 = |n: f64| text(FloatFormat::Double, &n.to_le_bytes()).unwrap();
         assert_eq!(text64(0.1), "0.1");
         assert_eq!(text64(100.0), "100");
         assert_eq!(text64(-2.5e-7), "-2.5e-07");
@@ -345,25 +194,59 @@ mod tests {
         assert_eq!(text64(0.0), "0");
         assert_eq!(text64(-0.0), "-0");
         assert_eq!(text64(f64::NEG_INFINITY), "-inf");
-        assert_eq!(text(&1.1f32.to_le_bytes()).unwrap(), "1.1");
+        let single = text(FloatFormat::Single, &1.1f32.to_le_bytes());
+        assert_eq!(single.unwrap(), "1.1");
     }
 
     #[test]
-    fn doubles_survive_the_extended_format() {
-        for number in [0.0, 1.0, -1.5, 0.1, 1e300, 5e-324, -2.2e-308, f64::INFINITY] {
-            assert_eq!(parse(&extended(number)), Some(number), "{number}");
+    fn other_formats_have_their_own_shortest_text() {
+        let third = "0.66666666666666666666666666666666666666666";
+        for (format, written, expected) in [
+            (FloatFormat::Extended, "0.1", "0.1"),
+            (FloatFormat::Extended, "1.5", "1.5"),
+            (FloatFormat::Extended, "-0.0", "-0"),
+            (FloatFormat::Extended, "1e4000", "1e+4000"),
+            (FloatFormat::Extended, third, "0.6666666666666666667"),
+            (
+                FloatFormat::Quad,
+                third,
+                "0.6666666666666666666666666666666666",
+            ),
+            (FloatFormat::Quad, "123456789", "123456789"),
+            (FloatFormat::Quad, "1e-4950", "1e-4950"),
+            (FloatFormat::Half, "1.001", "1.001"),
+            (FloatFormat::Half, "65504", "65504"),
+            (FloatFormat::Brain, "0.1", "0.1"),
+        ] {
+            assert_eq!(text_of(format, written), expected, "{format:?} {written}");
         }
     }
 
     #[test]
-    fn extended_numbers_have_their_own_shortest_text() {
-        let mut tenth = [0; 16];
-        // 0.1L: one bit more than the double has.
-        tenth[..8].copy_from_slice(&0xcccc_cccc_cccc_cccd_u64.to_le_bytes());
-        tenth[8..10].copy_from_slice(&0x3ffb_u16.to_le_bytes());
-        assert_eq!(text(&tenth).unwrap(), "0.1");
-        assert_eq!(text(&extended(1.5)).unwrap(), "1.5");
-        assert_eq!(text(&extended(0.0)).unwrap(), "0");
-        assert_eq!(text(&extended(1e100)).unwrap().parse(), Ok(1e100));
+    fn what_is_no_number_says_so_in_every_format() {
+        for (format, inf, nan) in [
+            (FloatFormat::Half, 0x7c00, 0x7e01),
+            (FloatFormat::Brain, 0x7f80, 0x7fc1),
+            (FloatFormat::Quad, 0x7fff << 112, (0xfffe | 1) << 111 | 1),
+            (
+                FloatFormat::Extended,
+                0x7fff_8000 << 48,
+                0x7fff_c000 << 48 | 1,
+            ),
+        ] {
+            let text = |bits: u128| text(format, &bits.to_le_bytes()).unwrap();
+            assert_eq!(text(inf), "inf", "{format:?}");
+            assert!(text(nan).starts_with("nan(0x"), "{format:?}: {}", text(nan));
+        }
+    }
+
+    #[test]
+    fn doubles_survive_the_wider_formats() {
+        for number in [0.0, 1.0, -1.5, 0.1, 1e300, 5e-324, -2.2e-308, f64::INFINITY] {
+            for format in [FloatFormat::Extended, FloatFormat::Quad] {
+                let bytes = bytes(number, format).unwrap();
+                assert_eq!(parse(format, &bytes), Some(number), "{number}");
+            }
+        }
     }
 }

@@ -1,7 +1,11 @@
 //! From a value to those inside it and behind it.
 
-use super::{Look, Site, Value, ValueError, ValuePlace, encode, floats, number, place};
-use crate::layout::{BitRange, ComputedOffset, Member, MemberOffset, Role, Type, TypeKind};
+use super::{
+    Look, Site, Value, ValueError, ValuePlace, ada, elements, encode, number, place, variants,
+};
+use crate::layout::{
+    BitRange, ComputedOffset, FloatFormat, Language, Member, MemberOffset, Role, Type, TypeKind,
+};
 use crate::location;
 use crate::machine::{Certainty, Unknown};
 use crate::scope::static_member;
@@ -11,7 +15,7 @@ const MAX_DEPTH: usize = 32;
 /// Members that a message about a missing one names.
 const MAX_NAMED: usize = 8;
 
-fn wrong(ty: &Type, what: &'static str) -> ValueError {
+pub(super) fn wrong(ty: &Type, what: &'static str) -> ValueError {
     ValueError::WrongType {
         ty: ty.name(),
         what,
@@ -21,6 +25,9 @@ fn wrong(ty: &Type, what: &'static str) -> ValueError {
 pub(super) fn member(value: &Value, name: &str, look: &Look<'_>) -> Result<Value, ValueError> {
     let value = value.unreferenced(look)?;
     let ty = value.ty.strip();
+    if name == "all" && ty.language() == Language::Ada {
+        return ada::all(&value, look);
+    }
     if !matches!(
         ty.kind(),
         TypeKind::Struct | TypeKind::Class | TypeKind::Union
@@ -77,6 +84,10 @@ fn search(
             }
         }
     }
+    let live = variants::live_members(value, look)?;
+    if let Some(member) = live.iter().find(|m| m.name.as_deref() == Some(name)) {
+        return member_value(value, member, look).map(Some);
+    }
     if ty.variants().is_some() {
         let (live, data) = value.variant(look)?;
         if live == name {
@@ -95,8 +106,8 @@ pub(super) fn member_value(
 ) -> Result<Value, ValueError> {
     match &member.offset {
         MemberOffset::Bytes(offset) => Ok(match member.bits {
-            Some(bits) => bit_field(value, member, bits, look),
-            None => part(value, &member.ty, *offset, look),
+            Some(bits) => bit_field(value, &member.ty, bits, look),
+            None => decided(part(value, &member.ty, *offset, look), look, Some(value)),
         }),
         MemberOffset::Computed(ComputedOffset(id)) => {
             let module = value.ty.module().or(member.ty.module());
@@ -173,17 +184,18 @@ pub(super) fn part(value: &Value, ty: &Type, offset: u64, look: &Look<'_>) -> Va
     }
 }
 
-fn bit_field(value: &Value, member: &Member, bits: BitRange, look: &Look<'_>) -> Value {
+/// The part of `value` that has these bits of it.
+pub(super) fn bit_field(value: &Value, ty: &Type, bits: BitRange, look: &Look<'_>) -> Value {
     let first = bits.offset / 8;
     let last = bits.offset.saturating_add(bits.size).div_ceil(8);
     let bytes = last.saturating_sub(first).max(1);
-    if bytes > 17 {
+    if bytes > 17 && ty.strip().kind() != TypeKind::Array {
         let why = Unknown::because("the bit field has too many bits");
-        return Value::unknown(member.ty.clone(), why);
+        return Value::unknown(ty.clone(), why);
     }
     let holder = part(value, &storage(bytes), first, look);
     Value {
-        ty: member.ty.clone(),
+        ty: ty.clone(),
         bits: Some(BitRange {
             offset: bits.offset % 8,
             size: bits.size,
@@ -198,49 +210,7 @@ pub(super) fn storage(bytes: u64) -> Type {
     byte.array(bytes)
 }
 
-pub(super) fn index(value: &Value, index: i64, look: &Look<'_>) -> Result<Value, ValueError> {
-    let value = value.unreferenced(look)?;
-    let ty = value.ty.strip();
-    match ty.kind() {
-        TypeKind::Array => {
-            let element = ty.element().ok_or_else(|| wrong(&ty, "has no elements"))?;
-            let size = element.size();
-            let size = size.ok_or_else(|| wrong(&element, "has no size that is known"))?;
-            let within = u64::try_from(index).ok();
-            if let (Some(address), None) = (value.address(), within) {
-                let offset = index.wrapping_mul(size as i64);
-                let at = address.wrapping_add_signed(offset);
-                return Ok(Value::at(element, at, look.machine).reached_by(value.reached));
-            }
-            let offset = within.and_then(|index| index.checked_mul(size));
-            let outside = || {
-                let why = format!("there is no element {index}");
-                ValueError::Unknown(Unknown::because(why))
-            };
-            let offset = offset.ok_or_else(outside)?;
-            if value.address().is_none() && ty.count().is_some_and(|c| index as u64 >= c) {
-                return Err(outside());
-            }
-            Ok(part(&value, &element, offset, look))
-        }
-        TypeKind::Pointer => {
-            let target = ty.target().ok_or_else(|| wrong(&ty, "points to nothing"))?;
-            let size = match target.strip().kind() {
-                TypeKind::Void => 1,
-                _ => target
-                    .size()
-                    .ok_or_else(|| wrong(&target, "has no size that is known"))?,
-            };
-            let base = pointer(&value)?;
-            let offset = index.wrapping_mul(size as i64);
-            let address = base.wrapping_add_signed(offset);
-            Ok(Value::at(target, address, look.machine).reached_by(value.certainty))
-        }
-        _ => Err(wrong(&value.ty, "has no elements")),
-    }
-}
-
-fn pointer(value: &Value) -> Result<u64, ValueError> {
+pub(super) fn pointer(value: &Value) -> Result<u64, ValueError> {
     match number::address(value)? {
         0 => Err(ValueError::Null),
         address => Ok(address),
@@ -251,7 +221,7 @@ pub(super) fn deref(value: &Value, look: &Look<'_>) -> Result<Value, ValueError>
     let ty = value.ty.strip();
     match ty.kind() {
         TypeKind::Pointer | TypeKind::Reference | TypeKind::RvalueReference => {}
-        TypeKind::Array => return index(value, 0, look),
+        TypeKind::Array => return elements::nth(value, 0, look),
         _ => return Err(wrong(&value.ty, "points to nothing")),
     }
     let target = ty.target().ok_or_else(|| wrong(&ty, "points to nothing"))?;
@@ -265,7 +235,21 @@ pub(super) fn deref(value: &Value, look: &Look<'_>) -> Result<Value, ValueError>
         return Ok(part(pointee, &target, offset, look));
     }
     let address = pointer(value)?;
-    Ok(Value::at(target, address, look.machine).reached_by(value.certainty))
+    let found = Value::at(target, address, look.machine).reached_by(value.certainty);
+    Ok(decided(found, look, None))
+}
+
+/// The value with the type that the running program has decided; `record` is what it is a member of.
+pub(super) fn decided(value: Value, look: &Look<'_>, record: Option<&Value>) -> Value {
+    // Elsewhere only variables are so, and they are decided where they are found.
+    if matches!(
+        value.ty.language(),
+        Language::C | Language::Cpp | Language::Rust
+    ) {
+        return value;
+    }
+    let site = Site::outside(look.space, look.machine);
+    location::decided(value, &site, None, record.and_then(Value::address))
 }
 
 pub(super) fn cast(value: &Value, ty: &Type, look: &Look<'_>) -> Result<Value, ValueError> {
@@ -279,6 +263,7 @@ pub(super) fn cast(value: &Value, ty: &Type, look: &Look<'_>) -> Result<Value, V
                 | TypeKind::Enum
                 | TypeKind::Pointer
                 | TypeKind::Float
+                | TypeKind::Fixed { .. }
         )
     };
     if from == TypeKind::Array && to == TypeKind::Pointer {
@@ -311,13 +296,21 @@ pub(super) fn cast(value: &Value, ty: &Type, look: &Look<'_>) -> Result<Value, V
         .and_then(|s| usize::try_from(s).ok())
         .filter(|s| *s <= 16);
     let size = size.ok_or_else(|| wrong(ty, "has no size that is known"))?;
+    let has_fraction = |kind| matches!(kind, TypeKind::Float | TypeKind::Fixed { .. });
     let bytes = match (from, to) {
-        (_, TypeKind::Float) => encode::float(number::float(value)?, size)
-            .ok_or_else(|| wrong(ty, "is no floating-point number of a known size"))?,
-        (TypeKind::Float, TypeKind::Bool) => vec![u8::from(number::float(value)? != 0.0); 1],
-        (TypeKind::Float, _) => {
-            let number = floats::parse(value.known_bytes()?).unwrap_or(0.0);
-            (number as i128).to_le_bytes()[..size].to_vec()
+        (_, TypeKind::Fixed { .. }) => {
+            return Err(wrong(ty, "cannot be converted to; write the number itself"));
+        }
+        (_, TypeKind::Float) => {
+            let format = ty.float_format().unwrap_or(FloatFormat::Decimal);
+            encode::float(number::float(value)?, format, size)
+                .ok_or_else(|| wrong(ty, "is a format that nothing is converted to"))?
+        }
+        (from, TypeKind::Bool) if has_fraction(from) => {
+            vec![u8::from(number::float(value)? != 0.0); 1]
+        }
+        (from, _) if has_fraction(from) => {
+            (number::float(value)? as i128).to_le_bytes()[..size].to_vec()
         }
         (_, TypeKind::Bool) => {
             let mut bytes = vec![0; size];

@@ -1,8 +1,12 @@
 //! Values: bytes with a type, a place and a certainty; what is inside them, what they look like, how they are written.
 
+mod ada;
 pub mod containers;
+mod decimal;
+mod elements;
 mod encode;
 mod error;
+mod fixed;
 mod floats;
 mod inside;
 mod natural;
@@ -11,8 +15,10 @@ mod place;
 mod printer;
 mod render;
 mod rust;
+mod scalar;
 mod strings;
 mod trail;
+mod variants;
 mod write;
 
 use crate::layout::{BitRange, Type, TypeKind};
@@ -221,7 +227,15 @@ impl Value {
     /// It is neither, or the address of the element cannot be known. An index outside of an array is no error where
     /// the array is in memory.
     pub fn index(&self, index: i64, look: &Look<'_>) -> Result<Value, ValueError> {
-        inside::index(self, index, look)
+        elements::index(self, index, look)
+    }
+
+    /// Returns the element at a position of an array, counted from 0 whatever its first index is.
+    ///
+    /// # Errors
+    /// It is no array, or the place of the element cannot be known.
+    pub fn nth(&self, position: u64, look: &Look<'_>) -> Result<Value, ValueError> {
+        elements::nth(self, position, look)
     }
 
     /// Returns what a pointer or reference refers to.

@@ -1,16 +1,23 @@
 //! The text of a value: numbers, pointers, texts, structures and what Rust makes of them.
 
+use std::time::{Duration, Instant};
+
 use super::containers::Limits;
 use super::printer::{Children, Look, Presented, Printer, printer_for};
 use super::render::{Format, RenderOptions, absent, field_name, is_number, unknown};
-use super::{Value, ValuePlace, floats, inside, number, strings};
+use super::scalar::{scalar, symbol};
+use super::{Value, ValuePlace, ada, elements, inside, number, strings, variants};
 use crate::layout::{Language, Role, Type, TypeKind};
 use crate::machine::Unknown;
 
 /// Equal elements in a row that are counted instead of shown.
 const REPEATS: u64 = 10;
 /// Bytes of text after which the rest is left out.
-const MAX_TEXT: usize = 1 << 18;
+const MAX_TEXT: usize = 1 << 16;
+/// Values that one text is made of; those behind are left out.
+const MAX_VALUES: usize = 1 << 14;
+/// How long one text may take. Each value is read from a program or a recording, and nobody waits for more.
+const MAX_TIME: Duration = Duration::from_secs(3);
 
 pub(super) struct Renderer<'a> {
     options: &'a RenderOptions,
@@ -18,6 +25,12 @@ pub(super) struct Renderer<'a> {
     out: String,
     /// Bytes of text that are written and not yet in `out`.
     spent: usize,
+    /// Values that were begun.
+    values: usize,
+    /// When the text was begun.
+    start: Instant,
+    /// Containers around the value that is written.
+    containers: usize,
     /// Virtual base classes that were shown: they are parts of several others, and once is enough.
     shared: Vec<u64>,
 }
@@ -29,13 +42,31 @@ impl<'a> Renderer<'a> {
             look,
             out: String::new(),
             spent: 0,
+            values: 0,
+            start: Instant::now(),
+            containers: 0,
             shared: Vec::new(),
         }
     }
 
     pub(super) fn text(mut self, value: &Value) -> String {
         self.value(value, self.options.max_depth);
+        if let Some(limit) = self.limit() {
+            self.push(&format!(" <the rest is left out: {limit}>"));
+        }
         self.out
+    }
+
+    /// What was reached of what one text may cost.
+    fn limit(&self) -> Option<String> {
+        if self.out.len() + self.spent > MAX_TEXT {
+            return Some(format!("its text has more than {MAX_TEXT} bytes"));
+        }
+        if self.values > MAX_VALUES {
+            return Some(format!("it has more than {MAX_VALUES} values"));
+        }
+        let is_late = self.start.elapsed() > MAX_TIME;
+        is_late.then(|| format!("to read it takes more than {} s", MAX_TIME.as_secs()))
     }
 
     fn push(&mut self, text: &str) {
@@ -43,14 +74,15 @@ impl<'a> Renderer<'a> {
     }
 
     fn is_full(&self) -> bool {
-        self.out.len() + self.spent > MAX_TEXT
+        self.limit().is_some()
     }
 
     fn value(&mut self, value: &Value, depth: usize) {
-        let ty = value.ty.strip();
+        self.values += 1;
         if self.is_full() {
             return self.push("...");
         }
+        let ty = value.ty.strip();
         let is_shown_whole = value.is_apart() && printer_for(&ty).is_some();
         if (matches!(value.place, ValuePlace::Unknown(_)) || is_shown_whole)
             && let Some(absent) = absent(value)
@@ -62,6 +94,8 @@ impl<'a> Renderer<'a> {
         {
             match self.line(printer, value, depth) {
                 Some(Ok(line)) => return self.push(&line),
+                // One of many that are damaged: its members would be as much noise.
+                Some(Err(why)) if self.containers > 0 => return self.push(&unknown(why)),
                 Some(Err(why)) => {
                     self.push(&format!("{} ", unknown(why)));
                     return self.members(value, &ty, depth);
@@ -89,6 +123,7 @@ impl<'a> Renderer<'a> {
             elements: self.options.max_elements,
             text: self.options.max_string,
         };
+        self.containers += 1;
         let line = printer.line(value, &look, &limits, &mut |inner| {
             let start = self.out.len();
             match depth {
@@ -100,6 +135,7 @@ impl<'a> Renderer<'a> {
             text
         });
         self.spent = spent;
+        self.containers -= 1;
         line
     }
 
@@ -253,6 +289,16 @@ impl<'a> Renderer<'a> {
     }
 
     fn array(&mut self, value: &Value, ty: &Type, depth: usize) {
+        // As it lies in memory, whatever index is named first.
+        let shown = ty.in_order_of_display().filter(|_| !ty.is_plain_array());
+        let turned = shown.map(|ty| Value {
+            ty,
+            ..value.clone()
+        });
+        let value = turned.as_ref().unwrap_or(value);
+        let ty = &turned
+            .as_ref()
+            .map_or_else(|| ty.clone(), |turned| turned.ty.clone());
         let (Some(element), Some(count)) = (ty.element(), ty.count()) else {
             return self.push(if ty.count().is_none() {
                 "<unknown: the array's length is not known>"
@@ -265,8 +311,16 @@ impl<'a> Renderer<'a> {
         if let (TypeKind::Char { .. }, Format::Natural, Ok(bytes)) =
             (stripped.kind(), self.options.format, &value.bytes)
             && ty.language() != Language::Rust
+            && value.bits.is_none()
+            && ty
+                .stride()
+                .is_some_and(|bits| u64::try_from(bits).ok() == size.checked_mul(8))
             && count > 0
         {
+            if matches!(ty.language(), Language::Fortran | Language::Ada) {
+                // Blanks and zeros at the end are part of the text.
+                return self.quoted(&bytes.clone(), size.clamp(1, 4) as usize, false);
+            }
             let width = size.clamp(1, 4) as usize;
             // Zeros behind the text only fill the array.
             let used = bytes.iter().rposition(|b| *b != 0).map_or(0, |at| at + 1);
@@ -280,7 +334,7 @@ impl<'a> Renderer<'a> {
         self.push(if is_rust { "[" } else { "{" });
         let look = self.look;
         self.elements(count, false, depth - 1, |at| {
-            inside::index(value, i64::try_from(at).ok()?, &look).ok()
+            elements::nth(value, at, &look).ok()
         });
         self.push(if is_rust { "]" } else { "}" });
     }
@@ -295,10 +349,14 @@ impl<'a> Renderer<'a> {
         let (mut at, mut shown) = (0, 0);
         while at < count && shown < self.options.max_elements && !self.is_full() {
             let Some(value) = element(at) else { break };
-            let same = |other: Option<Value>| match (&value.bytes, other.map(|o| o.bytes)) {
-                (Ok(a), Some(Ok(b))) => !a.is_empty() && *a == b,
-                (Err(a), Some(Err(b))) => *a == b,
-                _ => false,
+            let same = |other: Option<Value>| match (&value.bytes, other) {
+                // Neighbours may lie in the same bytes.
+                (Ok(_), Some(other)) if value.bits.is_some() => {
+                    number::raw(&value).is_ok_and(|own| number::raw(&other).ok() == Some(own))
+                }
+                (Ok(a), Some(other)) => other.bytes.is_ok_and(|b| !a.is_empty() && *a == b),
+                (Err(a), Some(other)) => other.bytes.is_err_and(|b| *a == b),
+                (_, None) => false,
             };
             let limit = count.min(at.saturating_add(MAX_TEXT as u64));
             let mut next = at + 1;
@@ -329,12 +387,21 @@ impl<'a> Renderer<'a> {
         if ty.language() == Language::Rust && ty.kind() != TypeKind::Union {
             return self.rust(value, ty, depth);
         }
+        match ada::array(value, &self.look) {
+            Some(Ok(array)) => return self.value(&array, depth),
+            Some(Err(why)) => return self.push(&unknown(why)),
+            None => {}
+        }
         if depth == 0 {
             return self.push("{...}");
         }
         self.push("{");
         let mut first = true;
-        for member in ty.members() {
+        let (live, why) = match variants::live_members(value, &self.look) {
+            Ok(live) => (live, None),
+            Err(why) => (Vec::new(), Some(why)),
+        };
+        for member in ty.members().into_iter().chain(live) {
             if self.is_full() {
                 self.push("...");
                 break;
@@ -367,6 +434,10 @@ impl<'a> Renderer<'a> {
                 Ok(inner) => self.value(&inner, depth - 1),
                 Err(why) => self.push(&unknown(why)),
             }
+        }
+        if let Some(why) = why {
+            let gap = if first { "" } else { ", " };
+            self.push(&format!("{gap}<unknown: which variant it is: {why}>"));
         }
         self.push("}");
     }
@@ -457,160 +528,4 @@ impl<'a> Renderer<'a> {
         let text = scalar(value, ty, self.options.format, &self.look);
         self.push(&text.unwrap_or_else(|why| format!("<unknown: {why}>")));
     }
-}
-
-/// A floating-point number as Rust's Debug writes it.
-fn rust_float(bytes: &[u8]) -> Option<String> {
-    match *bytes {
-        [a, b, c, d] => Some(format!("{:?}", f32::from_le_bytes([a, b, c, d]))),
-        _ => Some(format!("{:?}", f64::from_le_bytes(bytes.try_into().ok()?))),
-    }
-}
-
-/// Numbers, characters and the like.
-fn scalar(
-    value: &Value,
-    ty: &Type,
-    format: Format,
-    look: &Look<'_>,
-) -> Result<String, super::ValueError> {
-    let unformatted = format == Format::Natural || format == Format::Decimal;
-    match ty.kind() {
-        _ if ty.plain_name() == Some("()") => return Ok("()".to_owned()),
-        TypeKind::Float if unformatted => {
-            let text = match ty.language() {
-                Language::Rust => rust_float(value.known_bytes()?),
-                _ => floats::text(value.known_bytes()?),
-            };
-            return Ok(text.unwrap_or_else(|| "<unknown: a format of numbers>".to_owned()));
-        }
-        TypeKind::Complex if unformatted => {
-            let bytes = value.known_bytes()?;
-            let (real, imaginary) = bytes.split_at(bytes.len() / 2);
-            let text = |half| floats::text(half).unwrap_or_else(|| "?".to_owned());
-            return Ok(format!("{} + {}i", text(real), text(imaginary)));
-        }
-        TypeKind::Void | TypeKind::Function => return Ok(address_text(value, look)),
-        TypeKind::Unspecified if value.known_bytes()?.is_empty() => {
-            return Ok("<unknown: a type without a description>".to_owned());
-        }
-        _ => {}
-    }
-    let (raw, bits) = number::raw(value)?;
-    let signed = number::signed(raw, bits);
-    let is_signed = number::signedness(ty).unwrap_or(false);
-    let decimal = match is_signed {
-        true => signed.to_string(),
-        false => raw.to_string(),
-    };
-    Ok(match format {
-        Format::Hex => format!("{raw:#x}"),
-        Format::Octal if raw == 0 => "0".to_owned(),
-        Format::Octal => format!("0{raw:o}"),
-        Format::Binary => format!("{raw:#b}"),
-        Format::Decimal => signed.to_string(),
-        Format::Unsigned => raw.to_string(),
-        Format::Address => match symbol(look, raw as u64) {
-            Some(symbol) => format!("{raw:#x} <{symbol}>"),
-            None => format!("{raw:#x}"),
-        },
-        Format::Char => format!("{decimal} {}", character(raw, 1)),
-        Format::Natural => match ty.kind() {
-            TypeKind::Bool => match raw {
-                0 => "false".to_owned(),
-                1 => "true".to_owned(),
-                other => other.to_string(),
-            },
-            TypeKind::Char { .. } => {
-                let size = ty.size().unwrap_or(1);
-                let prefix = match (ty.plain_name(), size) {
-                    (Some("wchar_t"), _) => "L",
-                    (_, 2) => "u",
-                    (_, 4) => "U",
-                    _ => "",
-                };
-                let character = character(raw, size);
-                match ty.language() {
-                    Language::Rust => character,
-                    _ => format!("{decimal} {prefix}{character}"),
-                }
-            }
-            TypeKind::Enum => enumerator(ty, raw, bits, &decimal),
-            TypeKind::Unspecified | TypeKind::MemberPointer => format!("{raw:#x}"),
-            _ => decimal,
-        },
-    })
-}
-
-fn address_text(value: &Value, look: &Look<'_>) -> String {
-    match value.address() {
-        Some(address) if value.kind() == TypeKind::Function => match symbol(look, address) {
-            Some(symbol) => format!("{{{}}} {address:#x} <{symbol}>", value.ty.name()),
-            None => format!("{{{}}} {address:#x}", value.ty.name()),
-        },
-        _ => "void".to_owned(),
-    }
-}
-
-/// A character in quotes.
-fn character(raw: u128, size: u64) -> String {
-    match size {
-        1 => strings::quoted(&[raw as u8], '\''),
-        _ => {
-            let c = u32::try_from(raw & 0xffff_ffff)
-                .ok()
-                .and_then(char::from_u32);
-            let c = c.unwrap_or(char::REPLACEMENT_CHARACTER);
-            strings::quoted(c.to_string().as_bytes(), '\'')
-        }
-    }
-}
-
-/// The enumerator with this value, or the flags that make it up, or the number.
-fn enumerator(ty: &Type, raw: u128, bits: u32, decimal: &str) -> String {
-    let mask = u128::MAX >> (128 - bits.clamp(1, 128));
-    let all = ty.enumerators();
-    let own = ty.own_name().unwrap_or_default();
-    let name = |name: &str| match (ty.language(), ty.is_scoped_enum()) {
-        (Language::Cpp, true) => format!("{own}::{name}"),
-        // The names lie beside the enumeration.
-        (Language::Cpp, false) => match own.rsplit_once("::") {
-            Some((scope, _)) => format!("{scope}::{name}"),
-            None => name.to_owned(),
-        },
-        _ => name.to_owned(),
-    };
-    if let Some(found) = all.iter().find(|e| e.value as u128 & mask == raw) {
-        return name(&found.name);
-    }
-    // Flags are one bit each; with others, a sum of them would only look like one.
-    let mut seen = 0;
-    let is_flags = all.iter().all(|e| {
-        let value = e.value as u128 & mask;
-        let disjoint = seen & value == 0;
-        seen |= value;
-        disjoint && value.count_ones() <= 1
-    });
-    let set: Vec<_> = all
-        .iter()
-        .filter(|e| e.value != 0 && raw & (e.value as u128 & mask) == e.value as u128 & mask)
-        .collect();
-    if !is_flags || set.is_empty() {
-        return decimal.to_owned();
-    }
-    let rest = set.iter().fold(raw, |rest, e| rest & !(e.value as u128));
-    let mut names: Vec<String> = set.iter().map(|e| name(&e.name)).collect();
-    if rest != 0 {
-        names.push(format!("unknown: {rest:#x}"));
-    }
-    format!("({})", names.join(" | "))
-}
-
-/// The symbol that an address of code belongs to.
-fn symbol(look: &Look<'_>, address: u64) -> Option<String> {
-    let (name, start) = look.space.symbol_at(address)?;
-    Some(match address.wrapping_sub(start) {
-        0 => name,
-        offset => format!("{name}+{offset}"),
-    })
 }

@@ -1,6 +1,6 @@
 //! Numbers out of the bytes of a value.
 
-use super::{Value, ValueError, floats};
+use super::{Value, ValueError, fixed, floats};
 use crate::layout::{Type, TypeKind};
 
 /// The bits of a value as an unsigned number, and how many they are.
@@ -68,12 +68,17 @@ pub(super) fn integer(value: &Value) -> Result<i128, ValueError> {
 }
 
 pub(super) fn float(value: &Value) -> Result<f64, ValueError> {
-    if value.kind() != TypeKind::Float {
-        return integer(value).map(|number| number as f64);
+    match value.kind() {
+        TypeKind::Float => {}
+        TypeKind::Fixed { .. } => return fixed::float(value),
+        _ => return integer(value).map(|number| number as f64),
     }
-    floats::parse(value.known_bytes()?).ok_or_else(|| ValueError::WrongType {
+    let bytes = value.known_bytes()?;
+    let format = value.ty.float_format();
+    let number = format.and_then(|format| floats::parse(format, bytes));
+    number.ok_or_else(|| ValueError::WrongType {
         ty: value.ty.name(),
-        what: "is no floating-point number of a known size",
+        what: "is no floating-point number of a known format",
     })
 }
 

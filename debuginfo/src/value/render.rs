@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use super::natural::Renderer;
 use super::printer::{Children, Look, printer_for};
-use super::{Value, ValuePlace, inside};
+use super::{Value, ValuePlace, ada, elements, inside, variants};
 use crate::layout::{Language, Role, TypeKind};
 use crate::machine::{Certainty, Machine, Register, Unknown};
 use crate::space::Space;
@@ -185,13 +185,17 @@ pub fn children(value: &Value, options: &RenderOptions, look: &Look<'_>) -> Vec<
         return presented_children(presented.children, options, look);
     }
     match ty.kind() {
-        TypeKind::Struct | TypeKind::Class | TypeKind::Union => members(value, look),
+        TypeKind::Struct | TypeKind::Class | TypeKind::Union => match ada::array(value, look) {
+            Some(Ok(array)) => children(&array, options, look),
+            Some(Err(_)) => Vec::new(),
+            None => members(value, look),
+        },
         TypeKind::Array => {
-            let count = ty.count().unwrap_or(0);
+            let (first, count) = (ty.lower_bound(), ty.count().unwrap_or(0));
             let count = usize::try_from(count).unwrap_or(usize::MAX).min(limit);
             let element = |at: usize| {
-                let element = inside::index(value, at as i64, look).ok()?;
-                Some((format!("[{at}]"), element))
+                let element = elements::nth(value, at as u64, look).ok()?;
+                Some((format!("[{}]", first.wrapping_add(at as i64)), element))
             };
             (0..count).filter_map(element).collect()
         }
@@ -238,7 +242,8 @@ fn members(value: &Value, look: &Look<'_>) -> Vec<(String, Value)> {
         };
     }
     let mut found = Vec::new();
-    for member in ty.members() {
+    let live = variants::live_members(value, look).unwrap_or_default();
+    for member in ty.members().into_iter().chain(live) {
         let Ok(inner) = inside::member_value(value, &member, look) else {
             continue;
         };
@@ -274,7 +279,7 @@ pub(super) fn absent(value: &Value) -> Option<String> {
     }
     let why = value.bytes.as_ref().err()?;
     Some(match why.0.as_str() {
-        "optimized out" => "<optimized out>".to_owned(),
+        "optimized out" | "not allocated" | "not associated" => format!("<{}>", why.0),
         why => unknown(why),
     })
 }

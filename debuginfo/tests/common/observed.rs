@@ -161,9 +161,9 @@ impl Return {
     pub fn value(&self, place: RetPlace, len: usize) -> Vec<u8> {
         let mut value = match place {
             RetPlace::Regs(first, None) => self.register(first),
-            RetPlace::Regs(first, Some(second)) => {
+            RetPlace::Regs(first, Some((second, from))) => {
                 let mut value = self.register(first);
-                value.truncate(8);
+                value.truncate(usize::from(from));
                 value.extend(self.register(second));
                 value
             }
@@ -247,7 +247,7 @@ pub fn summaries_agree(functions: &[Function]) {
             matches!(
                 f.ret_place,
                 RetPlace::Regs(RetReg::Xmm0 | RetReg::Xmm1, _)
-                    | RetPlace::Regs(_, Some(RetReg::Xmm0))
+                    | RetPlace::Regs(_, Some((RetReg::Xmm0, _)))
             ),
             "{f:?}"
         );

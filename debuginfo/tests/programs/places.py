@@ -21,5 +21,11 @@ def show(kind, what, spec):
 file = os.environ["LINES_OF"]
 for line in range(1, int(os.environ["LINES"]) + 1):
     show("LINE", line, f"{file}:{line}")
-for function in os.environ["FUNCTIONS"].split():
-    show("FUNCTION", function, f"*{function}" if function.startswith("0x") else f"-qualified -function {function}")
+for function in os.environ["FUNCTIONS"].splitlines():
+    if function.startswith("0x"):
+        spec = f"*{function}"
+    elif function.startswith("spec:"):
+        spec = function.removeprefix("spec:")
+    else:
+        spec = f"-qualified -function {function}"
+    show("FUNCTION", function, spec)

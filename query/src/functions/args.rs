@@ -1,7 +1,8 @@
 //! The scalar function behind `args`: the arguments of a call as text, `n=5, s=0x55d0c0de1000`.
 //!
-//! Values that lie in memory were not captured and read `?`; registers of a function without debug information
-//! are shown as they are.
+//! Structures are shown by their members, and pointers with the texts that were captured behind them, if the state at the
+//! call's begin knows them. Values that lie in memory were not captured and read `?`; registers of a function without debug
+//! information are shown as they are.
 
 use std::fmt::Write;
 use std::hash::{Hash, Hasher};
@@ -16,6 +17,7 @@ use datafusion::logical_expr::{
 use store::control::{FunctionDef, Param, Place, ValueKind};
 
 use crate::definitions::Definitions;
+use crate::state::{CallTexts, States};
 
 /// Registers that carry integer arguments, in order.
 const INT_REGISTERS: [&str; 6] = ["rdi", "rsi", "rdx", "rcx", "r8", "r9"];
@@ -23,19 +25,51 @@ const INT_REGISTERS: [&str; 6] = ["rdi", "rsi", "rdx", "rcx", "r8", "r9"];
 /// How many registers that carry floating point arguments are recorded.
 const SSE_REGISTERS: usize = 8;
 
-/// `arguments(function_id, a0..a5, x0..x7)`.
+/// `arguments(function_id, a0..a5, x0..x7)`, and `start_seq` where states are asked.
 #[derive(Debug)]
 struct Args {
     definitions: Arc<Definitions>,
+    asked: Option<Asked>,
     signature: Signature,
 }
 
+/// What is asked of the states at the begins of calls.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    /// The recording's states.
+    pub states: States,
+    /// Memory was captured with calls, so that what pointers lead to may be known.
+    pub has_captures: bool,
+}
+
+impl Asked {
+    /// Tells whether more may be known of a parameter than its register says.
+    fn is_about(&self, param: &Param) -> bool {
+        match param.kind {
+            ValueKind::Struct { .. } => true,
+            ValueKind::Pointer => self.has_captures,
+            _ => false,
+        }
+    }
+
+    /// Tells whether that is so for any parameter of the recording's functions.
+    pub fn is_needed(&self, definitions: &Definitions) -> bool {
+        let mut functions = definitions.functions();
+        functions.any(|f| f.params_known && f.params.iter().any(|param| self.is_about(param)))
+    }
+}
+
 /// Returns the function behind `args`.
-pub fn function(definitions: &Arc<Definitions>) -> ScalarUDF {
+pub fn function(definitions: &Arc<Definitions>, asked: Option<Asked>) -> ScalarUDF {
     let mut types = vec![DataType::Int32];
-    types.extend(vec![DataType::Int64; INT_REGISTERS.len() + SSE_REGISTERS]);
+    let seq = usize::from(asked.is_some());
+    types.extend(vec![
+        DataType::Int64;
+        INT_REGISTERS.len() + SSE_REGISTERS + seq
+    ]);
     ScalarUDF::new_from_impl(Args {
         definitions: Arc::clone(definitions),
+        asked,
         signature: Signature::exact(types, Volatility::Immutable),
     })
 }
@@ -77,6 +111,8 @@ impl ScalarUDFImpl for Args {
             .collect();
         let mut texts = StringViewBuilder::with_capacity(rows);
         let mut text = String::new();
+        let mut states = self.asked.as_ref().map(|a| CallTexts::new(&a.states));
+        let seqs = registers.get(INT_REGISTERS.len() + SSE_REGISTERS).copied();
         for row in 0..rows {
             if ids.is_null(row) {
                 texts.append_null();
@@ -84,10 +120,19 @@ impl ScalarUDFImpl for Args {
             }
             text.clear();
             let registers = Registers::at(&registers, row);
+            let mut known = |param: &Param| {
+                let asked = self.asked.as_ref()?;
+                let seq = seqs.filter(|seqs| seqs.is_valid(row))?.value(row);
+                match asked.is_about(param) && !param.name.is_empty() {
+                    true => states.as_mut()?.parameter(seq as u64, &param.name),
+                    false => None,
+                }
+            };
             write_args(
                 &mut text,
                 self.definitions.function(ids.value(row) as usize),
                 &registers,
+                &mut known,
             );
             texts.append_value(&text);
         }
@@ -111,15 +156,20 @@ impl Registers {
     }
 }
 
-/// Appends the arguments of one call to `text`.
-fn write_args(text: &mut String, function: Option<&FunctionDef>, registers: &Registers) {
+/// Appends the arguments of one call to `text`; `known` is asked for what registers do not say.
+fn write_args(
+    text: &mut String,
+    function: Option<&FunctionDef>,
+    registers: &Registers,
+    known: &mut dyn FnMut(&Param) -> Option<String>,
+) {
     match function {
         Some(function) if function.params_known => {
             for (index, param) in function.params.iter().enumerate() {
                 if index > 0 {
                     text.push_str(", ");
                 }
-                write_param(text, index, param, registers);
+                write_param(text, index, param, registers, known);
             }
         }
         _ => {
@@ -134,10 +184,19 @@ fn write_args(text: &mut String, function: Option<&FunctionDef>, registers: &Reg
     }
 }
 
-fn write_param(text: &mut String, index: usize, param: &Param, registers: &Registers) {
+fn write_param(
+    text: &mut String,
+    index: usize,
+    param: &Param,
+    registers: &Registers,
+    known: &mut dyn FnMut(&Param) -> Option<String>,
+) {
     match param.name.as_str() {
         "" => append(text, format_args!("arg{index}=")),
         name => append(text, format_args!("{name}=")),
+    }
+    if let Some(known) = known(param) {
+        return text.push_str(&known);
     }
     match param.place {
         Place::Int(first) if usize::from(first) < INT_REGISTERS.len() => {
@@ -152,7 +211,7 @@ fn write_param(text: &mut String, index: usize, param: &Param, registers: &Regis
 }
 
 /// Appends a value whose first eight bytes are `registers[0]`.
-fn write_int(text: &mut String, kind: &ValueKind, registers: &[u64]) {
+pub(super) fn write_int(text: &mut String, kind: &ValueKind, registers: &[u64]) {
     let bits = registers[0];
     match kind {
         ValueKind::Void => {}
@@ -182,7 +241,7 @@ fn write_int(text: &mut String, kind: &ValueKind, registers: &[u64]) {
 }
 
 /// Appends a value that lies in the low half of an xmm register, if that was recorded.
-fn write_sse(text: &mut String, kind: &ValueKind, bits: Option<u64>) {
+pub(super) fn write_sse(text: &mut String, kind: &ValueKind, bits: Option<u64>) {
     let Some(bits) = bits else {
         text.push('?');
         return;
@@ -264,6 +323,7 @@ mod tests {
             params,
             ret: ValueKind::Void,
             params_known,
+            ret_place: None,
         }
     }
 
@@ -273,6 +333,7 @@ mod tests {
             &mut text,
             Some(&function(params, true)),
             &Registers { int, sse },
+            &mut |_| None,
         );
         expect.assert_eq(&text);
     }
@@ -334,6 +395,25 @@ mod tests {
     }
 
     #[test]
+    fn what_the_state_knows_is_shown_in_place_of_registers() {
+        let params = vec![
+            param("n", int(4, true), Place::Int(0)),
+            param("pair", ValueKind::Struct { bytes: 16 }, Place::Int(1)),
+        ];
+        let mut text = String::new();
+        write_args(
+            &mut text,
+            Some(&function(params, true)),
+            &Registers {
+                int: [7; 6],
+                sse: NONE,
+            },
+            &mut |param| (param.name == "pair").then(|| "{a = 1, b = 2}".to_owned()),
+        );
+        assert_eq!(text, "n=7, pair={a = 1, b = 2}");
+    }
+
+    #[test]
     fn enums_are_named_where_a_name_is_known() {
         let kind = |bytes, signed| ValueKind::Enum {
             bytes,
@@ -380,7 +460,7 @@ mod tests {
         let raw = expect!["rdi=0x1, rsi=0x2, rdx=0x3, rcx=0x4, r8=0x5, r9=0xff"];
         for function in [None, Some(function(vec![], false))] {
             let mut text = String::new();
-            write_args(&mut text, function.as_ref(), &registers);
+            write_args(&mut text, function.as_ref(), &registers, &mut |_| None);
             raw.assert_eq(&text);
         }
     }

@@ -4,6 +4,7 @@ pub mod args;
 mod id_set;
 mod lookup;
 pub mod ret;
+pub mod ret_text;
 pub mod text;
 
 pub use id_set::IdSet;

@@ -9,7 +9,7 @@ use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
-use store::control::ValueKind;
+use store::control::{FunctionDef, RetPlace, ValueKind};
 
 use crate::definitions::Definitions;
 
@@ -31,12 +31,26 @@ enum Reading {
 }
 
 impl Reading {
-    fn of(kind: &ValueKind) -> Self {
+    /// How the result of a function is read: not at all unless one register holds it.
+    fn of(function: &FunctionDef) -> Self {
+        let reading = Self::by_kind(&function.ret);
+        let is_there = match reading {
+            // Recordings made before the place was noted, and functions that nothing describes.
+            _ if function.ret_place.is_none() => true,
+            Self::Double | Self::Single => function.ret_place == Some(RetPlace::Xmm0),
+            _ => function.ret_place == Some(RetPlace::Rax),
+        };
+        if is_there { reading } else { Self::Absent }
+    }
+
+    fn by_kind(kind: &ValueKind) -> Self {
         let shift = |bytes: u8| 64 - 8 * bytes.clamp(1, 8);
         match kind {
             ValueKind::Void => Self::Absent,
             ValueKind::Bool => Self::Bool,
             ValueKind::Char => Self::Unsigned { shift: 56 },
+            // More than a column of 64 bits holds, and two registers.
+            ValueKind::Int { bytes: 9.., .. } => Self::Absent,
             ValueKind::Int { bytes, signed } | ValueKind::Enum { bytes, signed, .. } => {
                 match signed {
                     true => Self::Signed {
@@ -49,10 +63,8 @@ impl Reading {
             }
             ValueKind::Float { bytes: 8 } => Self::Double,
             ValueKind::Float { bytes: 4 } => Self::Single,
-            ValueKind::Float { .. } => Self::Absent,
-            ValueKind::Pointer | ValueKind::Struct { .. } | ValueKind::Unknown => {
-                Self::Signed { shift: 0 }
-            }
+            ValueKind::Float { .. } | ValueKind::Struct { .. } => Self::Absent,
+            ValueKind::Pointer | ValueKind::Unknown => Self::Signed { shift: 0 },
         }
     }
 
@@ -104,7 +116,7 @@ struct Ret {
 /// Returns the functions behind `ret` (of rax) and `ret_f` (of xmm0).
 pub fn functions(definitions: &Definitions) -> (ScalarUDF, ScalarUDF) {
     let reading = |id| match definitions.function(id) {
-        Some(function) => Reading::of(&function.ret),
+        Some(function) => Reading::of(function),
         None => Reading::Signed { shift: 0 },
     };
     let readings: Arc<[Reading]> = (0..definitions.id_limit()).map(reading).collect();
@@ -208,7 +220,7 @@ mod tests {
     use super::*;
 
     fn int(bytes: u8, signed: bool) -> Reading {
-        Reading::of(&ValueKind::Int { bytes, signed })
+        Reading::by_kind(&ValueKind::Int { bytes, signed })
     }
 
     #[test]
@@ -242,7 +254,7 @@ mod tests {
 
     #[test]
     fn a_bool_is_its_low_byte() {
-        let bool = Reading::of(&ValueKind::Bool);
+        let bool = Reading::by_kind(&ValueKind::Bool);
         assert_eq!(bool.integer(0x100), Some(0));
         assert_eq!(bool.integer(0x101), Some(1));
     }
@@ -254,14 +266,65 @@ mod tests {
             ValueKind::Float { bytes: 4 },
             ValueKind::Float { bytes: 10 },
         ] {
-            assert_eq!(Reading::of(&kind).integer(7), None, "{kind:?}");
+            assert_eq!(Reading::by_kind(&kind).integer(7), None, "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn only_what_one_register_holds_has_a_reading() {
+        let int = ValueKind::Int {
+            bytes: 4,
+            signed: true,
+        };
+        let wide = ValueKind::Int {
+            bytes: 16,
+            signed: true,
+        };
+        let double = ValueKind::Float { bytes: 8 };
+        let pair = ValueKind::Struct { bytes: 16 };
+        let (rax, xmm0) = (RetPlace::Rax, RetPlace::Xmm0);
+        let read = Reading::Signed { shift: 32 };
+        for (kind, place, expected) in [
+            (&int, Some(rax), read),
+            (&int, None, read),
+            (&int, Some(RetPlace::Unknown), Reading::Absent),
+            (&double, Some(xmm0), Reading::Double),
+            (&double, Some(RetPlace::X87), Reading::Absent),
+            (&wide, Some(RetPlace::Registers), Reading::Absent),
+            (&pair, Some(RetPlace::Registers), Reading::Absent),
+            (&pair, Some(RetPlace::Memory), Reading::Absent),
+            (&pair, Some(rax), Reading::Absent),
+            (&ValueKind::Pointer, Some(RetPlace::Memory), Reading::Absent),
+            (
+                &ValueKind::Unknown,
+                Some(RetPlace::Unknown),
+                Reading::Absent,
+            ),
+            (&ValueKind::Unknown, None, Reading::Signed { shift: 0 }),
+            (&ValueKind::Void, Some(RetPlace::Nowhere), Reading::Absent),
+        ] {
+            let function = FunctionDef {
+                id: 0,
+                module: 0,
+                svma: 0,
+                size: 0,
+                name: "f".into(),
+                linkage: "f".into(),
+                file: None,
+                line: None,
+                params: Vec::new(),
+                ret: kind.clone(),
+                params_known: true,
+                ret_place: place,
+            };
+            assert_eq!(Reading::of(&function), expected, "{kind:?} {place:?}");
         }
     }
 
     #[test]
     fn floats_are_read_from_their_own_width() {
-        let double = Reading::of(&ValueKind::Float { bytes: 8 });
-        let single = Reading::of(&ValueKind::Float { bytes: 4 });
+        let double = Reading::by_kind(&ValueKind::Float { bytes: 8 });
+        let single = Reading::by_kind(&ValueKind::Float { bytes: 4 });
         assert_eq!(double.float(2.5f64.to_bits() as i64), Some(2.5));
         let dirty = i64::from(2.5f32.to_bits()) | 0x7777 << 32;
         assert_eq!(single.float(dirty), Some(2.5));

@@ -14,6 +14,8 @@ pub struct Names {
     pub tables: Vec<String>,
     /// Scalar, aggregate, window and table functions.
     pub functions: Vec<String>,
+    /// Those of them that give a table.
+    pub of_tables: Vec<String>,
 }
 
 /// What a message is about, as far as it can be told.
@@ -61,7 +63,7 @@ fn find(sql: &str, error: &DataFusionError, names: &Names) -> Finding {
         other => {
             let message = other.strip_backtrace();
             Finding {
-                message: plain(&message),
+                message: of_subquery(&message).unwrap_or_else(|| plain(&message)),
                 place: spanned.or_else(|| quoted(sql, &message)),
                 suggestions: Vec::new(),
             }
@@ -158,6 +160,13 @@ fn of_plan(sql: &str, message: &str, spanned: Option<Place>, names: &Names) -> F
     if let Some(function) = between(message, "Invalid function '", "'")
         .or_else(|| between(message, "table function '", "' not found"))
     {
+        if names.of_tables.iter().any(|name| name == function) {
+            return Finding {
+                message: format!("{function} gives a table; write: select * from {function}(...)"),
+                place: spanned.or_else(|| place::of_word(sql, function, 0)),
+                suggestions: Vec::new(),
+            };
+        }
         return unknown(sql, "function", function, &names.functions, spanned);
     }
     let short = wrong_arguments(message).or_else(|| same_names(message));
@@ -166,6 +175,25 @@ fn of_plan(sql: &str, message: &str, spanned: Option<Place>, names: &Names) -> F
         message: short.unwrap_or_else(|| plain(message)),
         suggestions: Vec::new(),
     }
+}
+
+/// Says how a question is written whose subquery no plan can be made for.
+fn of_subquery(message: &str) -> Option<String> {
+    let (_, what) = message.split_once("Physical plan does not support logical expression ")?;
+    let starts = |names: &[&str]| names.iter().any(|name| what.starts_with(name));
+    if starts(&["ScalarSubquery", "OuterReferenceColumn"]) {
+        return Some(
+            "a subquery may compare with a column of the question around it by = alone; \
+             for <, > and others write a join: select a.seq, count(*) from A a left join B b on b.x < a.x group by a.seq"
+                .to_owned(),
+        );
+    }
+    starts(&["Exists", "InSubquery"]).then(|| {
+        "EXISTS and IN with a subquery stand in WHERE; \
+         to have the answer as a column, join with the subquery and ask whether its column is null: \
+         select a.seq, b.x is not null from A a left join (select distinct x from B) b on b.x = a.x"
+            .to_owned()
+    })
 }
 
 /// Returns the place of the first name or text that a message quotes.
@@ -232,6 +260,32 @@ pub fn second_question(sql: &str) -> Error {
         excerpt: place.map(|place| place.excerpt(sql)).unwrap_or_default(),
         suggestions: Vec::new(),
     }))
+}
+
+/// Says what asked for more memory than there is.
+pub fn memory_message(message: &str) -> String {
+    const CONSUMERS: [(&str, &str); 5] = [
+        (
+            "HashJoinInput",
+            "a join holds one of its two sides in memory, and it is too large",
+        ),
+        (
+            "NestedLoopJoin",
+            "a join holds one of its two sides in memory, and it is too large",
+        ),
+        (
+            "CrossJoin",
+            "a join holds one of its two sides in memory, and it is too large",
+        ),
+        ("GroupedHashAggregate", "there are too many groups"),
+        ("ExternalSorter", "there is too much to sort"),
+    ];
+    // The one that asked is named before the greediest ones are.
+    let first = message.lines().next().unwrap_or_default();
+    let asked = first.split(" with top memory consumers").next();
+    let asked = asked.unwrap_or_default();
+    let known = CONSUMERS.iter().find(|(name, _)| asked.contains(name));
+    known.map_or_else(|| plain(asked), |(_, words)| (*words).to_owned())
 }
 
 /// Returns what DataFusion says, as our messages read.

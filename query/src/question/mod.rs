@@ -2,8 +2,10 @@
 
 mod diagnose;
 mod place;
+mod positions;
 mod read_only;
 mod suggest;
 
-pub use diagnose::{Names, diagnose, message_of, second_question};
+pub use diagnose::{Names, diagnose, memory_message, message_of, second_question};
+pub use positions::resolve;
 pub use read_only::check;

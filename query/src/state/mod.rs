@@ -1,9 +1,10 @@
-//! The state of the program in SQL: `reg`, `mem`, `value`, `frame_value`, and the tables `backtrace(seq)`,
+//! The state of the program in SQL: `reg`, `mem`, `value`, `explain_value`, `frame_value`, and the tables `backtrace(seq)`,
 //! `locals(seq)` and `history(expression)`.
 //!
 //! The recording is opened a second time, for its states, when the first of these functions is called: other questions do
 //! not pay for it. What is not known at an event is null, and so is what was seen earlier and may have changed since.
 
+mod call_text;
 mod history;
 mod moment;
 mod scalar;
@@ -15,6 +16,8 @@ use std::sync::{Arc, OnceLock};
 use datafusion::common::{DataFusionError, Result};
 use datafusion::prelude::SessionContext;
 use replay::Timeline;
+
+pub use call_text::CallTexts;
 
 /// A recording whose states can be asked, once somebody does.
 #[derive(Clone, Debug)]

@@ -1,8 +1,8 @@
 //! Expressions and registers at recorded moments.
 
-use debuginfo::Register;
 use debuginfo::expr::{self, Context, Expr};
-use debuginfo::value::{Look, RenderOptions, render_known};
+use debuginfo::value::{Look, RenderOptions, Value, render_certain, render_known};
+use debuginfo::{Certainty, Register};
 use expr::ExprKind;
 use replay::{Event, Moment, Parameters, Places, Seen, State, StateMachine, Timeline};
 
@@ -65,12 +65,51 @@ pub fn innermost_value(
 /// Frames in which the function is looked for that a variable is named with.
 const MOST_FRAMES: usize = 256;
 
+/// Says why the value of an expression in the innermost frame is not known.
+///
+/// # Errors
+/// The files cannot be read.
+pub fn why_unknown(timeline: &Timeline, seq: u64, expression: &Expr) -> replay::Result<String> {
+    let moment = Moment::at(timeline, seq, timeline.thread_at(seq)?, 1)?;
+    Ok(why_unknown_in(&moment, expression))
+}
+
+/// What is said of a value that is known.
+pub const KNOWN: &str = "known";
+
+fn why_unknown_in(moment: &Moment<'_>, expression: &Expr) -> String {
+    let evaluated = evaluate_in(moment, 0, expression, |value, look| {
+        if let Err(why) = &value.bytes {
+            return format!("unknown: {why}");
+        }
+        let (_, within) = render_certain(value, &RenderOptions::default(), look);
+        match value.certainty.and(within) {
+            Certainty::Stale { as_of } => format!("stale since event {as_of}"),
+            // The register that it is passed in was not kept.
+            Certainty::Known => "unknown: not kept where the function was entered".to_owned(),
+        }
+    });
+    evaluated.unwrap_or_else(|error| format!("unknown: {error}"))
+}
+
 fn value_in(moment: &Moment<'_>, frame: usize, expression: &Expr) -> Option<String> {
+    let known = evaluate_in(moment, frame, expression, |value, look| {
+        render_known(value, &RenderOptions::default(), look)
+    });
+    known.ok()?
+}
+
+fn evaluate_in<T>(
+    moment: &Moment<'_>,
+    frame: usize,
+    expression: &Expr,
+    show: impl FnOnce(&Value, &Look<'_>) -> T,
+) -> Result<T, String> {
     let frames = &moment.trace.backtrace.frames;
     // Globals are known without a frame; in a frame that is not known, nothing is.
     let is_known = frames.get(frame).is_some_and(|f| f.pc_is_known);
     if frame > 0 && !is_known {
-        return None;
+        return Err(format!("frame {frame} is not known"));
     }
     let machine = StateMachine::new(&moment.state, &moment.space);
     let context = Context {
@@ -80,12 +119,12 @@ fn value_in(moment: &Moment<'_>, frame: usize, expression: &Expr) -> Option<Stri
         index: if is_known { frame } else { 0 },
         calls: None,
     };
-    let value = expr::evaluate(expression, &context).ok()?;
+    let value = expr::evaluate(expression, &context).map_err(|error| error.to_string())?;
     let look = Look {
         space: &moment.space,
         machine: &machine,
     };
-    render_known(&value, &RenderOptions::default(), &look)
+    Ok(show(&value, &look))
 }
 
 /// Returns a general register of the thread that event `seq` is about, if it is known.

@@ -1,4 +1,4 @@
-//! The scalar functions `reg`, `mem`, `value` and `frame_value`. A batch is evaluated in the order of its events, whatever
+//! The scalar functions `reg`, `mem`, `value`, `explain_value` and `frame_value`. A batch is evaluated in the order of its events, whatever
 //! the order of its rows, so that what was read for one serves the next.
 
 use std::sync::Arc;
@@ -32,6 +32,8 @@ enum Action {
     Memory,
     /// `value(seq, expression)`.
     Value,
+    /// `explain_value(seq, expression)`.
+    ExplainValue,
     /// `frame_value(seq, frame, expression)`.
     FrameValue,
 }
@@ -51,6 +53,7 @@ pub fn functions(states: &States) -> Vec<ScalarUDF> {
         (Action::Register, vec![int(), text()]),
         (Action::Memory, vec![int(), int(), int()]),
         (Action::Value, vec![int(), text()]),
+        (Action::ExplainValue, vec![int(), text()]),
         (Action::FrameValue, vec![int(), int(), text()]),
     ];
     let make = |(action, types)| {
@@ -69,6 +72,7 @@ impl ScalarUDFImpl for Of {
             Action::Register => "reg",
             Action::Memory => "mem",
             Action::Value => "value",
+            Action::ExplainValue => "explain_value",
             Action::FrameValue => "frame_value",
         }
     }
@@ -81,7 +85,7 @@ impl ScalarUDFImpl for Of {
         Ok(match self.action {
             Action::Register => DataType::Int64,
             Action::Memory => DataType::Binary,
-            Action::Value | Action::FrameValue => DataType::Utf8View,
+            Action::Value | Action::ExplainValue | Action::FrameValue => DataType::Utf8View,
         })
     }
 
@@ -94,6 +98,7 @@ impl ScalarUDFImpl for Of {
             Action::Register => batch.registers(),
             Action::Memory => batch.memory(),
             Action::Value => batch.values(None),
+            Action::ExplainValue => batch.explanations(),
             Action::FrameValue => batch.values(Some(&batch.number(1)?)),
         };
         Ok(ColumnarValue::Array(values?))
@@ -212,6 +217,29 @@ impl<'a> Batch<'a> {
             }
             let at = (seq, event);
             moment::innermost_value(&mut places, self.timeline, at, expression).map_err(failed)
+        })?;
+        Ok(Arc::new(found.into_iter().collect::<StringViewArray>()))
+    }
+
+    /// Says of each value why it is null, or that it is known.
+    fn explanations(&self) -> Result<ArrayRef> {
+        let values = self.values(None)?;
+        let values = values.as_string_view();
+        let texts = self.text(1)?;
+        let mut parsed: FxHashMap<&str, Expr> = FxHashMap::default();
+        let found = self.ask(|row, seq| {
+            if !texts.is_valid(row) {
+                return Ok(None);
+            }
+            if values.is_valid(row) {
+                return Ok(Some(moment::KNOWN.to_owned()));
+            }
+            let text = texts.value(row);
+            if !parsed.contains_key(text) {
+                parsed.insert(text, parse(self.timeline, text)?);
+            }
+            let why = moment::why_unknown(self.timeline, seq, &parsed[text]);
+            why.map(Some).map_err(failed)
         })?;
         Ok(Arc::new(found.into_iter().collect::<StringViewArray>()))
     }

@@ -36,13 +36,18 @@ pub const DOC: TableDoc = TableDoc {
         ),
         (
             "args",
-            "arguments as text, by the function's parameters; ? where not captured",
+            "arguments as text, by the function's parameters, with captured texts; ? where not captured",
         ),
         (
             "ret",
-            "return value as the return type says; null for none, floats and unwound calls",
+            "integer, address or enumerator that came back in rax, as the return type says, rax itself where nothing \
+             describes the function; null for all others, see ret_text",
         ),
         ("ret_f", "floating point return value"),
+        (
+            "ret_text",
+            "return value as text, structures with their members; null for none and where it is not known",
+        ),
         (
             "unwound",
             "left by an exception, longjmp or the end of its thread",

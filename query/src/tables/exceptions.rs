@@ -1,4 +1,4 @@
-//! The table `exceptions`: exceptions, panics and signals that live control saw.
+//! The table `exceptions`: exceptions, panics and signals that live control saw, and the signal that ended the program.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::sources::Sources;
 /// Describes the table.
 pub const DOC: TableDoc = TableDoc {
     name: "exceptions",
-    doc: "one row per exception, panic or signal that was caught live",
+    doc: "one row per exception, panic or signal that was seen: live, or as it ended the program",
     columns: &[
         ("seq", "number in the recording's order"),
         ("ts_ns", "time, ns since the recording began"),

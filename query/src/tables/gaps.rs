@@ -11,12 +11,15 @@ use super::sources::Sources;
 /// Describes the table.
 pub const DOC: TableDoc = TableDoc {
     name: "gaps",
-    doc: "one row per place where events were lost",
+    doc: "one row per place where events were lost, or copies of memory left out",
     columns: &[
         ("seq", "number in the recording's order"),
         ("ts_ns", "time, ns since the recording began"),
         ("tid", "thread that lost them; null when not known"),
-        ("lost", "how many events; null when not known"),
+        (
+            "lost",
+            "how many events, or copies of memory; null when not known",
+        ),
         ("reason", "why"),
     ],
 };

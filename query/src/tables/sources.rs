@@ -9,8 +9,10 @@ use store::clock::Clock;
 use store::control::FunctionDef;
 
 use crate::definitions::Definitions;
-use crate::functions::{Lookup, args, ret, text};
+use crate::functions::args::Asked;
+use crate::functions::{Lookup, args, ret, ret_text, text};
 use crate::parts::{PartFile, PartsTable, calls_schema, events_schema, states_schema};
+use crate::state::States;
 
 /// What tables are made of.
 pub struct Sources {
@@ -35,8 +37,11 @@ pub struct Sources {
     line: ScalarUDF,
     module: ScalarUDF,
     args: ScalarUDF,
+    /// `args` asks the states for what registers do not say.
+    args_ask: bool,
     ret: ScalarUDF,
     ret_f: ScalarUDF,
+    ret_text: ScalarUDF,
 }
 
 impl Sources {
@@ -47,8 +52,14 @@ impl Sources {
         states: &[Arc<PartFile>],
         definitions: Definitions,
         recording: &Recording,
+        of_states: &States,
     ) -> Self {
         let definitions = Arc::new(definitions);
+        let asked = Asked {
+            states: of_states.clone(),
+            has_captures: !recording.manifest().settings.captures.is_empty(),
+        };
+        let asked = asked.is_needed(&definitions).then_some(asked);
         let module = |f: &FunctionDef| definitions.module(f.module);
         let modules = definitions.texts(|f| module(f).map(|module| module.name()));
         let lines = definitions.numbers(|f| f.line.map(i64::from));
@@ -68,9 +79,11 @@ impl Sources {
             file: Lookup::function("function_file", definitions.texts(|f| f.file.as_deref())),
             line: Lookup::function("function_line", lines),
             module: Lookup::function("function_module", modules),
-            args: args::function(&definitions),
+            args_ask: asked.is_some(),
+            args: args::function(&definitions, asked),
             ret,
             ret_f,
+            ret_text: ret_text::function(&definitions, of_states),
             definitions,
         }
     }
@@ -87,9 +100,17 @@ impl Sources {
                 let mut inputs = vec![id()];
                 inputs.extend((0..6).map(|i| col(format!("a{i}"))));
                 inputs.extend((0..8).map(|i| col(format!("x{i}"))));
+                if self.args_ask {
+                    inputs.push(col("start_seq"));
+                }
                 self.args.call(inputs)
             }
             "ret" => self.ret.call(vec![id(), col("rax")]),
+            "ret_text" => {
+                let inputs = ["end_seq", "rax", "xr0"].map(col);
+                let inputs = std::iter::once(id()).chain(inputs).collect();
+                self.ret_text.call(inputs)
+            }
             "ret_f" => self.ret_f.call(vec![id(), col("xr0")]),
             _ => return None,
         };

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use datafusion::common::{JoinType, Result};
-use datafusion::functions::core::expr_fn::{coalesce, nullif};
+use datafusion::functions::core::expr_fn::coalesce;
 use datafusion::functions_aggregate::expr_fn::{count, max, min};
+use datafusion::functions_aggregate::first_last::last_value_udaf;
 use datafusion::logical_expr::{ExprFunctionExt, LogicalPlan, LogicalPlanBuilder, cast, col, lit};
 
 use super::doc::TableDoc;
@@ -16,7 +17,10 @@ pub const DOC: TableDoc = TableDoc {
     doc: "one row per thread id",
     columns: &[
         ("tid", "thread id"),
-        ("name", "name when it was first seen; null when it had none"),
+        (
+            "name",
+            "the last name that it is known to have had; null when it had none",
+        ),
         (
             "start_ts_ns",
             "when it was first seen, ns since the recording began",
@@ -72,12 +76,19 @@ fn seen(sources: &Sources) -> Result<LogicalPlan> {
     let kind = |kind: &str| col("kind").eq(lit(kind));
     let of = |aggregate: datafusion::logical_expr::Expr, filter| aggregate.filter(filter).build();
     let output = kind("stdout").or(kind("stderr"));
+    let names = kind("thread_start").or(kind("thread_name"));
+    let name = last_value_udaf()
+        .call(vec![col("text")])
+        .order_by(vec![col("seq").sort(true, false)])
+        .filter(names.and(col("text").not_eq(lit(""))))
+        .build()?
+        .alias("name");
     LogicalPlanBuilder::scan("events", Arc::clone(&sources.events), None)?
         .filter(col("tid").is_not_null())?
         .aggregate(
             vec![col("tid")],
             vec![
-                of(min(nullif(col("text"), lit(""))), kind("thread_start"))?.alias("name"),
+                name,
                 min(col("ts_ns")).alias("start_ts_ns"),
                 of(max(col("ts_ns")), kind("thread_exit"))?.alias("end_ts_ns"),
                 of(count(lit(1i64)), output)?.alias("outputs"),

@@ -44,6 +44,7 @@ pub fn function(
         params,
         ret,
         params_known: true,
+        ret_place: None,
     }
 }
 

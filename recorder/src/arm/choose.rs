@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use debuginfo::{Module, SymbolKind};
-use store::control::{FunctionDef, Param, Place, SecondPlace, ValueKind};
+use store::control::{FunctionDef, Param, Place, RetPlace, SecondPlace, ValueKind};
 
 use super::filter::{Filter, Subject};
 
@@ -84,6 +84,7 @@ fn from_dwarf(function: &debuginfo::Function) -> Candidate {
         params: params.collect(),
         ret: value_kind(&function.ret),
         params_known: function.params_known,
+        ret_place: Some(ret_place(function.ret_place)),
     };
     let xmm_args = match function.xmm_args {
         0 if function.variadic => 8,
@@ -135,6 +136,7 @@ fn unknown(svma: u64, size: u64, name: String, linkage: String) -> Candidate {
         params: Vec::new(),
         ret: ValueKind::Unknown,
         params_known: false,
+        ret_place: None,
     };
     Candidate {
         def,
@@ -149,6 +151,19 @@ fn place(place: debuginfo::Place) -> Place {
         debuginfo::Place::Int(register) => Place::Int(register),
         debuginfo::Place::Sse(register) => Place::Sse(register),
         _ => Place::Memory,
+    }
+}
+
+fn ret_place(place: debuginfo::RetPlace) -> RetPlace {
+    use debuginfo::{RetPlace as At, RetReg};
+    match place {
+        At::None => RetPlace::Nowhere,
+        At::Regs(RetReg::Rax, None) => RetPlace::Rax,
+        At::Regs(RetReg::Xmm0, None) => RetPlace::Xmm0,
+        At::Regs(_, Some(_)) => RetPlace::Registers,
+        At::Hidden => RetPlace::Memory,
+        At::X87 => RetPlace::X87,
+        _ => RetPlace::Unknown,
     }
 }
 

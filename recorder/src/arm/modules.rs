@@ -98,6 +98,12 @@ impl Modules {
             .collect();
     }
 
+    /// Tells whether one of the files that are mapped now has a section of this name.
+    pub fn has_section(&self, name: &str) -> bool {
+        let mut files = self.loaded.iter().filter_map(|module| module.elf.as_ref());
+        files.any(|file| file.has_section(name))
+    }
+
     /// Returns a mapped module by number.
     pub fn by_number(&self, number: u32) -> Option<&LoadedModule> {
         self.loaded.iter().find(|module| module.number == number)

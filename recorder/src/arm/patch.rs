@@ -69,6 +69,8 @@ pub struct Armer {
     started: Option<Started>,
     next_id: u32,
     written: BTreeMap<u64, Written>,
+    /// Moved instructions: where each is now, and where it was.
+    moved: Vec<(u64, u64)>,
     /// What a live session has to know of our changes.
     hooks: Option<Arc<SharedHooks>>,
 }
@@ -126,6 +128,7 @@ impl Armer {
             started: None,
             next_id: 0,
             written: BTreeMap::new(),
+            moved: Vec::new(),
             hooks: None,
         }
     }
@@ -318,6 +321,8 @@ impl Armer {
             }
             process.write(patch.entry, &patch.jump)?;
             self.written.insert(patch.entry, patch.written());
+            let pairs = patch.trampoline.moves.iter();
+            self.moved.extend(pairs.map(|m| (m.new, m.old)));
             moves.extend(
                 patch
                     .trampoline
@@ -347,6 +352,24 @@ impl Armer {
         }
     }
 
+    /// Returns where the instruction stood that is now at `pc`, if one was moved there.
+    pub fn original_pc(&self, pc: u64) -> Option<u64> {
+        let mut moved = self.moved.iter().rev();
+        moved.find(|(new, _)| *new == pc).map(|(_, old)| *old)
+    }
+
+    /// Returns the entry of the function whose stub is at `at`.
+    pub fn entry_of_stub(&self, at: u64) -> Option<u64> {
+        let mut patched = self.written.iter();
+        let found = patched.find(|(entry, written)| {
+            let [_, distance @ ..] = written.jump;
+            let target =
+                **entry as i64 + PATCH_BYTES as i64 + i64::from(i32::from_le_bytes(distance));
+            target as u64 == at
+        });
+        found.map(|(entry, _)| *entry)
+    }
+
     /// Takes back everything that still stands where it was written.
     ///
     /// # Errors
@@ -364,6 +387,7 @@ impl Armer {
     /// Forgets what was written into a module that is gone.
     pub fn forget(&mut self, range: &Range<u64>) {
         self.written.retain(|entry, _| !range.contains(entry));
+        self.moved.retain(|(_, old)| !range.contains(old));
         if let Some(hooks) = &self.hooks {
             hooks
                 .write()

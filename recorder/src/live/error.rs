@@ -37,13 +37,11 @@ pub enum LiveError {
         /// The sentence.
         message: String,
     },
-    /// A column begins no statement.
+    /// A column of a line whose columns nothing tells.
     #[error("{message}")]
     NoColumn {
         /// The sentence.
         message: String,
-        /// Columns that do.
-        columns: Vec<u32>,
     },
     /// The code at an address cannot be moved out of the way.
     #[error(

@@ -64,7 +64,11 @@ impl LineGoal {
         let calls = space.calls_at(pc);
         let to_come = calls.iter().rev().take_while(|call| call.begins).count();
         let frame = frame_of(&calls, to_come);
-        let stop = |calls_to_come| Look::Stop { calls_to_come };
+        // Where no line tells what a person sees, the next instruction may.
+        let stop = |calls_to_come| match space.standing(pc, calls_to_come).source {
+            Some(_) => Look::Stop { calls_to_come },
+            None => Look::Proceed,
+        };
         if frame == self.copies && to_come > 0 {
             return match (self.line == call_line(&calls, to_come), self.into) {
                 // A call on the line that is stepped through: into it or over it.

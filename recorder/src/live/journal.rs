@@ -79,13 +79,14 @@ impl Journal {
         tracer: &Tracer,
         tid: Tid,
         reason: &Reason,
-        pc: u64,
+        (pc, calls_to_come): (u64, usize),
         displayed: &[Displayed],
     ) {
         let machine = tracer.machine(tid).ok();
         let space = tracer.space_now();
         let (probe, hits, watched) = about(tracer, reason);
-        let place = tracer.place(&space, pc);
+        let place = space.standing(pc, calls_to_come);
+        let source = place.source.as_ref();
         let sp = machine
             .as_ref()
             .map_or(0, |machine| machine.registers.general.rsp);
@@ -101,9 +102,9 @@ impl Journal {
             probe,
             hits,
             pc,
-            function: place.function,
-            file: place.file,
-            line: place.line,
+            function: place.function.map(|name| name.to_string()),
+            file: source.map(|source| source.file.to_string()),
+            line: source.map(|source| source.line),
             registers: machine.map(|machine| SavedRegisters {
                 general: words(&machine.registers.general),
                 vectors: machine.registers.vectors,

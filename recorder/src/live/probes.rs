@@ -191,6 +191,7 @@ impl Tracer {
         self.scripts.set_message(id, understood.message);
         let bound = self.bind(id, places);
         self.settle_compiled();
+        let space = self.space_now();
         let Some(probe) = self.probes.by_id.get_mut(&id) else {
             return Err(LiveError::NoProbe(id));
         };
@@ -201,7 +202,7 @@ impl Tracer {
             self.forget_expressions(id);
             return Err(error);
         }
-        probe.view.message = message_about(&probe.view);
+        probe.view.message = message_about(&probe.view, &space);
         self.tell_missing_values(id);
         let probe = &self.probes.by_id[&id];
         let view = probe.view.clone();
@@ -561,10 +562,7 @@ fn line_error(error: LineError, file: &str) -> LiveError {
             message,
             valid_lines: valid,
         },
-        LineError::NoColumn { available, .. } => LiveError::NoColumn {
-            message,
-            columns: available,
-        },
+        LineError::NoColumns { .. } => LiveError::NoColumn { message },
         _ => {
             let _ = file;
             LiveError::NoFile { message }
@@ -572,12 +570,27 @@ fn line_error(error: LineError, file: &str) -> LiveError {
     }
 }
 
-fn message_about(view: &ProbeView) -> Option<String> {
+fn message_about(view: &ProbeView, space: &Space) -> Option<String> {
     if let (Location::Line { line, .. }, Some(place)) = (&view.spec.location, view.places.first())
         && let Some(used) = place.line
         && used != *line
     {
-        return Some(format!("line {line} has no code; moved to line {used}"));
+        let moved = format!("line {line} has no code; moved to line {used}");
+        // An inlined copy may be declared anywhere.
+        let function = space.function_at(place.address);
+        let begins = function.filter(|f| Some(&f.name) == place.function.as_ref());
+        return Some(match begins.filter(|f| f.line > Some(*line)) {
+            Some(function) => format!("{moved}, in {}", function.name),
+            None => moved,
+        });
+    }
+    if let (Location::Line { column, .. }, Some(place)) = (&view.spec.location, view.places.first())
+        && let (Some(asked), Some(used)) = (*column, place.column)
+        && asked < used
+    {
+        return Some(format!(
+            "no statement begins at or before column {asked}; moved to column {used}"
+        ));
     }
     if let (ProbeState::Pending, Location::Throw { pattern, .. }) =
         (view.state, &view.spec.location)

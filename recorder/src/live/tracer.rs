@@ -609,7 +609,8 @@ impl Tracer {
         let pc = self.pc(tid)?;
         let calls_to_come = self.threads.get(&tid).map_or(0, |t| t.calls_to_come);
         let displayed = self.displayed(tid);
-        self.journal.pause(self, tid, &reason, pc, &displayed);
+        let place = (pc, calls_to_come);
+        self.journal.pause(self, tid, &reason, place, &displayed);
         Some(self.board.post(tid, reason, pc, calls_to_come, displayed))
     }
 

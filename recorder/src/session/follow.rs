@@ -11,12 +11,12 @@ use std::{
 
 use agent::shared::Shared;
 use crossbeam::channel::Sender;
-use store::control::{Control, SnapshotReason};
+use store::control::Control;
 
 use super::{RESERVE_PATIENCE, STOP_PATIENCE, Session, chain, lay_out, lock, reserve, space_of};
 use crate::{
-    Error, Exit, Observer, OnFull, Result, SnapshotTimes, Target, arm::patch::Plan, clock,
-    drain::Drain, process::Maps, signals, snapshot,
+    Death, Error, Exit, Observer, OnFull, Result, SnapshotTimes, Target, arm::patch::Plan, clock,
+    drain::Drain, process::Maps, signals,
 };
 
 /// Less than this in a look is not worth one while the program writes as fast as it can: each look takes a cache line
@@ -34,6 +34,8 @@ const QUIET_PAUSE: Duration = Duration::from_millis(10);
 /// How the draining ended.
 pub(super) struct Ended {
     pub exit: Exit,
+    /// Where a signal has ended it.
+    pub death: Option<Death>,
     /// Nothing of ours is left in the program, or it has ended.
     pub unhooked: bool,
     pub incomplete: Option<String>,
@@ -74,6 +76,7 @@ impl Session {
             }
             self.look_at_modules(&shared, &mut incomplete, observer)?;
             self.look_at_forbidden(&shared, observer)?;
+            self.look_at_the_end(&mut drain, &mut incomplete, observer);
             self.copy_memory()?;
             flooded.store(drain.is_flooded(), Release);
             if moved > 0 {
@@ -110,6 +113,7 @@ impl Session {
         let threads = drain.threads() + shared.taken().count() as u64;
         Ok(Ended {
             exit,
+            death: self.death.take(),
             unhooked,
             incomplete,
             lost,
@@ -149,31 +153,7 @@ impl Session {
         }
     }
 
-    /// Copies memory when it is time to.
-    fn copy_memory(&mut self) -> Result<()> {
-        let is_time = match self.options.snapshots {
-            SnapshotTimes::Never | SnapshotTimes::AtPauses => false,
-            SnapshotTimes::Every(interval) => self.copied.elapsed() >= interval,
-            SnapshotTimes::EveryEvents(count) => self.log.events() - self.copied_at >= count.get(),
-        };
-        let Some(snapshots) = self.snapshots.clone().filter(|_| is_time) else {
-            return Ok(());
-        };
-        let taken = self
-            .stopper
-            .while_stopped(self.target.pid, STOP_PATIENCE, move |_| {
-                snapshot::take(&snapshots, SnapshotReason::Interval)
-            });
-        self.copied = Instant::now();
-        self.copied_at = self.log.events();
-        match taken {
-            Ok(taken) => self.note_snapshot(Some(taken)),
-            // It is ending, or somebody else traces it just now: the next time will do.
-            Err(_) => Ok(()),
-        }
-    }
-
-    fn pass(
+    pub(super) fn pass(
         &mut self,
         drain: &mut Drain<'_>,
         incomplete: &mut Option<String>,
@@ -219,17 +199,18 @@ impl Session {
                 code: None,
                 signal: Some(signal),
             },
+            // No child of ours: its status is not told, but it may have waited for us at its end.
             Exit::Detached if self.target.watch.poll().is_some() => Control::ProcessExit {
                 ticks,
                 code: None,
-                signal: None,
+                signal: self.death.as_ref().map(|death| death.signal),
             },
             Exit::Detached => Control::Detached { ticks },
         };
         if incomplete.is_none() {
             let written = self
-                .log
-                .append_control(&end)
+                .note_death(exit)
+                .and_then(|()| self.log.append_control(&end))
                 .and_then(|()| self.log.append_watermark(clock::ticks()));
             *incomplete = written.err().map(|error| chain(&error));
         }

@@ -85,7 +85,7 @@ pub(super) fn first_page(pagemap: &File, range: Range<u64>) -> io::Result<Option
 }
 
 /// Returns how many bytes of memory the process has for itself: neither files' nor our rings'.
-pub(super) fn resident(pid: i32) -> io::Result<u64> {
+pub(crate) fn resident(pid: i32) -> io::Result<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/statm"))?;
     let mut pages = text.split(' ').skip(1).map(|word| word.parse().ok());
     let (resident, shared): (Option<u64>, Option<u64>) =

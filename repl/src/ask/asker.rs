@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use arrow::record_batch::RecordBatch;
 use query::output::Format;
-use query::{Answer, Extent, Session};
+use query::{Answer, Extent, Options, Session};
 
 use super::interrupt::Interrupts;
 use crate::error::Error;
@@ -14,6 +14,7 @@ use crate::error::Error;
 pub struct Asker {
     path: PathBuf,
     session: Session,
+    options: Options,
     interrupts: Interrupts,
 }
 
@@ -23,7 +24,7 @@ impl Asker {
     /// # Errors
     /// When it cannot be opened.
     pub fn open(path: &Path) -> Result<Asker, Error> {
-        Asker::with(path, Interrupts::ignore()?)
+        Asker::with(path, Options::default(), Interrupts::ignore()?)
     }
 
     /// Opens the recording in the folder `path`; from now on Ctrl-C only stops questions.
@@ -31,19 +32,27 @@ impl Asker {
     /// # Errors
     /// When it cannot be opened.
     pub fn open_interruptible(path: &Path) -> Result<Asker, Error> {
-        let session = query::open(path).map_err(|source| Error::Query { source })?;
-        Ok(Asker {
-            path: path.to_owned(),
-            session,
-            interrupts: Interrupts::catch()?,
-        })
+        Asker::open_with(path, Options::default(), true)
     }
 
-    fn with(path: &Path, interrupts: Interrupts) -> Result<Asker, Error> {
-        let session = query::open(path).map_err(|source| Error::Query { source })?;
+    /// Opens the recording in the folder `path` with other than the usual limits. `interruptible`: Ctrl-C only stops questions.
+    ///
+    /// # Errors
+    /// When it cannot be opened.
+    pub fn open_with(path: &Path, options: Options, interruptible: bool) -> Result<Asker, Error> {
+        let interrupts = match interruptible {
+            true => Interrupts::catch()?,
+            false => Interrupts::ignore()?,
+        };
+        Asker::with(path, options, interrupts)
+    }
+
+    fn with(path: &Path, options: Options, interrupts: Interrupts) -> Result<Asker, Error> {
+        let session = Session::open_with(path, options.clone());
         Ok(Asker {
             path: path.to_owned(),
-            session,
+            session: session.map_err(|source| Error::Query { source })?,
+            options,
             interrupts,
         })
     }
@@ -53,7 +62,8 @@ impl Asker {
     /// # Errors
     /// When it cannot be opened; the asker then goes on with what it had.
     pub fn refresh(&mut self) -> Result<(), Error> {
-        self.session = query::open(&self.path).map_err(|source| Error::Query { source })?;
+        let session = Session::open_with(&self.path, self.options.clone());
+        self.session = session.map_err(|source| Error::Query { source })?;
         Ok(())
     }
 

@@ -2,11 +2,12 @@
 //! The program keeps stdin, stdout and its exit status; what Hindsight says goes to stderr.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use recorder::{Captures, Exit, Outcome, RecordOptions, Target};
+use recorder::{Captures, Death, Exit, Outcome, RecordOptions, Target};
 use serde_json::json;
+use server::inspect::signal_name;
 use store::recording::may_be_created;
 
 use crate::ask::Asker;
@@ -99,6 +100,9 @@ pub fn run(args: Args, terminal: &Terminal) -> Result<u8, Error> {
         eprintln!("{}", summary_json(&outcome, became));
     } else {
         eprintln!("hindsight: {}", summary(&outcome));
+        if let Some(death) = death_line(&outcome) {
+            eprintln!("hindsight: {death}");
+        }
     }
     Ok(match outcome.exit {
         Exit::Code(code) => (code & 0xff) as u8,
@@ -180,6 +184,45 @@ fn summary(outcome: &Outcome) -> String {
     line
 }
 
+/// One line: `SIGSEGV ended the program in parse (app.c:17), address 0x0, thread 4711; look at it: hindsight repl app`.
+fn death_line(outcome: &Outcome) -> Option<String> {
+    let signal = match (outcome.exit, &outcome.death) {
+        (Exit::Signal(signal), _) => signal,
+        (_, Some(death)) => death.signal,
+        _ => return None,
+    };
+    let mut line = format!("{} ended the program", signal_name(signal));
+    let Some(death) = &outcome.death else {
+        return Some(line);
+    };
+    let name = outcome.recording.with_extension("");
+    line += &place(death);
+    line += &format!(
+        ", thread {}; look at it: hindsight repl {}",
+        death.tid,
+        escaped(&name.to_string_lossy())
+    );
+    Some(line)
+}
+
+/// ` in parse (app.c:17), address 0x0`, as far as that is known.
+fn place(death: &Death) -> String {
+    let mut text = String::new();
+    if let Some(function) = &death.function {
+        text += &format!(" in {}", escaped(function));
+    }
+    if let (Some(file), Some(line)) = (&death.file, death.line) {
+        let file = Path::new(file)
+            .file_name()
+            .map(|name| name.to_string_lossy());
+        text += &format!(" ({}:{line})", escaped(&file.unwrap_or_default()));
+    }
+    if let Some(addr) = death.addr {
+        text += &format!(", address {addr:#x}");
+    }
+    text
+}
+
 /// Returns the program that took the place of the recorded one, when that is how the recording ended: launchers and
 /// wrapper scripts do it, and whoever recorded one wants to know.
 fn became(outcome: &Outcome) -> Option<String> {
@@ -216,6 +259,14 @@ fn summary_json(outcome: &Outcome, became: Option<String>) -> serde_json::Value 
         "functions_skipped": outcome.skipped,
         "exit_code": code,
         "exit_signal": signal,
+        "death": outcome.death.as_ref().map(|death| json!({
+            "signal": signal_name(death.signal),
+            "thread": death.tid,
+            "address": death.addr.map(|addr| format!("{addr:#x}")),
+            "function": death.function,
+            "file": death.file,
+            "line": death.line,
+        })),
         "detached": matches!(outcome.exit, Exit::Detached),
         "incomplete": outcome.incomplete,
         "became": became,
@@ -246,6 +297,7 @@ mod tests {
             armed: 12,
             skipped: 0,
             exit: Exit::Code(0),
+            death: None,
             incomplete: None,
         }
     }
@@ -254,6 +306,30 @@ mod tests {
     fn the_summary_is_one_line() {
         expect!["app.hindsight: 242,785 calls, 485,574 events, 1 thread, 0 lost, 0.41 s, 2.1 MB (8.9 B/call)"]
             .assert_eq(&summary(&outcome()));
+    }
+
+    #[test]
+    fn the_end_by_a_signal_is_one_line() {
+        assert_eq!(death_line(&outcome()), None);
+        let killed = Outcome {
+            exit: Exit::Signal(9),
+            ..outcome()
+        };
+        expect!["SIGKILL ended the program"].assert_eq(&death_line(&killed).unwrap());
+        let crashed = Outcome {
+            exit: Exit::Signal(11),
+            death: Some(Death {
+                signal: 11,
+                tid: 4711,
+                addr: Some(0x10),
+                function: Some("parse".to_owned()),
+                file: Some("/src/app.c".to_owned()),
+                line: Some(17),
+            }),
+            ..outcome()
+        };
+        expect!["SIGSEGV ended the program in parse (app.c:17), address 0x10, thread 4711; look at it: hindsight repl app"]
+            .assert_eq(&death_line(&crashed).unwrap());
     }
 
     #[test]

@@ -54,6 +54,9 @@ pub struct Args {
     /// Show at most this many rows of a table, 0 for all [default: 1000 on a terminal, else all]
     #[arg(long, value_name = "N")]
     rows: Option<usize>,
+    /// Let sorts, groups and joins hold this much memory, as 512MB or 8GB [default: a quarter of the machine's]
+    #[arg(long, value_name = "SIZE", value_parser = crate::size::parse)]
+    memory: Option<usize>,
     /// Say how long each answer took
     #[arg(long)]
     timing: bool,
@@ -91,11 +94,11 @@ pub fn run(args: Args, terminal: &Terminal) -> Result<u8, Error> {
     }
     let path = locate(&args.recording)?;
     let interruptible = terminal.stdout && args.output.is_none();
-    let mut asker = if interruptible {
-        Asker::open_interruptible(&path)?
-    } else {
-        Asker::open(&path)?
-    };
+    let mut options = query::Options::default();
+    if let Some(memory) = args.memory {
+        options.memory_bytes = memory;
+    }
+    let mut asker = Asker::open_with(&path, options, interruptible)?;
     if let Some(note) = note_extent(&asker.extent()) {
         let word = terminal.stderr_colour.paint(Paint::Warning, "note:");
         eprintln!("hindsight: {word} {}", escaped(&note));

@@ -3,7 +3,7 @@
 /// What can be done with a recording, or in the past of a live session.
 const PAST: &str = "\
 Moves
-  goto PLACE           an event's number, first, last, 50%, 1.5s, @NOTE, output:LINE
+  goto PLACE           an event's number, first, last, crash, 50%, 1.5s, @NOTE, output:LINE
   step [N], step back  to the next event of any thread, or the one before
   next [N], next back  to the next event of this thread, over calls
   finish, reverse-finish       to where this call ends, or begins
@@ -44,7 +44,7 @@ Looks
 Changes
   set TARGET VALUE, eval EXPR, memory write ADDRESS BYTES, note TEXT
 The past, while the program stands still
-  goto PLACE                   an event's number, first, last, 50%, 1.5s, @NOTE, output:LINE
+  goto PLACE                   an event's number, first, last, crash, 50%, 1.5s, @NOTE, output:LINE
   step back, next back, finish back, continue back   from here backwards
   goto live                    back to the program as it is now
   calls, history EXPR, last-write EXPR, notes

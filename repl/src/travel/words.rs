@@ -55,7 +55,7 @@ const TAKE_VARIABLES: [&str; 9] = [
     "memory",
 ];
 /// What `goto` takes besides numbers.
-const PLACES: [&str; 5] = ["first", "last", "live", "output:", "@"];
+const PLACES: [&str; 6] = ["first", "last", "crash", "live", "output:", "@"];
 /// Verbs that exist under other names inside.
 const WRITTEN: [&str; 12] = [
     "alias",

@@ -310,6 +310,7 @@ fn function(id: u32, name: &str, params: Vec<Param>, ret: ValueKind) -> Function
         params,
         ret,
         params_known: true,
+        ret_place: None,
     }
 }
 

@@ -309,7 +309,7 @@ fn captures_are_known_where_they_were_taken() {
             ----------+----------------------+----------------
              order    | const struct order * | 0x5580476be3d0
              discount | int                  | 0
-            *order = {id = 0, pieces = 0, each = 0, customer = 0x0} <stale: as of event 4>
+            *order = <unknown: that part of the heap was seen only before the program ran; --watch or --snapshot every=N shows it later>
             sold = 0
             Thread 28574 (orders) at event 13, return from price: rounded at /home/ada/orders/orders.c:32
             ->    32 | double rounded(const struct order *order, int discount) { return (long)(price(order, discount) * 100) / 100.0; }

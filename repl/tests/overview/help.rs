@@ -219,6 +219,10 @@ fn each_command_explains_itself() {
                   --rows <N>
                       Show at most this many rows of a table, 0 for all [default: 1000 on a terminal, else all]
 
+                  --memory <SIZE>
+                      Let sorts, groups and joins hold this much memory, as 512MB or 8GB [default: a quarter of
+                      the machine's]
+
                   --timing
                       Say how long each answer took
 

@@ -159,7 +159,7 @@ fn mistakes_are_answered_with_the_next_step() {
             help: events are 0 to 27
               at --cmd 1: goto 4711 (exit code 2)
             error: "soon" is no place in time
-            help: write an event's number, first, last, 50%, 1.5s, @NOTE or output:LINE
+            help: write an event's number, first, last, crash, 50%, 1.5s, @NOTE or output:LINE
               at --cmd 2: goto soon (exit code 2)
             error: there is no note "nothing"
             help: list them with: notes

@@ -13,10 +13,10 @@ mod common;
 use common::Folder;
 use expect_test::Expect;
 
-/// Runs lines through `--cmd`.
+/// Runs lines through `--cmd`, from the first event on: the recording opens at its crash.
 fn check(lines: &[&str], expected: Expect) {
     let folder = Folder::with_debugged();
-    let mut args = vec!["repl", "debugged"];
+    let mut args = vec!["repl", "debugged", "--cmd", "goto first"];
     for line in lines {
         args.extend(["--cmd", line]);
     }

@@ -122,16 +122,16 @@ fn places_in_time_have_many_forms() {
             help: write: goto [OPTIONS] <PLACE>...
               at --cmd 5: goto -1% (exit code 2)
             error: "1.5" is no place in time
-            help: write an event's number, first, last, 50%, 1.5s, @NOTE or output:LINE
+            help: write an event's number, first, last, crash, 50%, 1.5s, @NOTE or output:LINE
               at --cmd 9: goto 1.5 (exit code 2)
             error: "output:0" is no place in time
-            help: write an event's number, first, last, 50%, 1.5s, @NOTE or output:LINE
+            help: write an event's number, first, last, crash, 50%, 1.5s, @NOTE or output:LINE
               at --cmd 10: goto output:0 (exit code 2)
             error: "output:x" is no place in time
-            help: write an event's number, first, last, 50%, 1.5s, @NOTE or output:LINE
+            help: write an event's number, first, last, crash, 50%, 1.5s, @NOTE or output:LINE
               at --cmd 11: goto output:x (exit code 2)
             error: "@" is no place in time
-            help: write an event's number, first, last, 50%, 1.5s, @NOTE or output:LINE
+            help: write an event's number, first, last, crash, 50%, 1.5s, @NOTE or output:LINE
               at --cmd 12: goto @ (exit code 2)
             --- exit code 2
         "#]],

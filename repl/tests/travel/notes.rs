@@ -8,7 +8,7 @@ use super::common::Folder;
 fn notes_are_kept_beside_the_recording() {
     let folder = Folder::with_debugged();
     let run = |lines: &[&str]| {
-        let mut args = vec!["repl", "debugged"];
+        let mut args = vec!["repl", "debugged", "--cmd", "goto first"];
         for line in lines {
             args.extend(["--cmd", line]);
         }
@@ -164,8 +164,10 @@ fn packing_says_what_is_missing() {
         --- exit code 1
     "#]].assert_eq(&folder.transcript(&["pack", "debugged"]));
     expect![[r#"
-        Thread 4242 (synth-4242) at event 6, pause: breakpoint 1 in price at /src/shop.c:12: 0x555555555048
         --- stderr
+        error: nothing behind event 25 stops here
+        help: set a breakpoint: break FUNCTION; or: goto last
+          at --cmd 1: continue (exit code 2)
         error: no variable "sold" here
         help: the module /home/ada/shop/shop cannot be read: open /home/ada/shop/shop: No such file or directory (os error 2); of its copy: debugged.hindsight/modules/index is damaged at offset 64: the frame's checksum differs; run "hindsight check" for a full report and restore the file from a copy
           at --cmd 2: print sold (exit code 1)

@@ -29,6 +29,7 @@ fn watches_stop_where_a_value_has_changed() {
             "unwatch",
         ],
         expect![[r#"
+            Thread 4243 (synth-4243) at event 0, module_load: /home/ada/shop/shop: not known where
             Nothing is watched.
             Watch 1: $rbx (everywhere)
              ID | Expression | Hits | Where
@@ -42,7 +43,7 @@ fn watches_stop_where_a_value_has_changed() {
               3 | $rip       |    0 | everywhere
             1 breakpoint removed
             Watch 1 removed: $rbx
-            Thread 4242 (synth-4242) at event 0, module_load: /home/ada/shop/shop: not known where
+            Thread 4243 (synth-4243) at event 0, module_load: /home/ada/shop/shop: not known where
             Thread 4242 (synth-4242) at event 9, pause: step in price at /src/shop.c:13: 0x555555555051
             Watch 3: $rip was 93824992235592, is 93824992235601
              ID | Expression | Hits | Where
@@ -53,19 +54,19 @@ fn watches_stop_where_a_value_has_changed() {
             --- stderr
             error: the recording shows no change of what is watched behind event 0
             help: look at what it shows: history EXPRESSION; or: goto last
-              at --cmd 4: continue (exit code 2)
-            error: the recording shows no change of what is watched behind event 0
-            help: look at what it shows: history EXPRESSION; or: goto last
               at --cmd 5: continue (exit code 2)
             error: the recording shows no change of what is watched behind event 0
             help: look at what it shows: history EXPRESSION; or: goto last
               at --cmd 6: continue (exit code 2)
+            error: the recording shows no change of what is watched behind event 0
+            help: look at what it shows: history EXPRESSION; or: goto last
+              at --cmd 7: continue (exit code 2)
             error: the recording shows no change of what is watched before event 0
             help: look at what it shows: history EXPRESSION; or: goto first
-              at --cmd 7: reverse-continue (exit code 2)
+              at --cmd 8: reverse-continue (exit code 2)
             error: the recording shows no change of what is watched before event 0
             help: look at what it shows: history EXPRESSION; or: goto first
-              at --cmd 11: continue back (exit code 2)
+              at --cmd 12: continue back (exit code 2)
             --- exit code 2
         "#]],
     );
@@ -90,37 +91,38 @@ fn mistakes_about_watches_are_answered() {
             "reverse-continue",
         ],
         expect![[r#"
+            Thread 4243 (synth-4243) at event 0, module_load: /home/ada/shop/shop: not known where
             Watch 1: $rbx (everywhere)
-            Thread 4242 (synth-4242) at event 27, process_exit: not known where
-            Thread 4242 (synth-4242) at event 0, module_load: /home/ada/shop/shop: not known where
+            Thread 4243 (synth-4243) at event 27, process_exit: not known where
+            Thread 4243 (synth-4243) at event 0, module_load: /home/ada/shop/shop: not known where
             --- stderr
             error: the expression "1 +": expected an expression at position 3
-              at --cmd 1: watch 1 + (exit code 1)
+              at --cmd 2: watch 1 + (exit code 1)
             error: no variable "nobody" here (the module /home/ada/shop/shop cannot be read: open /home/ada/shop/shop: No such file or directory)
-              at --cmd 2: watch nobody (exit code 1)
+              at --cmd 3: watch nobody (exit code 1)
             error: no register "nothing"
             help: known are rax to r15, rip, rflags, xmm0 to xmm15, fs_base and gs_base
-              at --cmd 3: watch $nothing (exit code 1)
+              at --cmd 4: watch $nothing (exit code 1)
             error: --read needs a program that runs: a recording shows changes of values
             help: write: watch EXPRESSION
-              at --cmd 4: watch $rbx --read (exit code 2)
+              at --cmd 5: watch $rbx --read (exit code 2)
             error: --condition=1 needs a program that runs: a recording shows changes of values
             help: write: watch EXPRESSION
-              at --cmd 5: watch $rbx --condition=1 (exit code 2)
+              at --cmd 6: watch $rbx --condition=1 (exit code 2)
             error: there is no watch 7
             help: list them with: watch
-              at --cmd 6: unwatch 7 (exit code 2)
+              at --cmd 7: unwatch 7 (exit code 2)
             error: invalid value 'x' for '[ID]': invalid digit found in string
-              at --cmd 7: unwatch x (exit code 2)
+              at --cmd 8: unwatch x (exit code 2)
             error: the argument '[ID]' cannot be used with '--all'
             help: write: unwatch [ID]
-              at --cmd 8: watch remove 1 --all (exit code 2)
+              at --cmd 9: watch remove 1 --all (exit code 2)
             error: the recording shows no change of what is watched behind event 27
             help: look at what it shows: history EXPRESSION; or: goto last
-              at --cmd 11: continue (exit code 2)
+              at --cmd 12: continue (exit code 2)
             error: the recording shows no change of what is watched before event 0
             help: look at what it shows: history EXPRESSION; or: goto first
-              at --cmd 13: reverse-continue (exit code 2)
+              at --cmd 14: reverse-continue (exit code 2)
             --- exit code 2
         "#]],
     );
@@ -144,6 +146,7 @@ fn histories_tell_every_change() {
             "select * from history('a', 'b', 'c')",
         ],
         expect![[r#"
+            Thread 4243 (synth-4243) at event 0, module_load: /home/ada/shop/shop: not known where
             Thread 4242 (synth-4242) at event 9, pause: step in price at /src/shop.c:13: 0x555555555051
              Event | Thread | Value | Place
             -------+--------+-------+-------
@@ -156,22 +159,22 @@ fn histories_tell_every_change() {
               22 | 4243 | NULL | 4101
             --- stderr
             error: no variable "nobody" here (the module /home/ada/shop/shop cannot be read: open /home/ada/shop/shop: No such file or directory)
-              at --cmd 4: history nobody (exit code 1)
+              at --cmd 5: history nobody (exit code 1)
             error: the following required arguments were not provided:
             help: write: history <EXPRESSION>...
-              at --cmd 5: history (exit code 2)
+              at --cmd 6: history (exit code 2)
             error: no variable "nobody" here (the module /home/ada/shop/shop cannot be read: open /home/ada/shop/shop: No such file or directory); a variable of a function is asked for with the function: history('count', 'line')
-              at --cmd 7: select * from history('nobody') (exit code 2)
+              at --cmd 8: select * from history('nobody') (exit code 2)
             error: no recorded function is called nothing; SELECT name FROM functions lists them
-              at --cmd 8: select * from history('count', 'nothing') (exit code 2)
+              at --cmd 9: select * from history('count', 'nothing') (exit code 2)
             error: cannot compute the answer: nothing is known of price: the module /home/ada/shop/shop cannot be read: open /home/ada/shop/shop: No such file or directory
-              at --cmd 9: select * from history('count', 'price') (exit code 1)
+              at --cmd 10: select * from history('count', 'price') (exit code 1)
             error: the expression "1 +": expected an expression at position 3
-              at --cmd 10: select * from history('1 +') (exit code 2)
+              at --cmd 11: select * from history('1 +') (exit code 2)
             error: history takes an expression, and the function whose variables it is about: history('total') or history('count', 'line')
-              at --cmd 11: select * from history(1) (exit code 2)
+              at --cmd 12: select * from history(1) (exit code 2)
             error: history takes an expression, and the function whose variables it is about: history('total') or history('count', 'line')
-              at --cmd 12: select * from history('a', 'b', 'c') (exit code 2)
+              at --cmd 13: select * from history('a', 'b', 'c') (exit code 2)
             --- exit code 2
         "#]],
     );
@@ -224,7 +227,7 @@ fn watches_and_histories_have_json() {
           "error": {
             "code": "NO_EVENT",
             "hint": "look at what it shows: history EXPRESSION; or: goto last",
-            "message": "the recording shows no change of what is watched behind event 0"
+            "message": "the recording shows no change of what is watched behind event 25"
           },
           "id": 1,
           "success": false
@@ -233,7 +236,7 @@ fn watches_and_histories_have_json() {
           "error": {
             "code": "NO_EVENT",
             "hint": "look at what it shows: history EXPRESSION; or: goto last",
-            "message": "the recording shows no change of what is watched behind event 0"
+            "message": "the recording shows no change of what is watched behind event 25"
           },
           "id": 1,
           "success": false
@@ -255,7 +258,7 @@ fn watches_and_histories_have_json() {
           "id": 1,
           "result": {
             "added": true,
-            "seq": 0,
+            "seq": 25,
             "text": "x"
           },
           "success": true

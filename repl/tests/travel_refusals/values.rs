@@ -245,7 +245,7 @@ fn answers_may_be_empty() {
     );
     let folder = Folder::with_debugged();
     expect![[r#"
-        Thread 4242 (synth-4242) at event 27, process_exit: not known where
+        Thread 4243 (synth-4243) at event 27, process_exit: not known where
              ID | Name       | State   | Location
         --------+------------+---------+-----------------
          * 4243 | synth-4243 | running | not known where

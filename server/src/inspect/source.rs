@@ -137,17 +137,17 @@ pub(crate) fn of_line_error(error: &LineError) -> Failure {
             valid_lines: valid.clone(),
             ..Failure::new(Code::InvalidLine, text)
         },
-        LineError::NoColumn { available, .. } => Failure {
-            valid_columns: available.clone(),
-            ..Failure::new(Code::InvalidColumn, text)
-        },
         LineError::UnknownFile { nearest, .. } => Failure {
             nearest: nearest.iter().map(|file| file.to_string()).collect(),
             ..Failure::new(Code::InvalidFile, text)
         },
         _ => {
+            let code = match error {
+                LineError::NoColumns { .. } => Code::InvalidColumn,
+                _ => Code::InvalidFile,
+            };
             let (message, hint) = text.split_once("; ").unwrap_or((text.as_str(), ""));
-            let failure = Failure::new(Code::InvalidFile, message);
+            let failure = Failure::new(code, message);
             match hint {
                 "" => failure,
                 hint => failure.hint(hint),
@@ -170,14 +170,12 @@ mod tests {
         assert_eq!(no_code.code, Code::InvalidLine);
         assert_eq!(no_code.message, "No code at a.c:143. Valid lines: 140, 145");
         assert_eq!(no_code.valid_lines, [140, 145]);
-        let no_column = of_line_error(&LineError::NoColumn {
+        let no_columns = of_line_error(&LineError::NoColumns {
             file: "a.c".to_owned(),
             line: 1,
-            column: 9,
-            available: vec![3, 5],
         });
-        assert_eq!(no_column.code, Code::InvalidColumn);
-        assert_eq!(no_column.valid_columns, [3, 5]);
+        assert_eq!(no_columns.code, Code::InvalidColumn);
+        assert_eq!(no_columns.hint.as_deref(), Some("leave the column out"));
         let no_file = of_line_error(&LineError::UnknownFile {
             file: "b.c".to_owned(),
             nearest: vec!["a.c".into()],

@@ -175,13 +175,16 @@ impl Looked<'_> {
 }
 
 impl Past {
-    /// Opens the recording that `path` names and looks at its first event of a thread.
+    /// Opens the recording that `path` names and looks at its first event of a thread, or where a signal ended the program if
+    /// that is known.
     ///
     /// # Errors
     /// The recording cannot be read.
     pub fn open(path: &Path, temp_dir: &Path) -> Result<Past, Failure> {
         let timeline = Timeline::open(path, temp_dir).map_err(|error| of_replay(&error))?;
-        let seq = 0;
+        let stop = timeline.crash().map_err(|error| of_replay(&error))?;
+        let stop = stop.filter(|seq| timeline.is_stop(*seq));
+        let seq = stop.unwrap_or(0);
         let tid = timeline.thread_at(seq).unwrap_or(0);
         Ok(Past {
             timeline,

@@ -22,7 +22,7 @@ const LINES: usize = 1000;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GotoArgs {
-    /// An event's number, `first`, `last`, `50%`, `1.5s`, `@note` or `output:17`.
+    /// An event's number, `first`, `last`, `crash`, `50%`, `1.5s`, `@note` or `output:17`.
     pub to: String,
 }
 

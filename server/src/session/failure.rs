@@ -10,7 +10,6 @@ pub(crate) fn of_recorder(error: &recorder::Error) -> Failure {
     if let recorder::Error::Live(error) = error {
         match error {
             LiveError::NoCode { valid_lines, .. } => failure.valid_lines = valid_lines.clone(),
-            LiveError::NoColumn { columns, .. } => failure.valid_columns = columns.clone(),
             LiveError::Expression { position, .. } => failure.position = Some(*position),
             _ => {}
         }

@@ -408,21 +408,14 @@ impl PlaceReport {
     /// the line of the first of them. Any number that is too large means all.
     #[must_use]
     pub fn before(space: &Space, pc: u64, to_come: usize) -> PlaceReport {
-        let place = PlaceReport::of(space, pc);
-        let calls = space.calls_at(pc);
-        let made = calls.len().saturating_sub(to_come).max(1);
-        let name = calls.get(made - 1).and_then(|call| call.name.as_deref());
-        let function = name.map(str::to_owned).or(place.function);
-        let place = PlaceReport { function, ..place };
-        let Some(next) = calls.get(made).filter(|_| to_come > 0) else {
-            return place;
-        };
-        let call = next.call.as_ref();
+        let standing = space.standing(pc, to_come);
+        let source = standing.source.as_ref();
         PlaceReport {
-            line: call.map(|source| source.line),
-            column: call.map(|source| source.column).filter(|at| *at > 0),
-            file: call.map(|source| source.file.to_string()),
-            ..place
+            function: standing.function.map(|name| name.to_string()),
+            line: source.map(|source| source.line),
+            column: source.map(|source| source.column).filter(|at| *at > 0),
+            file: source.map(|source| source.file.to_string()),
+            ..PlaceReport::of(space, pc)
         }
     }
 

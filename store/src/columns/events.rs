@@ -7,6 +7,7 @@
 //! | `exec` | path | | |
 //! | `fork` | | process id of the child | |
 //! | `thread_start` | name | | addr, size: its stack, where known |
+//! | `thread_name` | the new name | | |
 //! | `thread_exit`, `detached` | | | |
 //! | `module_load` | path | number of the module | aux: build id; addr, size: where it is mapped |
 //! | `module_unload` | | number of the module | |
@@ -47,6 +48,8 @@ pub enum EventKind {
     Fork,
     /// First sign of a thread.
     ThreadStart,
+    /// The thread has got another name.
+    ThreadName,
     /// The thread ended.
     ThreadExit,
     /// An ELF file was mapped.
@@ -96,6 +99,7 @@ impl EventKind {
             Self::Exec => "exec",
             Self::Fork => "fork",
             Self::ThreadStart => "thread_start",
+            Self::ThreadName => "thread_name",
             Self::ThreadExit => "thread_exit",
             Self::ModuleLoad => "module_load",
             Self::ModuleUnload => "module_unload",

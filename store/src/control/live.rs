@@ -394,6 +394,10 @@ pub enum SnapshotReason {
     Interval,
     /// A thread is about to be paused, and the others, which run on behind that, were held for it.
     Held,
+    /// The program exits.
+    Exit,
+    /// The recording begins, of a program that ran before.
+    Attached,
 }
 
 impl SnapshotReason {
@@ -404,6 +408,8 @@ impl SnapshotReason {
             Self::Pause => "pause",
             Self::Interval => "interval",
             Self::Held => "held",
+            Self::Exit => "exit",
+            Self::Attached => "attached",
         }
     }
 }

@@ -80,6 +80,10 @@ pub(super) fn record<S: Sink>(
                 ..row
             })
         }
+        Record::ThreadName { name, .. } => {
+            let name = String::from_utf8_lossy(name);
+            out.event(ts_ns, tid, EventKind::ThreadName, |row| row.text(&name))
+        }
         Record::Gap { lost, reason } => {
             let known = (reason != GapReason::Forbidden).then_some(lost);
             gap(tid, known, reason, ts_ns, out)

@@ -8,13 +8,15 @@ use super::{
     BYTES_WORDS, CONDITION_ERROR_WORDS, ENTER_MAX_XMM, FORK_WORDS, GAP_WORDS, KIND_BITS,
     KIND_CAPTURE, KIND_CONDITION_ERROR, KIND_ENTER, KIND_ENTER_NOLEAVE, KIND_ENTER_TAIL, KIND_EXEC,
     KIND_FORK, KIND_GAP, KIND_LEAVE, KIND_LOGPOINT, KIND_OUTPUT, KIND_THREAD, KIND_THREAD_EXIT,
-    LEAVE_WORDS, LEAVE_XMM, LEN_SHIFT, LOG_COUNT_SHIFT, LOG_MAX_VALUES, LOG_WORDS,
-    THREAD_EXIT_WORDS, THREAD_NAME_LEN, THREAD_WORDS, VALUE_SHIFT, WORD_LEN, XMM_SHIFT,
+    KIND_THREAD_NAME, LEAVE_WORDS, LEAVE_XMM, LEN_SHIFT, LOG_COUNT_SHIFT, LOG_MAX_VALUES,
+    LOG_WORDS, THREAD_EXIT_WORDS, THREAD_NAME_LEN, THREAD_NAME_WORDS, THREAD_WORDS, VALUE_SHIFT,
+    WORD_LEN, XMM_SHIFT,
 };
 
 const LEAVE_LEN: usize = LEAVE_WORDS * WORD_LEN;
 const THREAD_LEN: usize = THREAD_WORDS * WORD_LEN;
 const THREAD_EXIT_LEN: usize = THREAD_EXIT_WORDS * WORD_LEN;
+const RENAMED_LEN: usize = THREAD_NAME_WORDS * WORD_LEN;
 const GAP_LEN: usize = GAP_WORDS * WORD_LEN;
 const FORK_LEN: usize = FORK_WORDS * WORD_LEN;
 const LOG_LEN: usize = LOG_WORDS * WORD_LEN;
@@ -143,7 +145,7 @@ fn decode(bytes: &[u8]) -> Step<'_> {
         KIND_LEAVE => leave(bytes, kind, xmm_count)?,
         KIND_ENTER_TAIL => enter(bytes, kind, xmm_count, EnterForm::Tail)?,
         KIND_ENTER_NOLEAVE => enter(bytes, kind, xmm_count, EnterForm::NoLeave)?,
-        _ if xmm_count != 0 && (KIND_THREAD..=KIND_CAPTURE).contains(&kind) => {
+        _ if xmm_count != 0 && (KIND_THREAD..=KIND_THREAD_NAME).contains(&kind) => {
             return Err(WireFault::XmmCount {
                 kind,
                 count: xmm_count,
@@ -199,21 +201,31 @@ fn leave(bytes: &[u8], kind: u8, xmm_count: u8) -> Result<(Record<'_>, &[u8]), W
     Ok((Record::Leave(leave), rest))
 }
 
+fn without_padding(name: &[u8]) -> &[u8] {
+    let len = name.iter().position(|b| *b == 0).unwrap_or(name.len());
+    &name[..len]
+}
+
 /// Decodes the kinds that are not on the way of every call.
 #[inline(never)]
 fn rare(bytes: &[u8], kind: u8) -> Result<(Record<'_>, &[u8]), WireFault> {
     match kind {
         KIND_THREAD => {
             let (fixed, rest) = split::<THREAD_LEN>(bytes, kind)?;
-            let name = &fixed[THREAD_LEN - THREAD_NAME_LEN..];
-            let name_len = name.iter().position(|b| *b == 0).unwrap_or(name.len());
+            let name = without_padding(&fixed[THREAD_LEN - THREAD_NAME_LEN..]);
             let thread = Record::Thread {
                 tid: value(word(fixed, 1)),
                 stack_low: word(fixed, 2),
                 stack_high: word(fixed, 3),
-                name: &name[..name_len],
+                name,
             };
             Ok((thread, rest))
+        }
+        KIND_THREAD_NAME => {
+            let (fixed, rest) = split::<RENAMED_LEN>(bytes, kind)?;
+            let tid = value(word(fixed, 1));
+            let name = without_padding(&fixed[RENAMED_LEN - THREAD_NAME_LEN..]);
+            Ok((Record::ThreadName { tid, name }, rest))
         }
         KIND_OUTPUT => {
             let (fixed, rest) = split::<BYTES_LEN>(bytes, kind)?;

@@ -4,9 +4,9 @@ use super::{
     CAPTURE_REGISTER_WORDS, CAPTURE_REGISTERS, ENTER_MAX_XMM, EnterForm, FUNCTION_BITS,
     FUNCTION_HIGH_SHIFT, FUNCTION_LOW_BITS, GapReason, INT_ARGS, KIND_CAPTURE,
     KIND_CONDITION_ERROR, KIND_ENTER, KIND_ENTER_NOLEAVE, KIND_ENTER_TAIL, KIND_EXEC, KIND_FORK,
-    KIND_GAP, KIND_LEAVE, KIND_LOGPOINT, KIND_OUTPUT, KIND_THREAD, KIND_THREAD_EXIT, LEAVE_XMM,
-    LEN_SHIFT, LOG_COUNT_SHIFT, LOG_MAX_VALUES, Leave, PROBE_BITS, SLOT_POSITION, SLOT_SHIFT,
-    Section, THREAD_NAME_LEN, VALUE_SHIFT, WORD_LEN, XMM_SHIFT,
+    KIND_GAP, KIND_LEAVE, KIND_LOGPOINT, KIND_OUTPUT, KIND_THREAD, KIND_THREAD_EXIT,
+    KIND_THREAD_NAME, LEAVE_XMM, LEN_SHIFT, LOG_COUNT_SHIFT, LOG_MAX_VALUES, Leave, PROBE_BITS,
+    SLOT_POSITION, SLOT_SHIFT, Section, THREAD_NAME_LEN, VALUE_SHIFT, WORD_LEN, XMM_SHIFT,
 };
 
 /// The fields of an enter record.
@@ -72,6 +72,16 @@ pub fn push_thread(block: &mut Vec<u8>, ticks: u64, tid: u32, stack: (u64, u64),
     push_value(block, ticks, KIND_THREAD, tid.into());
     push(block, stack.0);
     push(block, stack.1);
+    push_name(block, name);
+}
+
+/// Appends a thread name record; a name of more than 16 bytes is cut.
+pub fn push_thread_name(block: &mut Vec<u8>, ticks: u64, tid: u32, name: &[u8]) {
+    push_value(block, ticks, KIND_THREAD_NAME, tid.into());
+    push_name(block, name);
+}
+
+fn push_name(block: &mut Vec<u8>, name: &[u8]) {
     let mut padded = [0; THREAD_NAME_LEN];
     let len = name.len().min(THREAD_NAME_LEN);
     padded[..len].copy_from_slice(&name[..len]);

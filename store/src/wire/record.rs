@@ -23,6 +23,8 @@ pub enum GapReason {
     Torn,
     /// The program has forbidden the thread what recording takes; how much it did since is not known.
     Forbidden,
+    /// Memory was not copied when it was due; the number is that of the copies.
+    NotCopied,
     /// A code this release does not know.
     Other(u64),
 }
@@ -35,6 +37,7 @@ impl GapReason {
             2 => Self::NoFreeRing,
             3 => Self::Torn,
             4 => Self::Forbidden,
+            5 => Self::NotCopied,
             other => Self::Other(other),
         }
     }
@@ -46,6 +49,7 @@ impl GapReason {
             Self::NoFreeRing => 2,
             Self::Torn => 3,
             Self::Forbidden => 4,
+            Self::NotCopied => 5,
             Self::Other(code) => code,
         }
     }
@@ -58,6 +62,7 @@ impl fmt::Display for GapReason {
             Self::NoFreeRing => f.write_str("no free ring"),
             Self::Torn => f.write_str("torn"),
             Self::Forbidden => f.write_str("time stamp counter forbidden"),
+            Self::NotCopied => f.write_str("memory not copied"),
             Self::Other(code) => write!(f, "reason {code}"),
         }
     }
@@ -278,6 +283,13 @@ pub enum Record<'a> {
     ThreadExit {
         /// Thread id.
         tid: u32,
+    },
+    /// The thread has got another name.
+    ThreadName {
+        /// Thread id.
+        tid: u32,
+        /// Its name, without the padding.
+        name: &'a [u8],
     },
     /// Records were lost just before this one.
     Gap {

@@ -142,7 +142,7 @@ fn faults_name_their_place_and_reason() {
     push_fork(&mut block, 1, 1);
     for (word1, fault) in [
         (0, WireFault::UnknownKind(0)),
-        (14, WireFault::UnknownKind(14)),
+        (15, WireFault::UnknownKind(15)),
         (0x1d, WireFault::XmmCount { kind: 13, count: 1 }),
         (100 << LEN_SHIFT | 1 << 8 | 13, WireFault::Capture),
         (300 << LEN_SHIFT | 13, WireFault::Torn(13)),

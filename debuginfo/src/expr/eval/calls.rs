@@ -4,6 +4,7 @@ use super::super::ast::{Expr, ExprKind, Span};
 use super::super::number::{IntKind, Number};
 use super::operand::number_value;
 use super::{Answer, EvalError, Evaluator};
+use crate::layout::{Language, TypeKind};
 use crate::value::Value;
 
 impl Evaluator<'_> {
@@ -25,6 +26,11 @@ impl Evaluator<'_> {
             return Ok(known);
         }
         let target = self.value(function);
+        if let Ok(array) = &target
+            && let Some(found) = self.indexed(array, arguments, function.at)?
+        {
+            return Ok(found);
+        }
         // What is no member may be a method.
         if let (ExprKind::Member { of, name, .. }, Err(_)) = (&function.kind, &target)
             && let Some(result) = self.method_call((of, name), arguments, at)?
@@ -41,6 +47,25 @@ impl Evaluator<'_> {
         let values: Answer<Vec<Value>> = arguments.iter().map(|a| self.value(a)).collect();
         let result = calls.call(&function.to_string(), &target, &values?);
         result.map_err(|why| EvalError::new(at, why))
+    }
+
+    /// The element of an array whose language writes indexes like arguments: `mat(2, 1)`.
+    fn indexed(&self, of: &Value, indexes: &[Expr], at: Span) -> Answer<Option<Value>> {
+        let value = of
+            .unreferenced(&self.look)
+            .map_err(|e| self.unusable(of, e, at))?;
+        let is_array = matches!(value.kind(), TypeKind::Array | TypeKind::Struct);
+        let has_such = matches!(value.ty.language(), Language::Fortran | Language::Ada);
+        if indexes.is_empty() || !is_array || !has_such {
+            return Ok(None);
+        }
+        let mut found = value;
+        for index in indexes {
+            let key = self.value(index)?;
+            let next = self.element(&found, (&key, index.at), at)?;
+            found = next.reached_by(key.certainty);
+        }
+        Ok(Some(found))
     }
 
     /// Functions on texts that are answered without calling them.

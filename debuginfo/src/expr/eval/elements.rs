@@ -4,8 +4,9 @@ use super::super::ast::{Expr, Span};
 use super::operand::{Operand, is_rust_reference};
 use super::strings::presented;
 use super::{Answer, EvalError, Evaluator};
+use crate::Certainty;
 use crate::expr::BinaryOp;
-use crate::layout::{Type, TypeKind};
+use crate::layout::{Language, Type, TypeKind};
 use crate::value::Trail;
 use crate::value::containers::Container;
 use crate::value::{Children, MAX_BYTES, Value};
@@ -27,7 +28,12 @@ impl Evaluator<'_> {
         Ok(found.reached_by(key.certainty))
     }
 
-    fn element(&self, value: &Value, (key, key_at): (&Value, Span), at: Span) -> Answer<Value> {
+    pub(super) fn element(
+        &self,
+        value: &Value,
+        (key, key_at): (&Value, Span),
+        at: Span,
+    ) -> Answer<Value> {
         let mut value = value.clone();
         for _ in 0..MAX_STEPS {
             value = value
@@ -38,6 +44,12 @@ impl Evaluator<'_> {
                     let next = value.deref(&self.look);
                     value = next.map_err(|e| self.unusable(&value, e, at))?;
                     continue;
+                }
+                TypeKind::Struct if value.ty.language() == Language::Ada => {
+                    let number = self.whole(key, key_at)?;
+                    let number = self.small(number, key_at)?;
+                    let found = value.index(number, &self.look);
+                    return found.map_err(|e| self.unusable(&value, e, at));
                 }
                 TypeKind::Array | TypeKind::Pointer => {
                     let number = self.whole(key, key_at)?;
@@ -156,15 +168,19 @@ impl Evaluator<'_> {
         at: Span,
     ) -> Answer<Value> {
         let value = self.value(of)?;
-        let bound = |expr: Option<&Expr>| match expr {
+        // Of an array that is known in part only, some elements are: only what the bounds are made of counts besides.
+        let mut certainty = Certainty::Known;
+        let mut bound = |expr: Option<&Expr>| match expr {
             Some(expr) => {
                 let value = self.value(expr)?;
+                certainty = certainty.and(value.certainty);
                 self.whole(&value, expr.at).map(Some)
             }
             None => Ok(None),
         };
         let first = bound(from)?.unwrap_or(0);
-        let last = match bound(to)? {
+        let to = bound(to)?;
+        let last = match to {
             Some(last) => last.saturating_add(i128::from(inclusive)),
             None => {
                 let through = self.pointee_of_slices(&value, of.at)?;
@@ -173,6 +189,7 @@ impl Evaluator<'_> {
                         "it does not say how many elements it has; write the end of the range";
                     return Err(EvalError::new(of.at, message));
                 };
+                certainty = certainty.and(length.certainty);
                 self.whole(&length, of.at)?
             }
         };
@@ -190,7 +207,7 @@ impl Evaluator<'_> {
                     crate::expr::number::IntKind::LONG,
                     number as u128,
                 ),
-                value.certainty,
+                certainty,
             )
         };
         let start = self.element(&value, (&key(first), at), of.at)?;
@@ -198,7 +215,8 @@ impl Evaluator<'_> {
             1 => start.clone(),
             _ => self.element(&value, (&key(last - 1), at), of.at)?,
         };
-        self.row(&start, count, Some(&end), at)
+        let row = self.row(&start, count, Some(&end), at)?;
+        Ok(row.reached_by(certainty))
     }
 
     /// References to slices and containers, without their references.
@@ -252,6 +270,10 @@ impl Evaluator<'_> {
                 "only values in memory have others behind them",
             ));
         };
+        if first.bits.is_some() {
+            let message = "its elements do not begin at bytes; look at them one by one";
+            return Err(EvalError::new(at, message));
+        }
         let size = first.ty.size().unwrap_or(0);
         let bytes = i128::from(size).saturating_mul(count);
         if bytes > i128::from(MAX_BYTES) {

@@ -110,14 +110,14 @@ impl Evaluator<'_> {
         let ty = value.ty.strip();
         let is_scalar = matches!(
             ty.kind(),
-            TypeKind::Bool | TypeKind::Float | TypeKind::Pointer
+            TypeKind::Bool | TypeKind::Float | TypeKind::Fixed { .. } | TypeKind::Pointer
         );
         if is_scalar || int_kind(&ty).is_some() {
             self.note(value.certainty);
         }
         Ok(match ty.kind() {
             TypeKind::Bool => Operand::Number(Number::Bool(self.integer(&value, at)? != 0)),
-            TypeKind::Float => {
+            TypeKind::Float | TypeKind::Fixed { .. } => {
                 let number = value.as_float().map_err(|e| self.unusable(&value, e, at))?;
                 Operand::Number(Number::Float {
                     value: number,
@@ -128,7 +128,7 @@ impl Evaluator<'_> {
                 let address = self.integer(&value, at)? as u64;
                 Operand::Pointer { address, ty }
             }
-            TypeKind::Array => match (value.address(), ty.element()) {
+            TypeKind::Array if ty.is_plain_array() => match (value.address(), ty.element()) {
                 (Some(address), Some(element)) => Operand::Pointer {
                     address,
                     ty: element.pointer(),

@@ -7,6 +7,9 @@ use super::{Container, Look, Value};
 use crate::layout::Language;
 use crate::value::render::unknown;
 
+/// Damaged elements that are written of a container with no others: it is not made yet, or no more.
+const MAX_DAMAGED: usize = 8;
+
 /// How much of a container is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
@@ -60,7 +63,9 @@ impl Container {
         let mut inside = Vec::new();
         let mut write = |spot: &Spot| show(&self.element(spot, reach));
         let walked = items.visit.visit(reach, 0, &mut |element| {
-            if inside.len() >= limits.elements {
+            let is_damaged = |text: &String| text.starts_with("<unknown: corrupt");
+            let is_noise = inside.len() >= MAX_DAMAGED && inside.iter().all(is_damaged);
+            if inside.len() >= limits.elements || is_noise {
                 inside.push("...".to_owned());
                 return false;
             }

@@ -428,7 +428,7 @@ fn recognise(spot: &Spot, reach: &Reach) -> Option<Recognised> {
     let found = match language {
         Language::Rust => rust::content(spot, reach)?.map(|content| (String::new(), content)),
         Language::Cpp => cxx::content(spot, reach)?,
-        Language::C | Language::Other => return None,
+        Language::C | Language::Fortran | Language::Ada | Language::Other => return None,
     };
     Some(found.map(|(label, content)| (label, language, content)))
 }

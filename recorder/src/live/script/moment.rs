@@ -304,7 +304,7 @@ impl Program for Moment {
         }
         let len = value.ty.strip().count().unwrap_or(0);
         let end = len.min(from.saturating_add(count as u64));
-        let element = |at: u64| match value.index(at as i64, &self.look()) {
+        let element = |at: u64| match value.nth(at, &self.look()) {
             Ok(value) => values::seen(self, value),
             Err(error) => Seen::Unknown(error.to_string()),
         };

@@ -12,6 +12,9 @@ use super::show;
 use crate::error::Error;
 use crate::render::{Align, Terminal};
 
+/// Places of one probe that are named.
+const MAX_PLACES: usize = 10;
+
 /// What all of them take.
 #[derive(Debug, clap::Args)]
 struct Shared {
@@ -38,13 +41,18 @@ enum Task<'a> {
 /// Reads the words: `add LOCATION`, `list`, `remove 1 2`, or a location at once.
 fn task<'a>(words: &'a [String], has_more: bool) -> Result<Task<'a>, Error> {
     match words.split_first() {
-        Some((first, rest)) if first == "add" => Ok(Task::Add(rest)),
+        // Alone it is no task: a function may be called so.
+        Some((first, rest)) if first == "add" && (has_more || !rest.is_empty()) => {
+            Ok(Task::Add(rest))
+        }
         Some((first, rest))
             if matches!(first.as_str(), "list" | "remove" | "enable" | "disable") =>
         {
             let ids = rest.iter().map(|word| {
                 word.parse().map_err(|_| {
-                    let help = format!("write list in place of {first} to see the numbers");
+                    let help = format!(
+                        "write list in place of {first} to see the numbers, or add {first} for a function of that name"
+                    );
                     Error::usage(format!("\"{word}\" is no number"), Some(help))
                 })
             });
@@ -98,7 +106,7 @@ fn line(probe: &ProbeReport, done: &str) -> String {
     text += &match (done, probe.places.as_slice()) {
         ("", [place]) => format!(": {}", show::place(place)),
         ("", []) => format!(": {}", probe.location),
-        ("", places) => format!(": {} ({} places)", probe.location, places.len()),
+        ("", places) => several(&probe.location, places),
         (done, _) => format!(" {done}: {}", probe.location),
     };
     if !probe.enabled && done.is_empty() {
@@ -119,6 +127,22 @@ fn line(probe: &ProbeReport, done: &str) -> String {
         text += &format!("\n  {message}");
     }
     text + "\n"
+}
+
+/// Writes the places of a probe, of which there are several: a line each.
+fn several(location: &str, places: &[PlaceReport]) -> String {
+    let mut text = format!(": {location} ({} places)", places.len());
+    for place in places.iter().take(MAX_PLACES) {
+        text += &format!("\n  {}", show::place(place));
+    }
+    if let Some(left) = places
+        .len()
+        .checked_sub(MAX_PLACES)
+        .filter(|left| *left > 0)
+    {
+        text += &format!("\n  and {left} more");
+    }
+    text
 }
 
 fn listed(probes: &[ProbeReport], terminal: &Terminal) -> String {
@@ -381,6 +405,10 @@ mod tests {
         let a = words("a.c:3");
         assert_eq!(task(&words("add a.c:3"), false).unwrap(), Task::Add(&a));
         assert_eq!(task(&a, false).unwrap(), Task::Add(&a));
+        let add = words("add");
+        assert_eq!(task(&add, false).unwrap(), Task::Add(&add), "a function");
+        assert_eq!(task(&words("add add"), false).unwrap(), Task::Add(&add));
+        assert_eq!(task(&add, true).unwrap(), Task::Add(&[]), "--function");
         assert_eq!(task(&[], false).unwrap(), Task::Other("list", vec![]));
         assert_eq!(task(&[], true).unwrap(), Task::Add(&[]), "--function");
         let removed = words("remove 1 2");

@@ -13,7 +13,7 @@ use crate::render::Terminal;
 /// Go to a place in time
 #[derive(Debug, clap::Args)]
 pub struct Goto {
-    /// An event's number, first, last, 50%, 1.5s, @NOTE or output:LINE; live: back to the program as it is now
+    /// An event's number, first, last, crash, 50%, 1.5s, @NOTE or output:LINE; live: back to the program as it is now
     #[arg(value_name = "PLACE", required = true)]
     to: Vec<String>,
     /// Print the reply as JSON

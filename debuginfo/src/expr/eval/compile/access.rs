@@ -139,6 +139,9 @@ impl Compiler<'_, '_> {
     pub(super) fn element(&self, value: &Static, index: Int) -> Result<Static> {
         let ty = value.ty.strip();
         let (base, element) = match ty.kind() {
+            TypeKind::Array if !ty.is_plain_array() => {
+                return Err(not(format!("{} is no array of C's kind", ty.name())));
+            }
             TypeKind::Array => (value.address().cloned(), ty.element()),
             TypeKind::Pointer => {
                 let address = Int::NonNull(Box::new(value.raw(false)?));

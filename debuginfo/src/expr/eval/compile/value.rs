@@ -6,7 +6,7 @@ use super::super::super::number::{IntKind, Number};
 use super::super::operand::{int_kind, is_rust_reference};
 use super::super::{base_type, operand};
 use super::{Compiler, Result, not};
-use crate::layout::{BitRange, Type, TypeKind};
+use crate::layout::{BitRange, FloatFormat, Type, TypeKind};
 use crate::machine::{Certainty, Register};
 use crate::value::Value;
 
@@ -79,9 +79,9 @@ impl Static {
 
     /// It as a floating-point number of type `ty`, and whether that has 32 bits.
     pub fn float(&self, ty: &Type) -> Result<(Float, bool)> {
-        let single = match ty.size() {
-            Some(4) => true,
-            Some(8) => false,
+        let single = match ty.float_format() {
+            Some(FloatFormat::Single) => true,
+            Some(FloatFormat::Double) => false,
             _ => return Err(not(format!("{} is not computed with", ty.name()))),
         };
         let number = match &self.bytes {
@@ -148,7 +148,7 @@ impl Compiler<'_, '_> {
                 address: value.raw(false)?,
                 ty,
             },
-            TypeKind::Array => match (value.address(), ty.element()) {
+            TypeKind::Array if ty.is_plain_array() => match (value.address(), ty.element()) {
                 (Some(address), Some(element)) => Operand::Pointer {
                     address: address.clone(),
                     ty: element.pointer(),

@@ -242,6 +242,9 @@ fn either_side_of_pairs(code: Int) -> Int {
 }
 
 fn array(value: Static, ty: &Type) -> Result<Js> {
+    if !ty.is_plain_array() {
+        return Err(not(format!("{} is no array of C's kind", ty.name())));
+    }
     let (Some(element), Some(count)) = (ty.element(), ty.count()) else {
         return Err(not(format!("the length of {}", ty.name())));
     };

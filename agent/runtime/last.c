@@ -1,0 +1,463 @@
+/* The last moment of the program: a signal that nothing in it handles, or its
+ * exit. The thread shows itself and waits until the recorder has looked; then
+ * it ends as it would have.
+ *
+ * Signals that end a program by default have a handler of ours. What the
+ * program asks about its handlers and its signal stacks is answered as if it
+ * were not there, and the signal is sent once more, with the default action,
+ * to where the thread stood: status, core dump and registers are the same.
+ *
+ * Rules of this file: as in runtime.c. It has a signal handler, and errno is
+ * the program's.
+ */
+#define _GNU_SOURCE
+#include "runtime.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <ucontext.h>
+
+/* Of each signal stack. Programs that bring none run no handler on it. */
+#define STACK_BYTES (64 << 10)
+/* The word of a ucontext_t that rip is in. */
+#define CONTEXT_RIP 21
+/* Looks at the recorder's word before sleeping between two of them. */
+#define SPINS 20000
+
+struct kernel_sigaction
+{
+  void (* handler) (int, siginfo_t *, void *);
+  unsigned long flags;
+  void (* restorer) (void);
+  unsigned long mask;
+};
+
+void hs_trap_return (void);
+void hs_first_instruction (void);
+void hs_on_fatal (int signal, siginfo_t * info, void * context);
+
+extern __thread struct hs_local hs_local __attribute__ ((tls_model ("initial-exec")));
+extern volatile uint64_t hs_alive;
+
+int (* hs_original___libc_sigaction) (int, const struct sigaction *, struct sigaction *);
+int (* hs_original_sigaltstack) (const stack_t *, stack_t *);
+void (* hs_original__exit) (int);
+void (* hs_original_abort) (void);
+
+static const uint8_t fatal[] = {
+  SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS,
+  SIGTERM, SIGINT, SIGHUP, SIGQUIT,
+};
+
+/* 1: the handler is in use; 2: not any more. */
+static volatile uint32_t catching;
+/* 1: the program has entered a sandbox. */
+static volatile uint32_t sandboxed;
+/* The flags that came with a default action, for whoever asks. */
+static int default_flags[_NSIG];
+/* Handlers of the program that want a signal stack, while it has none. */
+static volatile uint64_t without_stack;
+static volatile uint32_t program_has_stack;
+/* One for each ring's thread, and one for the main thread before it has a ring. */
+static uint64_t stacks[HS_RINGS + 1];
+
+static long
+system_call (long number, long a, long b, long c, long d)
+{
+  long result;
+  register long r10 __asm__ ("r10") = d;
+  __asm__ volatile ("syscall"
+                    : "=a" (result)
+                    : "a" (number), "D" (a), "S" (b), "d" (c), "r" (r10)
+                    : "rcx", "r11", "memory");
+  return result;
+}
+
+static int
+is_fatal (int signal)
+{
+  for (unsigned n = 0; n != sizeof fatal; n++)
+    if (fatal[n] == signal)
+      return 1;
+  return 0;
+}
+
+/* Is this the recorded process, and not a child that borrows its memory? */
+static uint32_t
+own_tid (void)
+{
+  uint32_t tid;
+  if (hs_alive != HS_MAGIC || hs_local.vfork || sandboxed || hs_recording_ended ())
+    return 0;
+  tid = (uint32_t) system_call (SYS_gettid, 0, 0, 0, 0);
+  if (hs_local.tid == tid
+      || (uint32_t) system_call (SYS_getpid, 0, 0, 0, 0) == hs_runtime.control->main_tid)
+    return tid;
+  return 0;
+}
+
+/* Shows the thread to the recorder and waits until it has looked. */
+static void
+show (uint32_t tid, int signal, const siginfo_t * info, const void * context)
+{
+  struct hs_control * control = hs_runtime.control;
+  struct timespec pause = { 0, 200000 };
+  uint32_t first = 0;
+  if (!__atomic_compare_exchange_n (&control->last_tid, &first, tid, 0,
+                                    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+  {
+    /* The program ends by another thread's hand, unless this one was at it. */
+    while (first != tid && !hs_recording_ended ())
+      __builtin_ia32_pause ();
+    return;
+  }
+  control->last_signal = (uint32_t) signal;
+  control->last_info = (uint64_t) info;
+  control->last_context = (uint64_t) context;
+  __atomic_store_n (&control->last_state, HS_LAST_ASKED, __ATOMIC_SEQ_CST);
+  for (unsigned spins = 0; control->last_state != HS_LAST_DONE && !hs_recording_ended ();)
+  {
+    if (spins < SPINS || control->last_state == HS_LAST_ASKED || control->last_sandboxed)
+      __builtin_ia32_pause ();
+    else
+      system_call (SYS_nanosleep, (long) &pause, 0, 0, 0);
+    spins += spins < SPINS;
+  }
+}
+
+/* Has the signal come again, now with its default action. */
+static void
+send_again (int signal, siginfo_t * info, ucontext_t * interrupted)
+{
+  struct kernel_sigaction usual = { 0, 0, 0, 0 };
+  long pid, tid;
+  int is_fault = info->si_code > 0
+      && (signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE || signal == SIGILL);
+  if (hs_alive == HS_MAGIC && hs_runtime.control->last_sandboxed && is_fault)
+  {
+    /* The instruction faults again; blocked, that is fatal. */
+    *(uint64_t *) &interrupted->uc_sigmask |= 1UL << (signal - 1);
+    return;
+  }
+  system_call (SYS_rt_sigaction, signal, (long) &usual, 0, 8);
+  pid = system_call (SYS_getpid, 0, 0, 0, 0);
+  tid = system_call (SYS_gettid, 0, 0, 0, 0);
+  if (system_call (SYS_rt_tgsigqueueinfo, pid, tid, signal, (long) info) != 0)
+    system_call (SYS_tgkill, pid, tid, signal, 0);
+}
+
+void
+hs_on_fatal (int signal, siginfo_t * info, void * context)
+{
+  uint32_t tid = own_tid ();
+  if (tid != 0)
+    show (tid, signal, info, context);
+  send_again (signal, info, context);
+}
+
+/* A handler of the program's, on a signal stack of its own, aborts. There may
+ * be no room for another handler: shows the registers, which hs_abort has put
+ * where a ucontext_t has them, and leaves the signal its default action. */
+void hs_about_to_abort (uint64_t * context);
+
+__attribute__ ((used)) void
+hs_about_to_abort (uint64_t * context)
+{
+  struct kernel_sigaction found, usual = { 0, 0, 0, 0 };
+  stack_t there = { .ss_flags = 0 };
+  uint32_t tid;
+  if (catching != 1 || system_call (SYS_sigaltstack, 0, (long) &there, 0, 0) != 0
+      || !(there.ss_flags & SS_ONSTACK)
+      || system_call (SYS_rt_sigaction, SIGABRT, 0, (long) &found, 8) != 0
+      || found.handler != hs_on_fatal)
+    return;
+  context[CONTEXT_RIP] = (uint64_t) hs_original_abort;
+  tid = own_tid ();
+  if (tid != 0)
+    show (tid, SIGABRT, NULL, context);
+  system_call (SYS_rt_sigaction, SIGABRT, (long) &usual, 0, 8);
+}
+
+/* In the place of `abort`. */
+__asm__ (".text\n"
+         ".globl hs_abort\n"
+         ".hidden hs_abort\n"
+         ".type hs_abort, @function\n"
+         "hs_abort:\n"
+         "  .cfi_startproc\n"
+         "  sub $824, %rsp\n"
+         "  .cfi_adjust_cfa_offset 824\n"
+         "  mov %r8, 40(%rsp)\n"
+         "  mov %r9, 48(%rsp)\n"
+         "  mov %r10, 56(%rsp)\n"
+         "  mov %r11, 64(%rsp)\n"
+         "  mov %r12, 72(%rsp)\n"
+         "  mov %r13, 80(%rsp)\n"
+         "  mov %r14, 88(%rsp)\n"
+         "  mov %r15, 96(%rsp)\n"
+         "  mov %rdi, 104(%rsp)\n"
+         "  mov %rsi, 112(%rsp)\n"
+         "  mov %rbp, 120(%rsp)\n"
+         "  mov %rbx, 128(%rsp)\n"
+         "  mov %rdx, 136(%rsp)\n"
+         "  mov %rax, 144(%rsp)\n"
+         "  mov %rcx, 152(%rsp)\n"
+         "  lea 824(%rsp), %rax\n"
+         "  mov %rax, 160(%rsp)\n"
+         "  pushf\n"
+         "  .cfi_adjust_cfa_offset 8\n"
+         "  pop %rax\n"
+         "  .cfi_adjust_cfa_offset -8\n"
+         "  mov %rax, 176(%rsp)\n"
+         "  fxsave64 240(%rsp)\n"
+         "  lea 240(%rsp), %rax\n"
+         "  mov %rax, 224(%rsp)\n"
+         "  mov %rsp, %rdi\n"
+         "  call hs_about_to_abort\n"
+         "  add $824, %rsp\n"
+         "  .cfi_adjust_cfa_offset -824\n"
+         "  jmp *hs_original_abort(%rip)\n"
+         "  .cfi_endproc\n"
+         ".size hs_abort, . - hs_abort\n");
+
+/* The program exits: its memory is still there. */
+void
+hs_exit (int status)
+{
+  if (hs_alive == HS_MAGIC && (hs_runtime.control->last_wanted & HS_LAST_EXIT))
+  {
+    uint32_t tid = own_tid ();
+    if (tid != 0)
+      show (tid, 0, NULL, NULL);
+  }
+  hs_original__exit (status);
+  __builtin_unreachable ();
+}
+
+static void
+set_stack (uint64_t at)
+{
+  stack_t ours = { .ss_sp = (void *) at, .ss_flags = 0, .ss_size = STACK_BYTES };
+  if (system_call (SYS_sigaltstack, (long) &ours, 0, 0, 0) == 0)
+    hs_local.signal_stack = at;
+}
+
+/* A thread that has used its stack up has no room for a handler: gives it a
+ * signal stack, unless it has one. */
+void
+hs_give_signal_stack (unsigned index)
+{
+  stack_t there = { .ss_flags = 0 };
+  if (catching != 1 || sandboxed
+      || system_call (SYS_sigaltstack, 0, (long) &there, 0, 0) != 0
+      || !(there.ss_flags & SS_DISABLE))
+    return;
+  if (stacks[index] == 0)
+  {
+    register long fd __asm__ ("r8") = -1;
+    register long offset __asm__ ("r9") = 0;
+    register long flags __asm__ ("r10") = 0x4022; /* PRIVATE, ANONYMOUS, NORESERVE */
+    long at;
+    __asm__ volatile ("syscall"
+                      : "=a" (at)
+                      : "a" (SYS_mmap), "D" (0), "S" (STACK_BYTES), "d" (3),
+                        "r" (flags), "r" (fd), "r" (offset)
+                      : "rcx", "r11", "memory");
+    if (at < 0)
+      return;
+    stacks[index] = (uint64_t) at;
+  }
+  set_stack (stacks[index]);
+}
+
+static void
+ours_into (struct kernel_sigaction * action)
+{
+  action->handler = hs_on_fatal;
+  action->flags = SA_SIGINFO | SA_ONSTACK | 0x04000000 /* SA_RESTORER */;
+  action->restorer = hs_trap_return;
+  action->mask = ~0UL;
+}
+
+/* Handles the signals that would end the program, if that is wanted and can be
+ * hidden from it. Once. */
+void
+hs_catch_signals (void)
+{
+  if (catching != 0 || !(hs_runtime.control->last_wanted & HS_LAST_SIGNALS)
+      || hs_original___libc_sigaction == NULL || hs_original_sigaltstack == NULL)
+    return;
+  catching = 1;
+  for (unsigned n = 0; n != sizeof fatal; n++)
+  {
+    struct kernel_sigaction found, ours;
+    if (system_call (SYS_rt_sigaction, fatal[n], 0, (long) &found, 8) != 0
+        || found.handler != NULL)
+      continue;
+    ours_into (&ours);
+    system_call (SYS_rt_sigaction, fatal[n], (long) &ours, 0, 8);
+  }
+}
+
+/* Takes the handler away: in a sandbox it could not do its work. */
+static void
+stop_catching (void)
+{
+  if (catching != 1)
+    return;
+  catching = 2;
+  for (unsigned n = 0; n != sizeof fatal; n++)
+  {
+    struct kernel_sigaction found, usual = { 0, 0, 0, 0 };
+    if (system_call (SYS_rt_sigaction, fatal[n], 0, (long) &found, 8) == 0
+        && found.handler == hs_on_fatal)
+      system_call (SYS_rt_sigaction, fatal[n], (long) &usual, 0, 8);
+  }
+}
+
+/* Puts the program's action into what the kernel is given. */
+static void
+translate_new (int signal, struct sigaction * action)
+{
+  if (action->sa_handler == SIG_DFL && is_fatal (signal))
+  {
+    default_flags[signal] = action->sa_flags;
+    action->sa_sigaction = hs_on_fatal;
+    action->sa_flags = SA_SIGINFO | SA_ONSTACK;
+    memset (&action->sa_mask, 0xff, 8);
+    return;
+  }
+  if (action->sa_handler == SIG_DFL || action->sa_handler == SIG_IGN
+      || !(action->sa_flags & SA_ONSTACK) || program_has_stack)
+  {
+    __atomic_fetch_and (&without_stack, ~(1UL << (signal - 1)), __ATOMIC_SEQ_CST);
+    return;
+  }
+  __atomic_fetch_or (&without_stack, 1UL << (signal - 1), __ATOMIC_SEQ_CST);
+  action->sa_flags &= ~SA_ONSTACK;
+}
+
+int
+hs_sigaction (int signal, const struct sigaction * new, struct sigaction * old)
+{
+  struct sigaction passed, found;
+  int flags, had_no_stack, result;
+  if (catching == 0 || signal < 1 || signal >= _NSIG)
+    return hs_original___libc_sigaction (signal, new, old);
+  flags = default_flags[signal];
+  had_no_stack = without_stack >> (signal - 1) & 1;
+  if (new != NULL)
+  {
+    passed = *new;
+    if (catching == 1)
+      translate_new (signal, &passed);
+  }
+  result = hs_original___libc_sigaction (signal, new != NULL ? &passed : NULL, &found);
+  if (result != 0 || old == NULL)
+    return result;
+  if (found.sa_sigaction == hs_on_fatal)
+  {
+    found.sa_handler = SIG_DFL;
+    found.sa_flags = flags;
+    memset (&found.sa_mask, 0, sizeof found.sa_mask);
+  }
+  else if (had_no_stack)
+    found.sa_flags |= SA_ONSTACK;
+  *old = found;
+  return result;
+}
+
+/* The program has brought a signal stack: its handlers may run on it. */
+static void
+allow_stack (void)
+{
+  if (program_has_stack)
+    return;
+  program_has_stack = 1;
+  for (int signal = 1; signal < _NSIG; signal++)
+  {
+    struct sigaction found;
+    if (!(without_stack >> (signal - 1) & 1)
+        || hs_original___libc_sigaction (signal, NULL, &found) != 0)
+      continue;
+    found.sa_flags |= SA_ONSTACK;
+    hs_original___libc_sigaction (signal, &found, NULL);
+  }
+  without_stack = 0;
+}
+
+int
+hs_sigaltstack (const stack_t * new, stack_t * old)
+{
+  uint64_t ours = hs_local.signal_stack;
+  int disables = new != NULL && (new->ss_flags & SS_DISABLE);
+  int result = hs_original_sigaltstack (new, old);
+  if (result != 0 || ours == 0)
+    return result;
+  if (old != NULL && (uint64_t) old->ss_sp == ours)
+  {
+    old->ss_sp = NULL;
+    old->ss_size = 0;
+    old->ss_flags = SS_DISABLE;
+  }
+  if (disables && catching == 1)
+    set_stack (ours);
+  else if (new != NULL && catching == 1)
+    allow_stack ();
+  return result;
+}
+
+/* A sandbox may forbid what a handler of ours does: signals end the program as
+ * they would alone. */
+void
+hs_signals_are_left_alone (void)
+{
+  stop_catching ();
+  sandboxed = 1;
+}
+
+/* A program that the recorder has started runs this first: its address and all
+ * registers are as at the entry point, which is on top of the stack. */
+__asm__ (".text\n"
+         ".globl hs_first_instruction\n"
+         ".hidden hs_first_instruction\n"
+         ".type hs_first_instruction, @function\n"
+         "hs_first_instruction:\n"
+         "  push %rax\n"
+         "  push %rcx\n"
+         "  push %rdx\n"
+         "  push %rsi\n"
+         "  push %rdi\n"
+         "  push %r8\n"
+         "  push %r9\n"
+         "  push %r10\n"
+         "  push %r11\n"
+         "  push %rbp\n"
+         "  mov %rsp, %rbp\n"
+         "  and $-16, %rsp\n"
+         "  call hs_begin\n"
+         "  mov %rbp, %rsp\n"
+         "  pop %rbp\n"
+         "  pop %r11\n"
+         "  pop %r10\n"
+         "  pop %r9\n"
+         "  pop %r8\n"
+         "  pop %rdi\n"
+         "  pop %rsi\n"
+         "  pop %rdx\n"
+         "  pop %rcx\n"
+         "  pop %rax\n"
+         "  ret\n"
+         ".size hs_first_instruction, . - hs_first_instruction\n");
+
+void hs_begin (void);
+
+__attribute__ ((used)) void
+hs_begin (void)
+{
+  hs_catch_signals ();
+  hs_give_signal_stack (HS_RINGS);
+}

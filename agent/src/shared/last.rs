@@ -1,0 +1,67 @@
+//! The end of the program, as the thread shows it that comes to it first: agent/runtime/last.c. It waits until the recorder has
+//! looked.
+
+use std::sync::atomic::Ordering::*;
+
+use super::Shared;
+
+/// In [`Shared::want_last`]: a signal that nothing in the program handles.
+pub const LAST_SIGNALS: u32 = 1;
+/// In [`Shared::want_last`]: its exit.
+pub const LAST_EXIT: u32 = 2;
+
+pub(super) const ASKED: u32 = 1;
+pub(super) const TAKEN: u32 = 2;
+pub(super) const DONE: u32 = 3;
+
+/// A thread at which the program ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Last {
+    /// The thread.
+    pub tid: u32,
+    /// The number of the signal; `None`: it exits.
+    pub signal: Option<i32>,
+    /// Where what the kernel says of the signal is in the target (`siginfo_t`).
+    pub info: u64,
+    /// Where the registers are that the signal interrupted (`ucontext_t`).
+    pub context: u64,
+}
+
+impl Shared {
+    /// Says at which ends threads are to wait. Must be called before anything is armed.
+    pub fn want_last(&self, what: u32) {
+        self.control().last_wanted.store(what, Release);
+    }
+
+    /// Has signals end the program unseen.
+    pub fn pass_signals(&self) {
+        self.control().last_wanted.fetch_and(!LAST_SIGNALS, AcqRel);
+    }
+
+    /// Returns the thread that waits at the program's end, once.
+    pub fn take_last(&self) -> Option<Last> {
+        let control = self.control();
+        if control.last_state.load(Acquire) != ASKED {
+            return None;
+        }
+        let signal = control.last_signal.load(Relaxed) as i32;
+        Some(Last {
+            tid: control.last_tid.load(Relaxed),
+            signal: (signal != 0).then_some(signal),
+            info: control.last_info.load(Relaxed),
+            context: control.last_context.load(Relaxed),
+        })
+    }
+
+    /// Lets the thread sleep while it waits, unless it is in a sandbox.
+    pub fn last_taken(&self, sandboxed: bool) {
+        let control = self.control();
+        control.last_sandboxed.store(sandboxed.into(), Release);
+        control.last_state.store(TAKEN, Release);
+    }
+
+    /// Lets the thread go on to the program's end.
+    pub fn last_done(&self) {
+        self.control().last_state.store(DONE, Release);
+    }
+}

@@ -1,0 +1,189 @@
+//! Reads arrays and Fortran's texts as shapes: their dimensions, and what the running program decides of them.
+
+use std::sync::Arc;
+
+use gimli::constants as dw;
+use gimli::{AttributeValue, DwLang};
+
+use super::arrays::{ArrayForm, Bound, Dimension, Stride, elements};
+use super::node::{Computed, Count, DieId, Link, Node, Shape};
+use super::read::Reader;
+use super::{Language, Type, TypeKind};
+use crate::dies::{Die, Value};
+
+/// Dimensions of one array that are read.
+const MAX_DIMENSIONS: usize = 16;
+
+impl<'a> Reader<'_, '_, 'a> {
+    pub(super) fn array(&self, die: &Die<'a>) -> Shape {
+        let session = self.session;
+        let ranges = session.children(
+            die,
+            &[dw::DW_TAG_subrange_type, dw::DW_TAG_enumeration_type],
+        );
+        let ranges = ranges.iter().take(MAX_DIMENSIONS);
+        let mut dimensions: Vec<Dimension> = ranges.map(|range| self.dimension(range)).collect();
+        if dimensions.is_empty() {
+            dimensions.push(Dimension {
+                count: Count::Open,
+                ..Dimension::plain(0)
+            });
+        }
+        let column_major = match session.attr(die, dw::DW_AT_ordering) {
+            Some(AttributeValue::Ordering(order)) => order == dw::DW_ORD_col_major,
+            _ => self.language == Language::Fortran,
+        };
+        let descriptor = [
+            dw::DW_AT_data_location,
+            dw::DW_AT_allocated,
+            dw::DW_AT_associated,
+        ];
+        Shape::Array {
+            element: self.target(die),
+            form: ArrayForm {
+                column_major: column_major && dimensions.len() > 1,
+                element_bits: session.unsigned(die, dw::DW_AT_bit_stride),
+                has_descriptor: descriptor
+                    .iter()
+                    .any(|name| session.attr(die, *name).is_some()),
+                is_text: false,
+            },
+            dimensions,
+        }
+    }
+
+    /// A text of Fortran: an array of characters.
+    pub(super) fn text(&self, die: &Die<'a>) -> Shape {
+        let session = self.session;
+        let stated = session.unsigned(die, dw::DW_AT_byte_size);
+        let computed = session.attr(die, dw::DW_AT_string_length).is_some();
+        let count = match (computed, stated) {
+            (true, _) => Count::Computed(Computed {
+                subrange: DieId::of(die),
+                is_count: true,
+            }),
+            (false, Some(bytes)) => Count::Known(bytes),
+            (false, None) => Count::Open,
+        };
+        let character = Shape::Base(TypeKind::Char { signed: false });
+        let mut character = Node::made(character, Some("character".to_owned()), Some(1));
+        character.language = self.language;
+        Shape::Array {
+            element: Link::Made(Box::new(Type::new(None, Arc::new(character)))),
+            dimensions: vec![Dimension {
+                count,
+                lower: Bound::Known(1),
+                stride: Stride::Natural,
+            }],
+            form: ArrayForm {
+                has_descriptor: session.attr(die, dw::DW_AT_data_location).is_some(),
+                is_text: true,
+                ..ArrayForm::default()
+            },
+        }
+    }
+
+    fn dimension(&self, die: &Die<'a>) -> Dimension {
+        let session = self.session;
+        let lower = match session.attr(die, dw::DW_AT_lower_bound) {
+            None => Bound::Known(self.first_index(die)),
+            Some(value) => match self.number(die, &value) {
+                Some(number) => Bound::Known(number),
+                None => Bound::Computed(DieId::of(die)),
+            },
+        };
+        let stride = match session.attr(die, dw::DW_AT_byte_stride) {
+            None => match session.unsigned(die, dw::DW_AT_bit_stride) {
+                Some(bits) => Stride::Bits(bits as i64),
+                None => Stride::Natural,
+            },
+            Some(value) => match value.udata_value() {
+                Some(bytes) => Stride::Bits((bytes as i64).saturating_mul(8)),
+                None => Stride::Computed(DieId::of(die)),
+            },
+        };
+        Dimension {
+            count: self.count(die, lower),
+            lower,
+            stride,
+        }
+    }
+
+    /// Where indexes begin if nothing says so.
+    fn first_index(&self, die: &Die<'a>) -> i64 {
+        if self.session.tag(die) == Some(dw::DW_TAG_enumeration_type) {
+            return 0;
+        }
+        match self.language {
+            Language::C | Language::Cpp | Language::Rust => 0,
+            Language::Fortran | Language::Ada => 1,
+            Language::Other => default_lower_bound(self.session.language(die)),
+        }
+    }
+
+    fn count(&self, die: &Die<'a>, lower: Bound) -> Count {
+        let session = self.session;
+        let computed = |is_count| {
+            Count::Computed(Computed {
+                subrange: DieId::of(die),
+                is_count,
+            })
+        };
+        if let Some(value) = session.attr(die, dw::DW_AT_count) {
+            return value
+                .udata_value()
+                .map_or_else(|| computed(true), Count::Known);
+        }
+        if session.tag(die) == Some(dw::DW_TAG_enumeration_type) {
+            let names = session.children(die, &[dw::DW_TAG_enumerator]);
+            return Count::Known(names.len() as u64);
+        }
+        let Some(value) = session.attr(die, dw::DW_AT_upper_bound) else {
+            return Count::Open;
+        };
+        match (self.number(die, &value), lower) {
+            (Some(last), Bound::Known(lower)) => Count::Known(elements(lower, last)),
+            _ => computed(false),
+        }
+    }
+
+    /// A bound that is a constant. Its form says how many bytes it has, its type whether they have a sign.
+    fn number(&self, die: &Die<'a>, value: &Value<'a>) -> Option<i64> {
+        Some(match value {
+            AttributeValue::Sdata(number) => *number,
+            AttributeValue::Udata(number) | AttributeValue::Data8(number) => *number as i64,
+            AttributeValue::Data1(number) => i64::from(*number),
+            AttributeValue::Data2(number) => i64::from(*number),
+            // So older compilers end an array of no elements.
+            AttributeValue::Data4(u32::MAX) => -1,
+            AttributeValue::Data4(number) if self.is_signed_word(die) => i64::from(*number as i32),
+            AttributeValue::Data4(number) => i64::from(*number),
+            _ => return None,
+        })
+    }
+
+    /// Tells whether indexes are signed numbers of four bytes.
+    fn is_signed_word(&self, die: &Die<'a>) -> bool {
+        let session = self.session;
+        let Some(of) = session.follow(die, dw::DW_AT_type) else {
+            return false;
+        };
+        let encoding = session.attr(&of, dw::DW_AT_encoding);
+        matches!(encoding, Some(AttributeValue::Encoding(dw::DW_ATE_signed)))
+            && session.unsigned(&of, dw::DW_AT_byte_size) == Some(4)
+    }
+}
+
+/// What DWARF's table of languages says of arrays without a lower bound.
+fn default_lower_bound(language: Option<DwLang>) -> i64 {
+    let from_one = [
+        dw::DW_LANG_Cobol74,
+        dw::DW_LANG_Cobol85,
+        dw::DW_LANG_Julia,
+        dw::DW_LANG_Modula2,
+        dw::DW_LANG_Modula3,
+        dw::DW_LANG_Pascal83,
+        dw::DW_LANG_PLI,
+    ];
+    i64::from(language.is_some_and(|language| from_one.contains(&language)))
+}

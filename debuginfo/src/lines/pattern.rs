@@ -1,0 +1,515 @@
+//! What people write for functions: `f`, `ns::f`, `Stack::push`, `f(int)`, `file.c:f`, `Filter::*`.
+//!
+//! Scopes, template arguments and parameters may be left out, from the outside in, of any scope, and as a whole.
+
+use std::sync::Arc;
+
+use gimli::constants as dw;
+
+use super::resolve;
+use crate::demangle;
+use crate::dies::{Die, Session};
+use crate::layout::{DieId, Type, same_text, with_session, without_arguments};
+use crate::module::Module;
+
+/// Parameters of one function that are compared.
+const MAX_PARAMETERS: usize = 64;
+
+/// Which functions are meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Pattern<'p> {
+    /// The end of the path of the file that they are in.
+    file: Option<&'p str>,
+    /// What they are called.
+    pub name: &'p str,
+    /// The types that they take, in one way of writing.
+    parameters: Option<String>,
+}
+
+/// How much of a name a pattern has to match.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    Whole,
+    WithoutScope,
+}
+
+impl<'p> Pattern<'p> {
+    pub(super) fn read(text: &'p str) -> Pattern<'p> {
+        let text = text.trim();
+        let (file, name) = match file_end(text) {
+            Some(at) => (Some(&text[..at]), text[at + 1..].trim_start()),
+            None => (None, text),
+        };
+        match parameters_start(name) {
+            Some(at) => {
+                let list = name[at + 1..].rsplit_once(')').map_or("", |(list, _)| list);
+                Pattern {
+                    file,
+                    name: name[..at].trim_end(),
+                    parameters: Some(canonical(list)),
+                }
+            }
+            None => Pattern {
+                file,
+                name,
+                parameters: None,
+            },
+        }
+    }
+
+    /// Tells whether it stands for any text in places.
+    pub(super) fn is_glob(&self) -> bool {
+        self.name.contains(['*', '?'])
+    }
+
+    /// Tells whether a function of these names is meant.
+    pub(super) fn fits(&self, way: Way, name: &str, linkage: &str) -> bool {
+        let is_whole = match self.is_glob() {
+            true => glob(self.name, name) || glob(self.name, linkage),
+            false => self.name == name || self.name == linkage,
+        };
+        is_whole || way == Way::WithoutScope && self.fits_inside(name)
+    }
+
+    /// Matches names without what stands around them: `f` means `ns::f<int>` too.
+    fn fits_inside(&self, name: &str) -> bool {
+        let name = &*without_tags(name, self.name);
+        let own = components(name);
+        if self.is_glob() {
+            let bare: Vec<&str> = own.iter().map(|part| without_arguments(part)).collect();
+            return (0..own.len()).any(|at| {
+                let tail = own[at..].join("::");
+                let ends = [
+                    without_arguments(&tail).to_owned(),
+                    bare[at..].join("::"),
+                    tail,
+                ];
+                ends.iter().any(|end| glob(self.name, end))
+            });
+        }
+        let wanted = components(self.name.strip_prefix("::").unwrap_or(self.name));
+        let is_same = |(wanted, own): (&&str, &&str)| {
+            same_text(wanted, own) || same_text(wanted, without_arguments(own))
+        };
+        wanted.len() <= own.len() && wanted.iter().rev().zip(own.iter().rev()).all(is_same)
+    }
+
+    /// Tells whether a function that is declared in `file` is meant.
+    pub(super) fn fits_file(&self, file: Option<&Arc<str>>) -> bool {
+        let is_it = |wanted| file.is_some_and(|file| resolve::is_named(file, wanted));
+        self.file.is_none_or(is_it)
+    }
+
+    /// Tells whether a function that the entry `die` describes is meant, as far as its parameters tell; of one that nothing
+    /// describes, the linker's name may.
+    pub(super) fn fits_parameters(
+        &self,
+        module: &Arc<Module>,
+        die: impl FnOnce() -> Option<DieId>,
+        linkage: Option<&str>,
+    ) -> bool {
+        let Some(wanted) = &self.parameters else {
+            return true;
+        };
+        let mangled = |linkage: &str| {
+            demangle::parameters(linkage).is_some_and(|list| canonical(&list) == *wanted)
+        };
+        if linkage.is_some_and(mangled) {
+            return true;
+        }
+        let described = die().and_then(|die| {
+            with_session(module, die, |session, die| {
+                let chain = session.chain(die);
+                let stated = chain
+                    .iter()
+                    .find_map(|die| session.string(die, dw::DW_AT_linkage_name));
+                let is_mangled = stated.is_some_and(|name| mangled(&name.to_string_lossy()));
+                is_mangled || canonical(&declared(module, session, &chain)) == *wanted
+            })
+        });
+        described.unwrap_or(false)
+    }
+}
+
+/// The types of a function's parameters as its debug information names them.
+fn declared<'a>(module: &Arc<Module>, session: &Session<'_, 'a>, chain: &[Die<'a>]) -> String {
+    for die in chain {
+        let mut types = Vec::new();
+        session.each_child(die, |tag, offset| {
+            let child = die.sibling(offset);
+            let chain = session.chain(&child);
+            if tag == dw::DW_TAG_unspecified_parameters {
+                types.push("...".to_owned());
+            } else if tag == dw::DW_TAG_formal_parameter
+                && !chain.iter().any(|d| session.flag(d, dw::DW_AT_artificial))
+            {
+                let ty = chain.iter().find_map(|d| session.follow(d, dw::DW_AT_type));
+                types.extend(ty.map(|ty| Type::at(module, DieId::of(&ty)).name()));
+            }
+            types.len() < MAX_PARAMETERS
+        });
+        if !types.is_empty() {
+            return types.join(",");
+        }
+    }
+    String::new()
+}
+
+/// Where a file's name ends: at the one colon that is none of a scope.
+fn file_end(text: &str) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        match (bytes[at], bytes.get(at + 1)) {
+            (b':', Some(b':')) => at += 2,
+            (b':', Some(_)) if at > 0 => return Some(at),
+            (b'<' | b'(' | b'{', _) => return None,
+            _ => at += 1,
+        }
+    }
+    None
+}
+
+/// Where the list of parameters at the end of a name begins.
+fn parameters_start(name: &str) -> Option<usize> {
+    let end = name.trim_end_matches("const").trim_end();
+    let mut depth = 0usize;
+    for (at, byte) in end.bytes().enumerate().rev() {
+        match byte {
+            b')' => depth += 1,
+            b'(' => depth = depth.saturating_sub(1),
+            _ if depth == 0 => return None,
+            _ => {}
+        }
+        if depth == 0 {
+            let before = end[..at].trim_end();
+            let is_name = before.is_empty() || before.ends_with("::");
+            let is_operator = components(before).last() == Some(&"operator");
+            return (!is_name && !is_operator).then_some(at);
+        }
+    }
+    None
+}
+
+/// The parts of a name between `::`; those inside brackets separate nothing.
+fn components(name: &str) -> Vec<&str> {
+    let bytes = name.as_bytes();
+    let (mut depth, mut start, mut parts) = (0usize, 0, Vec::new());
+    for at in 0..bytes.len() {
+        match bytes[at] {
+            b'<' | b'(' | b'{' | b'[' => depth += 1,
+            // An arrow closes nothing.
+            b'>' if at > 0 && bytes[at - 1] == b'-' => {}
+            b'>' | b')' | b'}' | b']' => depth = depth.saturating_sub(1),
+            b':' if depth == 0 && at >= start && bytes.get(at + 1) == Some(&b':') => {
+                parts.push(&name[start..at]);
+                start = at + 2;
+            }
+            _ => {}
+        }
+    }
+    parts.push(&name[start..]);
+    parts
+}
+
+/// The last part of a name, without template arguments: what an index finds it by.
+pub(super) fn key(name: &str) -> String {
+    let name = without_tags(name, "");
+    let last = components(&name).last().copied().unwrap_or_default();
+    without_arguments(last).to_owned()
+}
+
+/// `name` without the tags of its ABI (`f[abi:cxx11]`), unless `pattern` has some.
+fn without_tags<'n>(name: &'n str, pattern: &str) -> std::borrow::Cow<'n, str> {
+    const TAG: &str = "[abi:";
+    if pattern.contains(TAG) || !name.contains(TAG) {
+        return name.into();
+    }
+    let mut rest = name;
+    let mut bare = String::with_capacity(name.len());
+    while let Some((before, tagged)) = rest.split_once(TAG) {
+        bare.push_str(before);
+        rest = tagged.split_once(']').map_or("", |(_, after)| after);
+    }
+    bare.push_str(rest);
+    bare.into()
+}
+
+/// A list of types in one way of writing, whoever wrote it: without spaces that are taste, with qualifiers behind what they
+/// are about, and with one name for each integer type.
+fn canonical(list: &str) -> String {
+    const STRING: &str =
+        "std::__cxx11::basic_string<char,std::char_traits<char>,std::allocator<char>>";
+    let mut out = Types::default();
+    let mut rest = list;
+    while let Some(first) = rest.chars().next() {
+        let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | '.');
+        let len = match is_word(first) {
+            true => rest.find(|c| !is_word(c)).unwrap_or(rest.len()),
+            false if rest.starts_with("::") => 2,
+            false => first.len_utf8(),
+        };
+        let (token, after) = rest.split_at(len);
+        out.take(token);
+        rest = after;
+    }
+    out.end();
+    let text = out.text;
+    if text == "void" {
+        return String::new();
+    }
+    text.replace(STRING, "std::string")
+        .replace("std::__cxx11::string", "std::string")
+}
+
+/// Types that are being written.
+#[derive(Default)]
+struct Types {
+    text: String,
+    /// The words of the type that is read.
+    words: Vec<String>,
+    is_const: bool,
+    is_volatile: bool,
+    /// The next word belongs to the last one.
+    goes_on: bool,
+    /// The types that template arguments interrupted: what was written before, and their words.
+    outer: Vec<(String, Types)>,
+}
+
+impl Types {
+    fn take(&mut self, token: &str) {
+        match token {
+            "const" => self.is_const = true,
+            "volatile" => self.is_volatile = true,
+            "struct" | "class" | "enum" | "union" | "typename" => {}
+            "::" => {
+                self.goes_on = true;
+                match self.words.last_mut() {
+                    Some(last) => last.push_str("::"),
+                    None => self.goes_on = false,
+                }
+            }
+            "<" if !self.words.is_empty() => {
+                let outer = std::mem::take(&mut self.outer);
+                let inner = std::mem::take(self);
+                self.outer = outer;
+                self.outer.push((String::new(), inner));
+            }
+            ">" if !self.outer.is_empty() => self.close(),
+            word if word.starts_with(|c: char| c.is_alphanumeric() || c == '_') => {
+                match (self.goes_on, self.words.last_mut()) {
+                    (true, Some(last)) => last.push_str(word),
+                    _ => self.words.push(word.to_owned()),
+                }
+                self.goes_on = false;
+            }
+            space if space.trim().is_empty() => {}
+            other => {
+                self.end();
+                self.text.push_str(other);
+            }
+        }
+    }
+
+    /// Goes on with the type that the arguments belong to.
+    fn close(&mut self) {
+        self.end();
+        let arguments = std::mem::take(&mut self.text);
+        let mut outer = std::mem::take(&mut self.outer);
+        if let Some((_, inner)) = outer.pop() {
+            *self = inner;
+            self.outer = outer;
+            if let Some(last) = self.words.last_mut() {
+                *last += &format!("<{arguments}>");
+            }
+        }
+    }
+
+    fn end(&mut self) {
+        let words = std::mem::take(&mut self.words);
+        self.text.push_str(&named(&words));
+        for (is_so, word) in [
+            (std::mem::take(&mut self.is_const), " const"),
+            (std::mem::take(&mut self.is_volatile), " volatile"),
+        ] {
+            if is_so {
+                self.text.push_str(word);
+            }
+        }
+        self.goes_on = false;
+    }
+}
+
+/// One name for each integer type: `long unsigned int` is `unsigned long`.
+fn named(words: &[String]) -> String {
+    let count = |word: &str| words.iter().filter(|w| *w == word).count();
+    let is_integer = |word: &String| {
+        matches!(
+            &**word,
+            "int" | "long" | "short" | "unsigned" | "signed" | "char"
+        )
+    };
+    if words.is_empty() || !words.iter().all(is_integer) {
+        return words.join(" ");
+    }
+    let sign = if count("unsigned") > 0 {
+        "unsigned "
+    } else {
+        ""
+    };
+    let base = match (count("char"), count("short"), count("long")) {
+        (1.., ..) if count("signed") > 0 => return "signed char".to_owned(),
+        (1.., ..) => "char",
+        (_, 1.., _) => "short",
+        (.., 0) => "int",
+        (.., 1) => "long",
+        _ => "long long",
+    };
+    format!("{sign}{base}")
+}
+
+/// Tells whether the whole of `text` matches: `*` stands for any text, `?` for one character.
+fn glob(pattern: &str, text: &str) -> bool {
+    let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
+    let (mut p, mut t) = (0, 0);
+    // Where the last star was, and how much it stands for so far.
+    let mut star: Option<(usize, usize)> = None;
+    while t < text.len() {
+        match pattern.get(p) {
+            Some(b'*') => {
+                star = Some((p, t));
+                p += 1;
+            }
+            Some(c) if *c == b'?' || *c == text[t] => {
+                p += 1;
+                t += 1;
+            }
+            _ => match star {
+                Some((at, from)) => {
+                    star = Some((at, from + 1));
+                    (p, t) = (at + 1, from + 1);
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern[p..].iter().all(|c| *c == b'*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stars_and_question_marks_match_as_in_file_names() {
+        for (pattern, text, expected) in [
+            ("main", "main", true),
+            ("main", "main2", false),
+            ("m*n", "main", true),
+            ("m*n*", "maintain", true),
+            ("*::f", "a::b::f", true),
+            ("ma?n", "main", true),
+            ("ma?n", "man", false),
+            ("*", "", true),
+            ("", "", true),
+            ("a*b*c", "axxbyybc", true),
+            ("a*b*c", "axxbyyb", false),
+        ] {
+            assert_eq!(glob(pattern, text), expected, "{pattern} {text}");
+        }
+    }
+
+    #[test]
+    fn scopes_and_template_arguments_may_be_left_out() {
+        for (pattern, name, expected) in [
+            ("f", "ns::f", true),
+            ("f", "ns::f<int>", true),
+            ("f", "f<int>", true),
+            ("f", "ns::C<a::f>::g", false),
+            ("f", "<T as ns::Trait>::f", true),
+            ("f", "ns::ff", false),
+            ("f", "ns::f::g", false),
+            ("C::g", "ns::C::g", true),
+            ("Stack::push", "Stack<int>::push", true),
+            ("Stack::push", "ns::Stack<int, 3>::push<long>", true),
+            ("Stack<int,3>::push", "ns::Stack<int, 3>::push<long>", true),
+            ("Stack<int>::push", "Stack<long>::push", false),
+            ("Stack::*", "ns::Stack<int>::push", true),
+            ("::f", "f<int>", true),
+            ("operator<<", "ns::operator<< <char>", true),
+            ("operator->", "ns::P<int>::operator->", true),
+            ("P::operator->", "ns::P<int>::operator->", true),
+            ("operator()", "main::{lambda()#1}::operator()", true),
+            ("name", "ns::name[abi:cxx11]", true),
+        ] {
+            let pattern = Pattern::read(pattern);
+            let fits = pattern.fits(Way::WithoutScope, name, "");
+            assert_eq!(fits, expected, "{pattern:?} {name}");
+            let is_same = key(name) == key(pattern.name);
+            assert!(
+                !fits || pattern.is_glob() || is_same,
+                "{name}: {}",
+                key(name)
+            );
+        }
+    }
+
+    #[test]
+    fn files_and_parameters_are_told_from_names() {
+        let read = |text| {
+            let pattern = Pattern::read(text);
+            (pattern.file, pattern.name, pattern.parameters)
+        };
+        let list = |list: &str| Some(list.to_owned());
+        for (text, expected) in [
+            ("f", (None, "f", None)),
+            ("a.c:f", (Some("a.c"), "f", None)),
+            ("src/a.cc:ns::f", (Some("src/a.cc"), "ns::f", None)),
+            ("ns::f", (None, "ns::f", None)),
+            ("f(int)", (None, "f", list("int"))),
+            ("f()", (None, "f", list(""))),
+            ("a.c:f(void)", (Some("a.c"), "f", list(""))),
+            ("C::f(char) const", (None, "C::f", list("char"))),
+            ("operator()", (None, "operator()", None)),
+            ("C::operator()(int)", (None, "C::operator()", list("int"))),
+            ("f(void (*)(int))", (None, "f", list("void(*)(int)"))),
+            (
+                "(anonymous namespace)::f",
+                (None, "(anonymous namespace)::f", None),
+            ),
+        ] {
+            assert_eq!(read(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn types_are_the_same_however_they_are_written() {
+        for (one, other) in [
+            ("const char *, int", "char const*,int"),
+            ("unsigned", "unsigned int"),
+            ("long unsigned int", "unsigned long"),
+            ("short int&", "short&"),
+            ("struct point", "point"),
+            (
+                "std::vector<int, std::allocator<int> > const&",
+                "const std::vector<int,std::allocator<int>>&",
+            ),
+            (
+                "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> > const&",
+                "const std::string &",
+            ),
+            ("void", ""),
+            ("a::b<c>::d*", "a::b<c>::d *"),
+        ] {
+            assert_eq!(canonical(one), canonical(other), "{one}");
+        }
+        for (one, other) in [
+            ("int", "long"),
+            ("char*", "char const*"),
+            ("char", "signed char"),
+            ("char* const", "char const*"),
+        ] {
+            assert_ne!(canonical(one), canonical(other), "{one}");
+        }
+    }
+}

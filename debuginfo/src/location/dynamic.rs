@@ -1,0 +1,263 @@
+//! Arrays that the running program decides: where their elements are, whether there are any, which indexes they have.
+//!
+//! A decided array has a type of its own, in which all is known. What cannot be found out leaves the value unknown, with the
+//! reason.
+
+use std::cell::Cell;
+
+use gimli::constants as dw;
+use gimli::{AttributeValue, DwAt, Expression, UnitOffset};
+
+use super::evaluate::Evaluator;
+use super::{Context, Site, ValuePlace, with_context};
+use crate::dies::{Die, Value as Attribute};
+use crate::dwarf::Slice;
+use crate::layout::{Bound, Count, DieId, Dimension, Stride, Type, elements};
+use crate::machine::{Certainty, Unknown};
+use crate::value::{Trail, Value};
+
+/// Bytes in front of the bounds in a descriptor, and those of one dimension's, of the compilers that have descriptors.
+const HEAD_BYTES: u64 = 40;
+const DIMENSION_BYTES: u64 = 24;
+
+/// Returns a value whose type says all; `function` is the one with code whose frame it is in, `record` what it is a member of.
+pub(crate) fn decided(
+    value: Value,
+    site: &Site<'_>,
+    function: Option<DieId>,
+    record: Option<u64>,
+) -> Value {
+    let ty = value.ty.strip();
+    if !ty.is_undecided() {
+        return value;
+    }
+    let (Some(module), Some(id)) = (ty.module().cloned(), ty.node().id) else {
+        return value;
+    };
+    let object = value.address();
+    let found = with_context(site, &module, id, function, 0, |context, die| {
+        let asked = Asked {
+            context,
+            die,
+            object,
+            record,
+            certainty: Cell::new(Certainty::Known),
+        };
+        let found = asked.decide(&ty)?;
+        Ok((found, asked.certainty.get()))
+    });
+    let unread = || Err(Unknown::because("its type cannot be read"));
+    match found.unwrap_or_else(unread) {
+        Ok(((elements_at, decided), certainty)) => {
+            let place = match elements_at {
+                Some(address) => ValuePlace::Memory(address),
+                None => value.place.clone(),
+            };
+            let found = Value::read(decided, place, site.machine);
+            let found = found.reached_by(value.reached.and(certainty));
+            match (object, elements_at) {
+                (Some(object), Some(_)) => of_one_moment(object, &ty, found, site),
+                _ => found,
+            }
+        }
+        // Without its length, the place of an array is still known.
+        Err(why) => match value.address() {
+            Some(_) if is_without_length(&ty) => value,
+            _ => Value::unknown(value.ty, why),
+        },
+    }
+}
+
+/// Only the number of elements is missing: an element that is asked for is where it would be with any length.
+fn is_without_length(ty: &Type) -> bool {
+    ty.is_plain_array()
+}
+
+/// Elements are shown with the bounds that they had when they were seen.
+fn of_one_moment(object: u64, ty: &Type, found: Value, site: &Site<'_>) -> Value {
+    let bytes = HEAD_BYTES + DIMENSION_BYTES * ty.dimensions().len() as u64;
+    let byte = crate::layout::builtin("u8").expect("u8 is a base type");
+    let descriptor = Value::at(byte.array(bytes), object, site.machine);
+    match Trail::check(&[&descriptor], &found, site.machine) {
+        Ok(()) => found,
+        Err(why) => Value {
+            bytes: Err(why),
+            ..found
+        },
+    }
+}
+
+/// An array's type, and what is asked about it.
+struct Asked<'c, 'x, 't, 'a> {
+    context: &'c Context<'x, 't, 'a>,
+    die: &'c Die<'a>,
+    /// What the expressions call the object.
+    object: Option<u64>,
+    /// The structure that it is a member of.
+    record: Option<u64>,
+    certainty: Cell<Certainty>,
+}
+
+impl<'x, 't, 'a> Asked<'_, 'x, 't, 'a> {
+    /// Where the elements are, if not where the value is, and the type in which all is known.
+    fn decide(&self, ty: &Type) -> Result<(Option<u64>, Type), Unknown> {
+        let is_there = |name| match self.stated(self.die, name) {
+            Some(value) => Ok(self.number(self.die, value)? != 0),
+            None => Ok(true),
+        };
+        if !is_there(dw::DW_AT_allocated)? {
+            return Err(Unknown::because("not allocated"));
+        }
+        if !is_there(dw::DW_AT_associated)? {
+            return Err(Unknown::because("not associated"));
+        }
+        let elements_at = match self.stated(self.die, dw::DW_AT_data_location) {
+            Some(value) => Some(self.address(value)?),
+            None => None,
+        };
+        let dimensions = ty.dimensions().iter().map(|d| self.dimension(d));
+        let dimensions: Result<Vec<Dimension>, Unknown> = dimensions.collect();
+        let decided = ty.decided(dimensions?);
+        let decided = decided.ok_or_else(|| Unknown::because("it is no array"))?;
+        Ok((elements_at, decided))
+    }
+
+    fn dimension(&self, of: &Dimension) -> Result<Dimension, Unknown> {
+        let lower = match of.lower {
+            Bound::Known(lower) => lower,
+            Bound::Computed(id) => self.attribute(id, dw::DW_AT_lower_bound)?,
+        };
+        let count = match &of.count {
+            Count::Computed(computed) if computed.is_count => {
+                let id = computed.subrange;
+                let count = match id == DieId::of(self.die) {
+                    true => self.text_length()?,
+                    false => self.attribute(id, dw::DW_AT_count)?,
+                };
+                Count::Known(u64::try_from(count).unwrap_or(0))
+            }
+            Count::Computed(computed) => {
+                let last = self.attribute(computed.subrange, dw::DW_AT_upper_bound)?;
+                Count::Known(elements(lower, last))
+            }
+            other => other.clone(),
+        };
+        let stride = match of.stride {
+            Stride::Computed(id) => {
+                let bytes = self.attribute(id, dw::DW_AT_byte_stride)?;
+                Stride::Bits(bytes.saturating_mul(8))
+            }
+            other => other,
+        };
+        Ok(Dimension {
+            count,
+            lower: Bound::Known(lower),
+            stride,
+        })
+    }
+
+    fn stated(&self, die: &Die<'a>, name: DwAt) -> Option<Attribute<'a>> {
+        self.context.session.attr(die, name)
+    }
+
+    /// A number that an entry of the array's unit states or computes.
+    fn attribute(&self, id: DieId, name: DwAt) -> Result<i64, Unknown> {
+        let die = self.die.sibling(UnitOffset(id.offset));
+        let missing = || Unknown::because("a bound of the array is not stated");
+        let value = self.stated(&die, name).ok_or_else(missing)?;
+        self.number(&die, value)
+    }
+
+    fn number(&self, die: &Die<'a>, value: Attribute<'a>) -> Result<i64, Unknown> {
+        match &value {
+            AttributeValue::Sdata(number) => return Ok(*number),
+            AttributeValue::Exprloc(_) | AttributeValue::Block(_) => {
+                let (evaluator, expression) = self.expression(die, &value)?;
+                let number = evaluator.number(expression);
+                self.note(evaluator.certainty());
+                return number.map(|number| number as i64);
+            }
+            _ => {}
+        }
+        if let Some(number) = value.udata_value() {
+            return Ok(number as i64);
+        }
+        let session = self.context.session;
+        if let Some(target) = session.resolve(die, value)
+            && session.tag(&target) == Some(dw::DW_TAG_member)
+        {
+            return self.discriminant(&target);
+        }
+        let (number, certainty) = self.context.variable_number(die, value)?;
+        self.note(certainty);
+        Ok(number)
+    }
+
+    /// What a member of the structure around the array holds.
+    fn discriminant(&self, member: &Die<'a>) -> Result<i64, Unknown> {
+        let session = self.context.session;
+        let outside = || Unknown::because("it depends on the structure that it is part of");
+        let record = self.record.ok_or_else(outside)?;
+        let offset = session.unsigned(member, dw::DW_AT_data_member_location);
+        let ty = session.follow(member, dw::DW_AT_type).ok_or_else(outside)?;
+        let ty = Type::at(self.context.module, DieId::of(&ty));
+        let address = record.wrapping_add(offset.unwrap_or(0));
+        let value = Value::at(ty, address, self.context.site.machine);
+        self.note(value.certainty);
+        let number = value
+            .as_integer()
+            .map_err(|why| Unknown::because(why.to_string()))?;
+        i64::try_from(number).map_err(|_| Unknown::because("a bound of the array is too large"))
+    }
+
+    /// The length of a text of Fortran: stated is where it is kept.
+    fn text_length(&self) -> Result<i64, Unknown> {
+        let missing = || Unknown::because("the length of the text is not stated");
+        let value = self.stated(self.die, dw::DW_AT_string_length);
+        let value = value.ok_or_else(missing)?;
+        if value.exprloc_value().is_none() {
+            return self.number(self.die, value);
+        }
+        let (evaluator, expression) = self.expression(self.die, &value)?;
+        let place = evaluator.place(expression, None);
+        self.note(evaluator.certainty());
+        let stated = |name| self.context.session.unsigned(self.die, name);
+        let bytes = stated(dw::DW_AT_string_length_byte_size)
+            .or_else(|| stated(dw::DW_AT_byte_size))
+            .unwrap_or(8);
+        let name = if bytes == 4 { "int" } else { "long" };
+        let ty = crate::layout::builtin(name).expect("int and long are base types");
+        let length = Value::read(ty, place?, self.context.site.machine);
+        self.note(length.certainty);
+        let length = length
+            .as_integer()
+            .map_err(|why| Unknown::because(why.to_string()))?;
+        Ok(length as i64)
+    }
+
+    fn address(&self, value: Attribute<'a>) -> Result<u64, Unknown> {
+        let (evaluator, expression) = self.expression(self.die, &value)?;
+        let place = evaluator.place(expression, None);
+        self.note(evaluator.certainty());
+        match place? {
+            ValuePlace::Memory(address) => Ok(address),
+            _ => Err(Unknown::because("the place of its elements is no address")),
+        }
+    }
+
+    fn expression<'e>(
+        &'e self,
+        die: &'e Die<'a>,
+        value: &Attribute<'a>,
+    ) -> Result<(Evaluator<'e, 'x, 't, 'a>, Expression<Slice<'a>>), Unknown> {
+        let expression = value.exprloc_value();
+        let expression =
+            expression.ok_or_else(|| Unknown::because("its description cannot be read"))?;
+        let evaluator = Evaluator::about(self.context, &die.unit, self.object);
+        Ok((evaluator, expression))
+    }
+
+    fn note(&self, certainty: Certainty) {
+        self.certainty.set(self.certainty.get().and(certainty));
+    }
+}

@@ -1,0 +1,140 @@
+//! Parameters that are said to lie in their function's frame all the time. They get there in the prologue: before, the place
+//! holds what others left, and the parameter is where the caller has put it.
+
+use std::sync::Arc;
+
+use super::base;
+use super::{Piece, Site, ValuePlace, with_context};
+use crate::args::{Found, FrameBase, Locations};
+use crate::layout::DieId;
+use crate::lines::prologue_of;
+use crate::machine::{Certainty, Register, Unknown};
+use crate::model::{Param, Place, Svma};
+use crate::module::Module;
+
+/// Bytes of a register, and of a word of the stack.
+const WORD: u64 = 8;
+
+/// When a parameter gets to the place that its description names, and where it is at its function's first instruction.
+#[derive(Debug, Clone)]
+pub(crate) struct Stored {
+    entry: u64,
+    /// The first address at which it is there.
+    from: u64,
+    at_entry: Option<Param>,
+}
+
+/// Finds that for the parameter `id`, called `name`, of `function`; `None` if its description is right all the time.
+pub(crate) fn stored(
+    site: &Site<'_>,
+    module: &Arc<Module>,
+    id: DieId,
+    function: Option<DieId>,
+    name: &str,
+) -> Option<Stored> {
+    let svma = base::svma_of(site, super::bias_of(site, module));
+    let (entry, from) = prologue_of(module, svma);
+    let is_stored = with_context(site, module, id, function, 0, |context, die| {
+        let function = context.function.as_ref()?;
+        let locations = Locations::new(context.session, function, entry);
+        let Found::Home(home) = locations.of(die) else {
+            return None;
+        };
+        // From the canonical frame address on, the caller has put it there.
+        let below = match home.base {
+            FrameBase::Cfa => 0,
+            FrameBase::Register(number) => {
+                base::distance(module, svma, Register(number)).unwrap_or(i64::MAX)
+            }
+        };
+        Some(home.deref || home.offset < below)
+    });
+    if from <= entry || is_stored.flatten() != Some(true) {
+        return None;
+    }
+    let list = &module.functions().list;
+    let at = list.binary_search_by_key(&Svma(entry), |function| function.svma);
+    let params = at.map_or(&[][..], |at| &list[at].params);
+    let mut called = params.iter().filter(|param| param.name == name);
+    let at_entry = called.next().filter(|_| called.next().is_none());
+    Some(Stored {
+        entry,
+        from,
+        at_entry: at_entry.cloned(),
+    })
+}
+
+impl Stored {
+    /// Where a parameter of `size` bytes is at `site`, which is in its function; `None` if its description tells.
+    pub(crate) fn place(
+        &self,
+        site: &Site<'_>,
+        module: &Arc<Module>,
+        size: Option<u64>,
+    ) -> Option<ValuePlace> {
+        let svma = base::svma_of(site, super::bias_of(site, module));
+        if !(self.entry..self.from).contains(&svma) {
+            return None;
+        }
+        let not_yet = || Unknown::because("its function has not stored it yet");
+        let place = match (&self.at_entry, svma == self.entry) {
+            (Some(param), true) => passed(param, site, size).ok_or_else(not_yet),
+            _ => Err(not_yet()),
+        };
+        Some(place.unwrap_or_else(ValuePlace::Unknown))
+    }
+}
+
+/// Where the caller has put a parameter.
+fn passed(param: &Param, site: &Site<'_>, size: Option<u64>) -> Option<ValuePlace> {
+    let first = part(param.place, site)?;
+    if param.indirect {
+        return pointed_to(&first, site).map(ValuePlace::Memory);
+    }
+    let Some(second) = param.place2 else {
+        let fits = size? <= WORD || matches!(first, ValuePlace::Memory(_));
+        return fits.then_some(first);
+    };
+    let from = u64::from(param.second_at);
+    let piece = |place, bytes| Piece {
+        place,
+        offset_bits: 0,
+        size_bits: bytes * 8,
+    };
+    let rest = size?.checked_sub(from)?;
+    let second = part(second, site)?;
+    (from <= WORD && rest <= WORD)
+        .then(|| ValuePlace::Pieces(vec![piece(first, from), piece(second, rest)]))
+}
+
+fn part(place: Place, site: &Site<'_>) -> Option<ValuePlace> {
+    match place {
+        Place::Int(_) | Place::Sse(_) => {
+            crate::args::register_of(place).map(|number| ValuePlace::Register(Register(number)))
+        }
+        // The return address lies below the canonical frame address.
+        Place::Memory { offset } => {
+            let address = site.cfa?.wrapping_sub(WORD).wrapping_add(offset.into());
+            Some(ValuePlace::Memory(address))
+        }
+        Place::Empty | Place::Unknown => None,
+    }
+}
+
+/// The address in a word, if it is known.
+fn pointed_to(place: &ValuePlace, site: &Site<'_>) -> Option<u64> {
+    match place {
+        ValuePlace::Register(register) => match site.machine.register(*register).ok()? {
+            (address, Certainty::Known) => Some(address),
+            _ => None,
+        },
+        ValuePlace::Memory(at) => {
+            let mut word = [0; 8];
+            match site.machine.memory(*at, &mut word).ok()? {
+                Certainty::Known => Some(u64::from_le_bytes(word)),
+                Certainty::Stale { .. } => None,
+            }
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,105 @@
+//! Variables that several files know: which memory is meant is for the linker to say, not for the debug information of one.
+//!
+//! A declaration has no place of its own. A library's definition has one, but the program may hold a copy that everybody uses
+//! instead (a copy relocation).
+
+use gimli::constants as dw;
+
+use super::Variable;
+use super::globals::definitions;
+use crate::layout::with_session;
+use crate::location::Site;
+use crate::space::Mapped;
+
+/// What linking tells of a variable.
+pub(super) enum Linked {
+    /// Its address in the process.
+    Address(u64),
+    /// The definition that is meant.
+    Definition(Variable),
+    /// It is only declared.
+    Nowhere,
+}
+
+/// How the linker knows a variable.
+#[derive(Debug)]
+pub(super) struct Linkage {
+    name: String,
+    /// Its own description says where it is.
+    is_located: bool,
+    is_declared: bool,
+}
+
+impl Variable {
+    fn linkage(&self) -> Option<&Linkage> {
+        let read = || {
+            let linkage = with_session(&self.module, self.id, |session, die| {
+                let chain = session.chain(die);
+                let string = |name| chain.iter().find_map(|die| session.string(die, name));
+                let name = string(dw::DW_AT_linkage_name).or_else(|| string(dw::DW_AT_name))?;
+                let placed = [dw::DW_AT_location, dw::DW_AT_const_value];
+                let says = |name| chain.iter().any(|die| session.attr(die, name).is_some());
+                let is_external = chain.iter().any(|d| session.flag(d, dw::DW_AT_external));
+                is_external.then(|| Linkage {
+                    name: name.to_string_lossy().into_owned(),
+                    is_located: placed.into_iter().any(says),
+                    is_declared: session.flag(die, dw::DW_AT_declaration),
+                })
+            });
+            linkage.flatten()
+        };
+        self.learned.linkage.get_or_init(read).as_ref()
+    }
+
+    /// Tells whether other files know it by its name.
+    pub(super) fn is_external(&self) -> bool {
+        self.function.is_none() && self.linkage().is_some()
+    }
+
+    /// Finds what is meant by it at `site`; `None` if its own description tells.
+    pub(super) fn linked(&self, site: &Site<'_>) -> Option<Linked> {
+        if self.function.is_some() {
+            return None;
+        }
+        let linkage = self.linkage()?;
+        let name = &*linkage.name;
+        if linkage.is_located {
+            // Only what the library exports can be in another place.
+            let is_shared = self.module.is_library() && self.module.data().exports(name);
+            let copy = is_shared.then(|| in_program(site, name));
+            return copy.flatten().map(Linked::Address);
+        }
+        if let Some(address) = in_program(site, name) {
+            return Some(Linked::Address(address));
+        }
+        let here = |mapped: &&Mapped| std::sync::Arc::ptr_eq(&mapped.module, &self.module);
+        let own = site.space.modules().iter().find(here);
+        let own = own.and_then(|own| Some(own.address(own.module.data().of_module(name)?)));
+        if let Some(address) = own {
+            return Some(Linked::Address(address));
+        }
+        let found = site.space.modules().iter().find_map(|mapped| {
+            let data = mapped.module.data();
+            match data.exported(name) {
+                Some(svma) => Some(Linked::Address(mapped.address(svma))),
+                // A thread's own variable has no address for all.
+                None if data.exports(name) => {
+                    let mut all = definitions(&mapped.module, &self.about.name).into_iter();
+                    let is_it = |own: &Linkage| own.is_located && own.name == name;
+                    all.find(|one| one.linkage().is_some_and(is_it))
+                        .map(Linked::Definition)
+                }
+                None => None,
+            }
+        });
+        found.or_else(|| linkage.is_declared.then_some(Linked::Nowhere))
+    }
+}
+
+/// The address of the variable that the program itself has under a linker's name and shares with its libraries.
+fn in_program(site: &Site<'_>, name: &str) -> Option<u64> {
+    let mut programs = site.space.modules().iter();
+    let program = programs.find(|mapped| !mapped.module.is_library())?;
+    let svma = program.module.data().exported(name)?;
+    Some(program.address(svma))
+}

@@ -1,0 +1,53 @@
+//! Members that a structure has only sometimes: those of the variant that its discriminant chooses (Ada's, Pascal's records).
+
+use super::{Look, Value, ValueError, inside, number};
+use crate::layout::{Branch, Language, Member, Shape, VariantPart, member_of};
+
+/// Returns the members of the live variants, in the order of the source; none of what has no variants.
+///
+/// # Errors
+/// A discriminant is not known.
+pub(super) fn live_members(value: &Value, look: &Look<'_>) -> Result<Vec<Member>, ValueError> {
+    let ty = value.ty.strip();
+    let mut live = Vec::new();
+    let Shape::Aggregate {
+        variants: Some(part),
+        ..
+    } = &ty.node().shape
+    else {
+        return Ok(live);
+    };
+    // Rust's enums are their variants, and have no other members.
+    if ty.language() == Language::Rust {
+        return Ok(live);
+    }
+    let mut next = Some(part);
+    while let Some(part) = next {
+        let Some(branch) = live_branch(value, part, look)? else {
+            break;
+        };
+        live.extend(branch.fields.iter().map(|field| member_of(&ty, field)));
+        next = branch.inner.as_deref();
+    }
+    Ok(live)
+}
+
+fn live_branch<'p>(
+    value: &Value,
+    part: &'p VariantPart,
+    look: &Look<'_>,
+) -> Result<Option<&'p Branch>, ValueError> {
+    let Some(discriminant) = &part.discriminant else {
+        return Ok(None);
+    };
+    let discriminant = member_of(&value.ty.strip(), discriminant);
+    let discriminant = inside::member_value(value, &discriminant, look)?;
+    let (found, bits) = number::raw(&discriminant)?;
+    let mask = u128::MAX >> (128 - bits.clamp(1, 128));
+    let chosen = part.branches.iter().find(|branch| {
+        let mut ranges = branch.values.iter();
+        ranges.any(|(low, high)| (low & mask) <= found && found <= (high & mask))
+    });
+    let others = || part.branches.iter().find(|branch| branch.values.is_empty());
+    Ok(chosen.or_else(others))
+}

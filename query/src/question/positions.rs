@@ -1,0 +1,80 @@
+//! Turns `ORDER BY 2` into the expression in that place of the answer, where it computes with an aggregate: DataFusion takes
+//! such a place for a column that is not grouped by. The expression itself it understands.
+
+use datafusion::sql::parser::Statement as DfStatement;
+use datafusion::sql::sqlparser::ast::{
+    Expr, OrderByKind, Query, Select, SelectItem, SetExpr, Statement, Value,
+};
+
+/// Rewrites the places in a question's own ORDER BY and in those of its subqueries in WITH. Returns whether there were any.
+pub fn resolve(statement: &mut DfStatement) -> bool {
+    match statement {
+        DfStatement::Statement(statement) => of_statement(statement),
+        DfStatement::Explain(explain) => resolve(&mut explain.statement),
+        _ => false,
+    }
+}
+
+fn of_statement(statement: &mut Statement) -> bool {
+    match statement {
+        Statement::Query(query) => of_query(query),
+        Statement::Explain { statement, .. } => of_statement(statement),
+        _ => false,
+    }
+}
+
+fn of_query(query: &mut Query) -> bool {
+    let mut any = false;
+    for table in query.with.iter_mut().flat_map(|with| &mut with.cte_tables) {
+        any |= of_query(&mut table.query);
+    }
+    let SetExpr::Select(select) = &*query.body else {
+        return any;
+    };
+    let order = query.order_by.as_mut().map(|order| &mut order.kind);
+    let Some(OrderByKind::Expressions(by)) = order else {
+        return any;
+    };
+    for by in by {
+        if let Some(expression) = place(&by.expr).and_then(|place| computed(select, place)) {
+            by.expr = expression.clone();
+            any = true;
+        }
+    }
+    any
+}
+
+/// Returns the number that stands in ORDER BY.
+fn place(expression: &Expr) -> Option<usize> {
+    let Expr::Value(value) = expression else {
+        return None;
+    };
+    match &value.value {
+        Value::Number(number, _) => number.to_string().parse().ok(),
+        _ => None,
+    }
+}
+
+/// Returns the expression in a place, if it is more than a column and has no name: names are understood.
+fn computed(select: &Select, place: usize) -> Option<&Expr> {
+    // Where a star comes before it, the place is another one.
+    let items = select.projection.get(..place)?;
+    let (last, before) = items.split_last()?;
+    let is_one = |item: &SelectItem| {
+        matches!(
+            item,
+            SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. }
+        )
+    };
+    match last {
+        SelectItem::UnnamedExpr(
+            expression @ (Expr::BinaryOp { .. }
+            | Expr::UnaryOp { .. }
+            | Expr::Nested(_)
+            | Expr::Cast { .. }
+            | Expr::Case { .. }
+            | Expr::Function(_)),
+        ) if before.iter().all(is_one) => Some(expression),
+        _ => None,
+    }
+}

@@ -1,0 +1,80 @@
+//! Copies of memory at their times, while the program runs: at intervals, or whenever threads have left so many records. In the
+//! latter case they wait for the copy, so that none is left out.
+
+use std::{io, sync::Arc, time::Instant};
+
+use store::control::{Control, GapReason, Snapshot, SnapshotReason};
+
+use super::{STOP_PATIENCE, Session};
+use crate::{
+    Result, SnapshotTimes, clock,
+    snapshot::{self, SharedSnapshots},
+    stop::StopError,
+};
+
+/// What came of a copy, and how many records there were.
+type Copied = std::result::Result<(io::Result<Snapshot>, u64), StopError>;
+
+impl Session {
+    /// Copies memory when it is time to.
+    pub(super) fn copy_memory(&mut self) -> Result<()> {
+        let is_time = match self.options.snapshots {
+            SnapshotTimes::Never | SnapshotTimes::AtPauses => false,
+            SnapshotTimes::Every(interval) => self.copied.elapsed() >= interval,
+            SnapshotTimes::EveryEvents(count) => {
+                let since = self.shared.copied_records();
+                self.shared.copy_records().wrapping_sub(since) >= count.get()
+            }
+        };
+        if !is_time {
+            return Ok(());
+        }
+        let copied = self.snapshots.clone().map(|all| self.copy(all));
+        self.copied = Instant::now();
+        let now = self.shared.copy_records();
+        let (noted, made, records) = match copied {
+            // Where no copy can be made any more, nobody waits for one.
+            None => (Ok(()), self.due(now), now),
+            Some(Ok((taken, records))) => (self.note_snapshot(Some(taken)), 1, records),
+            Some(Err(StopError::Gone { .. } | StopError::Zombie { .. })) => (Ok(()), u64::MAX, now),
+            // Another tracer holds it, say.
+            Some(Err(_)) => (Ok(()), 0, now),
+        };
+        noted?;
+        let missing = self.due(records).saturating_sub(made);
+        self.shared.copied(records);
+        match missing {
+            0 => Ok(()),
+            copies => self.note_missing(copies),
+        }
+    }
+
+    fn copy(&self, snapshots: SharedSnapshots) -> Copied {
+        let shared = Arc::clone(&self.shared);
+        self.stopper
+            .while_stopped(self.target.pid, STOP_PATIENCE, move |_| {
+                let taken = snapshot::take(&snapshots, SnapshotReason::Interval);
+                (taken, shared.copy_records())
+            })
+    }
+
+    /// Returns how many copies are due where so many records have been written.
+    fn due(&self, records: u64) -> u64 {
+        match self.options.snapshots {
+            SnapshotTimes::EveryEvents(count) => {
+                let since = self.shared.copied_records();
+                records.saturating_sub(since) / count.get()
+            }
+            _ => 1,
+        }
+    }
+
+    fn note_missing(&mut self, copies: u64) -> Result<()> {
+        Ok(self.log.append_control(&Control::Gap {
+            ticks: clock::ticks(),
+            tid: 0,
+            lost: copies,
+            reason: GapReason::NotCopied,
+        })?)
+    }
+}

@@ -1,0 +1,419 @@
+//! The program's last moment: a signal that nothing in it handles, or its exit. The thread that comes to it waits until its
+//! registers, its stack and the program's memory are in the recording.
+//!
+//! What is written is what live control writes of such a signal: the exception, a copy of memory, the stop. That the thread
+//! stands in code of ours is not seen: registers are those that the signal interrupted.
+
+use std::{fs::File, os::unix::fs::FileExt};
+
+use agent::shared::Last;
+use store::control::{
+    Blob, Control, Exception, ExceptionPhase, MAX_STACK_LEN, Pause, PauseReason, SavedRegisters,
+    SnapshotReason,
+};
+
+use super::{STOP_PATIENCE, Session, chain, entering::Entering, space_of};
+use crate::{
+    Death, Exit, SnapshotTimes, clock,
+    drain::Drain,
+    leave_code::{LeaveCode, unhook},
+    process::status::may_sleep,
+    snapshot::{self, SharedSnapshots},
+    stop::StoppedProcess,
+};
+
+/// Programs that use more memory are copied at their end only where that takes a small share of their time.
+const LARGE: u64 = 1 << 30;
+/// Bytes of a `ucontext_t` up to the pointer to the vector registers, which is the last word of them (asm/ucontext.h and
+/// asm/sigcontext.h).
+const CONTEXT_LEN: usize = 232;
+/// Where the general registers begin in it.
+const GENERAL_AT: usize = 40;
+/// Where functions that call no others keep their variables: below the stack pointer (System V ABI for x86-64, 3.2.2).
+const RED_ZONE: u64 = 128;
+/// Where FXSAVE's layout keeps xmm0 to xmm15.
+const VECTORS_AT: u64 = 160;
+/// Bytes of a `siginfo_t` that are looked at.
+const INFO_LEN: usize = 24;
+/// The kernel's own, and it does not know the address (asm-generic/siginfo.h).
+const SI_KERNEL: i32 = 0x80;
+
+/// What a thread looked like.
+struct Seen {
+    registers: SavedRegisters,
+    stack_addr: u64,
+    stack: Vec<u8>,
+}
+
+/// What the kernel says of a signal.
+struct Told {
+    /// The address of the fault.
+    addr: Option<u64>,
+    /// Who sent it, if another process did.
+    sender: Option<i32>,
+}
+
+impl Session {
+    /// Writes down the program's last moment, if it has come.
+    pub(super) fn look_at_the_end(
+        &mut self,
+        drain: &mut Drain<'_>,
+        incomplete: &mut Option<String>,
+        observer: &dyn crate::Observer,
+    ) {
+        let Some(last) = self.shared.take_last() else {
+            return;
+        };
+        self.shared
+            .last_taken(!may_sleep(self.target.pid, last.tid));
+        // What came before is in the rings.
+        self.pass(drain, incomplete, observer);
+        if incomplete.is_none() {
+            let written = match last.signal {
+                Some(signal) => self.write_down_death(last, signal),
+                None => self.copy_at_exit(),
+            };
+            *incomplete = written.err().map(|error| chain(&error));
+        }
+        self.shared.last_done();
+    }
+
+    /// Writes down how the program ended, where it did not wait for that: nothing in it can see a SIGKILL, say.
+    pub(super) fn note_death(&mut self, exit: Exit) -> store::Result<()> {
+        let Exit::Signal(signal) = exit else {
+            return Ok(());
+        };
+        if self
+            .death
+            .as_ref()
+            .is_some_and(|death| death.signal == signal)
+        {
+            return Ok(());
+        }
+        self.death = None;
+        self.log
+            .append_control(&Control::Exception(exception(0, signal, None, None)))
+    }
+
+    fn write_down_death(&mut self, last: Last, signal: i32) -> store::Result<()> {
+        let pid = self.target.pid;
+        let told = told(pid, &last, signal);
+        let snapshots = self.snapshots_at_end();
+        let leave = self.code.leave;
+        let looked = self
+            .stopper
+            .while_stopped(pid, STOP_PATIENCE, move |process| {
+                let copied = snapshots.map(|all| snapshot::take(&all, SnapshotReason::Pause));
+                (copied, look(process, &last, &leave))
+            });
+        let (copied, seen) = match looked {
+            Ok((copied, seen)) => (copied, seen),
+            // Another tracer holds it: what it was is still known.
+            Err(_) => (None, None),
+        };
+        let message = told
+            .sender
+            .map(|sender| format!("sent by process {sender}"));
+        let tid = last.tid;
+        self.log.append_control(&Control::Exception(exception(
+            tid, signal, told.addr, message,
+        )))?;
+        self.note_copy(copied)?;
+        let mut death = Death {
+            signal,
+            tid,
+            addr: told.addr,
+            function: None,
+            file: None,
+            line: None,
+        };
+        if let Some(mut seen) = seen {
+            self.undo_hooks(&mut seen);
+            let pc = seen.registers.general[RIP];
+            let space = space_of(&self.modules);
+            let line = space.line_at(pc);
+            death.function = space.function_at(pc).map(|function| function.name);
+            death.file = line.as_ref().map(|line| line.file.to_string());
+            death.line = line.as_ref().map(|line| line.line);
+            let pause = pause(&death, pc, seen);
+            self.log.append_control(&Control::Pause(Box::new(pause)))?;
+        }
+        self.death = Some(death);
+        Ok(())
+    }
+
+    /// Copies memory for the last time.
+    fn copy_at_exit(&mut self) -> store::Result<()> {
+        let is_regular = matches!(
+            self.options.snapshots,
+            SnapshotTimes::Every(_) | SnapshotTimes::EveryEvents(_)
+        );
+        let snapshots = self.snapshots.clone();
+        let Some(snapshots) = snapshots.filter(|all| is_regular || snapshot::is_due(all)) else {
+            return Ok(());
+        };
+        let copied = self
+            .stopper
+            .while_stopped(self.target.pid, STOP_PATIENCE, move |_| {
+                snapshot::take(&snapshots, SnapshotReason::Exit)
+            });
+        self.note_copy(copied.ok())
+    }
+
+    fn note_copy(
+        &mut self,
+        copied: Option<std::io::Result<store::control::Snapshot>>,
+    ) -> store::Result<()> {
+        match copied {
+            None => Ok(()),
+            Some(Ok(snapshot)) => self.log.append_control(&Control::Snapshot(snapshot)),
+            Some(Err(error)) => self.log.append_control(&Control::Warning {
+                ticks: clock::ticks(),
+                message: format!("memory could not be copied at the end: {error}"),
+            }),
+        }
+    }
+
+    fn snapshots_at_end(&self) -> Option<SharedSnapshots> {
+        let is_small = snapshot::resident(self.target.pid).is_ok_and(|bytes| bytes <= LARGE);
+        self.snapshots
+            .clone()
+            .filter(|all| is_small || snapshot::is_due(all))
+    }
+
+    /// Has a thread stand where it would without our hooks.
+    fn undo_hooks(&self, seen: &mut Seen) {
+        let general = &mut seen.registers.general;
+        let armer = self.armer();
+        if let Some(original) = armer.original_pc(general[RIP]) {
+            general[RIP] = original;
+            return;
+        }
+        let entering = Entering {
+            entry_of_stub: &|at| armer.entry_of_stub(at),
+            enter: &self.code.enter,
+        };
+        entering.undo(general, seen.stack_addr, &seen.stack);
+    }
+}
+
+/// Places in [`SavedRegisters::general`].
+pub(super) const RAX: usize = 10;
+pub(super) const RCX: usize = 11;
+pub(super) const RDX: usize = 12;
+pub(super) const RIP: usize = 16;
+pub(super) const R11: usize = 6;
+pub(super) const RSP: usize = 19;
+
+fn exception(tid: u32, signal: i32, addr: Option<u64>, message: Option<String>) -> Exception {
+    Exception {
+        ticks: clock::ticks(),
+        tid,
+        signal: Some(signal),
+        type_name: None,
+        phase: ExceptionPhase::Unhandled,
+        addr,
+        message,
+    }
+}
+
+fn pause(death: &Death, pc: u64, seen: Seen) -> Pause {
+    Pause {
+        ticks: clock::ticks(),
+        tid: death.tid,
+        reason: PauseReason::Signal,
+        probe: None,
+        hits: None,
+        pc,
+        function: death.function.clone(),
+        file: death.file.clone(),
+        line: death.line,
+        registers: Some(seen.registers),
+        stack_addr: seen.stack_addr,
+        stack: Blob(seen.stack),
+        values: Vec::new(),
+        watched: None,
+    }
+}
+
+fn memory_of(pid: i32, tid: u32) -> Option<File> {
+    File::open(format!("/proc/{pid}/task/{tid}/mem")).ok()
+}
+
+fn word(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
+}
+
+/// Reads what the kernel has told the thread of the signal.
+fn told(pid: i32, last: &Last, signal: i32) -> Told {
+    let nothing = Told {
+        addr: None,
+        sender: None,
+    };
+    let mut info = [0; INFO_LEN];
+    let read = memory_of(pid, last.tid).is_some_and(|memory| {
+        last.info <= i64::MAX as u64 && memory.read_exact_at(&mut info, last.info).is_ok()
+    });
+    if !read {
+        return nothing;
+    }
+    let code = word(&info, 8) as i32;
+    let faults = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL];
+    if code > 0 {
+        let has_address = faults.contains(&signal) && code != SI_KERNEL;
+        return Told {
+            addr: has_address.then(|| word(&info, 16)),
+            ..nothing
+        };
+    }
+    let sender = word(&info, 16) as i32;
+    Told {
+        sender: (sender != pid && sender > 0).then_some(sender),
+        ..nothing
+    }
+}
+
+/// Reads the registers that the signal interrupted, and the stack from there on.
+fn look(process: &StoppedProcess, last: &Last, leave: &LeaveCode) -> Option<Seen> {
+    let memory = memory_of(process.pid(), last.tid)?;
+    let mut context = [0; CONTEXT_LEN];
+    memory.read_exact_at(&mut context, last.context).ok()?;
+    let now = process.regs(last.tid as i32).ok()?;
+    let mut vectors = [[0; 16]; 16];
+    let state = word(&context, CONTEXT_LEN - 8);
+    for (number, vector) in vectors.iter_mut().enumerate() {
+        let at = state.checked_add(VECTORS_AT + 16 * number as u64)?;
+        memory.read_exact_at(vector, at).ok()?;
+    }
+    let others = [
+        now.cs,
+        now.ss,
+        now.fs_base,
+        now.gs_base,
+        now.ds,
+        now.es,
+        now.fs,
+        now.gs,
+    ];
+    let general = general(&context, others);
+    let (stack_addr, stack) = stack(&memory, general[RSP], leave);
+    Some(Seen {
+        registers: SavedRegisters { general, vectors },
+        stack_addr,
+        stack,
+    })
+}
+
+/// Puts the registers of a `ucontext_t` in order; `others` are cs, ss, the bases of fs and gs, ds, es, fs and gs, which a handler
+/// shares with what it interrupts.
+fn general(context: &[u8], others: [u64; 8]) -> [u64; store::control::GENERAL_REGISTERS] {
+    let [cs, ss, fs_base, gs_base, ds, es, fs, gs] = others;
+    let at = |number: usize| word(context, GENERAL_AT + 8 * number);
+    let [r8, r9, r10, r11, r12, r13, r14, r15] = std::array::from_fn(at);
+    let [rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip, eflags] =
+        std::array::from_fn(|number| at(8 + number));
+    [
+        r15,
+        r14,
+        r13,
+        r12,
+        rbp,
+        rbx,
+        r11,
+        r10,
+        r9,
+        r8,
+        rax,
+        rcx,
+        rdx,
+        rsi,
+        rdi,
+        u64::MAX,
+        rip,
+        cs,
+        eflags,
+        rsp,
+        ss,
+        fs_base,
+        gs_base,
+        ds,
+        es,
+        fs,
+        gs,
+    ]
+}
+
+/// Reads the stack from the red zone on, or as much of it as there is: one that is used up begins behind its stack pointer.
+fn stack(memory: &File, sp: u64, leave: &LeaveCode) -> (u64, Vec<u8>) {
+    const PAGE: u64 = 4096;
+    let first = sp.saturating_sub(RED_ZONE) & !7;
+    let next_page = (first & !(PAGE - 1)).saturating_add(PAGE);
+    for start in [first, sp & !7, next_page] {
+        let mut bytes = vec![0; MAX_STACK_LEN];
+        let mut filled = 0;
+        while filled < bytes.len() && start <= i64::MAX as u64 {
+            match memory.read_at(&mut bytes[filled..], start + filled as u64) {
+                Ok(0) | Err(_) => break,
+                Ok(count) => filled += count,
+            }
+        }
+        bytes.truncate(filled);
+        if filled != 0 {
+            unhook(memory, leave, start, &mut bytes);
+            return (start, bytes);
+        }
+    }
+    (0, Vec::new())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stop::Registers;
+    use store::control::REGISTER_NAMES;
+
+    #[test]
+    fn registers_of_a_context_get_to_their_names() {
+        let mut context = [0; CONTEXT_LEN];
+        for number in 0..17 {
+            let at = GENERAL_AT + 8 * number;
+            context[at..at + 8].copy_from_slice(&(number as u64 + 1).to_le_bytes());
+        }
+        // SAFETY: plain integers.
+        let mut now: Registers = unsafe { std::mem::zeroed() };
+        now.fs_base = 77;
+        let others = [
+            now.cs,
+            now.ss,
+            now.fs_base,
+            now.gs_base,
+            now.ds,
+            now.es,
+            now.fs,
+            now.gs,
+        ];
+        let general = general(&context, others);
+        let named = |name: &str| {
+            let at = REGISTER_NAMES.iter().position(|other| *other == name);
+            general[at.unwrap()]
+        };
+        let order = [
+            "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "rdi", "rsi", "rbp", "rbx",
+            "rdx", "rax", "rcx", "rsp", "rip",
+        ];
+        for (number, name) in order.into_iter().enumerate() {
+            assert_eq!(named(name), number as u64 + 1, "{name}");
+        }
+        assert_eq!(named("fs_base"), 77);
+        for (at, name) in [
+            (RAX, "rax"),
+            (RCX, "rcx"),
+            (RDX, "rdx"),
+            (RIP, "rip"),
+            (R11, "r11"),
+            (RSP, "rsp"),
+        ] {
+            assert_eq!(REGISTER_NAMES[at], name);
+        }
+    }
+}

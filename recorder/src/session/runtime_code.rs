@@ -1,0 +1,63 @@
+//! Where the runtime's code is in the program, as far as the recorder has to know it.
+
+use std::path::Path;
+
+use debuginfo::Module;
+
+use super::entering::EnterCode;
+use crate::leave_code::{LeaveCode, LeaveOffsets};
+
+/// Addresses in one process.
+#[derive(Clone, Debug, Default)]
+pub(super) struct RuntimeCode {
+    /// Where hooked functions return to.
+    pub leave: LeaveCode,
+    /// Where the stubs lead.
+    pub enter: [EnterCode; 2],
+    /// What a program that we have started runs first.
+    pub first_instruction: Option<u64>,
+}
+
+impl RuntimeCode {
+    /// Looks into the library at `path`, which is mapped at `base`. In one that cannot be read nothing is found.
+    pub fn of(path: &Path, base: u64) -> Self {
+        let Ok(library) = Module::open(path) else {
+            return Self::default();
+        };
+        let symbols = library.symbols();
+        let find = |name: &str| symbols.iter().find(|symbol| symbol.linkage == name);
+        let enter = ["hs_enter", "hs_enter_xmm"].map(|name| {
+            let found = find(name).and_then(|symbol| {
+                let bytes = library.code(symbol.svma, symbol.size)?.to_vec();
+                let start = base + symbol.svma.0;
+                let range = start..start + symbol.size;
+                Some(EnterCode { range, bytes })
+            });
+            found.unwrap_or_default()
+        });
+        Self {
+            leave: LeaveOffsets::in_library(&library).at(base),
+            enter,
+            first_instruction: find("hs_first_instruction").map(|symbol| base + symbol.svma.0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_library_has_what_is_looked_for() {
+        let path = agent::runtime::library_path(1).expect("a cache folder");
+        let code = RuntimeCode::of(&path, 0x7000_0000_0000);
+        assert!(code.first_instruction.is_some());
+        for enter in &code.enter {
+            assert!(enter.range.start > 0x7000_0000_0000);
+            assert_eq!(
+                enter.bytes.len() as u64,
+                enter.range.end - enter.range.start
+            );
+        }
+    }
+}

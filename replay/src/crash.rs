@@ -1,0 +1,41 @@
+//! Where a signal ended the program: the stop that was recorded of it, or at least the event that tells of the signal.
+
+use crate::error::Result;
+use crate::event::Kind;
+use crate::timeline::Timeline;
+
+impl Timeline {
+    /// Returns the event at which the thread stands that a signal ended the program in; where it was not seen standing, the one
+    /// that tells of the signal. `None`: no signal ended the program.
+    ///
+    /// # Errors
+    /// The files cannot be read.
+    pub fn crash(&self) -> Result<Option<u64>> {
+        let Some(end) = self.marks.all(Kind::End).last() else {
+            return Ok(None);
+        };
+        let ended_by = self.others.event(end.seq)?.and_then(|event| event.aux);
+        if ended_by.is_none() {
+            return Ok(None);
+        }
+        let Some(told) = self.marks.between(Kind::Exception, 0, end.seq).last() else {
+            return Ok(None);
+        };
+        let event = self.others.event(told.seq)?;
+        let is_it = event.is_some_and(|event| {
+            event.detail.as_deref() == Some("unhandled") && event.aux == ended_by
+        });
+        if !is_it {
+            return Ok(None);
+        }
+        let stops = self.marks.between(Kind::Pause, told.seq, end.seq);
+        let stop = stops.iter().find(|stop| stop.tid == told.tid);
+        Ok(Some(stop.map_or(told.seq, |stop| stop.seq)))
+    }
+
+    /// Tells whether a thread was stopped at this event.
+    #[must_use]
+    pub fn is_stop(&self, seq: u64) -> bool {
+        !self.marks.between(Kind::Pause, seq, seq).is_empty()
+    }
+}

@@ -1,0 +1,261 @@
+//! Goal: where a signal ends a recorded program, its last moment is in the recording as gdb shows it, and the program ends as it
+//! would have. Method: programs that crash in every way, natively, under gdb, and recorded.
+
+use e2e::{
+    Hindsight, Program, Recording, Scratch, Status, fixture_artifact, gdb_places, split_own_lines,
+};
+
+/// A program that was recorded to its end by a signal.
+struct Crashed {
+    program: Program,
+    recording: Recording,
+    /// What `record` said.
+    own: Vec<String>,
+    _scratch: Scratch,
+}
+
+/// Runs a program natively and recorded; both end by `signal` and print the same.
+fn crashed(artifact: &str, how: &str, signal: i32, options: &[&str]) -> Crashed {
+    let scratch = Scratch::new(&format!("{artifact}-{how}"));
+    let program = Program::new(fixture_artifact("crashes", artifact), scratch.path()).args([how]);
+    let native = program.run();
+    assert_eq!(native.status, Status::Signal(signal));
+    let (ended, recording) = Hindsight::record(&scratch, options, &program);
+    let (errors, own) = split_own_lines(&ended.stderr);
+    assert_eq!(ended.status, Status::Code(128 + signal), "{own:?}");
+    assert_eq!(ended.text(), native.text());
+    assert_eq!(recording.command("check", &[]).status, Status::Code(0));
+    let without_ids = |text: &[u8]| {
+        let text = String::from_utf8_lossy(text);
+        text.split(|c: char| c.is_ascii_digit())
+            .collect::<Vec<_>>()
+            .concat()
+    };
+    assert_eq!(without_ids(&errors), without_ids(&native.stderr));
+    Crashed {
+        program,
+        recording,
+        own,
+        _scratch: scratch,
+    }
+}
+
+impl Crashed {
+    /// The event at which the thread stands.
+    fn stop(&self) -> i64 {
+        self.recording
+            .number("SELECT seq FROM pauses WHERE reason = 'signal'")
+    }
+
+    /// Function and line of each frame whose line is known.
+    fn places(&self) -> Vec<(String, u64)> {
+        let sql = format!(
+            "SELECT function, line FROM backtrace({}) WHERE line IS NOT NULL ORDER BY frame",
+            self.stop()
+        );
+        let place = |row: &e2e::Row| {
+            let function = row["function"].as_str().unwrap_or_default();
+            let name = function.split('(').next().unwrap_or_default().to_owned();
+            (name, row["line"].as_u64().unwrap_or_default())
+        };
+        self.recording.rows(&sql).iter().map(place).collect()
+    }
+
+    /// The frames are those that gdb shows; `frames` is how many there are in all.
+    fn is_as_in_gdb(&self, frames: usize) {
+        let mut commands = vec!["run"];
+        commands.resize(frames, "up");
+        let shown = gdb_places(&self.program, &commands);
+        let known: Vec<_> = shown.into_iter().filter(|(_, line)| *line != 0).collect();
+        assert!(!known.is_empty());
+        assert_eq!(self.places(), known);
+    }
+
+    /// What `repl` says to these lines, from where it opens.
+    fn repl(&self, lines: &[&str]) -> String {
+        let options: Vec<&str> = lines.iter().flat_map(|line| ["--cmd", *line]).collect();
+        let ended = self.recording.command("repl", &options);
+        assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
+        ended.text()
+    }
+
+    fn value(&self, expression: &str) -> serde_json::Value {
+        let sql = format!("SELECT value({}, '{expression}') AS v", self.stop());
+        self.recording.row(&sql)["v"].clone()
+    }
+
+    fn said(&self, part: &str) {
+        assert!(
+            self.own.iter().any(|line| line.contains(part)),
+            "{part}: {:?}",
+            self.own
+        );
+    }
+}
+
+#[test]
+fn a_null_pointer_is_found_where_it_was_used() {
+    for artifact in ["crashes", "crashes_O2"] {
+        let crash = crashed(artifact, "segv", 11, &[]);
+        crash.is_as_in_gdb(3);
+        let row = crash
+            .recording
+            .row("SELECT signal, type, phase, addr FROM exceptions");
+        assert_eq!(row["signal"], 11);
+        assert_eq!(row["type"], "SIGSEGV");
+        assert_eq!(row["phase"], "unhandled");
+        assert_eq!(row["addr"], 4);
+        crash.said("SIGSEGV ended the program in last (crashes.c:");
+        crash.said("address 0x4");
+        assert_eq!(crash.value("sold"), "42");
+        assert_eq!(crash.value("orders[1].pieces"), "20");
+        assert_eq!(crash.value("order"), "0x0");
+    }
+}
+
+#[test]
+fn a_crashed_recording_opens_at_the_crash() {
+    let crash = crashed("crashes", "segv", 11, &[]);
+    let opened = crash.repl(&["print before", "up", "print copy"]);
+    assert!(opened.contains("56"), "{opened}");
+    assert!(opened.contains("{id = 2, pieces = 21}"), "{opened}");
+    let gone = crash.repl(&["goto first", "goto crash", "print by"]);
+    assert!(gone.contains("SIGSEGV"), "{gone}");
+    assert!(gone.trim_end().ends_with("28"), "{gone}");
+}
+
+#[test]
+fn registers_are_those_of_the_crash() {
+    let crash = crashed("crashes", "registers", 11, &[]);
+    let stop = crash.stop();
+    for (register, value) in [
+        ("rbx", 0x1111),
+        ("r12", 0x2222),
+        ("r15", 0x3333),
+        ("rax", 0x4444),
+        ("rsi", 0x5555),
+    ] {
+        let sql = format!("SELECT reg({stop}, '{register}')");
+        assert_eq!(crash.recording.number(&sql), value, "{register}");
+    }
+    let addr = "SELECT addr FROM exceptions";
+    assert_eq!(crash.recording.number(addr), 0x10);
+}
+
+#[test]
+fn every_signal_has_its_moment() {
+    for (how, signal, name, frames) in [
+        ("divide", 8, "SIGFPE", 3),
+        ("illegal", 4, "SIGILL", 2),
+        ("trap", 5, "SIGTRAP", 2),
+        ("abort", 6, "SIGABRT", 5),
+        ("term", 15, "SIGTERM", 3),
+    ] {
+        let crash = crashed("crashes", how, signal, &[]);
+        let row = crash.recording.row("SELECT type, phase FROM exceptions");
+        assert_eq!(row["type"], name);
+        assert_eq!(row["phase"], "unhandled");
+        crash.is_as_in_gdb(frames);
+        crash.said(&format!("{name} ended the program in "));
+    }
+}
+
+#[test]
+fn a_signal_that_nothing_can_see_is_told_of_all_the_same() {
+    let crash = crashed("crashes", "kill", 9, &[]);
+    let row = crash.recording.row("SELECT type, tid FROM exceptions");
+    assert_eq!(row["type"], "SIGKILL");
+    assert!(row["tid"].is_null());
+    crash.said("SIGKILL ended the program");
+    let stops = "SELECT count(*) FROM pauses";
+    assert_eq!(crash.recording.number(stops), 0);
+}
+
+#[test]
+fn the_thread_that_died_is_named() {
+    let crash = crashed("crashes", "thread", 11, &[]);
+    let sql = "SELECT count(*) FROM exceptions e JOIN calls c ON c.tid = e.tid \
+               WHERE c.function = 'in_thread'";
+    assert_eq!(crash.recording.number(sql), 1);
+    let places = crash.places();
+    let names: Vec<&str> = places.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["last", "middle", "in_thread"]);
+    let sql = "SELECT t.name FROM threads t JOIN exceptions e ON e.tid = t.tid";
+    assert_eq!(crash.recording.row(sql)["name"], "worker");
+}
+
+#[test]
+fn a_stack_that_is_used_up_is_seen() {
+    for (artifact, how) in [
+        ("crashes", "overflow"),
+        ("crashes_O2", "overflow"),
+        ("crashes", "thread_overflow"),
+    ] {
+        let crash = crashed(artifact, how, 11, &["-x", "no_such_function"]);
+        let places = crash.places();
+        assert!(places.len() > 100, "{artifact} {how}: {}", places.len());
+        assert_eq!(places[0].0, "bottomless", "{artifact} {how}");
+        assert_eq!(places[20], places[21], "{artifact} {how}");
+        crash.said("SIGSEGV ended the program in bottomless (crashes.c:");
+    }
+}
+
+#[test]
+fn what_a_program_asks_of_its_handlers_is_answered_as_ever() {
+    let crash = crashed("crashes", "ask", 11, &[]);
+    crash.is_as_in_gdb(3);
+}
+
+#[test]
+fn programs_in_a_sandbox_end_as_ever() {
+    let crash = crashed("crashes", "sandbox", 11, &[]);
+    crash.is_as_in_gdb(3);
+    let crash = crashed("crashes", "sandbox_prctl", 11, &[]);
+    crash.said("SIGSEGV ended the program");
+}
+
+#[test]
+fn cxx_programs_crash_as_in_gdb() {
+    let crash = crashed("crashes_cxx", "virtual", 11, &[]);
+    crash.is_as_in_gdb(2);
+    assert_eq!(crash.value("n"), "1");
+    let crash = crashed("crashes_cxx", "throw", 6, &[]);
+    let places = crash.places();
+    let names: Vec<&str> = places.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["price", "main"]);
+    assert_eq!(crash.value("1 + 1"), "2");
+}
+
+#[test]
+fn rust_programs_crash_as_in_gdb() {
+    let crash = crashed("crashes_rust", "null", 11, &[]);
+    let places = crash.places();
+    assert!(
+        places
+            .iter()
+            .any(|(name, line)| name == "crashes::read" && *line == 18),
+        "{places:?}"
+    );
+    let crash = crashed("crashes_rust", "panic", 6, &[]);
+    let places = crash.places();
+    assert!(
+        places
+            .iter()
+            .any(|(name, line)| name == "crashes::price" && *line == 10),
+        "{places:?}"
+    );
+    let crash = crashed("crashes_rust", "overflow", 6, &[]);
+    let places = crash.places();
+    let deep = places
+        .iter()
+        .filter(|(name, _)| name == "crashes::bottomless");
+    assert!(deep.count() > 100);
+}
+
+#[test]
+fn memory_is_not_copied_where_that_is_refused() {
+    let crash = crashed("crashes", "segv", 11, &["--snapshot", "never"]);
+    let copies = "SELECT count(*) FROM events WHERE kind = 'snapshot'";
+    assert_eq!(crash.recording.number(copies), 0);
+    crash.is_as_in_gdb(3);
+}
