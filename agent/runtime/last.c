@@ -251,7 +251,7 @@ void
 hs_give_signal_stack (unsigned index)
 {
   stack_t there = { .ss_flags = 0 };
-  if (catching != 1 || sandboxed
+  if (catching != 1 || hs_in_sandbox
       || system_call (SYS_sigaltstack, 0, (long) &there, 0, 0) != 0
       || !(there.ss_flags & SS_DISABLE))
     return;

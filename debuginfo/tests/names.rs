@@ -164,18 +164,10 @@ fn names_are_those_of_the_place_and_of_what_is_around_it() {
                 ("names::shared", 5),
             ],
         );
-<<<<<<< 699b2cf
-        // clang describes the types of a function that is only inlined at its abstract entry, where gdb does not find them either.
-        if compiler == "gcc" {
-            asker.assert_all(&what, &[("LOCAL", 77)]);
-        }
-||||||| 020836f
-=======
         // clang describes the types of a function that is only inlined at its abstract entry, where names are not looked for.
         if compiler == "gcc" {
             asker.assert_all(&what, &[("LOCAL", 77)]);
         }
->>>>>>> 046f509
     }
 }
 

@@ -168,6 +168,8 @@ fn hits_of(program: &Program, commands: &[&str]) -> i64 {
 pub fn gdb_places(program: &Program, commands: &[&str]) -> Vec<(String, u64)> {
     const TELL: &str = "python f = gdb.selected_frame(); print('at', f.find_sal().line, f.name())";
     let mut options = vec!["-q", "-batch", "-nx", "-ex", "set debuginfod enabled off"];
+    // Lines are those of the program alone, whether the C library's debug information is installed or not.
+    options.extend(["-ex", "set debug-file-directory /nonexistent"]);
     for command in commands {
         options.extend(["-ex", *command]);
         if !command.starts_with("break ") {

@@ -118,14 +118,15 @@ fn a_column_chooses_a_statement_of_its_line() {
     let list = live.ask(&["break", "list"]);
     assert_eq!(list["probes"].as_array().map(Vec::len), Some(2), "{list:#}");
     // Outside of all statements the nearest counts.
-    for (given, column) in [(1, first), (99, step)] {
+    let keyword = column("sum: loop", "for");
+    for (given, column) in [(1, keyword), (99, step)] {
         let set = live.ask(&["break", &format!("{at}:{given}")]);
         let probe = &set["probes"][0];
         assert_eq!(probe["places"][0]["column"], column, "{given}: {set:#}");
         assert_eq!(probe["existed"], given == 99, "{set:#}");
         if given == 1 {
             let message =
-                format!("no statement begins at or before column 1; moved to column {first}");
+                format!("no statement begins at or before column 1; moved to column {keyword}");
             assert_eq!(probe["message"], message.as_str());
             live.ask(&["break", "remove", &probe["id"].to_string()]);
         }

@@ -13,20 +13,20 @@ fn named(of: &Value) -> Named {
     (function, of["line"].as_u64().unwrap_or(0))
 }
 
-const STEPS: usize = 60;
+const STEPS: usize = 30;
 
 #[test]
 fn a_stop_is_named_alike_live_in_pauses_and_in_the_past() {
     let mut inlined = 0;
-    for artifact in [
-        "control_O2",
-        "control_cxx_O2",
-        "control_rust_O2",
-        "panics_O2",
+    for (artifact, begin) in [
+        ("control_O2", "main"),
+        ("control_cxx_O2", "main"),
+        ("control_rust_O2", "control::main"),
+        ("panics_O2", "panics::main"),
     ] {
         let program = fixture_artifact("control", artifact);
         let name = format!("named-{artifact}");
-        let live = Live::started(&name, &["--break", "main"], &program, &[]);
+        let live = Live::started(&name, &["--break", begin], &program, &[]);
         let mut told = vec![named(&live.session()["stop"])];
         for _ in 0..STEPS {
             let reply = live.ask(&["step"]);
@@ -36,12 +36,12 @@ fn a_stop_is_named_alike_live_in_pauses_and_in_the_past() {
             let stop = &reply["stop"];
             assert!(stop["line"].as_u64() > Some(0), "{artifact}: {stop:#}");
             let frames = live.ask(&["backtrace"]);
-            inlined += usize::from(frames["frames"][0]["inlined"] == true);
+            inlined += usize::from(frames["threads"][0]["frames"][0]["inlined"] == true);
             told.push(named(stop));
         }
         let recording = live.recording();
         live.ask(&["stop"]);
-        let sql = "SELECT seq, function, line FROM pauses ORDER BY seq";
+        let sql = "SELECT seq, function, line FROM pauses WHERE reason <> 'entry' ORDER BY seq";
         let pauses: Vec<Value> = recording.rows(sql).into_iter().map(Value::Object).collect();
         let kept: Vec<Named> = pauses.iter().map(named).collect();
         assert_eq!(kept, told, "{artifact}");
@@ -55,5 +55,5 @@ fn a_stop_is_named_alike_live_in_pauses_and_in_the_past() {
         let past: Vec<Named> = past.collect();
         assert_eq!(past, told, "{artifact}");
     }
-    assert!(inlined > 10, "{inlined} stops in inlined calls");
+    assert!(inlined > 5, "{inlined} stops in inlined calls");
 }

@@ -1,6 +1,6 @@
 //! Goal: arguments and results are shown as the source means them. Method: a fixture whose calls have known values.
 
-use e2e::{Comparison, Recording};
+use e2e::{Comparison, Nesting, Program, Recording, Scratch, fixture_artifact};
 
 /// The text of the arguments and the result of the only call of a function.
 fn call(recording: &Recording, function: &str) -> (String, Option<i64>, Option<f64>) {
@@ -209,7 +209,9 @@ fn structures_in_registers_are_shown_by_their_members() {
 
 #[test]
 fn captured_texts_are_shown_with_arguments() {
-    let both = Comparison::of("captured", "captured_O0", &["--strings"]);
+    let scratch = Scratch::new("texts");
+    let program = Program::new(fixture_artifact("captured", "captured_O0"), scratch.path());
+    let both = Comparison::of_program(scratch, &program, &["--strings"], Nesting::Proper);
     let rows = both
         .recording
         .rows("SELECT args FROM calls WHERE function = 'push' ORDER BY start_seq");

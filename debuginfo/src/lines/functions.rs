@@ -17,7 +17,7 @@ use crate::space::{Mapped, Space};
 impl Mapped {
     /// Returns the functions whose whole name, as source or linker have it, or an alias of it is `name`.
     pub(crate) fn functions_called(&self, name: &str) -> Vec<FunctionPlace> {
-        matching(self, name, Way::Whole)
+        matching(self, &Pattern::read(name), Way::Whole)
     }
 
     /// As [`Space::functions_matching`], of this module alone.

@@ -26,14 +26,23 @@ pub fn global(site: &Site<'_>, name: &str) -> Option<Variable> {
 }
 
 /// Finds the global variables and static members called `name`, which may leave out namespaces: those of the site's unit
-/// first, then its module's, then the program's own; the fullest match first. Those of other modules are none of them. At a
-/// site in no module, what one library of the program alone has is found too.
+/// first, then its module's, then the program's own; the fullest match first. Those of other modules are none of them, unless
+/// one of these modules imports the name. At a site in no module, what one library of the program alone has is found too.
 #[must_use]
 pub fn globals(site: &Site<'_>, name: &str) -> Vec<Variable> {
-    let near = site.space.near(site.lookup_pc).into_iter();
-    let near: Vec<Variable> = near.flat_map(|m| globals_of(m, site, name)).collect();
-    if !near.is_empty() || site.space.at(site.lookup_pc).is_some() {
-        return near;
+    let modules = site.space.near(site.lookup_pc);
+    let own = modules.iter().flat_map(|m| globals_of(m, site, name));
+    let own: Vec<Variable> = own.collect();
+    if !own.is_empty() {
+        return own;
+    }
+    if modules.iter().any(|mapped| mapped.module.imports(name)) {
+        let foreign = site.space.foreign(site.lookup_pc).into_iter();
+        let mut found = foreign.map(|mapped| globals_of(mapped, site, name));
+        return found.find(|all| !all.is_empty()).unwrap_or_default();
+    }
+    if site.space.at(site.lookup_pc).is_some() {
+        return Vec::new();
     }
     let libraries = site.space.libraries();
     let mut found = libraries.map(|mapped| globals_of(mapped, site, name));

@@ -141,17 +141,7 @@ pub fn refused_by_name(linkage: &str) -> Option<&'static str> {
             .is_some_and(|rest| rest.ends_with(end)),
         None => name == *pattern,
     };
-<<<<<<< 699b2cf
-    let found = BY_NAME
-        .iter()
-        .find(|(_, names)| names.iter().any(|n| is_it(n)));
-||||||| 020836f
-    let found = BY_NAME
-        .iter()
-        .find(|(_, names)| names.iter().any(|n| is_it(&n)));
-=======
     let found = BY_NAME.iter().find(|(_, names)| names.iter().any(&is_it));
->>>>>>> 046f509
     found.map(|(reason, _)| *reason)
 }
 

@@ -19,7 +19,7 @@ use crate::{
     leave_code::{LeaveCode, unhook},
     process::status::may_sleep,
     snapshot::{self, SharedSnapshots},
-    stop::StoppedProcess,
+    stop::{StoppedProcess, interrupted},
 };
 
 /// Programs that use more memory are copied at their end only where that takes a small share of their time.
@@ -181,9 +181,39 @@ impl Session {
             .filter(|all| is_small || snapshot::is_due(all))
     }
 
-    /// Has a thread stand where it would without our hooks.
+    /// Has a thread stand where it would without our hooks, and what its signal handlers have interrupted too.
     fn undo_hooks(&self, seen: &mut Seen) {
-        let general = &mut seen.registers.general;
+        let Seen {
+            registers,
+            stack_addr,
+            stack,
+        } = seen;
+        self.undo_in(&mut registers.general, *stack_addr, stack);
+        for found in interrupted(stack, *stack_addr) {
+            let at = (found.slot - *stack_addr) as usize;
+            let context = at.checked_sub(GENERAL_AT + 8 * RIP_IN_CONTEXT);
+            let Some(kept) = context.and_then(|from| stack.get(from..from + CONTEXT_LEN)) else {
+                continue;
+            };
+            let mut general = general(kept, [0; 8]);
+            // Its stack is another one, or the same further on.
+            self.undo_in(&mut general, *stack_addr, stack);
+            if general[RIP] != found.rip {
+                let first = at - 8 * RIP_IN_CONTEXT;
+                for (register, number) in CHANGED {
+                    let slot = first + 8 * number;
+                    stack[slot..slot + 8].copy_from_slice(&general[register].to_le_bytes());
+                }
+            }
+        }
+    }
+
+    fn undo_in(
+        &self,
+        general: &mut [u64; store::control::GENERAL_REGISTERS],
+        stack_addr: u64,
+        stack: &[u8],
+    ) {
         let armer = self.armer();
         if let Some(original) = armer.original_pc(general[RIP]) {
             general[RIP] = original;
@@ -193,9 +223,21 @@ impl Session {
             entry_of_stub: &|at| armer.entry_of_stub(at),
             enter: &self.code.enter,
         };
-        entering.undo(general, seen.stack_addr, &seen.stack);
+        entering.undo(general, stack_addr, stack);
     }
 }
+
+/// Number of rip among the general registers of a `ucontext_t`.
+const RIP_IN_CONTEXT: usize = 16;
+/// What is changed to undo a hook: in [`SavedRegisters::general`], and in a `ucontext_t`.
+const CHANGED: [(usize, usize); 6] = [
+    (R11, 3),
+    (RDX, 12),
+    (RAX, 13),
+    (RCX, 14),
+    (RSP, 15),
+    (RIP, RIP_IN_CONTEXT),
+];
 
 /// Places in [`SavedRegisters::general`].
 pub(super) const RAX: usize = 10;
@@ -369,7 +411,6 @@ fn stack(memory: &File, sp: u64, leave: &LeaveCode) -> (u64, Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stop::Registers;
     use store::control::REGISTER_NAMES;
 
     #[test]
@@ -379,19 +420,9 @@ mod tests {
             let at = GENERAL_AT + 8 * number;
             context[at..at + 8].copy_from_slice(&(number as u64 + 1).to_le_bytes());
         }
-        // SAFETY: plain integers.
-        let mut now: Registers = unsafe { std::mem::zeroed() };
-        now.fs_base = 77;
-        let others = [
-            now.cs,
-            now.ss,
-            now.fs_base,
-            now.gs_base,
-            now.ds,
-            now.es,
-            now.fs,
-            now.gs,
-        ];
+        let fs_base_of_others = 2;
+        let mut others = [0; 8];
+        others[fs_base_of_others] = 77;
         let general = general(&context, others);
         let named = |name: &str| {
             let at = REGISTER_NAMES.iter().position(|other| *other == name);

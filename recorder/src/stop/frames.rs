@@ -12,14 +12,14 @@ const POSSIBLE_FLAGS: u64 = 0x25_4fd7;
 
 /// An instruction pointer that a signal handler will return to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Interrupted {
+pub(crate) struct Interrupted {
     /// Where it is kept.
-    pub(super) slot: u64,
-    pub(super) rip: u64,
+    pub(crate) slot: u64,
+    pub(crate) rip: u64,
 }
 
 /// Finds the saved instruction pointers in `stack`, which begins at the 8-byte aligned `address`.
-pub(super) fn interrupted(stack: &[u8], address: u64) -> Vec<Interrupted> {
+pub(crate) fn interrupted(stack: &[u8], address: u64) -> Vec<Interrupted> {
     let words: Vec<u64> = stack
         .chunks_exact(8)
         .map(|word| u64::from_le_bytes(word.try_into().expect("eight bytes")))

@@ -24,6 +24,7 @@ pub(crate) mod restart;
 mod stopped;
 
 pub use error::StopError;
+pub(crate) use frames::interrupted;
 pub use stopped::{StoppedProcess, while_stopped};
 
 /// General registers of a stopped thread, as the kernel's `struct user_regs_struct` names them.

@@ -2,9 +2,10 @@
 
 use debuginfo::Machine;
 use replay::{Event, Moment, StateMachine};
+use store::columns::ReadEvent;
 
 use super::{Looked, of_replay};
-use crate::inspect::{hex_bytes, source_line};
+use crate::inspect::{hex_bytes, signal_name, source_line};
 use crate::protocol::Failure;
 use crate::session::{LineReport, PlaceReport, ReasonReport, StopReport, hex};
 
@@ -144,12 +145,32 @@ impl Looked<'_> {
                     let more = if shown.len() < bytes.len() { "..." } else { "" };
                     format!("{kind} {:?}{more}", String::from_utf8_lossy(shown))
                 }
-                kind => match &event.text {
-                    Some(text) => format!("{kind}: {text}"),
-                    None => kind.to_owned(),
+                "pause" => match self.held_by().ok().flatten() {
+                    Some(ReasonReport::Signal {
+                        signal,
+                        fault_address,
+                        ..
+                    }) => stopped_by(signal, fault_address.as_deref()),
+                    _ => told(event),
                 },
+                _ => told(event),
             },
         };
         what + &of_other
+    }
+}
+
+fn told(event: &ReadEvent) -> String {
+    match &event.text {
+        Some(text) => format!("{}: {text}", event.kind),
+        None => event.kind.clone(),
+    }
+}
+
+fn stopped_by(signal: i32, address: Option<&str>) -> String {
+    let name = signal_name(signal);
+    match address {
+        Some(address) => format!("stopped by {name} at address {address}"),
+        None => format!("stopped by {name}"),
     }
 }
