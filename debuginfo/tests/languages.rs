@@ -123,7 +123,7 @@ fn judged(bench: &Bench, path: &Path, questions: &Questions, own: &[(&str, &str)
             index: frame.level,
             calls: None,
         };
-        for (name, theirs) in &frame.variables {
+        for (name, theirs) in frame.variables.iter().filter(|(name, _)| !name.is_empty()) {
             let ours = evaluated(&name.replace('%', "."), &context);
             let own = own.iter().find(|(own, _)| own == name);
             let right = match own {

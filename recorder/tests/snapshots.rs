@@ -74,6 +74,12 @@ fn read(memory: &mut Memory, id: u32, addr: u64, len: usize) -> Vec<u8> {
     bytes[from..from + len].to_vec()
 }
 
+/// Waits for the stop at the program's entry: a thread goes on only when its stop was shown.
+fn await_entry(live: &Live) {
+    let stop = live.wait(0, Duration::from_secs(60));
+    assert!(matches!(stop, Waited::Stopped(_)), "{stop:?}");
+}
+
 #[test]
 fn a_stop_keeps_all_memory_as_it_is() {
     let scratch = Scratch::new("snapshots");
@@ -89,6 +95,7 @@ fn a_stop_keeps_all_memory_as_it_is() {
         Arc::new(Quiet),
     )
     .expect("the program can be started");
+    await_entry(&live);
     let spec = ProbeSpec {
         location: Location::Function("staged".to_owned()),
         action: Action::Break {
@@ -179,6 +186,7 @@ fn pages_that_cannot_be_read_are_not_covered() {
         Arc::new(Quiet),
     )
     .expect("the program can be started");
+    await_entry(&live);
     let spec = ProbeSpec {
         location: Location::Function("mapped".to_owned()),
         action: Action::Break {

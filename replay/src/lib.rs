@@ -15,6 +15,7 @@ mod captures;
 mod crash;
 mod error;
 mod event;
+mod heap;
 pub mod history;
 mod least;
 mod machine;

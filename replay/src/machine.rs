@@ -1,13 +1,17 @@
 //! A recorded moment as `debuginfo` asks about it: the twin of a stopped live thread.
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
+use std::ops::Range;
 
-use debuginfo::{Certainty, EntryPlace, Machine, Register, Space, Unknown};
+use debuginfo::{Certainty, EntryPlace, Frame, Machine, Register, Space, Unknown};
 
 use crate::calls::CallHead;
 use crate::event::{Event, Kind};
 use crate::memory::Run;
 use crate::state::{Link, Reason, Seen, State};
+
+/// Bytes of a frame: what is further apart lies on different stacks.
+const MOST_OF_A_FRAME: u64 = 1 << 20;
 
 /// How far values may be trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +29,10 @@ pub struct StateMachine<'s> {
     trust: Trust,
     /// It has just returned from this call, or will: only rip and rsp are known then.
     returned: Option<(u64, u64)>,
+    /// The thread's frames, as far as they were looked for.
+    frames: &'s [Frame],
+    /// Those of functions that are not recorded, and the first event at which each is known to have been there.
+    passing: OnceCell<Vec<(Range<u64>, u64)>>,
     /// What was read last had been seen at several events.
     was_mixed: Cell<bool>,
 }
@@ -38,8 +46,68 @@ impl<'s> StateMachine<'s> {
             space,
             trust: Trust::Stale,
             returned: None,
+            frames: &[],
+            passing: OnceCell::new(),
             was_mixed: Cell::new(false),
         }
+    }
+
+    /// Makes one that tells what lies in these frames from what lay there before.
+    pub(crate) fn with_frames(self, frames: &'s [Frame]) -> StateMachine<'s> {
+        StateMachine { frames, ..self }
+    }
+
+    /// Tells whether memory of a frame was seen only before the frame was there.
+    fn is_of_another_frame(&self, range: &Range<u64>, as_of: u64) -> bool {
+        let is_near = |cfa: u64| range.start < cfa && cfa - range.start < MOST_OF_A_FRAME;
+        if !self
+            .frames
+            .iter()
+            .filter_map(|frame| frame.cfa)
+            .any(is_near)
+        {
+            return false;
+        }
+        // Without what it needs there is nothing to read either.
+        let passing = self
+            .passing
+            .get_or_init(|| self.passing().unwrap_or_default());
+        passing.iter().any(|(frame, since)| {
+            as_of < *since && frame.start < range.end && range.start < frame.end
+        })
+    }
+
+    /// The frames of functions that are not recorded, and since when they are known to be there: since the recorded call inside began,
+    /// which is this event if there is none.
+    fn passing(&self) -> crate::error::Result<Vec<(Range<u64>, u64)>> {
+        let state = self.state;
+        let mut since = match state.event()? {
+            Event::Leave(call) if call.tid == Some(state.tid) => call.start,
+            _ => state.seq,
+        };
+        let mut passing = Vec::new();
+        let mut low = state.register(Register::RSP).value().copied();
+        let mut open = 0;
+        let frames = self.frames.iter().filter(|frame| !frame.inlined);
+        for cfa in frames.map(|frame| frame.cfa) {
+            let (Some(from), Some(cfa)) = (low, cfa) else {
+                low = cfa;
+                continue;
+            };
+            let mut is_recorded = false;
+            while let Some(link) = state.open_call(open)?
+                && link.slot.wrapping_add(8) <= cfa
+            {
+                is_recorded = link.slot.wrapping_add(8) == cfa;
+                since = link.call.start;
+                open += 1;
+            }
+            if !is_recorded && from < cfa && cfa - from < MOST_OF_A_FRAME {
+                passing.push((from..cfa, since));
+            }
+            low = Some(cfa);
+        }
+        Ok(passing)
     }
 
     pub(crate) fn strict(state: &'s State<'s>, space: &'s Space) -> StateMachine<'s> {
@@ -122,7 +190,9 @@ impl<'s> StateMachine<'s> {
         });
         let oldest = seen.collect::<Option<Vec<_>>>()?.into_iter().min()?;
         let end = address.checked_add(bytes.len() as u64)?;
-        if self.state.frame_begun(end).ok()? > oldest {
+        if self.state.frame_begun(end).ok()? > oldest
+            || self.is_of_another_frame(&(address..end), oldest)
+        {
             return None;
         }
         let then = State::new(self.state.timeline, oldest, self.state.tid).ok()?;
@@ -174,6 +244,12 @@ impl Machine for StateMachine<'_> {
                 let begun = self.state.frame_begun(run.address.saturating_add(run.len));
                 if begun.map_err(|error| Unknown(error.to_string()))? > *as_of {
                     return Self::not_captured();
+                }
+                let range = run.address..run.address.saturating_add(run.len);
+                if self.is_of_another_frame(&range, *as_of) {
+                    return Err(Unknown::because(
+                        "unknown: its function is not recorded, and was not seen since it was called",
+                    ));
                 }
             }
             let (found, known) = self.trusted(&run.bytes)?;

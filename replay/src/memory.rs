@@ -165,8 +165,48 @@ impl State<'_> {
                 bytes: Seen::Unknown(reason),
             }
         }));
+        let mut runs = self.without_earlier_blocks(runs)?;
         runs.sort_by_key(|run| run.address);
         Ok(runs)
+    }
+
+    /// Takes out what blocks of the heap held that were gone when those of now were handed out.
+    fn without_earlier_blocks(&self, mut runs: Vec<Run>) -> Result<Vec<Run>> {
+        let is_stale = |run: &Run| matches!(run.bytes, Seen::Stale { .. });
+        if !runs.iter().any(is_stale) {
+            return Ok(runs);
+        }
+        let Some(heap) = self.timeline.heap()? else {
+            return Ok(runs);
+        };
+        let mut kept = Vec::with_capacity(runs.len());
+        while let Some(run) = runs.pop() {
+            let Seen::Stale { value, as_of } = &run.bytes else {
+                kept.push(run);
+                continue;
+            };
+            let range = run.address..run.address.saturating_add(run.len);
+            let Some((part, given)) = heap.given(&range, *as_of, self.seq) else {
+                kept.push(run);
+                continue;
+            };
+            for rest in [range.start..part.start, part.end..range.end] {
+                let within = (rest.start - range.start) as usize..(rest.end - range.start) as usize;
+                if !rest.is_empty() {
+                    runs.push(Run {
+                        address: rest.start,
+                        len: rest.end - rest.start,
+                        bytes: Seen::at(value[within].to_vec(), *as_of, false),
+                    });
+                }
+            }
+            kept.push(Run {
+                address: part.start,
+                len: part.end - part.start,
+                bytes: Seen::Unknown(Reason::HandedOutSince(given)),
+            });
+        }
+        Ok(kept)
     }
 
     /// Returns which event began the innermost call around the stack memory that ends at `end`; 0 if it is none of a recorded call.

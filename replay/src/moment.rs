@@ -37,6 +37,13 @@ impl<'t> Moment<'t> {
             trace,
         })
     }
+
+    /// Returns what its frames are read from. What a function that is not recorded has on the stack is not taken from events before it
+    /// was called.
+    #[must_use]
+    pub fn machine(&self) -> StateMachine<'_> {
+        StateMachine::new(&self.state, &self.space).with_frames(&self.trace.backtrace.frames)
+    }
 }
 
 /// Addresses whose frames are kept; with more, all are forgotten.

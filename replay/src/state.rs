@@ -25,6 +25,8 @@ pub enum Reason {
     NotCaptured,
     /// It was seen only before the program was given that part of the heap.
     OnlyBefore,
+    /// It was seen only before the block of the heap that has it was handed out, with this event.
+    HandedOutSince(u64),
     /// The thread has ended.
     ThreadEnded,
     /// The process has ended, or is recorded no longer.
@@ -58,6 +60,10 @@ impl fmt::Display for Reason {
             Reason::NotCaptured => Ok(()),
             Reason::OnlyBefore => f.write_str(
                 "that part of the heap was seen only before the program ran; --watch or --snapshot every=N shows it later",
+            ),
+            Reason::HandedOutSince(seq) => write!(
+                f,
+                "that block of the heap was handed out at event {seq}, and was not seen since"
             ),
             Reason::ThreadEnded => f.write_str("the thread has ended"),
             Reason::ProcessEnded => f.write_str("the process has ended"),

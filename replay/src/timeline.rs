@@ -18,6 +18,7 @@ use crate::calls::{CallHead, Calls};
 use crate::captures::Captures;
 use crate::error::{Error, Result};
 use crate::event::{Event, Kind};
+use crate::heap::Heap;
 use crate::marks::Marks;
 use crate::memory::Stack;
 use crate::modules::{Loaded, Modules};
@@ -46,6 +47,7 @@ pub struct Timeline {
     written: OnceLock<Vec<(u64, u64, Vec<u8>)>>,
     /// Where probes of live control were set, in the order of seq.
     placed: OnceLock<Vec<Placed>>,
+    heap: OnceLock<Option<Heap>>,
     logged: OnceLock<FxHashMap<u32, Vec<u64>>>,
     pub(crate) stack_cache: Cache<u64, Vec<u8>>,
     states: Vec<(u64, StatesFile)>,
@@ -109,6 +111,7 @@ impl Timeline {
             watched,
             written: OnceLock::new(),
             placed: OnceLock::new(),
+            heap: OnceLock::new(),
             logged: OnceLock::new(),
             stack_cache: Cache::new(STACKS),
             states,
@@ -302,6 +305,15 @@ impl Timeline {
             }
         }
         Ok(self.logged.get_or_init(|| found))
+    }
+
+    /// Returns the blocks of the heap, if their allocation was recorded.
+    pub(crate) fn heap(&self) -> Result<Option<&Heap>> {
+        if self.heap.get().is_none() {
+            let heap = Heap::read(&self.calls, self.functions())?;
+            self.heap.get_or_init(|| heap);
+        }
+        Ok(self.heap.get().and_then(Option::as_ref))
     }
 
     /// Returns where probes were set, in order.

@@ -142,3 +142,38 @@ fn containers_are_never_of_two_times() {
     );
     assert!(parts > STEPS, "{parts} in part, {unknown} unknown");
 }
+
+/// What was seen in a block of the heap before it was handed out anew belonged to another object.
+#[test]
+fn what_another_object_held_is_no_older_value() {
+    let wanted = ["-f", "seen", "-f", "asked"];
+    for (more, is_told) in [(&[][..], false), (&["-f", "module:libc.so*"], true)] {
+        let scratch = Scratch::new("heap_blocks");
+        let program = Program::new(
+            fixture_artifact("heap_blocks", "heap_blocks"),
+            scratch.path(),
+        );
+        let watches = ["--watch", "first->id", "--watch", "second"];
+        let options = [&wanted[..], more, &watches[..]].concat();
+        let (_, recording) = Hindsight::record(&scratch, &options, &program);
+        let seq = recording.number("SELECT start_seq FROM calls WHERE function = 'asked'");
+        let seen = recording.number("SELECT start_seq FROM calls WHERE function = 'seen'");
+        let first = format!("SELECT value({seen}, 'first->id') AS v");
+        assert_eq!(recording.row(&first)["v"], "111");
+        let ask = |what: &str| {
+            let at = seq.to_string();
+            let goto = format!("goto {at}");
+            let ended = recording.command("repl", &["--cmd", &goto, "--cmd", what]);
+            ended.text() + &ended.errors()
+        };
+        let shown = ask("print second->id");
+        match is_told {
+            true => assert!(
+                shown.contains("that block of the heap was handed out"),
+                "{shown}"
+            ),
+            // Without calls of malloc nothing tells; that it is old is said.
+            false => assert!(shown.contains("111 <stale: as of event"), "{shown}"),
+        }
+    }
+}

@@ -209,7 +209,7 @@ fn until_runs_to_a_line_of_this_frame_or_out_of_it() {
     assert_eq!(live.print("total"), "10", "the loop is over");
     let stop = live.moved(&["until", "factorial"]);
     assert_eq!(stop["function"], "main", "the frame has returned: {stop:#}");
-    let refused = live.refused(&["until", "control.c:1"]);
+    let refused = live.refused(&["until", "control.c:9999"]);
     assert_eq!(refused["code"], "INVALID_LINE");
     assert_eq!(live.run_to_end(), 7);
 }

@@ -192,12 +192,17 @@ impl Statement<'_> {
         let module = &self.mapped.module;
         let scopes = self.unit.scopes(module);
         let lines = self.unit.lines(module);
-        let scope = self.scope.map(|at| &scopes.list[at]);
+        let mut scope = self.scope.map(|at| &scopes.list[at]);
         let mut row = self.row;
         let mut address = row.address;
-        if let Some(function) = scope.filter(|s| s.parent.is_none() && s.entry() == address) {
+        // Also where a copy of another one is what it begins with.
+        let around = scopes.chain(address).first().map(|at| &scopes.list[*at]);
+        if let Some(function) = around.filter(|s| s.parent.is_none() && s.entry() == address) {
             // The frame does not exist yet: arguments and variables could not be read.
             address = prologue::end(module, self.unit, function);
+            if address != row.address {
+                scope = Some(function);
+            }
             let behind = lines
                 .row_at(address)
                 .filter(|r| r.file == row.file && r.line > 0);

@@ -34,7 +34,14 @@ pub(super) fn text(format: FloatFormat, bytes: &[u8]) -> Option<String> {
         }
         FloatFormat::Half => wide(Half::from_bits(raw(bytes, 2)?), 10),
         FloatFormat::Brain => wide(BFloat::from_bits(raw(bytes, 2)?), 7),
-        FloatFormat::Extended => wide(X87DoubleExtended::from_bits(raw(bytes, 10)?), 64),
+        FloatFormat::Extended => {
+            let bits = raw(bytes, 10)?;
+            // The processor refuses these (Intel SDM volume 1, 8.2.2): a number that is not denormal has its first bit set.
+            if bits >> 64 & 0x7fff != 0 && bits >> 63 & 1 == 0 {
+                return Some("<invalid float value>".to_owned());
+            }
+            wide(X87DoubleExtended::from_bits(bits), 64)
+        }
         FloatFormat::Quad => wide(Quad::from_bits(raw(bytes, 16)?), 112),
         FloatFormat::Decimal => decimal::text(bytes)?,
     })
@@ -80,7 +87,7 @@ fn double<F: Float + FloatConvert<Double>>(number: F) -> f64 {
 }
 
 /// A number whose format no type of Rust has; `fraction` is the number of its stored bits behind the exponent.
-fn wide<F: Float>(number: F, fraction: u32) -> String {
+fn wide<F: Float + FloatConvert<Double>>(number: F, fraction: u32) -> String {
     let sign = if number.is_negative() { "-" } else { "" };
     if number.is_nan() {
         let payload = number.to_bits() & (u128::MAX >> (128 - fraction));
@@ -88,6 +95,13 @@ fn wide<F: Float>(number: F, fraction: u32) -> String {
     }
     if number.is_infinite() {
         return format!("{sign}inf");
+    }
+    // Of the short formats, which a double holds, whole numbers have more digits than tell them apart.
+    if fraction < 11 {
+        let exact = double(number);
+        if exact.fract() == 0.0 && exact.abs() < 1e5 {
+            return format!("{exact:.0}");
+        }
     }
     layout(&shortest(number))
 }

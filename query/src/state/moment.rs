@@ -4,7 +4,7 @@ use debuginfo::expr::{self, Context, Expr};
 use debuginfo::value::{Look, RenderOptions, Value, render_certain, render_known};
 use debuginfo::{Certainty, Register};
 use expr::ExprKind;
-use replay::{Event, Moment, Parameters, Places, Seen, State, StateMachine, Timeline};
+use replay::{Event, Moment, Parameters, Places, Seen, State, Timeline};
 
 /// Returns the value of an expression at the entry of a function, if it is a parameter that can be read without more.
 /// The outer option: whether this is so.
@@ -111,7 +111,7 @@ fn evaluate_in<T>(
     if frame > 0 && !is_known {
         return Err(format!("frame {frame} is not known"));
     }
-    let machine = StateMachine::new(&moment.state, &moment.space);
+    let machine = moment.machine();
     let context = Context {
         space: &moment.space,
         machine: &machine,

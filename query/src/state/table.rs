@@ -12,7 +12,7 @@ use datafusion::prelude::SessionContext;
 use debuginfo::location::at_frame;
 use debuginfo::value::{Look, RenderOptions, render_certain};
 use debuginfo::{Certainty, variables_at};
-use replay::{Moment, StateMachine};
+use replay::Moment;
 
 use super::{States, failed};
 
@@ -120,7 +120,7 @@ impl Of {
     fn locals(&self, seq: u64) -> Result<RecordBatch> {
         let moment = self.moment(seq, 1)?;
         let frames = &moment.trace.backtrace.frames;
-        let machine = StateMachine::new(&moment.state, &moment.space);
+        let machine = moment.machine();
         let look = Look {
             space: &moment.space,
             machine: &machine,

@@ -22,9 +22,9 @@ fn a_stop_shows_where_the_thread_stands_and_its_variables() {
             "source 12 --context 0",
         ],
         expect![[r#"
-            Thread 28464 (orders) at event 19, pause: breakpoint 3 in settle at /home/ada/orders/orders.c:36: settle at /home/ada/orders/orders.c:36
+            Thread 28464 (orders) at event 19, pause: breakpoint 3: settle at /home/ada/orders/orders.c:36
             ->    36 |   int discount = order->pieces > 3;
-            Thread 28464 (orders) at event 19, pause: breakpoint 3 in settle at /home/ada/orders/orders.c:36: settle at /home/ada/orders/orders.c:36
+            Thread 28464 (orders) at event 19, pause: breakpoint 3: settle at /home/ada/orders/orders.c:36
 
                   31 : // Not recorded: whoever goes back through it needs its frame pointer.
                   32 | double rounded(const struct order *order, int discount) { return (long)(price(order, discount) * 100) / 100.0; }
@@ -45,7 +45,7 @@ fn a_stop_shows_where_the_thread_stands_and_its_variables() {
              line     | char [64]      | "\000\000\000\000\000\000\000\000\331\363sx\245U\000\000\310\035tx\245U\000\000F\000tx\245U\000\000\000\000\000\000\000\000\364?\000\000\000\000\002\000\000\000\300\320sw\245U\000\000F\000tx\245U"
              discount | int            | 21925
              sum      | double         | 6.9015600572187e-310
-            Thread 28464 (orders) at event 19, pause: breakpoint 3 in settle at /home/ada/orders/orders.c:36: settle at /home/ada/orders/orders.c:36
+            Thread 28464 (orders) at event 19, pause: breakpoint 3: settle at /home/ada/orders/orders.c:36
 
                   35 :   char line[64];
             ->    36 |   int discount = order->pieces > 3;
@@ -122,7 +122,7 @@ fn expressions_are_shown_in_every_format() {
             "print first->id + second->id",
         ],
         expect![[r#"
-            Thread 28464 (orders) at event 19, pause: breakpoint 3 in settle at /home/ada/orders/orders.c:36: settle at /home/ada/orders/orders.c:36
+            Thread 28464 (orders) at event 19, pause: breakpoint 3: settle at /home/ada/orders/orders.c:36
             ->    36 |   int discount = order->pieces > 3;
             order = 0x55a5866573d0
             *order = {id = 1, pieces = 2, each = 4.5, customer = 0x55a578740042 "Ada"}
@@ -155,7 +155,7 @@ fn machine_code_is_that_of_the_copied_module() {
             "disassemble --count 1",
         ],
         expect![[r#"
-            Thread 28464 (orders) at event 19, pause: breakpoint 3 in settle at /home/ada/orders/orders.c:36: settle at /home/ada/orders/orders.c:36
+            Thread 28464 (orders) at event 19, pause: breakpoint 3: settle at /home/ada/orders/orders.c:36
             ->    36 |   int discount = order->pieces > 3;
             -> 0x55a57873f2df <settle+12>  mov rax,[rbp-0x58]
                0x55a57873f2e3 <settle+16>  mov eax,[rax+0x4]
@@ -211,7 +211,7 @@ fn frames_are_looked_at_one_by_one() {
             "frame",
         ],
         expect![[r#"
-            Thread 28464 (orders) at event 19, pause: breakpoint 3 in settle at /home/ada/orders/orders.c:36: settle at /home/ada/orders/orders.c:36
+            Thread 28464 (orders) at event 19, pause: breakpoint 3: settle at /home/ada/orders/orders.c:36
             ->    36 |   int discount = order->pieces > 3;
             *#0   settle (order=0x55a5866573d0) at /home/ada/orders/orders.c:36
              #1   main () at /home/ada/orders/orders.c:69
@@ -229,7 +229,7 @@ fn frames_are_looked_at_one_by_one() {
              first  | struct order * | 0x55a5866573d0
              second | struct order * | 0x55a5866573f0
              thread | pthread_t      | 140733961199128
-            Thread 28464 (orders) at event 19, pause: breakpoint 3 in settle at /home/ada/orders/orders.c:36: settle at /home/ada/orders/orders.c:36
+            Thread 28464 (orders) at event 19, pause: breakpoint 3: settle at /home/ada/orders/orders.c:36
             *#1   main at /home/ada/orders/orders.c:69
 
             ->    69 |   settle(first);

@@ -44,7 +44,7 @@ fn moves_go_forwards_and_back() {
             ->    65 | int main(void) {
             Thread 28464 (orders) at event 14, return from ordered: main at /home/ada/orders/orders.c:67
             ->    67 |   struct order *first = ordered(1, counts[0], 4.5, "Ada");
-            Thread 28464 (orders) at event 30, pause: step in main at /home/ada/orders/orders.c:70: main at /home/ada/orders/orders.c:70
+            Thread 28464 (orders) at event 30, pause: step: main at /home/ada/orders/orders.c:70
             ->    70 |   settle(second);
             Thread 28464 (orders) at event 28, return from settle: main at /home/ada/orders/orders.c:70
             ->    70 |   settle(second);
@@ -104,18 +104,18 @@ fn runs_go_from_stop_to_stop() {
         ],
         expect![[r#"
             Thread 28464 (orders) at event 6, pause: entry in _start: _start
-            Thread 28464 (orders) at event 19, pause: breakpoint 3 in settle at /home/ada/orders/orders.c:36: settle at /home/ada/orders/orders.c:36
+            Thread 28464 (orders) at event 19, pause: breakpoint 3: settle at /home/ada/orders/orders.c:36
             ->    36 |   int discount = order->pieces > 3;
-            Thread 28464 (orders) at event 30, pause: step in main at /home/ada/orders/orders.c:70: main at /home/ada/orders/orders.c:70
+            Thread 28464 (orders) at event 30, pause: step: main at /home/ada/orders/orders.c:70
             ->    70 |   settle(second);
-            Thread 28464 (orders) at event 19, pause: breakpoint 3 in settle at /home/ada/orders/orders.c:36: settle at /home/ada/orders/orders.c:36
+            Thread 28464 (orders) at event 19, pause: breakpoint 3: settle at /home/ada/orders/orders.c:36
             ->    36 |   int discount = order->pieces > 3;
             Thread 28464 (orders) at event 48, return from closing: 0x7f0be8ea1050
-            Thread 28553 (orders) at event 54, pause: breakpoint 3 in settle at /home/ada/orders/orders.c:36: settle at /home/ada/orders/orders.c:36
+            Thread 28553 (orders) at event 54, pause: breakpoint 3: settle at /home/ada/orders/orders.c:36
             ->    36 |   int discount = order->pieces > 3;
-            Thread 28464 (orders) at event 66, pause: breakpoint 3 in settle at /home/ada/orders/orders.c:36: settle at /home/ada/orders/orders.c:36
+            Thread 28464 (orders) at event 66, pause: breakpoint 3: settle at /home/ada/orders/orders.c:36
             ->    36 |   int discount = order->pieces > 3;
-            Thread 28553 (orders) at event 54, pause: breakpoint 3 in settle at /home/ada/orders/orders.c:36: settle at /home/ada/orders/orders.c:36
+            Thread 28553 (orders) at event 54, pause: breakpoint 3: settle at /home/ada/orders/orders.c:36
             ->    36 |   int discount = order->pieces > 3;
             Breakpoint 1: settle (1 function)
             Breakpoint 2: orders.c:25 (1 function)
@@ -167,7 +167,7 @@ fn runs_go_to_calls_of_which_a_condition_is_true() {
             Thread 28464 (orders) at event 15, entry of ordered: ordered at /home/ada/orders/orders.c:49
             ->    49 | struct order *ordered(int id, int pieces, double each, const char *customer) {
             Thread 28464 (orders) at event 26, stdout "order 1 for Ada: 17.00\n": somewhere in say
-            Thread 28464 (orders) at event 19, pause: breakpoint 3 in settle at /home/ada/orders/orders.c:36: settle at /home/ada/orders/orders.c:36
+            Thread 28464 (orders) at event 19, pause: breakpoint 3: settle at /home/ada/orders/orders.c:36
             ->    36 |   int discount = order->pieces > 3;
             --- stderr
             error: no call with start_seq > 33 fulfils: dur_ns > 1e18
@@ -226,7 +226,7 @@ fn places_in_time_are_found_in_every_form() {
             Thread 28464 (orders) at event 35, entry of say: say at /home/ada/orders/orders.c:23
             ->    23 | static void say(const char *text) { (void)!write(1, text, strlen(text)); }
             Thread 28464 (orders) at event 6, pause: entry in _start: _start
-            Thread 28464 (orders) at event 19, pause: breakpoint 3 in settle at /home/ada/orders/orders.c:36: settle at /home/ada/orders/orders.c:36
+            Thread 28464 (orders) at event 19, pause: breakpoint 3: settle at /home/ada/orders/orders.c:36
             ->    36 |   int discount = order->pieces > 3;
             Thread 28464 (orders) at event 21, note: the first is settled: settle at /home/ada/orders/orders.c:36
             ->    36 |   int discount = order->pieces > 3;

@@ -123,14 +123,14 @@ fn memory_is_known_stale_or_unknown() {
             (stale: as of event 18; it may have changed since)
             Thread 28464 (orders) at event 29, snapshot: somewhere in main
             0x000055a578742070  04 00 00 00 00 00 00 00                          ........
-            Thread 28464 (orders) at event 30, pause: step in main at /home/ada/orders/orders.c:70: main at /home/ada/orders/orders.c:70
+            Thread 28464 (orders) at event 30, pause: step: main at /home/ada/orders/orders.c:70
             ->    70 |   settle(second);
             0x000055a578742070  04 00 00 00 00 00 00 00                          ........
             Thread 28464 (orders) at event 31, resume: next: somewhere in main
             0x000055a578742070  04 00 00 00 00 00 00 00                          ........
             (stale: as of event 29; it may have changed since)
             0x000055a578740008  41 64 61 27 73 00                                Ada's.
-            Thread 28464 (orders) at event 19, pause: breakpoint 3 in settle at /home/ada/orders/orders.c:36: settle at /home/ada/orders/orders.c:36
+            Thread 28464 (orders) at event 19, pause: breakpoint 3: settle at /home/ada/orders/orders.c:36
             ->    36 |   int discount = order->pieces > 3;
             0x000055a5866573d0  01 00 00 00 02 00 00 00 00 00 00 00 00 00 12 40  ...............@
             0x000055a5866573e0  42 00 74 78 a5 55 00 00                          B.tx.U..
@@ -224,7 +224,7 @@ fn histories_tell_when_a_value_changed() {
                  4 |  28464 | 0     | 
                 29 |  28464 | 17    | main
                 65 |  28464 | 27.25 | settle
-            Thread 28464 (orders) at event 19, pause: breakpoint 3 in settle at /home/ada/orders/orders.c:36: settle at /home/ada/orders/orders.c:36
+            Thread 28464 (orders) at event 19, pause: breakpoint 3: settle at /home/ada/orders/orders.c:36
             ->    36 |   int discount = order->pieces > 3;
              Event | Thread | Value | Place
             -------+--------+-------+----------------------------------------
@@ -235,9 +235,9 @@ fn histories_tell_when_a_value_changed() {
             Thread 28464 (orders) at event 20, write: order->pieces: settle at /home/ada/orders/orders.c:36
             ->    36 |   int discount = order->pieces > 3;
             order->pieces became 4 between event 19 (settle at /home/ada/orders/orders.c:36) and event 20 (settle at /home/ada/orders/orders.c:36).
-            Thread 28464 (orders) at event 44, pause: signal 2 in __pthread_kill_implementation at ./nptl/nptl/pthread_kill.c:44: 0x7f0be8eefeec
+            Thread 28464 (orders) at event 44, pause: SIGUSR1 in __pthread_kill_implementation at ./nptl/nptl/pthread_kill.c:44: 0x7f0be8eefeec
             sold became 4 between event 20 (settle at /home/ada/orders/orders.c:36) and event 29 (main).
-            Thread 28464 (orders) at event 66, pause: breakpoint 3 in settle at /home/ada/orders/orders.c:36: settle at /home/ada/orders/orders.c:36
+            Thread 28464 (orders) at event 66, pause: breakpoint 3: settle at /home/ada/orders/orders.c:36
             ->    36 |   int discount = order->pieces > 3;
             sold became 46 between event 44 and event 65 (settle).
             Thread 28464 (orders) at event 3, module_load: /usr/lib/orders/ld-linux-x86-64.so.2: not known where

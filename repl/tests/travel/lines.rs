@@ -48,6 +48,7 @@ fn aliases_are_named_listed_and_refused() {
             "pauses AND seq > 6",
         ],
         expect![[r#"
+            Thread 4243 (synth-4243) at event 0, module_load: /home/ada/shop/shop: not known where
             g = goto
             where-5 = print 5
             g = goto
@@ -59,25 +60,25 @@ fn aliases_are_named_listed_and_refused() {
             --- stderr
             error: unexpected argument '--frob' found
             help: write: goto --json <PLACE>...
-              at --cmd 6: g 5 --json --frob (exit code 2)
+              at --cmd 7: g 5 --json --frob (exit code 2)
             error: "goto" is a verb and cannot be an alias
             help: choose another name
-              at --cmd 7: alias goto = print (exit code 2)
+              at --cmd 8: alias goto = print (exit code 2)
             error: an alias stands for a verb, and "frob" is none
             help: write: alias NAME = VERB ...; help lists the verbs
-              at --cmd 8: alias x = frob (exit code 2)
+              at --cmd 9: alias x = frob (exit code 2)
             error: there is no alias "nothing"
             help: aliases: g, where-5
-              at --cmd 9: alias nothing (exit code 2)
+              at --cmd 10: alias nothing (exit code 2)
             error: there is no verb "g"
             help: help lists the verbs; SQL begins with SELECT, WITH or EXPLAIN
-              at --cmd 11: g 5 (exit code 2)
+              at --cmd 12: g 5 (exit code 2)
             error: there is no alias "g"
             help: aliases: where-5
-              at --cmd 12: unalias g (exit code 2)
+              at --cmd 13: unalias g (exit code 2)
             error: unalias takes the name of an alias
             help: alias lists them
-              at --cmd 13: unalias (exit code 2)
+              at --cmd 14: unalias (exit code 2)
             --- exit code 2
         "#]],
     );
@@ -93,6 +94,7 @@ fn help_tells_of_verbs_of_all_kinds() {
             "help quit",
         ],
         expect![[r#"
+            Thread 4243 (synth-4243) at event 0, module_load: /home/ada/shop/shop: not known where
             Go to the event before
 
             Usage: step-back [OPTIONS] [COUNT]
@@ -154,52 +156,53 @@ fn mistakes_are_answered_with_the_next_step() {
             "select nothing from calls",
         ],
         expect![[r#"
+            Thread 4243 (synth-4243) at event 0, module_load: /home/ada/shop/shop: not known where
             --- stderr
             error: there is no event 4711
             help: events are 0 to 27
-              at --cmd 1: goto 4711 (exit code 2)
+              at --cmd 2: goto 4711 (exit code 2)
             error: "soon" is no place in time
             help: write an event's number, first, last, crash, 50%, 1.5s, @NOTE or output:LINE
-              at --cmd 2: goto soon (exit code 2)
+              at --cmd 3: goto soon (exit code 2)
             error: there is no note "nothing"
             help: list them with: notes
-              at --cmd 3: goto @nothing (exit code 2)
+              at --cmd 4: goto @nothing (exit code 2)
             error: there is no line 3 of output
             help: the program wrote 0
-              at --cmd 4: goto output:3 (exit code 2)
+              at --cmd 5: goto output:3 (exit code 2)
             error: there is no verb "stepp"
             help: did you mean step? help lists the verbs
-              at --cmd 5: stepp (exit code 2)
+              at --cmd 6: stepp (exit code 2)
             error: single instructions were not recorded
             help: step goes from event to event
-              at --cmd 6: step -i (exit code 1)
+              at --cmd 7: step -i (exit code 1)
             error: zero steps lead nowhere
-              at --cmd 7: next 0 (exit code 2)
+              at --cmd 8: next 0 (exit code 2)
             error: no recorded function is called nothing
             help: write a function's name, in which * stands for any text, or file:line; SELECT name FROM functions lists them
-              at --cmd 8: break nothing (exit code 2)
-            error: no frame of thread 4242 is known at event 0: no recorded call is open, and registers are not known
+              at --cmd 9: break nothing (exit code 2)
+            error: no frame of thread 4243 is known at event 0: no recorded call is open, and registers are not known
             help: go to an event that shows one: next, or continue
-              at --cmd 9: frame 7 (exit code 2)
+              at --cmd 10: frame 7 (exit code 2)
             error: there is no thread 1
             help: threads: 4242, 4243
-              at --cmd 10: thread 1 (exit code 2)
+              at --cmd 11: thread 1 (exit code 2)
             error: the expression "1 +": expected an expression at position 3
-              at --cmd 11: print 1 + (exit code 1)
+              at --cmd 12: print 1 + (exit code 1)
             error: no variable "nobody" here
             help: the module /home/ada/shop/shop cannot be read: open /home/ada/shop/shop: No such file or directory (os error 2)
-              at --cmd 12: print nobody (exit code 1)
+              at --cmd 13: print nobody (exit code 1)
             error: set needs a program that runs: this is a recording, and what it recorded does not change
-              at --cmd 13: set x 3 (exit code 1)
+              at --cmd 14: set x 3 (exit code 1)
             error: memory of a recording cannot be written: what it recorded does not change
-              at --cmd 14: memory write 0x10 00 (exit code 1)
+              at --cmd 15: memory write 0x10 00 (exit code 1)
             error: there is no verb "frob"
             help: help lists the verbs; SQL begins with SELECT, WITH or EXPLAIN
-              at --cmd 15: help frob (exit code 2)
+              at --cmd 16: help frob (exit code 2)
             error: there is no column "nothing"
               1 | select nothing from calls
                 |        ^^^^^^^
-              at --cmd 16: select nothing from calls (exit code 2)
+              at --cmd 17: select nothing from calls (exit code 2)
             --- exit code 2
         "#]],
     );

@@ -19,6 +19,7 @@ fn registers_stay_known_while_a_thread_is_held() {
             "registers rbx rip",
         ],
         expect![[r#"
+            Thread 4243 (synth-4243) at event 0, module_load: /home/ada/shop/shop: not known where
             Thread 4242 (synth-4242) at event 6, pause: breakpoint 1 in price at /src/shop.c:12: 0x555555555048
              Register | Value                            | Symbol
             ----------+----------------------------------+--------
@@ -56,6 +57,7 @@ fn memory_is_known_where_it_was_seen() {
             "memory read 0x7f0000007fc0 --count 80",
         ],
         expect![[r##"
+            Thread 4243 (synth-4243) at event 0, module_load: /home/ada/shop/shop: not known where
             Thread 4242 (synth-4242) at event 6, pause: breakpoint 1 in price at /src/shop.c:12: 0x555555555048
             0x00007f0000007fc0  00 01 02 03 04 05 06 07 08 09 0a 0b 0c 0d 0e 0f  ................
             Thread 4242 (synth-4242) at event 7, write: items: 0x555555555048
@@ -68,9 +70,9 @@ fn memory_is_known_where_it_was_seen() {
             (ends here: unknown: not captured)
             --- stderr
             error: memory at 0x7f0000007f00 cannot be read: unknown: not captured
-              at --cmd 3: memory read 0x7f0000007f00 --count 16 (exit code 1)
+              at --cmd 4: memory read 0x7f0000007f00 --count 16 (exit code 1)
             error: memory at 0x10 cannot be read: unknown: not captured
-              at --cmd 4: memory read 0x10 (exit code 1)
+              at --cmd 5: memory read 0x10 (exit code 1)
             --- exit code 1
         "##]],
     );
@@ -92,6 +94,7 @@ fn calls_notes_threads_and_breakpoints_are_listed() {
             "output",
         ],
         expect![[r#"
+            Thread 4243 (synth-4243) at event 0, module_load: /home/ada/shop/shop: not known where
             Thread 4242 (synth-4242) at event 5, entry of price: somewhere in price
             * price  5..12  70 ns
              Event | Note
@@ -109,10 +112,10 @@ fn calls_notes_threads_and_breakpoints_are_listed() {
             --- stderr
             error: nothing before event 5 stops here
             help: set a breakpoint: break FUNCTION; or: goto first
-              at --cmd 7: reverse-continue (exit code 2)
+              at --cmd 8: reverse-continue (exit code 2)
             error: there is no breakpoint 1
             help: list them with: break
-              at --cmd 9: delete 1 (exit code 2)
+              at --cmd 10: delete 1 (exit code 2)
             --- exit code 2
         "#]],
     );

@@ -22,7 +22,8 @@ fn moves_say_where_they_lead() {
             "goto last",
         ],
         expect![[r#"
-            Thread 4242 (synth-4242) at event 0, module_load: /home/ada/shop/shop: not known where
+            Thread 4243 (synth-4243) at event 0, module_load: /home/ada/shop/shop: not known where
+            Thread 4243 (synth-4243) at event 0, module_load: /home/ada/shop/shop: not known where
             Thread 4242 (synth-4242) at event 1, thread_start: synth-4242: not known where
             Thread 4242 (synth-4242) at event 6, pause: breakpoint 1 in price at /src/shop.c:12: 0x555555555048
             Thread 4242 (synth-4242) at event 7, write: items: 0x555555555048
@@ -35,7 +36,7 @@ fn moves_say_where_they_lead() {
             Thread 4242 (synth-4242) at event 27, process_exit: not known where
             --- stderr
             error: thread 4242 is in no recorded call here
-              at --cmd 9: reverse-finish (exit code 2)
+              at --cmd 10: reverse-finish (exit code 2)
             --- exit code 2
         "#]],
     );
@@ -60,6 +61,7 @@ fn runs_stop_at_logpoints_unless_something_is_watched() {
             "next back 0",
         ],
         expect![[r#"
+            Thread 4243 (synth-4243) at event 0, module_load: /home/ada/shop/shop: not known where
             Thread 4242 (synth-4242) at event 9, pause: step in price at /src/shop.c:13: 0x555555555051
             Thread 4242 (synth-4242) at event 14, logpoint: order 1 of Ada: 2.5: 0x555555555048
              Register | Value                                  | Symbol
@@ -75,15 +77,15 @@ fn runs_stop_at_logpoints_unless_something_is_watched() {
             --- stderr
             error: the recording shows no change of what is watched behind event 9
             help: look at what it shows: history EXPRESSION; or: goto last
-              at --cmd 9: continue (exit code 2)
+              at --cmd 10: continue (exit code 2)
             error: zero steps lead nowhere
-              at --cmd 10: step 0 (exit code 2)
+              at --cmd 11: step 0 (exit code 2)
             error: zero steps lead nowhere
-              at --cmd 11: step back 0 (exit code 2)
+              at --cmd 12: step back 0 (exit code 2)
             error: zero steps lead nowhere
-              at --cmd 12: next 0 (exit code 2)
+              at --cmd 13: next 0 (exit code 2)
             error: zero steps lead nowhere
-              at --cmd 13: next back 0 (exit code 2)
+              at --cmd 14: next back 0 (exit code 2)
             --- exit code 2
         "#]],
     );
@@ -108,8 +110,9 @@ fn places_in_time_have_many_forms() {
             "goto 1_0",
         ],
         expect![[r#"
-            Thread 4242 (synth-4242) at event 0, module_load: /home/ada/shop/shop: not known where
-            Thread 4242 (synth-4242) at event 27, process_exit: not known where
+            Thread 4243 (synth-4243) at event 0, module_load: /home/ada/shop/shop: not known where
+            Thread 4243 (synth-4243) at event 0, module_load: /home/ada/shop/shop: not known where
+            Thread 4243 (synth-4243) at event 27, process_exit: not known where
             Thread 4242 (synth-4242) at event 7, write: items: 0x555555555048
             Thread 4242 (synth-4242) at event 0, module_load: /home/ada/shop/shop: not known where
             Thread 4242 (synth-4242) at event 27, process_exit: not known where
@@ -117,22 +120,22 @@ fn places_in_time_have_many_forms() {
             Thread 4242 (synth-4242) at event 10, write: $xmm0: 0x555555555051
             --- stderr
             error: 101% is not between 0% and 100% of the recording
-              at --cmd 4: goto 101% (exit code 2)
+              at --cmd 5: goto 101% (exit code 2)
             error: unexpected argument '-1' found
             help: write: goto [OPTIONS] <PLACE>...
-              at --cmd 5: goto -1% (exit code 2)
+              at --cmd 6: goto -1% (exit code 2)
             error: "1.5" is no place in time
             help: write an event's number, first, last, crash, 50%, 1.5s, @NOTE or output:LINE
-              at --cmd 9: goto 1.5 (exit code 2)
+              at --cmd 10: goto 1.5 (exit code 2)
             error: "output:0" is no place in time
             help: write an event's number, first, last, crash, 50%, 1.5s, @NOTE or output:LINE
-              at --cmd 10: goto output:0 (exit code 2)
+              at --cmd 11: goto output:0 (exit code 2)
             error: "output:x" is no place in time
             help: write an event's number, first, last, crash, 50%, 1.5s, @NOTE or output:LINE
-              at --cmd 11: goto output:x (exit code 2)
+              at --cmd 12: goto output:x (exit code 2)
             error: "@" is no place in time
             help: write an event's number, first, last, crash, 50%, 1.5s, @NOTE or output:LINE
-              at --cmd 12: goto @ (exit code 2)
+              at --cmd 13: goto @ (exit code 2)
             --- exit code 2
         "#]],
     );

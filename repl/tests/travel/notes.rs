@@ -15,6 +15,7 @@ fn notes_are_kept_beside_the_recording() {
         folder.transcript(&args)
     };
     expect![[r#"
+        Thread 4243 (synth-4243) at event 0, module_load: /home/ada/shop/shop: not known where
         Thread 4242 (synth-4242) at event 9, pause: step in price at /src/shop.c:13: 0x555555555051
         Note at event 9: the price is wrong
          Event | Note
@@ -24,7 +25,7 @@ fn notes_are_kept_beside_the_recording() {
         --- stderr
         error: the following required arguments were not provided:
         help: write: note TEXT
-          at --cmd 4: note (exit code 2)
+          at --cmd 5: note (exit code 2)
         --- exit code 2
     "#]]
     .assert_eq(&run(&[
@@ -34,6 +35,7 @@ fn notes_are_kept_beside_the_recording() {
         "note",
     ]));
     expect![[r#"
+        Thread 4243 (synth-4243) at event 0, module_load: /home/ada/shop/shop: not known where
         Thread 4242 (synth-4242) at event 9, pause: step in price at /src/shop.c:13: 0x555555555051
         Thread 4242 (synth-4242) at event 5, entry of price: somewhere in price
         Note at event 5: before it

@@ -10,7 +10,8 @@ fn the_prompt_says_that_it_is_a_recording() {
         &["TERM=dumb"],
         &["repl", "debugged"],
         &[
-            ("recorded 0 t4242> ", "goto 5\n"),
+            // It opens where the program crashed.
+            ("recorded 25 t4243> ", "goto 5\n"),
             ("recorded 5 t4242 price> ", "alias g = goto\n"),
             ("price> ", "g 8\n"),
             ("recorded 8 t4242 price> ", "quit\n"),

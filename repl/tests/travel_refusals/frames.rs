@@ -31,7 +31,7 @@ fn frames_have_a_first_and_a_last() {
             "print $rip",
         ],
         expect![[r#"
-            Thread 28464 (orders) at event 19, pause: breakpoint 3 in settle at /home/ada/orders/orders.c:36: settle at /home/ada/orders/orders.c:36
+            Thread 28464 (orders) at event 19, pause: breakpoint 3: settle at /home/ada/orders/orders.c:36
             ->    36 |   int discount = order->pieces > 3;
             *#2   0x7f0be8e8c24a
             Thread 28464 (orders) at event 6, pause: entry in _start: _start
@@ -168,8 +168,8 @@ fn what_a_missing_module_holds_is_told_with_its_name() {
             "memory read 0x7f0be8eefeec",
         ],
         expect![[r#"
-            Thread 28464 (orders) at event 44, pause: signal 2 in __pthread_kill_implementation at ./nptl/nptl/pthread_kill.c:44: 0x7f0be8eefeec
-            Thread 28464 (orders) at event 44, pause: signal 2 in __pthread_kill_implementation at ./nptl/nptl/pthread_kill.c:44: 0x7f0be8eefeec
+            Thread 28464 (orders) at event 44, pause: SIGUSR1 in __pthread_kill_implementation at ./nptl/nptl/pthread_kill.c:44: 0x7f0be8eefeec
+            Thread 28464 (orders) at event 44, pause: SIGUSR1 in __pthread_kill_implementation at ./nptl/nptl/pthread_kill.c:44: 0x7f0be8eefeec
 
             No source: no line is known here; look at the code: hindsight disassemble
 
@@ -224,7 +224,7 @@ fn sources_that_are_not_there_are_told() {
             "thread x",
         ],
         expect![[r#"
-            Thread 28464 (orders) at event 19, pause: breakpoint 3 in settle at /home/ada/orders/orders.c:36: settle at /home/ada/orders/orders.c:36
+            Thread 28464 (orders) at event 19, pause: breakpoint 3: settle at /home/ada/orders/orders.c:36
             ->    36 |   int discount = order->pieces > 3;
             --- stderr
             error: No source file nofile.c in any loaded module; compile it with -g, or wait until its library is loaded

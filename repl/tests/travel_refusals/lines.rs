@@ -35,7 +35,7 @@ fn what_would_change_the_program_is_refused() {
             "goto live",
         ],
         expect![[r#"
-            Thread 28464 (orders) at event 19, pause: breakpoint 3 in settle at /home/ada/orders/orders.c:36: settle at /home/ada/orders/orders.c:36
+            Thread 28464 (orders) at event 19, pause: breakpoint 3: settle at /home/ada/orders/orders.c:36
             ->    36 |   int discount = order->pieces > 3;
             --- stderr
             error: set needs a program that runs: this is a recording, and what it recorded does not change

@@ -31,7 +31,7 @@ fn moves_end_where_the_recording_does() {
             Thread 28464 (orders) at event 69, process_exit: not known where
             Thread 28464 (orders) at event 6, pause: entry in _start: _start
             Thread 28464 (orders) at event 68, main was left by an exception or longjmp: not known where
-            Thread 28464 (orders) at event 66, pause: breakpoint 3 in settle at /home/ada/orders/orders.c:36: settle at /home/ada/orders/orders.c:36
+            Thread 28464 (orders) at event 66, pause: breakpoint 3: settle at /home/ada/orders/orders.c:36
             ->    36 |   int discount = order->pieces > 3;
             --- stderr
             error: this is the first event of the recording
@@ -198,7 +198,7 @@ fn counts_that_are_none_are_refused() {
             "where --context x",
         ],
         expect![[r#"
-            Thread 28464 (orders) at event 19, pause: breakpoint 3 in settle at /home/ada/orders/orders.c:36: settle at /home/ada/orders/orders.c:36
+            Thread 28464 (orders) at event 19, pause: breakpoint 3: settle at /home/ada/orders/orders.c:36
             ->    36 |   int discount = order->pieces > 3;
             --- stderr
             error: zero steps lead nowhere

@@ -115,7 +115,7 @@ fn damaged_files_are_named() {
         "args",
     ];
     expect![[r#"
-        Thread 28464 (orders) at event 19, pause: breakpoint 3 in settle at /home/ada/orders/orders.c:36: settle at /home/ada/orders/orders.c:36
+        Thread 28464 (orders) at event 19, pause: breakpoint 3: settle at /home/ada/orders/orders.c:36
         ->    36 |   int discount = order->pieces > 3;
         sold = <orders.hindsight/memory/000002.mem is damaged at offset 64: the frame's checksum differs; run "hindsight check" for a full report and restore the file from a copy>
         *order = {id = 1, pieces = 2, each = 4.5, customer = 0x55a578740042 "Ada"}

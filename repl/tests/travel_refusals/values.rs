@@ -29,7 +29,7 @@ fn registers_and_memory_have_bounds() {
             "disassemble &sold --count 1",
         ],
         expect![[r#"
-            Thread 28464 (orders) at event 19, pause: breakpoint 3 in settle at /home/ada/orders/orders.c:36: settle at /home/ada/orders/orders.c:36
+            Thread 28464 (orders) at event 19, pause: breakpoint 3: settle at /home/ada/orders/orders.c:36
             ->    36 |   int discount = order->pieces > 3;
              Register | Value          | Symbol
             ----------+----------------+-----------
@@ -152,7 +152,7 @@ fn expressions_that_mean_nothing_are_told() {
             "history $nothing",
         ],
         expect![[r#"
-            Thread 28464 (orders) at event 19, pause: breakpoint 3 in settle at /home/ada/orders/orders.c:36: settle at /home/ada/orders/orders.c:36
+            Thread 28464 (orders) at event 19, pause: breakpoint 3: settle at /home/ada/orders/orders.c:36
             ->    36 |   int discount = order->pieces > 3;
             shop[9] = 111 'o'
             --- stderr

@@ -22,6 +22,9 @@ pub struct MemoryReport {
 
 /// No answer has more bytes.
 const MAX_BYTES: usize = 4 << 20;
+/// Of more than this, parts are not looked at one by one.
+const MAX_RENEWED: usize = 4096;
+const WORD_BYTES: usize = 4;
 /// Memory is there or not by pages.
 const PAGE_BYTES: u64 = 4096;
 
@@ -46,7 +49,10 @@ pub fn memory(machine: &dyn Machine, address: u64, count: usize) -> Result<Memor
         let in_page = (PAGE_BYTES - at % PAGE_BYTES) as usize;
         let chunk = in_page.min(count - bytes.len());
         match longest(machine, at, chunk) {
-            Ok((found, known)) => {
+            Ok((mut found, known)) => {
+                if known != Certainty::Known && count <= MAX_RENEWED {
+                    renew(machine, at, &mut found);
+                }
                 bytes.extend(found);
                 certainty = certainty.and(known);
             }
@@ -83,6 +89,20 @@ fn longest(machine: &dyn Machine, at: u64, len: usize) -> Result<(Vec<u8>, Certa
             Err(unknown) if len == 1 => return Err(unknown),
             Err(_) => len /= 2,
         }
+    }
+}
+
+/// Reads bytes again, word by word: a value is of one moment as a whole, but of a piece of memory each part is shown as it was seen last.
+fn renew(machine: &dyn Machine, address: u64, bytes: &mut [u8]) {
+    let first = (WORD_BYTES - (address % WORD_BYTES as u64) as usize) % WORD_BYTES;
+    let (head, words) = bytes.split_at_mut(first.min(bytes.len()));
+    let mut at = address;
+    for word in std::iter::once(head).chain(words.chunks_mut(WORD_BYTES)) {
+        let mut seen = vec![0; word.len()];
+        if !word.is_empty() && machine.memory(at, &mut seen).is_ok() {
+            word.copy_from_slice(&seen);
+        }
+        at = at.wrapping_add(word.len() as u64);
     }
 }
 

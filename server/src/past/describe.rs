@@ -123,6 +123,32 @@ impl Looked<'_> {
         }
     }
 
+    /// Why a thread stopped, and where if the place does not tell that.
+    fn stopped_by(&self, event: &ReadEvent) -> String {
+        let Some((why, place)) = event
+            .text
+            .as_deref()
+            .and_then(|text| text.split_once(" in "))
+        else {
+            return told(event);
+        };
+        let why = match self.held_by().ok().flatten() {
+            Some(ReasonReport::Signal {
+                signal,
+                fault_address,
+                ..
+            }) => {
+                let at = fault_address.map(|address| format!(" at address {address}"));
+                signal_name(signal) + &at.unwrap_or_default()
+            }
+            _ => why.to_owned(),
+        };
+        match self.place().line {
+            Some(_) => format!("pause: {why}"),
+            None => format!("pause: {why} in {place}"),
+        }
+    }
+
     fn what(&self, event: &Event) -> String {
         let timeline = self.moment.state.timeline();
         let of_other = match event.tid() {
@@ -145,14 +171,7 @@ impl Looked<'_> {
                     let more = if shown.len() < bytes.len() { "..." } else { "" };
                     format!("{kind} {:?}{more}", String::from_utf8_lossy(shown))
                 }
-                "pause" => match self.held_by().ok().flatten() {
-                    Some(ReasonReport::Signal {
-                        signal,
-                        fault_address,
-                        ..
-                    }) => stopped_by(signal, fault_address.as_deref()),
-                    _ => told(event),
-                },
+                "pause" => self.stopped_by(event),
                 _ => told(event),
             },
         };
@@ -164,13 +183,5 @@ fn told(event: &ReadEvent) -> String {
     match &event.text {
         Some(text) => format!("{}: {text}", event.kind),
         None => event.kind.clone(),
-    }
-}
-
-fn stopped_by(signal: i32, address: Option<&str>) -> String {
-    let name = signal_name(signal);
-    match address {
-        Some(address) => format!("stopped by {name} at address {address}"),
-        None => format!("stopped by {name}"),
     }
 }

@@ -296,7 +296,7 @@ impl Past {
         let limit = limit.max(position.frame + CALLERS);
         let moment = Moment::at(&self.timeline, position.seq, position.tid, limit)
             .map_err(|error| of_replay(&error))?;
-        let machine = StateMachine::new(&moment.state, &moment.space);
+        let machine = moment.machine();
         let looked = Looked {
             moment: &moment,
             machine,
