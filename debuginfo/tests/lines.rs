@@ -414,6 +414,10 @@ fn ways_to_name(function: &debuginfo::Function, demangled: &str, source: &str) -
         bare
     };
     let name = &function.name;
+    // gdb cannot read the names of lambdas.
+    if name.contains("{lambda") {
+        return Vec::new();
+    }
     let mut ways = vec![name.clone(), format!("{source}:{name}")];
     // Operators, lambdas and conversions are spelled with brackets themselves.
     if !name.contains(['{', '(']) && !name.contains("operator") {
@@ -423,14 +427,10 @@ fn ways_to_name(function: &debuginfo::Function, demangled: &str, source: &str) -
         if parts.get(1).is_none_or(|class| !parts[0].ends_with(class)) {
             ways.push(parts[0].to_owned());
         }
-        // gdb 13 does not find constructors of templates without their arguments.
-        let is_constructor = parts.get(1) == Some(&parts[0]);
-        if !is_constructor || bare == *name {
-            if let Some(at) = demangled.find('(') {
-                ways.push(format!("{bare}{}", &demangled[at..]));
-            }
-            ways.push(bare.clone());
+        if let Some(at) = demangled.find('(') {
+            ways.push(format!("{bare}{}", &demangled[at..]));
         }
+        ways.push(bare);
     }
     ways
 }
@@ -464,8 +464,15 @@ fn whatever_is_left_out_of_a_name_gdb_finds_the_same_functions() {
                 .map(|p| p.address)
                 .collect();
             let found = exact.get(&format!("spec:-qualified {way}"));
+            let found = found.filter(|all| !all.is_empty());
             let found = found.or_else(|| wild.get(&format!("spec:{way}")));
-            let theirs: BTreeSet<u64> = found.into_iter().flatten().map(|(a, _)| *a).collect();
+            // gdb takes stubs of imported functions for these.
+            let is_stub = |at: &u64| {
+                let symbol = space.symbol_at(*at);
+                symbol.is_some_and(|(name, _)| name.ends_with("@plt"))
+            };
+            let theirs = found.into_iter().flatten().map(|(a, _)| *a);
+            let theirs: BTreeSet<u64> = theirs.filter(|at| !is_stub(at)).collect();
             assert_eq!(ours, theirs, "{way} of {}", built.what);
             compared += usize::from(!ours.is_empty());
         }
