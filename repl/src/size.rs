@@ -25,7 +25,7 @@ pub fn parse(text: &str) -> Result<usize, String> {
         Some(number * bytes)
     });
     match found {
-        Some(bytes) if bytes >= LEAST && bytes < 1e18 => Ok(bytes as usize),
+        Some(bytes) if (LEAST..1e18).contains(&bytes) => Ok(bytes as usize),
         Some(_) => Err("it must be at least 1MiB".to_owned()),
         None => Err("write a number and a unit, as 512MB or 8GB".to_owned()),
     }
