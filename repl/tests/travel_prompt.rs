@@ -186,7 +186,7 @@ fn modules_that_are_missing_are_told_of_first() {
         note: the module /usr/lib/orders/libc.so.6 cannot be read: open /usr/lib/orders/libc.so.6: No such file or directory (os error 2)
         note: the module /usr/lib/orders/ld-linux-x86-64.so.2 cannot be read: open /usr/lib/orders/ld-linux-x86-64.so.2: No such file or directory (os error 2)
         recorded 0 t28464> goto 19
-        Thread 28464 (orders) at event 19, pause: breakpoint 3 in settle at /home/ada/orders/orders.c:36: settle at /home/ada/orders/orders.c:36
+        Thread 28464 (orders) at event 19, pause: breakpoint 3: settle at /home/ada/orders/orders.c:36
         ->    36 |   int discount = order->pieces > 3;
         recorded 19 t28464 settle> quit
     "#]].assert_eq(&text);

@@ -139,7 +139,8 @@ fn compare(
         subject.path.display(),
         stops.len()
     );
-    if !traced && left[0] < 3 * left[1] {
+    // Where the runtime stands in for a function of libc, as for `sigaction`, which Rust's start calls, it leaves others.
+    if !traced && left[0] < 2 * left[1] {
         differences.push(format!(
             "of registers that libc uses, {left:?} are the same and not"
         ));
