@@ -289,7 +289,7 @@ fn the_past_is_seen_up_to_the_stop_and_left_again() {
         &ended.text(),
         &[
             "stopped at breakpoint 1 (hit 1): leaf at ",
-            ", pause: breakpoint 1 in leaf at ",
+            ", pause: breakpoint 1: leaf at ",
             "x = 20\n",
             "entry of leaf: leaf at ",
             ", pause: entry in ",
@@ -342,7 +342,7 @@ fn every_stop_is_the_last_event_of_its_past() {
         let text = looked.text();
         assert_in_order(
             &text,
-            &[", pause: breakpoint 1 in bump", &format!("by = {hit}\n")],
+            &[", pause: breakpoint 1: bump", &format!("by = {hit}\n")],
         );
         live.ask(&["continue"]);
     }
@@ -430,7 +430,7 @@ fn a_stop_of_one_thread_of_several_copies_memory() {
     assert_in_order(
         &text,
         &[
-            ", pause: breakpoint 1 in worker_step",
+            ", pause: breakpoint 1: worker_step",
             "tempo = 120\n",
             "id = ",
             " | running | ",
