@@ -20,6 +20,7 @@
 #define ON_FAULT 4
 #define LIMIT_OF_LOCKED 8 /* RLIMIT_MEMLOCK */
 #define END_OF_PROGRAM (1UL << 47)
+#define STRICT 1 /* SECCOMP_MODE_ of prctl(2) */
 
 int (* hs_original_prctl) (int, ...);
 int (* hs_original_mlockall) (int);
@@ -80,7 +81,9 @@ hs_time_is_forbidden (void)
 int
 hs_prctl (int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d)
 {
-  int forbids = option == PR_SET_TSC && a == PR_TSC_SIGSEGV;
+  /* Strict mode forbids the counter too. */
+  int forbids = (option == PR_SET_TSC && a == PR_TSC_SIGSEGV)
+      || (option == PR_SET_SECCOMP && a == STRICT);
   /* Before it is so: from then on nothing of ours may happen. */
   if (forbids)
     hs_forbid_time ();

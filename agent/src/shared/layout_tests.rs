@@ -253,7 +253,7 @@ fn the_page_and_the_header_say_the_same_of_records() {
         assert_eq!(take(&format!("HS_{kind}")), row[0].parse::<u64>().unwrap());
         kinds += 1;
     }
-    assert_eq!(kinds, 14);
+    assert_eq!(kinds, 15);
     let word = stated(&page, "WORD_LEN");
     assert!(page.contains(&format!("`WORD_LEN` = {word}")));
     assert_eq!(take("HS_ENTER_BYTES"), stated(&page, "ENTER_WORDS") * word);
