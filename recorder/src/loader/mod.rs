@@ -26,8 +26,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const PAGE: u64 = 4096;
 /// For paths and the call's stack.
 const SCRATCH_BYTES: u64 = 64 << 10;
-/// `HS_RINGS + 1` stacks of `HS_GO_STACK_BYTES`.
-const GO_STACKS_BYTES: u64 = (shared::RINGS as u64 + 1) * (16 << 10);
+/// A stack for each ring, and one to spare.
+const GO_STACKS_BYTES: u64 = (shared::RINGS as u64 + 1) * shared::GO_STACK_BYTES;
 /// The first word of `struct hs_exports` and what follows; a replacement's three words.
 const EXPORTS_WORDS: usize = 7;
 const REPLACEMENT_BYTES: usize = 24;
