@@ -1,13 +1,53 @@
-//! Compiles the runtime that is loaded into targets and embeds it.
+//! Compiles the runtime that is loaded into targets and embeds it: once for programs with a dynamic linker, and once
+//! self-contained, for those without.
 
-use std::{env, path::PathBuf, process::Command};
+use std::{
+    env,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+/// What both have.
+const FILES: [&str; 8] = [
+    "runtime.c",
+    "allowed.c",
+    "ask.c",
+    "capture.c",
+    "interpose.c",
+    "logpoint.c",
+    "traps.c",
+    "thunks.S",
+];
+/// What only the one has that a dynamic linker loads.
+const LINKED_FILES: [&str; 1] = ["last.c"];
+/// What only the self-contained one has, and how it is compiled: without any library, the thread by fs and gs.
+const OWN_FILES: [&str; 2] = ["begin.c", "own_image.c"];
+const OWN_OPTIONS: [&str; 5] = [
+    "-DHS_SELF_CONTAINED",
+    "-mfsgsbase",
+    "-ffreestanding",
+    "-nostdlib",
+    "-Wl,-z,defs",
+];
 
 fn main() {
     let source =
         PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("set by cargo")).join("runtime");
-    let out = PathBuf::from(env::var_os("OUT_DIR").expect("set by cargo")).join("runtime.so");
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("set by cargo"));
     println!("cargo:rerun-if-changed=runtime");
     println!("cargo:rerun-if-env-changed=CC");
+    let files = [&FILES[..], &LINKED_FILES].concat();
+    compile(&source, &files, &[], &out.join("runtime.so"));
+    let files = [&FILES[..], &OWN_FILES].concat();
+    compile(
+        &source,
+        &files,
+        &OWN_OPTIONS,
+        &out.join("self_contained.so"),
+    );
+}
+
+fn compile(source: &Path, files: &[&str], options: &[&str], out: &Path) {
     let compiler = env::var("CC").unwrap_or_else(|_| "gcc".into());
     let status = Command::new(&compiler)
         .args([
@@ -32,22 +72,11 @@ fn main() {
             "-fasynchronous-unwind-tables",
         ])
         // Never unloaded: threads may return into it after a detach. Bound now: no lazy binding on a hot path.
-        .args(["-Wl,-z,nodelete,-z,now", "-Wl,--build-id", "-o"])
-        .arg(&out)
-        .args(
-            [
-                "runtime.c",
-                "allowed.c",
-                "ask.c",
-                "capture.c",
-                "interpose.c",
-                "last.c",
-                "logpoint.c",
-                "traps.c",
-                "thunks.S",
-            ]
-            .map(|file| source.join(file)),
-        )
+        .args(["-Wl,-z,nodelete,-z,now", "-Wl,--build-id"])
+        .args(options)
+        .arg("-o")
+        .arg(out)
+        .args(files.iter().map(|file| source.join(file)))
         .status();
     match status {
         Ok(status) if status.success() => {}

@@ -20,10 +20,14 @@
 #define ON_FAULT 4
 #define LIMIT_OF_LOCKED 8 /* RLIMIT_MEMLOCK */
 #define END_OF_PROGRAM (1UL << 47)
+#define STRICT 1 /* SECCOMP_MODE_ of prctl(2) */
 
 int (* hs_original_prctl) (int, ...);
 int (* hs_original_mlockall) (int);
 long (* hs_original_syscall) (long, ...);
+#ifdef HS_SELF_CONTAINED
+int * (* hs_original___errno_location) (void);
+#endif
 
 /* 1 once the program has, for good: a sandbox is never left. */
 volatile uint32_t hs_in_sandbox;
@@ -40,13 +44,28 @@ system_call (long number, long a, long b, long c, long d)
   return result;
 }
 
+/* Where the C library has the thread's errno; NULL: it is linked in, and the
+ * program never asks. */
+static int *
+errno_location (void)
+{
+#ifndef HS_SELF_CONTAINED
+  return &errno;
+#else
+  return hs_original___errno_location != NULL ? hs_original___errno_location () : NULL;
+#endif
+}
+
 /* The system call's result as a C library returns it. */
 static int
 returned (long result)
 {
+  int * place;
   if (result >= 0)
     return (int) result;
-  errno = (int) -result;
+  place = errno_location ();
+  if (place != NULL)
+    *place = (int) -result;
   return -1;
 }
 
@@ -62,12 +81,14 @@ hs_time_is_forbidden (void)
 int
 hs_prctl (int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d)
 {
-  int forbids = option == PR_SET_TSC && a == PR_TSC_SIGSEGV;
+  /* Strict mode forbids the counter too. */
+  int forbids = (option == PR_SET_TSC && a == PR_TSC_SIGSEGV)
+      || (option == PR_SET_SECCOMP && a == STRICT);
   /* Before it is so: from then on nothing of ours may happen. */
   if (forbids)
     hs_forbid_time ();
   /* A child of vfork has our memory, and a sandbox of its own. */
-  if (option == PR_SET_SECCOMP && !hs_local.vfork)
+  if (option == PR_SET_SECCOMP && !hs_is_in_vfork ())
   {
     hs_signals_are_left_alone ();
     hs_in_sandbox = 1;
@@ -183,9 +204,11 @@ static uint64_t
 each_mapping (int count_only, long on_fault)
 {
   static const char path[] = "/proc/self/maps";
-  struct mappings mappings = { .at = 0, .end = 0, .rest = { 0, 0 } };
+  struct mappings mappings; /* an initializer would call memset */
   struct hs_range range;
   uint64_t bytes = 0;
+  mappings.at = mappings.end = 0;
+  mappings.rest.from = mappings.rest.to = 0;
   mappings.fd = (int) system_call (SYS_open, (long) path, O_RDONLY | O_CLOEXEC, 0, 0);
   if (mappings.fd < 0)
     return 0;

@@ -204,7 +204,7 @@ hs_ask (uint64_t site, const uint64_t * registers, uint64_t flags)
     return 1;
   ask->site = site;
   ask->flags = flags;
-  __asm__ ("mov %%fs:0, %0" : "=r" (ask->thread_block));
+  ask->thread_block = hs_thread_block ();
   for (unsigned n = 0; n != 16; n++)
     ask->registers[n] = registers[n];
   store_vectors (ask->vectors);

@@ -21,6 +21,9 @@ ORIGINAL (pid_t, vfork, void);
 ORIGINAL (int, execve, const char *, char * const *, char * const *);
 ORIGINAL (_Unwind_Reason_Code, _Unwind_Backtrace, _Unwind_Trace_Fn, void *);
 ORIGINAL (void, _dl_debug_state, void);
+ORIGINAL (int, pthread_setname_np, uintptr_t, const char *);
+#ifndef HS_SELF_CONTAINED
+/* last.c */
 extern int (* hs_original___libc_sigaction) (int, const struct sigaction *, struct sigaction *);
 extern int (* hs_original_sigaltstack) (const stack_t *, stack_t *);
 extern void (* hs_original__exit) (int);
@@ -28,7 +31,13 @@ extern void (* hs_original_abort) (void);
 void hs_abort (void);
 int hs_sigaction (int signal, const struct sigaction * new, struct sigaction * old);
 int hs_sigaltstack (const stack_t * new, stack_t * old);
-ORIGINAL (int, pthread_setname_np, uintptr_t, const char *);
+#else
+/* own_image.c */
+extern void * hs_original_dl_iterate_phdr, * hs_original__dl_find_object, * hs_original___stdio_write;
+void hs_dl_iterate_phdr (void), hs_dl_find_object (void), hs_stdio_write (void);
+/* allowed.c */
+extern int * (* hs_original___errno_location) (void);
+#endif
 /* Of the same unwinder as the original: contexts differ between versions. */
 ORIGINAL (uintptr_t, _Unwind_GetIP, struct _Unwind_Context *);
 
@@ -81,10 +90,8 @@ hs_execve (const char * path, char * const * argv, char * const * environment)
 static int
 hs_setname (uintptr_t thread, const char * name)
 {
-  uintptr_t self;
   int result = hs_original_pthread_setname_np (thread, name);
-  __asm__ ("mov %%fs:0, %0" : "=r" (self));
-  if (result == 0 && thread == self)
+  if (result == 0 && thread == hs_thread_block ())
     hs_record_name (name);
   return result;
 }
@@ -132,10 +139,6 @@ const struct hs_replacement hs_replacements[] = {
   REPLACED (fork, hs_fork),
   REPLACED (vfork, hs_vfork),
   REPLACED (execve, hs_execve),
-  REPLACED (_exit, hs_exit),
-  REPLACED (abort, hs_abort),
-  REPLACED (__libc_sigaction, hs_sigaction),
-  REPLACED (sigaltstack, hs_sigaltstack),
   REPLACED (pthread_setname_np, hs_setname),
   REPLACED (_dl_debug_state, hs_dl_debug_state),
   REPLACED (prctl, hs_prctl),
@@ -143,6 +146,17 @@ const struct hs_replacement hs_replacements[] = {
   REPLACED (syscall, hs_syscall),
   REPLACED (_Unwind_Backtrace, hs_unwind_backtrace),
   REPLACED (_Unwind_GetIP, NULL),
+#ifndef HS_SELF_CONTAINED
+  REPLACED (_exit, hs_exit),
+  REPLACED (abort, hs_abort),
+  REPLACED (__libc_sigaction, hs_sigaction),
+  REPLACED (sigaltstack, hs_sigaltstack),
+#else
+  REPLACED (__errno_location, NULL),
+  REPLACED (dl_iterate_phdr, hs_dl_iterate_phdr),
+  REPLACED (_dl_find_object, hs_dl_find_object),
+  REPLACED (__stdio_write, hs_stdio_write),
+#endif
 };
 const unsigned hs_replacement_count =
     sizeof (hs_replacements) / sizeof (hs_replacements[0]);

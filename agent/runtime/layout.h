@@ -23,6 +23,7 @@
 #define HS_CONDITION_ERROR 12
 #define HS_CAPTURE 13
 #define HS_THREAD_NAME 14
+#define HS_ENTER_ONLY 15
 
 #define HS_ENTER_BYTES 72
 #define HS_LEAVE_BYTES 32
@@ -112,6 +113,9 @@
 #define HS_FRAMES 400
 #define HS_FRAMES_BYTES (64 << 10)
 
+/* Of each of the stacks on which calls of Go code are written. */
+#define HS_GO_STACK_BYTES 16384
+
 /* Records may reach this far past a ring's limit: what signal handlers that
  * interrupt the writing of a record may add (2,400 calls). */
 #define HS_GUARD_BYTES (256 << 10)
@@ -123,6 +127,10 @@
 #define HS_LOCAL_BUSY 24
 #define HS_LOCAL_SAVED 32
 #define HS_LOCAL_VFORK 40
+#define HS_LOCAL_THREAD 144
+#define HS_LOCAL_KEPT 152
+#define HS_LOCAL_STACK 176
+#define HS_LOCAL_BYTES 192
 
 /* struct hs_ring, offsets for the assembler */
 #define HS_RING_HEAD 0
@@ -236,7 +244,8 @@ struct hs_asks
   struct hs_ask ask[HS_ASKS];
 };
 
-/* Thread-local in the target. All zero: no ring yet. */
+/* Thread-local in the target. All zero: no ring yet. The self-contained
+ * runtime has one for each ring, and the base of gs leads to a thread's. */
 struct hs_local
 {
   volatile uint64_t cur;   /* the next record goes here */
@@ -260,6 +269,11 @@ struct hs_local
   uint64_t room; /* as `limit`, for the slow side: with captures `limit` stays 0 */
   uint64_t block_low; /* the stack is there from here on, */
   uint64_t hole;      /* and this page below is not; 0: none is known */
+  /* Of the self-contained runtime: */
+  uint64_t thread;  /* the base of fs of the thread that it belongs to; never 0 */
+  uint64_t kept[3]; /* registers, while a call of Go code is written */
+  uint64_t stack;   /* the end of a stack of ours for that */
+  /* Of the other one: */
   uint64_t signal_stack; /* of ours; 0: none */
 };
 
@@ -295,6 +309,10 @@ _Static_assert (offsetof (struct hs_ring, tail) == 64, "tail");
 _Static_assert (offsetof (struct hs_local, busy) == HS_LOCAL_BUSY, "busy");
 _Static_assert (offsetof (struct hs_local, saved_limit) == HS_LOCAL_SAVED, "saved");
 _Static_assert (offsetof (struct hs_local, vfork) == HS_LOCAL_VFORK, "vfork");
+_Static_assert (offsetof (struct hs_local, thread) == HS_LOCAL_THREAD, "thread");
+_Static_assert (offsetof (struct hs_local, kept) == HS_LOCAL_KEPT, "kept");
+_Static_assert (offsetof (struct hs_local, stack) == HS_LOCAL_STACK, "stack");
+_Static_assert (sizeof (struct hs_local) == HS_LOCAL_BYTES, "local");
 _Static_assert (offsetof (struct hs_local, limit) == HS_LOCAL_LIMIT, "limit");
 _Static_assert (offsetof (struct hs_local, shared) == HS_LOCAL_SHARED, "shared");
 _Static_assert (offsetof (struct hs_probe, trampoline) == HS_PROBE_TRAMPOLINE, "trampoline");

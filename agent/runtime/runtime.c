@@ -14,7 +14,14 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#ifndef HS_SELF_CONTAINED
 __thread struct hs_local hs_local __attribute__ ((tls_model ("initial-exec")));
+#else
+static struct hs_local locals[HS_RINGS] __attribute__ ((aligned (64)));
+struct hs_local hs_nobody; /* stays all zero */
+struct hs_local * hs_locals_begin = locals;
+struct hs_local * hs_locals_end = locals + HS_RINGS;
+#endif
 
 /* A page that fork wipes: zero in a child, HS_MAGIC in the target. */
 union
@@ -41,6 +48,46 @@ syscall3 (long number, long a, long b, long c)
                     : "rcx", "r11", "memory");
   return result;
 }
+
+#ifndef HS_SELF_CONTAINED
+/* The thread's own; all zero at first. */
+static struct hs_local *
+own_local (void)
+{
+  return &hs_local;
+}
+#else
+/* What stands for the base of fs where a thread has none: such threads are
+ * told apart by their numbers. */
+#define NO_THREAD_BLOCK 1
+
+static uint64_t
+gs_base (void)
+{
+  uint64_t found;
+  __asm__ volatile ("rdgsbase %0" : "=r" (found));
+  return found;
+}
+
+/* The thread's own, or NULL: it has none yet. A thread begins with the base
+ * of gs of the one that made it. */
+static struct hs_local *
+own_local (void)
+{
+  uint64_t gs = gs_base (), thread = hs_thread_block ();
+  struct hs_local * local = (struct hs_local *) gs;
+  if (gs - (uint64_t) locals >= sizeof locals)
+    return NULL;
+  if (thread == 0)
+    thread = NO_THREAD_BLOCK;
+  else if (local->thread == thread)
+    return local;
+  if (hs_in_sandbox || local->tid != (uint32_t) syscall3 (SYS_gettid, 0, 0, 0))
+    return NULL;
+  local->thread = thread; /* the program has just given it one */
+  return local;
+}
+#endif
 
 static uint64_t
 ticks_now (void)
@@ -83,7 +130,8 @@ static void
 set_limit (struct hs_local * local, uint64_t limit)
 {
   local->room = limit;
-  local->limit = hs_captures () || hs_runtime.control->copy_every != 0 ? 0 : limit;
+  int is_slow = hs_captures () || hs_runtime.control->copy_every != 0 || hs_runtime.entries_only;
+  local->limit = is_slow ? 0 : limit;
 }
 
 static void
@@ -394,8 +442,7 @@ take_ring (void)
 static void
 find_stack (struct hs_local * local, uint64_t here)
 {
-  uint64_t thread_block;
-  __asm__ ("mov %%fs:0, %0" : "=r" (thread_block));
+  uint64_t thread_block = hs_thread_block ();
   uint64_t high = local->tid == hs_runtime.control->main_tid
                       ? hs_runtime.control->main_stack_high
                       : thread_block; /* glibc: at the top of the stack */
@@ -431,6 +478,7 @@ write_thread (struct hs_local * local)
 static uint32_t
 own_tid (void)
 {
+#ifndef HS_SELF_CONTAINED
   uint32_t in_block;
   __asm__ volatile ("mov %%fs:%c1, %0" : "=r" (in_block) : "i" (HS_BLOCK_TID));
   if (hs_in_sandbox)
@@ -439,25 +487,16 @@ own_tid (void)
   if (tid == in_block)
     hs_runtime.has_tid = 1;
   return tid;
+#else
+  /* A block of another library may end before that word, or not be there. */
+  return hs_in_sandbox ? 0 : (uint32_t) syscall3 (SYS_gettid, 0, 0, 0);
+#endif
 }
 
-/* Gives the calling thread a ring. Calls pthread_setspecific, which for the
- * first 32 keys stores one word in the thread's own block. */
-static void
-register_thread (struct hs_local * local, uint64_t here)
+/* Waits a little for a ring if all are taken; -1: there is none. */
+static int
+wait_for_ring (void)
 {
-  local->off = HS_OFF; /* for handlers that arrive meanwhile */
-  if (hs_runtime.time_was_forbidden && hs_time_is_forbidden ())
-  {
-    local->off = HS_OFF_NO_TIME;
-    return;
-  }
-  uint32_t tid = own_tid ();
-  if (tid == 0)
-  {
-    __atomic_fetch_add (&hs_runtime.control->lost_no_ring, 1, __ATOMIC_SEQ_CST);
-    return;
-  }
   int index = take_ring ();
   for (int tries = 0; index < 0 && tries < 200; tries++)
   {
@@ -467,18 +506,21 @@ register_thread (struct hs_local * local, uint64_t here)
     index = take_ring ();
   }
   if (index < 0)
-  {
     __atomic_fetch_add (&hs_runtime.control->lost_no_ring, 1, __ATOMIC_SEQ_CST);
-    local->off = recording_ended ();
-    return;
-  }
+  return index;
+}
+
+/* Gives the ring to the calling thread, whose id is known. `local` is off, for
+ * handlers that arrive meanwhile. */
+static void
+move_in (struct hs_local * local, int index, uint64_t here)
+{
   struct hs_ring * ring = &hs_runtime.rings[index];
   local->base = hs_runtime.data + (uint64_t) index * HS_RING_BYTES;
   local->end = local->base + HS_RING_BYTES - HS_FRAMES_BYTES;
   local->cur = local->base;
   ((struct hs_frames *) local->end)->count = 0;
   local->pending_lost = 0;
-  local->tid = tid;
   find_stack (local, here);
   ring->tid = local->tid;
   ring->exiting = 0;
@@ -489,29 +531,94 @@ register_thread (struct hs_local * local, uint64_t here)
   hs_give_signal_stack ((unsigned) index);
   write_thread (local);
   local->off = 0;
+}
+
+#ifndef HS_SELF_CONTAINED
+/* Gives the calling thread a ring. Calls pthread_setspecific, which for the
+ * first 32 keys stores one word in the thread's own block. */
+static struct hs_local *
+register_thread (uint64_t here)
+{
+  struct hs_local * local = &hs_local;
+  local->off = HS_OFF;
+  if (hs_runtime.time_was_forbidden && hs_time_is_forbidden ())
+  {
+    local->off = HS_OFF_NO_TIME;
+    return NULL;
+  }
+  local->tid = own_tid ();
+  if (local->tid == 0)
+  {
+    __atomic_fetch_add (&hs_runtime.control->lost_no_ring, 1, __ATOMIC_SEQ_CST);
+    return NULL;
+  }
+  int index = wait_for_ring ();
+  if (index < 0)
+  {
+    local->off = recording_ended () ? HS_OFF : 0;
+    return NULL;
+  }
+  move_in (local, index, here);
   if (hs_runtime.set_specific != NULL)
     hs_runtime.set_specific (hs_runtime.key, local);
+  return local;
 }
+#else
+/* Gives the calling thread a ring. A program that uses gs itself keeps it. What
+ * forbids a thread to record is asked anew with each call: before it has a ring
+ * there is no place to note it. */
+static struct hs_local *
+register_thread (uint64_t here)
+{
+  uint64_t gs = gs_base (), thread = hs_thread_block ();
+  if (hs_runtime.time_was_forbidden && hs_time_is_forbidden ())
+    return NULL;
+  uint32_t tid = own_tid ();
+  if (tid == 0 || (gs != 0 && gs - (uint64_t) locals >= sizeof locals))
+  {
+    __atomic_fetch_add (&hs_runtime.control->lost_no_ring, 1, __ATOMIC_SEQ_CST);
+    return NULL;
+  }
+  int index = wait_for_ring ();
+  if (index < 0)
+    return NULL;
+  struct hs_local * local = &locals[index];
+  local->off = HS_OFF;
+  local->shared = NULL;
+  local->limit = local->room = 0;
+  local->busy = 0;
+  local->vfork = 0;
+  local->nested_at = 0;
+  local->nested_busy = local->nested_deep = 0;
+  local->tid = tid;
+  local->thread = thread != 0 ? thread : NO_THREAD_BLOCK;
+  local->stack = hs_runtime.stacks + (uint64_t) (index + 1) * HS_GO_STACK_BYTES;
+  __asm__ volatile ("wrgsbase %0" : : "r" (local) : "memory");
+  move_in (local, index, here);
+  return local;
+}
+#endif
 
 /* The thread's place to write to, or NULL if it records nothing. */
 static struct hs_local *
 local_or_register (uint64_t here)
 {
-  struct hs_local * local = &hs_local;
-  if (local->off || local->vfork)
+  struct hs_local * local = own_local ();
+  if (local != NULL && (local->off || local->vfork))
     return NULL;
   if (hs_alive != HS_MAGIC)
   {
-    turn_off (local); /* a forked child */
+    if (local != NULL)
+      turn_off (local); /* a forked child */
     return NULL;
   }
-  if (local->shared == NULL)
+  if (local == NULL || local->shared == NULL)
   {
-    if (recording_ended ())
+    if (!recording_ended ())
+      local = register_thread (here);
+    else if (local != NULL)
       turn_off (local);
-    else
-      register_thread (local, here);
-    if (local->off || local->shared == NULL)
+    if (local == NULL || local->off || local->shared == NULL)
       return NULL;
   }
   return local;
@@ -550,8 +657,17 @@ hs_forbid_time (void)
 void
 hs_allow_time (void)
 {
-  if (hs_alive == HS_MAGIC && hs_local.off == HS_OFF_NO_TIME)
-    hs_local.off = 0;
+  struct hs_local * local = own_local ();
+  if (hs_alive == HS_MAGIC && local != NULL && local->off == HS_OFF_NO_TIME)
+    local->off = 0;
+}
+
+/* Does a child of vfork run in the calling thread's place? */
+int
+hs_is_in_vfork (void)
+{
+  struct hs_local * local = own_local ();
+  return local != NULL && local->vfork;
 }
 
 /* Runs when a thread ends, among its destructors. Others may still call
@@ -570,6 +686,8 @@ thread_exits (void * value)
 static int
 has_shadow (uint64_t slot)
 {
+  if (hs_runtime.entries_only)
+    return 0;
   if (slot >> 45 == 3)
     return 1;
   if (slot >> 32 == 0)
@@ -643,6 +761,29 @@ hs_enter_slow (struct hs_saved * saved, const struct hs_probe * probe)
     return probe->trampoline;
   return probe->trampoline | HS_HOOK | (probe->xmm ? HS_HOOK_XMM : 0);
 }
+
+#ifdef HS_SELF_CONTAINED
+/* The same for a call of Go code, of which nothing but the entry is told. */
+void
+hs_enter_go_slow (const struct hs_saved_go * saved)
+{
+  const struct hs_probe * probe = saved->probe;
+  struct hs_local * local = local_or_register ((uint64_t) saved->sp);
+  struct writing w;
+  if (local == NULL || !begin (&w, local, HS_ENTER_BYTES))
+    return;
+  w.words[1] = (uint64_t) saved->sp << 17 | probe->word1;
+  w.words[2] = probe->word2 | *saved->sp;
+  w.words[3] = saved->rdi;
+  w.words[4] = saved->rsi;
+  w.words[5] = saved->rdx;
+  w.words[6] = saved->rcx;
+  w.words[7] = saved->r8;
+  w.words[8] = saved->r9;
+  w.words[0] = ticks_now ();
+  end (&w);
+}
+#endif
 
 void
 hs_leave_slow (const struct hs_saved_leave * saved, uint64_t with_xmm)
@@ -828,7 +969,7 @@ void
 hs_modules_changed (void)
 {
   struct hs_control * control = hs_runtime.control;
-  if (hs_alive != HS_MAGIC || hs_local.vfork || recording_ended ())
+  if (hs_alive != HS_MAGIC || hs_is_in_vfork () || recording_ended ())
     return;
   uint32_t asked =
       __atomic_add_fetch (&control->modules_asked, 1, __ATOMIC_SEQ_CST);
@@ -844,19 +985,8 @@ hs_modules_changed (void)
   __asm__ volatile ("lfence" : : : "memory");
 }
 
-/* What the agent's script hands over, once, before anything is armed. */
-struct hs_start
-{
-  uint64_t shared;         /* where the shared memory is mapped */
-  uint64_t set_specific;   /* pthread_setspecific, or 0 */
-  uint64_t key;
-  uint64_t own_base;
-  uint64_t own_size;
-  uint64_t missing_shadows; /* bit n: shadow n could not be mapped */
-};
-
 /* Returns 0, or the number of the check that failed. */
-__attribute__ ((visibility ("default"))) int
+HS_EXPORTED int
 hs_init (const struct hs_start * start)
 {
   hs_runtime.control = (struct hs_control *) start->shared;
@@ -872,6 +1002,10 @@ hs_init (const struct hs_start * start)
   hs_runtime.own_base = start->own_base;
   hs_runtime.own_size = start->own_size;
   hs_runtime.missing_shadows = start->missing_shadows;
+#ifdef HS_SELF_CONTAINED
+  hs_runtime.entries_only = start->entries_only;
+  hs_runtime.stacks = start->stacks;
+#endif
   if (syscall3 (SYS_madvise, (long) &hs_alive_page, 4096, 18 /* MADV_WIPEONFORK */) != 0)
     return 3;
   if (hs_time_is_forbidden ())
@@ -880,10 +1014,13 @@ hs_init (const struct hs_start * start)
   return 0;
 }
 
-__attribute__ ((visibility ("default"))) struct hs_exports hs_exports;
+HS_EXPORTED struct hs_exports hs_exports;
 
-__attribute__ ((constructor)) static void
-fill_exports (void)
+#ifndef HS_SELF_CONTAINED
+__attribute__ ((constructor))
+#endif
+void
+hs_fill_exports (void)
 {
   hs_exports.version = 1;
   hs_exports.enter = (void *) hs_enter;
@@ -891,4 +1028,7 @@ fill_exports (void)
   hs_exports.thread_exits = (void *) thread_exits;
   hs_exports.replacements = hs_replacements;
   hs_exports.replacement_count = hs_replacement_count;
+#ifdef HS_SELF_CONTAINED
+  hs_exports.enter_go = (void *) hs_enter_go;
+#endif
 }

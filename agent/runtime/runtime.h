@@ -21,6 +21,8 @@ struct hs_runtime
   uint64_t missing_shadows;     /* bit n: shadow n is not there */
   uint32_t has_tid; /* 1: threads' ids lie at HS_BLOCK_TID of their blocks */
   volatile uint32_t time_was_forbidden; /* 1: to some thread, which may have made others */
+  uint64_t entries_only; /* 1: returns are left alone */
+  uint64_t stacks;       /* one for each ring, for calls of Go code; or 0 */
 };
 
 /* Where glibc keeps a thread's id in its block; believed once it was seen. */
@@ -45,6 +47,25 @@ struct hs_replacement
   void ** original;
 };
 
+#ifdef HS_SELF_CONTAINED
+#define HS_EXPORTED
+#else
+#define HS_EXPORTED __attribute__ ((visibility ("default")))
+#endif
+
+/* The base of fs: the thread block of C libraries. */
+static inline uint64_t
+hs_thread_block (void)
+{
+  uint64_t found;
+#ifdef HS_SELF_CONTAINED
+  __asm__ volatile ("rdfsbase %0" : "=r" (found));
+#else
+  __asm__ ("mov %%fs:0, %0" : "=r" (found));
+#endif
+  return found;
+}
+
 /* The one symbol that the library exports; mirrored in agent/src/runtime.rs. */
 struct hs_exports
 {
@@ -54,8 +75,24 @@ struct hs_exports
   void * thread_exits; /* void (void *): the thread key's destructor */
   const struct hs_replacement * replacements;
   uint64_t replacement_count;
+  void * enter_go; /* of the self-contained runtime only */
 };
 
+
+/* What the agent's script, or the recorder's loader, hands over, once, before
+ * anything is armed. */
+struct hs_start
+{
+  uint64_t shared;         /* where the shared memory is mapped */
+  uint64_t set_specific;   /* pthread_setspecific, or 0 */
+  uint64_t key;
+  uint64_t own_base;
+  uint64_t own_size;
+  uint64_t missing_shadows; /* bit n: shadow n could not be mapped */
+  /* From the loader only: */
+  uint64_t entries_only; /* 1: returns are left alone */
+  uint64_t stacks;       /* memory for HS_RINGS stacks; 0: it is no Go program */
+};
 
 /* What the thunks push, lowest address first. */
 struct hs_saved
@@ -68,6 +105,15 @@ struct hs_saved_leave
 {
   uint64_t rbp, r15, r14, r13, r12, rbx;
   uint64_t r11, r10, r9, r8, rdi, rsi, rcx, rdx, rax, slot;
+};
+
+/* What hs_enter_go pushes onto a stack of ours, lowest address first. */
+struct hs_saved_go
+{
+  uint64_t r11, r10, r9, r8, rsi, rdi, rdx, rcx, rax;
+  const struct hs_probe * probe;
+  uint64_t local; /* 0: the thread had none */
+  const uint64_t * sp; /* of the goroutine, where the return address is */
 };
 
 /* What is captured with one enter or leave, before it is written. */
@@ -94,14 +140,21 @@ struct hs_capture
 
 extern struct hs_runtime hs_runtime;
 extern volatile uint64_t hs_alive;
+#ifndef HS_SELF_CONTAINED
 extern __thread struct hs_local hs_local __attribute__ ((tls_model ("initial-exec")));
+#endif
 extern volatile uint32_t hs_in_sandbox;
+extern struct hs_exports hs_exports;
 
 extern const struct hs_replacement hs_replacements[];
 extern const unsigned hs_replacement_count;
 
+int hs_init (const struct hs_start * start);
+void hs_fill_exports (void);
 void hs_enter (void);
 void hs_enter_xmm (void);
+void hs_enter_go (void);
+void hs_enter_go_slow (const struct hs_saved_go * saved);
 int hs_vfork (void);
 void hs_leave (void);
 void hs_leave_xmm (void);
@@ -117,10 +170,7 @@ int hs_time_is_forbidden (void);
 void hs_forbid_time (void);
 void hs_allow_time (void);
 int hs_recording_ended (void);
-void hs_catch_signals (void);
-void hs_signals_are_left_alone (void);
-void hs_give_signal_stack (unsigned index);
-void hs_exit (int status);
+int hs_is_in_vfork (void);
 int hs_captures (void);
 void hs_capture_enter (struct hs_capture * capture, struct hs_local * local,
                        const struct hs_saved * saved,
@@ -132,5 +182,17 @@ void hs_capture_write (const struct hs_capture * capture, uint64_t * words,
 struct hs_local * hs_local_or_register (void);
 void hs_record_words (uint64_t word1, const volatile uint64_t * words,
                       uint64_t count);
+
+/* last.c is not in the self-contained runtime, which leaves signals alone. */
+#ifndef HS_SELF_CONTAINED
+void hs_catch_signals (void);
+void hs_signals_are_left_alone (void);
+void hs_give_signal_stack (unsigned index);
+void hs_exit (int status);
+#else
+static inline void hs_catch_signals (void) {}
+static inline void hs_signals_are_left_alone (void) {}
+static inline void hs_give_signal_stack (unsigned index) { (void) index; }
+#endif
 
 #endif

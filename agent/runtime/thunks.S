@@ -53,21 +53,43 @@
     mov %edx, 4(\record)
 .endm
 
+#ifndef HS_SELF_CONTAINED
 /* %rcx = where the thread's hs_local is, from %fs */
+#define LOCAL(field) %fs:field(%rcx)
+    .hidden hs_local
 .macro local_to_rcx
     mov hs_local@gottpoff(%rip), %rcx
 .endm
+#else
+/* %rcx = the thread's hs_local; of a thread that has none yet, or has just
+ * been given the registers of the one that made it, hs_nobody, which has no
+ * room. Clobbers rdx. */
+#define LOCAL(field) field(%rcx)
+.macro local_to_rcx
+    rdgsbase %rcx
+    cmp hs_locals_begin(%rip), %rcx
+    jb 5f
+    cmp hs_locals_end(%rip), %rcx
+    jae 5f
+    rdfsbase %rdx
+    cmp %rdx, HS_LOCAL_THREAD(%rcx)
+    je 6f
+5:  lea hs_nobody(%rip), %rcx
+6:
+.endm
+    .hidden hs_locals_begin, hs_locals_end, hs_nobody, hs_local_or_register
+#endif
 
 /* Makes what was written visible to the recorder. A signal handler between
  * the load of CUR and the store of BUSY may have written more: look again. */
 .macro publish shared, scratch
-    mov %fs:HS_LOCAL_SHARED(%rcx), \shared
-7:  mov %fs:HS_LOCAL_CUR(%rcx), \scratch
+    mov LOCAL(HS_LOCAL_SHARED), \shared
+7:  mov LOCAL(HS_LOCAL_CUR), \scratch
     mov \scratch, HS_RING_HEAD(\shared)
-    movq $0, %fs:HS_LOCAL_BUSY(%rcx)
-    cmp %fs:HS_LOCAL_CUR(%rcx), \scratch
+    movq $0, LOCAL(HS_LOCAL_BUSY)
+    cmp LOCAL(HS_LOCAL_CUR), \scratch
     je 8f
-    mov %rsp, %fs:HS_LOCAL_BUSY(%rcx)
+    mov %rsp, LOCAL(HS_LOCAL_BUSY)
     jmp 7b
 8:
 .endm
@@ -75,7 +97,7 @@
     .text
     .globl hs_enter, hs_enter_xmm, hs_leave, hs_leave_xmm, hs_vfork, hs_syscall
     .hidden hs_enter, hs_enter_xmm, hs_leave, hs_leave_xmm, hs_vfork, hs_syscall
-    .hidden hs_enter_slow, hs_leave_slow, hs_local, hs_alive, hs_many, hs_original_vfork
+    .hidden hs_enter_slow, hs_leave_slow, hs_alive, hs_many, hs_original_vfork
     .hidden hs_record_fork, hs_prctl, hs_mlockall, hs_in_sandbox, hs_original_syscall
 
 /* Stack on entry, from %rsp: r11, return slot. r11 = the hs_probe. */
@@ -98,18 +120,18 @@
     shr $45, %rdx
     cmp $3, %edx                     /* 0x6000_0000_0000 .. 0x7fff_ffff_ffff */
     jne .Lslow_\name
-    cmpq $0, %fs:HS_LOCAL_BUSY(%rcx)
+    cmpq $0, LOCAL(HS_LOCAL_BUSY)
     jne .Lslow_\name
-    mov %fs:HS_LOCAL_CUR(%rcx), %rdx
-    cmp %fs:HS_LOCAL_LIMIT(%rcx), %rdx
+    mov LOCAL(HS_LOCAL_CUR), %rdx
+    cmp LOCAL(HS_LOCAL_LIMIT), %rdx
     jae .Lslow_\name                 /* full; or no ring yet, or off: the limit is 0 */
-    mov %rsp, %fs:HS_LOCAL_BUSY(%rcx)
+    mov %rsp, LOCAL(HS_LOCAL_BUSY)
 .if \xmm
     movzbl HS_PROBE_BYTES(%r11), %edx
 .else
     mov $HS_ENTER_BYTES, %edx
 .endif
-    xadd %rdx, %fs:HS_LOCAL_CUR(%rcx)    /* one instruction: a handler's records go elsewhere */
+    xadd %rdx, LOCAL(HS_LOCAL_CUR)    /* one instruction: a handler's records go elsewhere */
     lea 32(%rsp), %rax
     shl $17, %rax
     or HS_PROBE_WORD1(%r11), %rax
@@ -293,18 +315,18 @@
     wait_for_the_program
     cmpq $0, hs_alive(%rip)
     je 3f
-    cmpq $0, %fs:HS_LOCAL_BUSY(%rcx)
+    cmpq $0, LOCAL(HS_LOCAL_BUSY)
     jne 3f
-    mov %fs:HS_LOCAL_CUR(%rcx), %rax
-    cmp %fs:HS_LOCAL_LIMIT(%rcx), %rax
+    mov LOCAL(HS_LOCAL_CUR), %rax
+    cmp LOCAL(HS_LOCAL_LIMIT), %rax
     jae 3f
-    mov %rsp, %fs:HS_LOCAL_BUSY(%rcx)
+    mov %rsp, LOCAL(HS_LOCAL_BUSY)
 .if \xmm
     mov $HS_LEAVE_BYTES + 16, %edx
 .else
     mov $HS_LEAVE_BYTES, %edx
 .endif
-    xadd %rdx, %fs:HS_LOCAL_CUR(%rcx)
+    xadd %rdx, LOCAL(HS_LOCAL_CUR)
     lea 24(%rsp), %rax
     shl $17, %rax
 .if \xmm
@@ -432,20 +454,157 @@ hs_call_xmm:
     .cfi_endproc
     .size hs_call_xmm, . - hs_call_xmm
 
+#ifdef HS_SELF_CONTAINED
+/* A call of Go code, where the function has seen that its stack is large
+ * enough. r13 = the hs_probe; r12 and xmm15 are free there (xmm15 is 0), flags
+ * too. A goroutine's stack may end right below: nothing is written to it. Its
+ * return address stays as it is, since stacks are moved and read. */
+    .globl hs_enter_go
+    .hidden hs_enter_go, hs_enter_go_slow
+    .p2align 6
+    .type hs_enter_go, @function
+hs_enter_go:
+    .cfi_startproc
+    .cfi_def_cfa %rsp, 8
+    movq %rdx, %xmm15
+    rdgsbase %r12
+    cmp hs_locals_begin(%rip), %r12
+    jb .Lgo_stranger
+    cmp hs_locals_end(%rip), %r12
+    jae .Lgo_stranger
+    rdfsbase %rdx
+    cmp %rdx, HS_LOCAL_THREAD(%r12)
+    jne .Lgo_stranger
+    wait_for_the_program
+    cmpq $0, hs_alive(%rip)
+    je .Lgo_slow
+    cmpq $0, HS_LOCAL_BUSY(%r12)
+    jne .Lgo_slow
+    mov HS_LOCAL_CUR(%r12), %rdx
+    cmp HS_LOCAL_LIMIT(%r12), %rdx
+    jae .Lgo_slow
+    mov %rsp, HS_LOCAL_BUSY(%r12)
+    mov %rax, HS_LOCAL_KEPT(%r12)
+    mov %rcx, HS_LOCAL_KEPT + 8(%r12)
+    movq %xmm15, %rax
+    mov %rax, HS_LOCAL_KEPT + 16(%r12)
+    mov $HS_ENTER_BYTES, %ecx
+    xadd %rcx, HS_LOCAL_CUR(%r12)
+    mov %rax, 40(%rcx)
+    mov HS_LOCAL_KEPT + 8(%r12), %rax
+    mov %rax, 48(%rcx)
+    mov %rsp, %rax
+    shl $17, %rax
+    or HS_PROBE_WORD1(%r13), %rax
+    mov %rax, 8(%rcx)
+    mov HS_PROBE_WORD2(%r13), %rax
+    or (%rsp), %rax
+    mov %rax, 16(%rcx)
+    mov %rdi, 24(%rcx)
+    mov %rsi, 32(%rcx)
+    mov %r8, 56(%rcx)
+    mov %r9, 64(%rcx)
+    timestamp %rcx
+    mov HS_LOCAL_SHARED(%r12), %rcx
+7:  mov HS_LOCAL_CUR(%r12), %rax
+    mov %rax, HS_RING_HEAD(%rcx)
+    movq $0, HS_LOCAL_BUSY(%r12)
+    cmp HS_LOCAL_CUR(%r12), %rax
+    je 8f
+    mov %rsp, HS_LOCAL_BUSY(%r12)
+    jmp 7b
+8:  mov HS_LOCAL_KEPT(%r12), %rax
+    mov HS_LOCAL_KEPT + 8(%r12), %rcx
+    mov HS_LOCAL_KEPT + 16(%r12), %rdx
+    pxor %xmm15, %xmm15
+    jmp *HS_PROBE_TRAMPOLINE(%r13)
+    .cfi_endproc
+    .size hs_enter_go, . - hs_enter_go
+
+/* The slow side runs on a stack of ours: the thread's, or for one that has
+ * none yet the one that all such threads take in turn. */
+    .type hs_go_slow, @function
+hs_go_slow:
+    .cfi_startproc
+    .cfi_undefined %rip
+.Lgo_slow:
+    mov %rsp, %rdx
+    mov HS_LOCAL_STACK(%r12), %rsp
+    jmp 3f
+.Lgo_stranger:
+    mov $1, %r12d
+1:  xchg %r12, go_turn(%rip)
+    test %r12, %r12
+    jz 2f
+    pause
+    jmp 1b
+2:  mov %rsp, %rdx
+    lea go_stack_end(%rip), %rsp
+3:  push %rdx
+    push %r12
+    push %r13
+    push %rax
+    push %rcx
+    movq %xmm15, %rax
+    push %rax
+    push %rdi
+    push %rsi
+    push %r8
+    push %r9
+    push %r10
+    push %r11
+    mov %rsp, %rdi
+    call hs_enter_go_slow
+    pop %r11
+    pop %r10
+    pop %r9
+    pop %r8
+    pop %rsi
+    pop %rdi
+    pop %rdx
+    pop %rcx
+    pop %rax
+    pop %r13
+    pop %r12
+    mov (%rsp), %rsp
+    test %r12, %r12
+    jnz 4f
+    movq $0, go_turn(%rip)
+4:  pxor %xmm15, %xmm15
+    jmp *HS_PROBE_TRAMPOLINE(%r13)
+    .cfi_endproc
+    .size hs_go_slow, . - hs_go_slow
+
+    .local go_turn
+    .comm go_turn, 8, 8
+    .bss
+    .balign 16
+    .space HS_GO_STACK_BYTES
+go_stack_end:
+    .text
+#endif
+
 /* vfork: the child runs on this thread's stack and thread-local storage until
  * it execs or exits, so the thread records nothing until the parent is back.
  * Then it records the child, as a fork. */
     .type hs_vfork, @function
 hs_vfork:
     .cfi_startproc
+#ifdef HS_SELF_CONTAINED
+    sub $8, %rsp                     /* the child is not to register */
+    .cfi_adjust_cfa_offset 8
+    call hs_local_or_register
+    add $8, %rsp
+    .cfi_adjust_cfa_offset -8
+#endif
     pop %rdi
     .cfi_adjust_cfa_offset -8
     .cfi_register %rip, %rdi
     local_to_rcx
-    mov %fs:HS_LOCAL_LIMIT(%rcx), %rdx
-    mov %rdx, %fs:HS_LOCAL_SAVED(%rcx)
-    movq $0, %fs:HS_LOCAL_LIMIT(%rcx)
-    movq $1, %fs:HS_LOCAL_VFORK(%rcx)
+    mov LOCAL(HS_LOCAL_LIMIT), %rdx
+    mov %rdx, LOCAL(HS_LOCAL_SAVED)
+    movq $0, LOCAL(HS_LOCAL_LIMIT)
+    movq $1, LOCAL(HS_LOCAL_VFORK)
     mov $58, %eax                    /* vfork */
     syscall
     push %rdi
@@ -454,9 +613,9 @@ hs_vfork:
     test %eax, %eax
     jz 1f
     local_to_rcx
-    mov %fs:HS_LOCAL_SAVED(%rcx), %rdx
-    mov %rdx, %fs:HS_LOCAL_LIMIT(%rcx)
-    movq $0, %fs:HS_LOCAL_VFORK(%rcx)
+    mov LOCAL(HS_LOCAL_SAVED), %rdx
+    mov %rdx, LOCAL(HS_LOCAL_LIMIT)
+    movq $0, LOCAL(HS_LOCAL_VFORK)
     cmp $-4095, %rax
     jae 2f
     push %rax

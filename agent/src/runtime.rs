@@ -11,8 +11,11 @@ use sha2::{Digest, Sha256};
 
 use crate::{Error, Result, wheel};
 
-/// The library that is loaded into targets.
+/// The library that is loaded into targets with a dynamic linker.
 pub const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/runtime.so"));
+
+/// The one for targets without: it needs no library, and finds a thread's data by the bases of fs and gs.
+pub const SELF_CONTAINED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/self_contained.so"));
 
 /// Version of `struct hs_exports` in agent/runtime/runtime.h.
 pub const EXPORTS_VERSION: u64 = 1;
@@ -27,7 +30,7 @@ pub fn is_library(path: &Path, own: &Path) -> bool {
     path == own || is_named && path.parent() == own.parent()
 }
 
-/// Writes the library to the user's cache unless it is there, and returns its path as the kernel tells it of mappings,
+/// Writes one of the two libraries to the user's cache unless it is there, and returns its path as the kernel tells it of mappings,
 /// without symbolic links: that is how it is known among a target's modules. The name holds its digest, so that targets of
 /// different releases do not meet. `copy` 1 is the first one; more are for a target that still has
 /// those before mapped, as the linker loads a file only once.
@@ -37,12 +40,12 @@ pub fn is_library(path: &Path, own: &Path) -> bool {
 ///
 /// # Errors
 /// When there is no cache folder or it cannot be written to.
-pub fn library_path(copy: u32) -> Result<PathBuf> {
-    written_to(&wheel::cache_folder()?, copy)
+pub fn library_path(library: &[u8], copy: u32) -> Result<PathBuf> {
+    written_to(&wheel::cache_folder()?, library, copy)
 }
 
-fn written_to(folder: &Path, copy: u32) -> Result<PathBuf> {
-    let digest = wheel::hex(&Sha256::digest(LIBRARY));
+fn written_to(folder: &Path, library: &[u8], copy: u32) -> Result<PathBuf> {
+    let digest = wheel::hex(&Sha256::digest(library));
     let folder = folder.canonicalize().map_err(|source| Error::File {
         action: "find",
         path: folder.to_owned(),
@@ -53,7 +56,7 @@ fn written_to(folder: &Path, copy: u32) -> Result<PathBuf> {
         _ => format!("{NAME_START}{}.{copy}", &digest[..16]),
     };
     let path = folder.join(format!("{name}.so"));
-    if fs::read(&path).is_ok_and(|found| found == LIBRARY) {
+    if fs::read(&path).is_ok_and(|found| found == library) {
         return Ok(path);
     }
     let file_error = |action| {
@@ -72,7 +75,7 @@ fn written_to(folder: &Path, copy: u32) -> Result<PathBuf> {
         .mode(0o755)
         .open(&partial)
         .map_err(file_error("create"))?;
-    file.write_all(LIBRARY).map_err(file_error("write"))?;
+    file.write_all(library).map_err(file_error("write"))?;
     file.set_permissions(fs::Permissions::from_mode(0o755))
         .map_err(file_error("write"))?;
     fs::rename(&partial, &path).map_err(file_error("create"))?;
@@ -114,9 +117,13 @@ mod tests {
         let link = folder.path().join("link");
         fs::create_dir(&real).unwrap();
         std::os::unix::fs::symlink(&real, &link).unwrap();
-        let path = written_to(&link, 1).unwrap();
+        let path = written_to(&link, LIBRARY, 1).unwrap();
         assert!(path.starts_with(&real), "{}", path.display());
         assert_eq!(fs::read(&path).unwrap(), LIBRARY);
-        assert_eq!(written_to(&link, 1).unwrap(), path, "it is there already");
+        assert_eq!(
+            written_to(&link, LIBRARY, 1).unwrap(),
+            path,
+            "it is there already"
+        );
     }
 }

@@ -29,6 +29,8 @@ pub use owner::RobustOwner;
 pub const MAGIC: u64 = u64::from_le_bytes(*b"HINDSHM1");
 /// Threads that can write at the same time.
 pub const RINGS: usize = 4096;
+/// Bytes of each of the stacks on which calls of Go code are written.
+pub const GO_STACK_BYTES: u64 = 16 << 10;
 /// Bytes of a ring.
 pub const RING_BYTES: u64 = 8 << 20;
 const CONTROL_BYTES: u64 = 4096;

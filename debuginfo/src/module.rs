@@ -232,6 +232,13 @@ impl Module {
         self.elf.is_dyn() && !self.is_pie()
     }
 
+    /// Tells whether the module is a program whose main part Go's linker has made.
+    #[must_use]
+    pub fn is_go(&self) -> bool {
+        let mut sections = self.elf.sections().iter();
+        sections.any(|section| section.name.ends_with("gopclntab"))
+    }
+
     /// Returns the address of the first instruction that the kernel or the dynamic linker jumps to; 0 for none.
     #[must_use]
     pub fn entry(&self) -> Svma {

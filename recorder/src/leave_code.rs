@@ -68,11 +68,17 @@ mod tests {
 
     #[test]
     fn the_library_tells_where_leave_code_is_returned_to() {
-        let path = agent::runtime::library_path(1).expect("a cache folder");
-        let LeaveOffsets([plain, with_vectors]) = LeaveOffsets::of(&path);
+        use agent::runtime::{LIBRARY, SELF_CONTAINED, library_path};
+        for library in [LIBRARY, SELF_CONTAINED] {
+            has_both_places(&library_path(library, 1).expect("a cache folder"));
+        }
+    }
+
+    fn has_both_places(path: &Path) {
+        let LeaveOffsets([plain, with_vectors]) = LeaveOffsets::of(path);
         assert!(plain.is_some() && with_vectors.is_some());
         assert_ne!(plain, with_vectors);
-        let leave = LeaveOffsets::of(&path).at(0x7000_0000_0000);
+        let leave = LeaveOffsets::of(path).at(0x7000_0000_0000);
         assert!(leave.is(0x7000_0000_0000 + plain.expect("found")));
         assert!(!leave.is(0x7000_0000_0000));
     }

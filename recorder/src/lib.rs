@@ -12,6 +12,7 @@ pub mod error;
 mod guardian;
 mod leave_code;
 pub mod live;
+mod loader;
 pub mod options;
 pub mod process;
 mod session;

@@ -35,7 +35,7 @@ use store::{
 use self::{
     bring_in::BringIn,
     manifest::{default_name, manifest},
-    program::{Running, check_executable, owner, read_maps, runtime_for},
+    program::{Running, may_need_frida, owner, read_maps, runtime_for, way_into},
     runtime_code::RuntimeCode,
     sealing::{Wanted, closed_early, seal_in_background},
 };
@@ -54,6 +54,7 @@ use crate::{
     guardian::{Announcer, Guardian},
     live::Stdio,
     process::{
+        Way,
         spawn::{self, Parked, Pipes},
         stack_limit,
     },
@@ -125,16 +126,25 @@ fn prepare_once(
     observer: &dyn Observer,
 ) -> Result<(Session, Plan)> {
     let calibration = Calibration::begin();
-    let mut host = WheelHost::start(&|message| observer.setup(message))?;
+    let start_frida = || WheelHost::start(&|message| observer.setup(message));
+    let mut host = match &options.target {
+        Target::Spawn { argv } if may_need_frida(&argv[0]) => Some(start_frida()?),
+        _ => None,
+    };
     let (target, pipes) = match &options.target {
         Target::Spawn { argv } => {
             let (started, pipes) = {
                 let stdio = live.unwrap_or(&Stdio::Inherit);
-                spawn::start(argv, signals, stdio, check_executable)?
+                spawn::start(argv, signals, stdio, |exe| way_into(exe).map(drop))?
             };
             (Running::spawned(started, argv)?, pipes)
         }
         Target::Attach { pid, .. } => (Running::attached(*pid)?, None),
+    };
+    host = match (target.way, host) {
+        (Way::Frida, None) => Some(start_frida()?),
+        (Way::Frida, some) => some,
+        (Way::Loader | Way::LoaderForGo, _) => None,
     };
     let shared = shared_memory(options, &target, live.is_some())?;
     let (mut session, plan) = Session::prepare(
@@ -142,7 +152,7 @@ fn prepare_once(
         filter.clone(),
         target,
         shared,
-        (&mut host, calibration),
+        (host.as_mut(), calibration),
         observer,
     )?;
     session.pipes = pipes;
@@ -207,10 +217,10 @@ impl Session {
         filter: Filter,
         target: Running,
         shared: Arc<Shared>,
-        (host, calibration): (&mut WheelHost, Calibration),
+        (mut host, calibration): (Option<&mut WheelHost>, Calibration),
         observer: &dyn Observer,
     ) -> Result<(Self, Plan)> {
-        let runtime = runtime_for(target.pid)?;
+        let runtime = runtime_for(target.pid, target.way)?;
         let mut modules = Modules::default();
         let mut armer = Armer::new(filter, options.captures.texts);
         let maps = read_maps(target.pid)?;
@@ -230,7 +240,7 @@ impl Session {
                 runtime: &runtime,
                 observer,
             };
-            prepared = bring_in.agent(host, &mut modules, &mut armer, &mut plan)?;
+            prepared = bring_in.agent(host.as_deref_mut(), &mut modules, &mut armer, &mut plan)?;
         }
         let mut watches = Watches::new(&options.captures.watches);
         watches.resolve(&space_of(&modules), &plan.functions, &shared)?;
@@ -245,7 +255,7 @@ impl Session {
                  FUNCTION::PARAMETER takes less"
             ));
         }
-        let manifest = manifest(options, &target, host, calibration)?;
+        let manifest = manifest(options, &target, host.as_deref(), calibration)?;
         let path = options
             .output
             .clone()

@@ -166,6 +166,11 @@ impl Synth {
         self.enter_full(&enter(id, slot, EnterForm::NoLeave))
     }
 
+    /// Enters function `id`, of which nothing but that is known.
+    pub fn enter_only(&mut self, id: u32, slot: u64) -> &mut Self {
+        self.enter_full(&enter(id, slot, EnterForm::Only))
+    }
+
     /// Enters a function with all fields as given.
     pub fn enter_full(&mut self, fields: &EnterFields<'_>) -> &mut Self {
         self.record_with(|block, ticks| wire::push_enter(block, ticks, fields))

@@ -50,6 +50,9 @@ pub const KIND_CAPTURE: u8 = 13;
 /// The thread has got another name.
 pub const KIND_THREAD_NAME: u8 = 14;
 
+/// A function was entered, and nothing is known of when it returns or what called it.
+pub const KIND_ENTER_ONLY: u8 = 15;
+
 /// In word 1: bits of the record's kind.
 pub const KIND_BITS: u32 = 4;
 /// In word 1: position of the number of xmm words at the record's end.

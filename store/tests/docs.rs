@@ -166,7 +166,7 @@ fn the_wire_page_states_every_constant() {
     let page = read("../docs/wire.md");
     let kinds = values!(wire:
         KIND_ENTER KIND_ENTER_TAIL KIND_LEAVE KIND_THREAD KIND_OUTPUT KIND_THREAD_EXIT KIND_THREAD_NAME KIND_GAP
-        KIND_ENTER_NOLEAVE KIND_FORK KIND_EXEC KIND_LOGPOINT KIND_CONDITION_ERROR KIND_CAPTURE);
+        KIND_ENTER_NOLEAVE KIND_FORK KIND_EXEC KIND_LOGPOINT KIND_CONDITION_ERROR KIND_CAPTURE KIND_ENTER_ONLY);
     for (name, kind) in &kinds {
         check_line(&page, &format!("| {kind} | {} |", &name["KIND_".len()..]));
         assert!(page.contains(&format!("| `{name}` |")), "{name}");

@@ -27,7 +27,13 @@ impl Steady {
     /// The program; `rounds` 0 means until [`Steady::stop`].
     #[must_use]
     pub fn program(&self, scratch: &Scratch, rounds: u64) -> Program {
-        Program::new(fixture_artifact("steady", "steady"), scratch.path())
+        self.built_as("steady", scratch, rounds)
+    }
+
+    /// The same, linked in another way.
+    #[must_use]
+    pub fn built_as(&self, artifact: &str, scratch: &Scratch, rounds: u64) -> Program {
+        Program::new(fixture_artifact("steady", artifact), scratch.path())
             .args([self.path.as_os_str(), rounds.to_string().as_ref()])
     }
 

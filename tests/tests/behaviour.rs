@@ -181,18 +181,6 @@ fn a_daemon_outlives_its_recording() {
     assert_eq!(recording.calls_of("mix"), 20_000, "only the parent's");
 }
 
-/// Nothing can be loaded into a static program: it is either recorded right or refused with a reason, and never broken.
-#[test]
-fn static_programs_are_refused_with_a_reason() {
-    for artifact in ["static", "static_pie"] {
-        let scratch = Scratch::new(artifact);
-        let program = Program::new(fixture_artifact("layouts", artifact), scratch.path());
-        let ended = e2e::Hindsight::record_command(&scratch, "rec", &[], &program).run();
-        assert_eq!(ended.status, e2e::Status::Code(4), "{}", ended.errors());
-        assert!(ended.errors().contains("static"), "{}", ended.errors());
-    }
-}
-
 /// A handler that walks the stack may find the thread in one of our stubs, which have no unwind tables: such a walk ends
 /// there. It never goes astray. How many end early depends on how much of its time the program spends in our stubs: this one
 /// does little else, and half of its walks or more find their way. That this is so is one of the known limits.

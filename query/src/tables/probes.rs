@@ -37,7 +37,10 @@ pub const DOC: TableDoc = TableDoc {
             "state",
             "armed or skipped; live: pending, bound, disabled or removed",
         ),
-        ("reason", "why it was skipped"),
+        (
+            "reason",
+            "why it was skipped, or only its entries are recorded",
+        ),
         ("id", "live: its number"),
         ("location", "live: where it was asked to be"),
         ("condition", "live: it counts only if this is true"),
@@ -164,6 +167,9 @@ impl<'a> Row<'a> {
     fn reason(self) -> Option<&'a str> {
         match self {
             Self::Skipped(skipped) => Some(&skipped.reason),
+            Self::Armed(function) if is_go(function) => {
+                Some("only entries: return addresses of Go must stay as they are")
+            }
             Self::Armed(_) | Self::Live(_) => None,
         }
     }
@@ -178,6 +184,12 @@ impl<'a> Row<'a> {
     fn place(self) -> Option<&'a ProbePlace> {
         self.live()?.definition.places.first()
     }
+}
+
+/// Tells whether a function is written in Go: of those nothing but entries is recorded.
+fn is_go(function: &FunctionDef) -> bool {
+    let file = function.file.as_deref();
+    file.is_some_and(|file| file.ends_with(".go"))
 }
 
 /// Returns the rows of all columns but `hits`: armed probes, skipped ones, live ones.

@@ -120,9 +120,11 @@ const BY_NAME: &[(&str, &[&str])] = &[
             "_Unwind_Resume_or_Rethrow",
             "_Unwind_ForcedUnwind",
             "_Unwind_Find_FDE",
-            "uw_init_context_1",
-            "uw_install_context_1",
+            "_Unwind_RaiseException_Phase2",
+            "_Unwind_ForcedUnwind_Phase2",
+            "uw_*",
             "__unw_init_local",
+            "_ZN9libunwind*",
             "__cxa_throw",
             "__cxa_rethrow",
         ],
@@ -199,13 +201,11 @@ pub struct Collected {
 impl Collected {
     /// Finds Go's code: between two symbols of its linker; all of the module, where these were stripped.
     pub fn of(elf: &Module) -> Collected {
-        let sections = [".gopclntab", ".data.rel.ro.gopclntab"];
-        let has_go = sections.iter().any(|name| elf.has_section(name));
         let bounds = || {
             elf.address_of("runtime.text")
                 .zip(elf.address_of("runtime.etext"))
         };
-        let go = match has_go {
+        let go = match elf.is_go() {
             true => bounds().map_or(0..u64::MAX, |(from, to)| from.0..to.0),
             false => 0..0,
         };
@@ -247,6 +247,7 @@ mod tests {
     fn functions_that_return_twice_are_refused_by_name() {
         assert!(refused_by_name("_setjmp@plt").is_some());
         assert!(refused_by_name("vfork").is_some());
+        assert!(refused_by_name("uw_init_context_1").is_some());
         assert!(refused_by_name("my_setjmp").is_none());
     }
 

@@ -3,11 +3,15 @@
 pub mod choose;
 pub mod conventions;
 pub mod filter;
+mod golang;
+mod judge;
 pub mod modules;
 pub mod patch;
 pub mod stubs;
 pub mod sweeps;
+mod unwinders;
 
 pub use filter::Filter;
 pub use modules::{LoadedModule, Modules};
 pub use patch::Armer;
+pub(crate) use unwinders::unwinders_can_be_told;

@@ -6,39 +6,39 @@
 use std::{
     collections::BTreeMap,
     ops::Range,
+    path::{Path, PathBuf},
     sync::{Arc, PoisonError},
 };
 
 use agent::host::{Replacement, Started};
 use agent::shared::Text;
-use debuginfo::Svma;
 use store::control::{Control, FunctionDef};
 
 use super::{
     LoadedModule,
     choose::{Candidate, candidates},
-    conventions::{Collected, refused_by_frame, refused_by_name},
     filter::Filter,
+    golang,
+    judge::Judge,
     stubs::{Patch, Probe, Region},
     sweeps::Sweep,
 };
 use crate::{
     capture::texts,
-    displace::{Branches, Displacement, Limits, PATCH_BYTES, place_near, plan},
+    displace::{Displacement, PATCH_BYTES, place_near},
     live::hooks::SharedHooks,
+    process::Way,
     stop::{StopError, StoppedProcess},
 };
 
 /// Functions of these libraries (by the beginning of their names) may be replaced.
 const REPLACED_IN: [&str; 3] = ["libc.so", "ld-linux", "libgcc_s.so"];
-/// More is not read of a function whose size nobody knows.
-const LONGEST_UNKNOWN: u64 = 4096;
 
 /// A module's functions, chosen and found fit; memory for their stubs is still to be reserved.
 #[derive(Debug)]
 pub struct Prepared {
     module: u32,
-    probes: Vec<(Candidate, Displacement, Vec<u8>)>,
+    pub(super) probes: Vec<(Candidate, Displacement, Vec<u8>)>,
     replacements: Vec<(Replacement, Displacement, Vec<u8>)>,
     addresses: Vec<(u64, u64)>,
     /// Branches of the module that forbid patches, once they have been looked for.
@@ -58,6 +58,8 @@ pub struct Plan {
     patches: Vec<Patch>,
     /// Definitions of the functions armed, for the log.
     pub functions: Vec<FunctionDef>,
+    /// What will not be seen, for the log.
+    pub warnings: Vec<String>,
 }
 
 /// Arms modules, and can take everything back.
@@ -73,6 +75,9 @@ pub struct Armer {
     moved: Vec<(u64, u64)>,
     /// What a live session has to know of our changes.
     hooks: Option<Arc<SharedHooks>>,
+    /// How the runtime got in; where not by the dynamic linker, also the executable.
+    way: Way,
+    alone: Option<PathBuf>,
 }
 
 /// What stood at a function's entry, and what was written over it.
@@ -130,7 +135,16 @@ impl Armer {
             written: BTreeMap::new(),
             moved: Vec::new(),
             hooks: None,
+            way: Way::Frida,
+            alone: None,
         }
+    }
+
+    /// Tells that the runtime gets in without the help of a dynamic linker: functions of libraries are then replaced in
+    /// the executable as well.
+    pub fn goes_by(&mut self, way: Way, exe: &Path) {
+        self.way = way;
+        self.alone = Some(exe.to_owned());
     }
 
     /// Keeps `hooks` up to date from here on.
@@ -162,7 +176,13 @@ impl Armer {
             if wanted.is_empty() {
                 return prepared;
             }
-            let starts: Vec<u64> = wanted.iter().map(|wanted| wanted.def.svma).collect();
+            let starts: Vec<u64> = wanted
+                .iter()
+                .map(|wanted| match self.way {
+                    Way::LoaderForGo => golang::patched_at(elf, &wanted.def),
+                    Way::Frida | Way::Loader => wanted.def.svma,
+                })
+                .collect();
             let sweep = Sweep::of(elf, &starts);
             let judge = Judge::new(module, elf, &sweep);
             let space = self.with_texts.then(|| texts::space(elf));
@@ -171,7 +191,10 @@ impl Armer {
                     let found = texts::of(space, &candidate.def);
                     candidate.texts = found.map(|text| text.map_or(0, Text::code));
                 }
-                prepared.probe(&judge, candidate);
+                match self.way {
+                    Way::LoaderForGo => prepared.probe_of_go(&judge, candidate),
+                    Way::Frida | Way::Loader => prepared.probe(&judge, candidate),
+                }
             }
             prepared.sweep = Some(sweep);
         }
@@ -183,13 +206,7 @@ impl Armer {
         let (Some(started), Some(elf)) = (&self.started, &module.elf) else {
             return;
         };
-        let name = module
-            .file
-            .path
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy();
-        if !module.is_system || !REPLACED_IN.iter().any(|start| name.starts_with(start)) {
+        if !self.is_replaced_in(module) {
             return;
         }
         let symbols = elf.symbols();
@@ -223,6 +240,14 @@ impl Armer {
                 )),
             }
         }
+    }
+
+    fn is_replaced_in(&self, module: &LoadedModule) -> bool {
+        let path = &module.file.path;
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let is_library =
+            module.is_system && REPLACED_IN.iter().any(|start| name.starts_with(start));
+        is_library || self.alone.as_ref() == Some(path)
     }
 
     /// Lays out a prepared module's code at `base` and gives its functions their ids.
@@ -259,6 +284,7 @@ impl Armer {
                 xmm_args,
                 ret_xmm,
                 texts,
+                is_go: self.way == Way::LoaderForGo,
             };
             // A function that is both: its calls are recorded, and then what stands in for it runs.
             let added = match replaced.get(&displacement.entry()) {
@@ -398,6 +424,11 @@ impl Armer {
 }
 
 impl Prepared {
+    /// Tells whether a function of that name is replaced.
+    pub fn replaces(&self, name: &str) -> bool {
+        self.replacements.iter().any(|(r, ..)| r.name == name)
+    }
+
     fn probe(&mut self, judge: &Judge<'_>, candidate: Candidate) {
         let def = &candidate.def;
         match judge.probe(def) {
@@ -427,117 +458,11 @@ pub fn take_back(
     Ok(())
 }
 
-fn skipped(module: u32, svma: u64, name: &str, reason: String) -> Control {
+pub(super) fn skipped(module: u32, svma: u64, name: &str, reason: String) -> Control {
     Control::Skipped {
         module,
         svma,
         name: name.to_owned(),
         reason,
-    }
-}
-
-/// What decides which functions of a module may be patched.
-struct Judge<'a> {
-    module: &'a LoadedModule,
-    elf: &'a debuginfo::Module,
-    sweep: &'a Sweep,
-    branches: Branches,
-    collected: Collected,
-}
-
-impl<'a> Judge<'a> {
-    fn new(module: &'a LoadedModule, elf: &'a debuginfo::Module, sweep: &'a Sweep) -> Self {
-        Self {
-            module,
-            elf,
-            sweep,
-            branches: sweep.inside(module.bias),
-            collected: Collected::of(elf),
-        }
-    }
-
-    /// Plans the hook of a function.
-    fn probe(&self, def: &FunctionDef) -> Result<(Displacement, Vec<u8>), String> {
-        let aliases = self.elf.linker_names_at(Svma(def.svma));
-        let mut names = aliases.into_iter().chain([def.linkage.as_str()]);
-        let refused = names
-            .find_map(refused_by_name)
-            .or_else(|| self.collected.refuses(def.svma, &def.linkage))
-            .or_else(|| self.sweep.refuses(def.svma));
-        if let Some(reason) = refused {
-            return Err(reason.to_owned());
-        }
-        // The tables describe stubs as a whole, by expressions; what they are is known.
-        if !def.linkage.ends_with("@plt") {
-            let code = self.code(def.svma, def.size)?;
-            if let Some(reason) = refused_by_frame(self.elf, def.svma, code.own()) {
-                return Err(reason.to_owned());
-            }
-        }
-        self.displacement(def.svma, def.size)
-    }
-
-    /// Plans the displacement of the function at `svma`; returns it with the code it was planned from.
-    fn displacement(&self, svma: u64, size: u64) -> Result<(Displacement, Vec<u8>), String> {
-        let code = self.code(svma, size)?;
-        let entry = self.module.addr_from_svma(svma);
-        let limit = self.module.addr_from_svma(code.limit);
-        let limits = Limits::up_to(limit).with_branches(&self.branches);
-        let planned = plan(code.bytes, entry, code.size, limits);
-        let displacement = planned.map_err(|refusal| refusal.to_string())?;
-        let code = code.bytes[..displacement.len_bytes()].to_vec();
-        Ok((displacement, code))
-    }
-
-    /// The code of the function at `svma`; `size` is 0 where the file does not say.
-    fn code(&self, svma: u64, size: u64) -> Result<FunctionCode<'a>, String> {
-        let elf = self.elf;
-        let next = elf.next_function_start(Svma(svma)).map(|next| next.0);
-        let segment_end = elf
-            .load_segments()
-            .iter()
-            .map(|segment| (segment.vaddr.0, segment.vaddr.0 + segment.filesz))
-            .find(|(start, end)| (*start..*end).contains(&svma))
-            .map(|(_, end)| end)
-            .ok_or("it is not in a part of the file that is mapped")?;
-        let known_end = if size == 0 {
-            elf.function_end(Svma(svma)).map(|end| end.0)
-        } else {
-            Some(svma + size)
-        };
-        let limit = next.unwrap_or(segment_end).min(segment_end);
-        let wanted = known_end
-            .unwrap_or(svma + LONGEST_UNKNOWN)
-            .max(limit.min(svma + 64))
-            .min(segment_end)
-            - svma;
-        let bytes = elf
-            .code(Svma(svma), wanted)
-            .ok_or("its code is not in the file")?;
-        let size = if size == 0 {
-            known_end.map_or(0, |end| end - svma)
-        } else {
-            size
-        };
-        Ok(FunctionCode { bytes, size, limit })
-    }
-}
-
-/// A function's bytes, and what follows up to the next function.
-struct FunctionCode<'a> {
-    bytes: &'a [u8],
-    /// How many are the function's; 0: not known.
-    size: u64,
-    /// Where the next code begins.
-    limit: u64,
-}
-
-impl<'a> FunctionCode<'a> {
-    /// The bytes that are the function's, as far as that is known.
-    fn own(&self) -> &'a [u8] {
-        match self.size {
-            0 => self.bytes,
-            size => &self.bytes[..self.bytes.len().min(size as usize)],
-        }
     }
 }

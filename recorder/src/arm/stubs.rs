@@ -4,6 +4,7 @@
 //! region:   enter address | enter_xmm address | entries ...
 //! entry:    probe (32 bytes, struct hs_probe) | stub | displaced instructions
 //! stub:     push %r11 ; lea probe(%rip), %r11 ; jmp *enter(%rip)
+//! of Go:    lea probe(%rip), %r13 ; jmp *enter(%rip)
 //! ```
 
 use crate::displace::{Displacement, MAX_TRAMPOLINE_BYTES, Refusal, Trampoline, patch_bytes};
@@ -17,6 +18,7 @@ const ENTRY_BYTES: u64 = PROBE_BYTES + STUB_BYTES + MAX_TRAMPOLINE_BYTES as u64;
 
 const ENTER_BYTES: u8 = 72;
 const KIND_ENTER: u64 = store::wire::KIND_ENTER as u64;
+const KIND_ENTER_ONLY: u64 = store::wire::KIND_ENTER_ONLY as u64;
 
 /// A region being filled.
 #[derive(Debug)]
@@ -52,6 +54,8 @@ pub struct Probe {
     pub ret_xmm: bool,
     /// Where texts behind its integer arguments are: `HS_TEXT_`, or 0.
     pub texts: [u8; 6],
+    /// It is Go code, and `enter` of the region is what takes such.
+    pub is_go: bool,
 }
 
 impl Region {
@@ -110,22 +114,34 @@ impl Region {
         let stub_at = at + PROBE_BYTES;
         let with_xmm = probe.xmm_args != 0 || probe.ret_xmm;
         let id = u64::from(probe.id);
-        self.word((id & 0xfff) << 8 | u64::from(probe.xmm_args) << 4 | KIND_ENTER);
+        let kind = match probe.is_go {
+            true => KIND_ENTER_ONLY,
+            false => KIND_ENTER,
+        };
+        self.word((id & 0xfff) << 8 | u64::from(probe.xmm_args) << 4 | kind);
         self.word(id >> 12 << 48);
         self.word(calls);
         self.bytes
             .extend_from_slice(&[ENTER_BYTES + 8 * probe.xmm_args, with_xmm.into()]);
         self.bytes.extend_from_slice(&probe.texts);
-        let relative = |to: u64, from: u64| (to as i64 - from as i64) as i32;
-        let enter = self.base + if with_xmm { 8 } else { 0 };
-        self.bytes
-            .extend_from_slice(&[0x41, 0x53, 0x4c, 0x8d, 0x1d]);
-        self.bytes
-            .extend_from_slice(&relative(at, stub_at + 9).to_le_bytes());
+        let load: &[u8] = match probe.is_go {
+            true => &[0x4c, 0x8d, 0x2d],
+            false => &[0x41, 0x53, 0x4c, 0x8d, 0x1d],
+        };
+        self.stub(stub_at, load, at, self.base + if with_xmm { 8 } else { 0 });
+    }
+
+    /// Adds the code at `stub_at`: `load` ends in an instruction that takes the distance to `probe`; then it jumps to
+    /// where the word at `enter` says.
+    fn stub(&mut self, stub_at: u64, load: &[u8], probe: u64, enter: u64) {
+        let relative = |to: u64, from: u64| ((to as i64 - from as i64) as i32).to_le_bytes();
+        let loaded = stub_at + load.len() as u64 + 4;
+        self.bytes.extend_from_slice(load);
+        self.bytes.extend_from_slice(&relative(probe, loaded));
         self.bytes.extend_from_slice(&[0xff, 0x25]);
-        self.bytes
-            .extend_from_slice(&relative(enter, stub_at + 15).to_le_bytes());
-        self.bytes.push(0xcc);
+        self.bytes.extend_from_slice(&relative(enter, loaded + 6));
+        let end = (stub_at + STUB_BYTES - self.base) as usize;
+        self.bytes.resize(end, 0xcc);
     }
 
     /// Adds a function that another one stands in for.

@@ -24,7 +24,7 @@ use crate::{
     Error, Exit, Observer, Outcome, Result, Target,
     arm::{Filter, patch::Plan},
     leave_code::LeaveOffsets,
-    process::Maps,
+    process::{Maps, Way},
     session::{LiveSide, Session, prepare, publish},
     signals::ChildSignals,
 };
@@ -177,7 +177,10 @@ fn trace(
     inbox: crossbeam::channel::Receiver<Command>,
 ) -> Result<()> {
     let (seized, answer) = bounded(1);
-    let (pid, shared) = (session.target.pid, Arc::clone(&session.shared));
+    let pid = session.target.pid;
+    let shared = Arc::clone(&session.shared);
+    // Compiled code uses the stack, which is too small where a goroutine's ends.
+    let is_unfit = session.target.way == Way::LoaderForGo;
     let (memory, space) = (memory.clone(), Arc::clone(space));
     let (board, journal) = (Arc::clone(board), journal.clone());
     thread::Builder::new()
@@ -189,6 +192,7 @@ fn trace(
                 Ok(mut tracer) => {
                     tracer.keeps = keeps;
                     tracer.compiling.shared = Some(shared);
+                    tracer.compiling.is_unfit = is_unfit;
                     let _ = seized.send(Ok(()));
                     tracer.run();
                 }

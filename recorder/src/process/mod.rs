@@ -3,7 +3,9 @@
 pub mod maps;
 pub mod spawn;
 pub mod status;
+mod way;
 
 pub use maps::{Mapping, Maps};
 pub use spawn::Parked;
 pub use status::{ExitWatch, stack_limit};
+pub use way::Way;

@@ -15,7 +15,7 @@ use std::{
             process::CommandExt,
         },
     },
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{self, Command},
 };
 
@@ -80,7 +80,7 @@ pub fn start(
     argv: &[OsString],
     signals: &ChildSignals,
     stdio: &Stdio,
-    check: impl FnOnce(&PathBuf) -> Result<()>,
+    check: impl FnOnce(&Path) -> Result<()>,
 ) -> Result<(Started, Option<Pipes>)> {
     let program = argv[0].to_string_lossy().into_owned();
     refuse_what_only_a_shell_would_run(&argv[0])?;
@@ -143,7 +143,7 @@ fn refuse_what_only_a_shell_would_run(program: &OsStr) -> Result<()> {
 }
 
 /// Finds a program as execvp(3) does. `None`: there is no such file that may be executed.
-fn find_in_path(program: &OsStr) -> Option<PathBuf> {
+pub(crate) fn find_in_path(program: &OsStr) -> Option<PathBuf> {
     let may_be_run = |path: &PathBuf| {
         fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.mode() & 0o111 != 0)
     };
@@ -163,7 +163,7 @@ struct Tracee {
 }
 
 impl Tracee {
-    fn park(mut self, check: impl FnOnce(&PathBuf) -> Result<()>) -> Result<Started> {
+    fn park(mut self, check: impl FnOnce(&Path) -> Result<()>) -> Result<Started> {
         let pid = self.pid;
         if self.wait()?.is_none() {
             return self.ended();

@@ -74,6 +74,12 @@ impl Session {
         for control in &skipped {
             self.log.append_control(control)?;
         }
+        for message in &plan.warnings {
+            self.log.append_control(&Control::Warning {
+                ticks: clock::ticks(),
+                message: message.clone(),
+            })?;
+        }
         for function in &plan.functions {
             self.log
                 .append_control(&Control::Function(function.clone()))?;

@@ -1,4 +1,5 @@
-//! Brings the agent into the program: Frida comes, loads the runtime, reserves memory for code, and leaves.
+//! Brings the agent into the program: Frida comes, loads the runtime, reserves memory for code, and leaves. Where it
+//! cannot, our own loader does the same.
 
 use std::{ops::Range, path::Path, sync::Arc, thread};
 
@@ -17,8 +18,10 @@ use crate::{
     arm::{
         Armer, Modules,
         patch::{Plan, Prepared},
+        unwinders_can_be_told,
     },
-    process::Maps,
+    loader::Loader,
+    process::{Maps, Way},
 };
 
 /// What is needed for it.
@@ -33,11 +36,14 @@ impl BringIn<'_> {
     /// Starts the runtime in the program and fills `plan` with what to patch. Returns what was prepared for each module.
     pub fn agent(
         self,
-        host: &mut WheelHost,
+        host: Option<&mut WheelHost>,
         modules: &mut Modules,
         armer: &mut Armer,
         plan: &mut Plan,
     ) -> Result<Vec<Prepared>> {
+        let Some(host) = host else {
+            return self.by_loader(modules, armer, plan);
+        };
         let pid = self.target.pid;
         let before = read_maps(pid)?;
         let mut prepared = self.start(host, modules, armer)?;
@@ -68,6 +74,79 @@ impl BringIn<'_> {
             .iter()
             .map(|shadow| shadow.base..shadow.base + shadow.bytes);
         reserved.chain([self.shared.range_in_target()]).collect()
+    }
+
+    fn by_loader(
+        &self,
+        modules: &mut Modules,
+        armer: &mut Armer,
+        plan: &mut Plan,
+    ) -> Result<Vec<Prepared>> {
+        let pid = self.target.pid;
+        let before = read_maps(pid)?;
+        armer.goes_by(self.target.way, &self.target.exe);
+        let mut prepared: Vec<_> = modules
+            .loaded
+            .iter()
+            .map(|module| armer.prepare(module))
+            .collect();
+        let entries_only = !unwinders_can_be_told(modules.loaded.iter());
+        let loader = Loader {
+            pid,
+            way: self.target.way,
+            library: self.runtime,
+            shared: self.shared,
+            entries_only,
+        };
+        self.shared.populate_first_ring();
+        let started = loader.load()?;
+        self.shared.set_target_base(started.shared);
+        armer.runtime_started(started);
+        for (module, prepared) in modules.loaded.iter().zip(&mut prepared) {
+            armer.prepare_replacements(module, prepared);
+        }
+        plan.warnings = self.unseen(&prepared, entries_only);
+        for prepared in &mut prepared {
+            let base = reserve(prepared, pid, |address, bytes| {
+                loader.reserve(address, bytes)
+            })?;
+            lay_out(armer, prepared, base, plan, self.observer);
+        }
+        let after = read_maps(pid)?;
+        modules.ignore(&after.files());
+        self.shared.set_foreign(&self.foreign(&before, &after));
+        Ok(prepared)
+    }
+
+    /// Says what a recording without the dynamic linker's help does not have.
+    fn unseen(&self, prepared: &[Prepared], entries_only: bool) -> Vec<String> {
+        let mut unseen = Vec::new();
+        let is_go = self.target.way == Way::LoaderForGo;
+        if is_go {
+            unseen.push(
+                "of Go functions only entries are recorded, without arguments, --regs, --stack, --strings or --watch: \
+                 goroutines' stacks move, and return addresses must stay as they are"
+                    .to_owned(),
+            );
+        } else if entries_only {
+            unseen.push(
+                "only entries of functions are recorded: the program's unwinder cannot be told of hooked returns"
+                    .to_owned(),
+            );
+        }
+        let replaces = |name: &str| prepared.iter().any(|prepared| prepared.replaces(name));
+        if !replaces("write") {
+            unseen.push(
+                "what the program prints is not in the recording: no function `write` of a C library was found in it"
+                    .to_owned(),
+            );
+        } else if self.target.has_musl() && !replaces("__stdio_write") {
+            unseen.push(
+                "what the program prints with stdio is not in the recording: musl's library has no symbols for it"
+                    .to_owned(),
+            );
+        }
+        unseen
     }
 
     /// The files are read while Frida finds its way in.

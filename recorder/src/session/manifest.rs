@@ -22,7 +22,7 @@ pub(super) fn default_name(exe: &Path) -> PathBuf {
 pub(super) fn manifest(
     options: &RecordOptions,
     target: &Running,
-    host: &WheelHost,
+    host: Option<&WheelHost>,
     calibration: Calibration,
 ) -> Result<Manifest> {
     let mut id = [0; 16];
@@ -58,7 +58,7 @@ pub(super) fn manifest(
         format_version: FORMAT_VERSION,
         recording_id: RecordingId(id),
         hindsight_version: env!("CARGO_PKG_VERSION").into(),
-        frida_version: Some(host.version().to_owned()),
+        frida_version: host.map(|host| host.version().to_owned()),
         host: Machine {
             kernel: format!("Linux {}", first_line("/proc/sys/kernel/osrelease")),
             cpu: cpu.trim_start_matches([' ', '\t', ':']).to_owned(),

@@ -1,16 +1,17 @@
 //! The process being recorded: started by us, or attached to.
 
 use std::{
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     fs, io,
     path::{Path, PathBuf},
 };
 
 use agent::runtime;
+use debuginfo::Module;
 
 use crate::{
     Error, Result,
-    process::{ExitWatch, Maps, spawn},
+    process::{ExitWatch, Maps, Way, spawn},
     stop::procfs,
 };
 
@@ -18,6 +19,7 @@ use crate::{
 pub(crate) struct Running {
     pub pid: i32,
     pub exe: PathBuf,
+    pub way: Way,
     pub argv: Vec<String>,
     pub cwd: String,
     pub watch: ExitWatch,
@@ -32,13 +34,18 @@ pub(crate) struct Running {
 
 impl Running {
     pub fn spawned(started: spawn::Started, argv: &[OsString]) -> Result<Self> {
-        let (pid, exe, parked) = match started {
-            spawn::Started::Parked(parked) => (parked.pid, parked.exe.clone(), Some(parked)),
-            spawn::Started::Ended(pid) => (pid, PathBuf::from(&argv[0]), None),
+        let (pid, exe, way, parked) = match started {
+            spawn::Started::Parked(parked) => {
+                let exe = parked.exe.clone();
+                (parked.pid, exe.clone(), way_into(&exe)?, Some(parked))
+            }
+            // Nothing is brought into it.
+            spawn::Started::Ended(pid) => (pid, PathBuf::from(&argv[0]), Way::Loader, None),
         };
         Ok(Self {
             pid,
             exe,
+            way,
             argv: argv
                 .iter()
                 .map(|word| word.to_string_lossy().into_owned())
@@ -53,6 +60,12 @@ impl Running {
             parked,
             spawned: true,
         })
+    }
+
+    /// Tells whether musl's dynamic linker has started it.
+    pub fn has_musl(&self) -> bool {
+        let module = Module::open(&self.exe);
+        module.is_ok_and(|module| module.interp().is_some_and(|path| path.contains("ld-musl")))
     }
 
     /// Returns what a recording is named after: what was started (a script, not its interpreter), or what runs.
@@ -84,7 +97,13 @@ impl Running {
             };
             Error::Attach { pid, reason }
         })?;
-        check_executable(&exe)?;
+        let way = way_into(&exe)?;
+        if way == Way::LoaderForGo {
+            let reason = "it is a Go program, and its goroutines may wait anywhere in code that is to be patched; start \
+                          it with hindsight record or hindsight start"
+                .to_owned();
+            return Err(Error::Attach { pid, reason });
+        }
         // Nothing is to be brought in that would wait for a thread which somebody else holds.
         if let Some(tracer) = procfs::tracer(pid, pid) {
             let tracer = procfs::thread_group(tracer).unwrap_or(tracer);
@@ -103,6 +122,7 @@ impl Running {
         Ok(Self {
             pid,
             exe,
+            way,
             argv: words
                 .map(|word| String::from_utf8_lossy(word).into_owned())
                 .collect(),
@@ -124,22 +144,26 @@ impl Drop for Running {
     }
 }
 
-/// Refuses what cannot be recorded, before anything of it runs.
-pub(super) fn check_executable(exe: &PathBuf) -> Result<()> {
+/// Refuses what cannot be recorded, before anything of it runs. Returns how the runtime gets into the rest.
+pub(super) fn way_into(exe: &Path) -> Result<Way> {
     let refuse = |reason: String| Error::Unsupported {
-        path: exe.clone(),
+        path: exe.to_owned(),
         reason,
     };
-    let module = debuginfo::Module::open(exe).map_err(|error| refuse(error.to_string()))?;
+    let module = Module::open(exe).map_err(|error| refuse(error.to_string()))?;
     if let Some(sanitizer) = colliding_sanitizer(&module) {
         return Err(refuse(format!(
             "it was built with {sanitizer}, whose memory lies where Hindsight keeps return addresses; build it without, or with AddressSanitizer"
         )));
     }
-    if module.interp().is_none() {
-        return Err(refuse("it is statically linked, and Hindsight needs the dynamic linker to load its agent; link it dynamically".into()));
-    }
-    Ok(())
+    Way::of(&module).map_err(refuse)
+}
+
+/// Tells whether Frida is likely to be needed for what is to be started, so that it can be started meanwhile.
+pub(super) fn may_need_frida(program: &OsStr) -> bool {
+    let found = spawn::find_in_path(program).and_then(|path| Module::open(path).ok());
+    // A script's interpreter is known once the kernel has found it.
+    found.is_none_or(|module| Way::of(&module) == Ok(Way::Frida))
 }
 
 /// Sanitizers that lay out the whole address space, and what shows that a program has one: a symbol, or the library that
@@ -162,7 +186,7 @@ const COLLIDING: [(&str, &str, [&str; 2]); 3] = [
     ),
 ];
 
-fn colliding_sanitizer(module: &debuginfo::Module) -> Option<&'static str> {
+fn colliding_sanitizer(module: &Module) -> Option<&'static str> {
     let found = COLLIDING.iter().find(|(_, symbol, libraries)| {
         let is_linked = |needed: &String| libraries.iter().any(|name| needed.starts_with(name));
         module.needed().iter().any(is_linked) || module.address_of(symbol).is_some()
@@ -175,11 +199,15 @@ pub(super) fn read_maps(pid: i32) -> Result<Maps> {
 }
 
 /// The library to load: a copy of its own for a process that an earlier recording left it in.
-pub(super) fn runtime_for(pid: i32) -> Result<PathBuf> {
+pub(super) fn runtime_for(pid: i32, way: Way) -> Result<PathBuf> {
+    let library = match way {
+        Way::Frida => runtime::LIBRARY,
+        Way::Loader | Way::LoaderForGo => runtime::SELF_CONTAINED,
+    };
     let mapped = read_maps(pid)?.files();
     let mut copy = 1;
     loop {
-        let candidate = runtime::library_path(copy)?;
+        let candidate = runtime::library_path(library, copy)?;
         if !mapped.iter().any(|file| file.path == candidate) {
             return Ok(candidate);
         }

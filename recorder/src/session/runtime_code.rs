@@ -49,7 +49,8 @@ mod tests {
 
     #[test]
     fn the_library_has_what_is_looked_for() {
-        let path = agent::runtime::library_path(1).expect("a cache folder");
+        let path =
+            agent::runtime::library_path(agent::runtime::LIBRARY, 1).expect("a cache folder");
         let code = RuntimeCode::of(&path, 0x7000_0000_0000);
         assert!(code.first_instruction.is_some());
         for enter in &code.enter {

@@ -15,6 +15,7 @@
 //! Not stopped: other processes that share the target's memory (a vfork child before its exec; its parent thread cannot
 //! be stopped before that either, so the stop waits for it, or is refused).
 
+mod calls;
 mod error;
 mod frames;
 mod memory;

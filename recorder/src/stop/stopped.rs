@@ -78,7 +78,7 @@ fn bury_the_dead(pid: i32) {
 
 /// What a seized thread is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Thread {
+pub(super) enum Thread {
     /// Seized and interrupted, but not seen stopped yet.
     Stopping,
     /// Stopped because we asked for it, or because the whole process was job-control stopped.
@@ -231,6 +231,11 @@ impl StoppedProcess {
         self.memory().read(address, bytes)
     }
 
+    /// Reads up to `len` bytes at `address`, fewer where what is mapped ends.
+    pub(crate) fn read_up_to(&self, address: u64, len: usize) -> Vec<u8> {
+        self.memory().read_up_to(address, len)
+    }
+
     /// Writes `bytes` at `address`, also into read-only private memory such as program text (the page is copied, the
     /// file does not change).
     ///
@@ -330,6 +335,10 @@ impl StoppedProcess {
                 *thread = Thread::Dead;
             }
         }
+    }
+
+    pub(super) fn set_thread(&mut self, tid: i32, thread: Thread) {
+        self.threads.insert(tid, thread);
     }
 
     fn check_stopped(&self, tid: i32) -> Result<(), StopError> {

@@ -167,7 +167,7 @@ impl Thread {
                     self.odd(place, Oddity::UnknownFunction);
                 }
                 self.slot(place, enter.slot());
-                if enter.form() != EnterForm::NoLeave {
+                if !matches!(enter.form(), EnterForm::NoLeave | EnterForm::Only) {
                     self.open_slots.insert(enter.slot());
                 }
             }

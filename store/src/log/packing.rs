@@ -13,8 +13,9 @@ pub use pack::{Packed, Packer};
 pub use unpack::{PackingFault, Unpacker};
 
 use crate::wire::{
-    ENTER_MAX_XMM, ENTER_WORDS, KIND_BITS, KIND_ENTER, KIND_ENTER_NOLEAVE, KIND_ENTER_TAIL,
-    KIND_LEAVE, LEAVE_WORDS, LEAVE_XMM, SLOT_POSITION, VALUE_SHIFT, WORD_LEN, XMM_SHIFT,
+    ENTER_MAX_XMM, ENTER_WORDS, KIND_BITS, KIND_ENTER, KIND_ENTER_NOLEAVE, KIND_ENTER_ONLY,
+    KIND_ENTER_TAIL, KIND_LEAVE, LEAVE_WORDS, LEAVE_XMM, SLOT_POSITION, VALUE_SHIFT, WORD_LEN,
+    XMM_SHIFT,
 };
 
 /// A word as it lies in memory and on disk.
@@ -143,7 +144,7 @@ fn kind(word1: u64) -> u8 {
 fn enter_words(word1: u64) -> Option<usize> {
     let is_enter = matches!(
         kind(word1),
-        KIND_ENTER | KIND_ENTER_TAIL | KIND_ENTER_NOLEAVE
+        KIND_ENTER | KIND_ENTER_TAIL | KIND_ENTER_NOLEAVE | KIND_ENTER_ONLY
     );
     let xmm = xmm_words(word1);
     (is_enter && xmm <= ENTER_MAX_XMM).then_some(ENTER_WORDS + xmm)

@@ -71,6 +71,9 @@ pub(super) fn enter<S: Sink>(
 ) -> Result<()> {
     let slot = enter.slot();
     let form = enter.form();
+    if form == EnterForm::Only {
+        return entered_only(tid, ts_ns, enter, out);
+    }
     let index = stacks.at_enter(slot);
     while let Some(top) = stacks.get(index).open.last()
         && (top.start.slot < slot || top.start.slot == slot && form != EnterForm::Tail)
@@ -78,26 +81,45 @@ pub(super) fn enter<S: Sink>(
         end_unwound(stacks, index, tid, ts_ns, out)?;
     }
     let parent = stacks.parent(index);
-    let seq = out.take_seq(ts_ns);
+    let start = begun(out.take_seq(ts_ns), ts_ns, parent, enter);
+    stacks.get(index).open.push(Open::new(start, form));
+    Ok(())
+}
+
+/// Returns the start of a call.
+#[inline]
+fn begun(seq: u64, ts_ns: i64, parent: Option<(u64, u32)>, enter: &Enter<'_>) -> CallStart {
     let mut xmm = [0; ENTER_MAX_XMM];
     for (i, register) in xmm.iter_mut().enumerate().take(enter.xmm_count()) {
         *register = enter.xmm(i).expect("counted just now");
     }
-    let start = CallStart {
+    CallStart {
         seq,
         ts_ns,
         function_id: enter.function_id(),
         depth: parent.map_or(0, |(_, depth)| depth + 1),
         parent_seq: parent.map(|(seq, _)| seq),
-        tail: form == EnterForm::Tail,
-        slot,
+        tail: enter.form() == EnterForm::Tail,
+        slot: enter.slot(),
         return_addr: enter.return_addr(),
         args: enter.args(),
         xmm_count: enter.xmm_count() as u8,
         xmm,
-    };
-    stacks.get(index).open.push(Open::new(start, form));
-    Ok(())
+    }
+}
+
+/// Takes an enter whose end is not known, nor what is inside of it: its end is told at once, without a return.
+#[cold]
+fn entered_only<S: Sink>(
+    tid: Option<u32>,
+    ts_ns: i64,
+    enter: &Enter<'_>,
+    out: &mut Numbered<S>,
+) -> Result<()> {
+    let start = begun(out.take_seq(ts_ns), ts_ns, None, enter);
+    let seq = out.take_seq(ts_ns);
+    out.sink
+        .call(tid, &start, 0, &CallEnd::Unwound { seq, ts_ns })
 }
 
 /// Takes a leave.

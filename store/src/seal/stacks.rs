@@ -254,7 +254,7 @@ impl Open {
         Self {
             start,
             child_ns: 0,
-            hooked: form != EnterForm::NoLeave,
+            hooked: !matches!(form, EnterForm::NoLeave | EnterForm::Only),
         }
     }
 }

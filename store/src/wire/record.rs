@@ -68,7 +68,7 @@ impl fmt::Display for GapReason {
     }
 }
 
-/// Which of the three enter records it is.
+/// Which of the enter records it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EnterForm {
     /// A leave record at the same slot will come.
@@ -77,6 +77,8 @@ pub enum EnterForm {
     Tail,
     /// No leave record will come.
     NoLeave,
+    /// As `NoLeave`; nor do slots tell which call is inside which, since stacks move and threads change them (Go).
+    Only,
 }
 
 /// An entered function. Words are read when asked for.

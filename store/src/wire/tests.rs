@@ -68,6 +68,12 @@ fn one_of_each() -> Vec<u8> {
         section(8, b""),
     ];
     push_capture(&mut block, 16, None, &sections);
+    let only = EnterFields {
+        form: EnterForm::Only,
+        xmm: &[],
+        ..enter
+    };
+    push_enter(&mut block, 17, &only);
     block
 }
 
@@ -76,7 +82,7 @@ fn every_kind_survives_encoding() {
     let block = one_of_each();
     let decoded: Vec<_> = Records::new(&block).collect::<Result<_, _>>().unwrap();
     let ticks: Vec<_> = decoded.iter().map(|d| d.ticks).collect();
-    assert_eq!(ticks, (1..=16).collect::<Vec<_>>());
+    assert_eq!(ticks, (1..=17).collect::<Vec<_>>());
     let shown: Vec<_> = decoded.iter().map(|d| format!("{:?}", d.record)).collect();
     expect_test::expect![[r#"
         Thread { tid: 42, stack_low: 4096, stack_high: 8192, name: [119, 111, 114, 107, 101, 114] }
@@ -94,7 +100,8 @@ fn every_kind_survives_encoding() {
         Logpoint { probe: 1, words: [] }
         ConditionError { probe: 268435455, addr: 18446744073709551615 }
         Capture(Capture { registers: Some([0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0, 6, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 10, 0, 0, 0, 0, 0, 0, 0, 11, 0, 0, 0, 0, 0, 0, 0, 12, 0, 0, 0, 0, 0, 0, 0, 13, 0, 0, 0, 0, 0, 0, 0, 14, 0, 0, 0, 0, 0, 0, 0, 15, 0, 0, 0, 0, 0, 0, 0]), sections: [] })
-        Capture(Capture { registers: None, sections: [0, 16, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 97, 98, 99, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 103, 111, 110, 101, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0] })"#]]
+        Capture(Capture { registers: None, sections: [0, 16, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 97, 98, 99, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 103, 111, 110, 101, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0] })
+        Enter(Enter { form: Only, function_id: 268435455, slot: 140737488355320, return_addr: 4198400, args: [1, 2, 3, 4, 5, 6], xmm: [] })"#]]
     .assert_eq(&shown.join("\n"));
 }
 
@@ -142,7 +149,7 @@ fn faults_name_their_place_and_reason() {
     push_fork(&mut block, 1, 1);
     for (word1, fault) in [
         (0, WireFault::UnknownKind(0)),
-        (15, WireFault::UnknownKind(15)),
+        (0x9f, WireFault::XmmCount { kind: 15, count: 9 }),
         (0x1d, WireFault::XmmCount { kind: 13, count: 1 }),
         (100 << LEN_SHIFT | 1 << 8 | 13, WireFault::Capture),
         (300 << LEN_SHIFT | 13, WireFault::Torn(13)),

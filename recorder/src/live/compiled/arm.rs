@@ -38,6 +38,8 @@ const MOST_FAULTS: u32 = 16;
 pub(crate) struct Compiling {
     /// Probes are compiled.
     pub is_on: bool,
+    /// Not at all in this program: its stacks may end right below where they are used.
+    pub is_unfit: bool,
     /// Where the program's runtime has what compiled code calls.
     pub runtime: Option<Runtime>,
     /// To be compiled, anew perhaps.
@@ -100,6 +102,7 @@ impl Default for Compiling {
     fn default() -> Self {
         Self {
             is_on: true,
+            is_unfit: false,
             runtime: None,
             dirty: BTreeSet::new(),
             waiting: BTreeMap::new(),
@@ -129,6 +132,7 @@ impl Compiling {
     pub fn clear(&mut self) {
         *self = Self {
             is_on: self.is_on,
+            is_unfit: self.is_unfit,
             ..Self::default()
         };
     }
@@ -239,7 +243,7 @@ impl Tracer {
             if !wanted {
                 continue;
             }
-            let made = match self.compiling.is_on {
+            let made = match self.compiling.is_on && !self.compiling.is_unfit {
                 true => self.make_code(id, &spec, address),
                 false => Err("compiling is switched off".to_owned()),
             };

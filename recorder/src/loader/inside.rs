@@ -1,0 +1,241 @@
+//! What a thread of the stopped program does for the loader: system calls, and one call of the runtime.
+
+use std::ops::Range;
+
+use agent::shared;
+
+use super::{Failure, SCRATCH_BYTES};
+use crate::{
+    process::{Mapping, Maps},
+    stop::{Registers, StoppedProcess},
+};
+
+pub(super) const READ: i32 = libc::PROT_READ;
+pub(super) const READ_WRITE: i32 = libc::PROT_READ | libc::PROT_WRITE;
+pub(super) const READ_EXECUTE: i32 = libc::PROT_READ | libc::PROT_EXEC;
+const PRIVATE: i32 = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+const NO_FILE: (u64, u64) = (u64::MAX, 0);
+/// More is not searched of a mapping for a system call instruction.
+const SEARCHED_BYTES: u64 = 4 << 20;
+const LONGEST_NAME: usize = 64;
+
+/// A stopped program, and the thread that does it.
+pub(super) struct Inside<'a> {
+    process: &'a mut StoppedProcess,
+    tid: i32,
+    syscall_at: u64,
+}
+
+impl<'a> Inside<'a> {
+    pub fn of(process: &'a mut StoppedProcess) -> Result<Self, Failure> {
+        let none = || Failure::Runtime("the program has no thread that runs".to_owned());
+        let tid = process.tids().first().copied().ok_or_else(none)?;
+        let syscall_at = syscall_instruction(process)?;
+        Ok(Self {
+            process,
+            tid,
+            syscall_at,
+        })
+    }
+
+    /// Lets threads forget where a runtime of an earlier recording, at `earlier`, kept what is theirs: the new one gives
+    /// them another place, unless the program uses gs itself.
+    pub fn forget(&mut self, earlier: &[Range<u64>]) -> Result<(), Failure> {
+        for tid in self.process.tids() {
+            let registers = self.process.regs(tid)?;
+            let is_ours = |range: &Range<u64>| range.contains(&registers.gs_base);
+            if registers.gs_base != 0 && earlier.iter().any(is_ours) {
+                let without = Registers {
+                    gs_base: 0,
+                    ..registers
+                };
+                self.process.set_regs(tid, &without)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns what the kernel returned, or the error's number.
+    fn call(&mut self, number: i64, arguments: [u64; 6]) -> Result<Result<u64, i32>, Failure> {
+        let result = self
+            .process
+            .system_call(self.tid, self.syscall_at, number, arguments)?;
+        let error = -(result as i64);
+        Ok(match error {
+            1..=4095 => Err(error as i32),
+            _ => Ok(result),
+        })
+    }
+
+    fn mmap(
+        &mut self,
+        at: u64,
+        bytes: u64,
+        access: i32,
+        flags: i32,
+        (fd, offset): (u64, u64),
+    ) -> Result<Result<u64, i32>, Failure> {
+        let arguments = [at, bytes, access as u64, flags as u64, fd, offset];
+        self.call(libc::SYS_mmap, arguments)
+    }
+
+    fn advise(&mut self, at: u64, bytes: u64, advice: i32) -> Result<(), Failure> {
+        // What cannot be advised works without.
+        let _ = self.call(libc::SYS_madvise, [at, bytes, advice as u64, 0, 0, 0])?;
+        Ok(())
+    }
+
+    /// Maps memory anywhere.
+    pub fn map(&mut self, bytes: u64, access: i32, what: &str) -> Result<u64, Failure> {
+        let mapped = self.mmap(0, bytes, access, PRIVATE, NO_FILE)?;
+        mapped.map_err(|error| cannot_map(what, error))
+    }
+
+    /// Maps memory at `at`, unless something is there. Returns where it was mapped.
+    pub fn map_at(&mut self, at: u64, bytes: u64, access: i32) -> Result<Option<u64>, Failure> {
+        let flags = PRIVATE | libc::MAP_FIXED_NOREPLACE;
+        Ok(self.mmap(at, bytes, access, flags, NO_FILE)?.ok())
+    }
+
+    /// Maps a part of a file over memory of ours.
+    pub fn map_file(
+        &mut self,
+        at: u64,
+        bytes: u64,
+        access: i32,
+        (fd, offset): (u64, u64),
+    ) -> Result<(), Failure> {
+        let flags = libc::MAP_PRIVATE | libc::MAP_FIXED;
+        let mapped = self.mmap(at, bytes, access, flags, (fd, offset))?;
+        mapped
+            .map(drop)
+            .map_err(|error| cannot_map("the runtime", error))
+    }
+
+    /// Maps zeroes over memory of ours.
+    pub fn map_zeroes(&mut self, at: u64, bytes: u64) -> Result<(), Failure> {
+        let mapped = self.mmap(at, bytes, READ_WRITE, PRIVATE | libc::MAP_FIXED, NO_FILE)?;
+        mapped
+            .map(drop)
+            .map_err(|error| cannot_map("the runtime", error))
+    }
+
+    pub fn unmap(&mut self, at: u64, bytes: u64) -> Result<(), Failure> {
+        let _ = self.call(libc::SYS_munmap, [at, bytes, 0, 0, 0, 0])?;
+        Ok(())
+    }
+
+    /// Maps the memory of the rings.
+    pub fn map_shared(&mut self, fd: u64, bytes: u64) -> Result<u64, Failure> {
+        let flags = libc::MAP_SHARED | libc::MAP_NORESERVE;
+        let mapped = self.mmap(0, bytes, READ_WRITE, flags, (fd, 0))?;
+        let at = mapped.map_err(|error| cannot_map("the shared memory", error))?;
+        self.advise(at, bytes, libc::MADV_DONTDUMP)?;
+        self.advise(at, bytes, libc::MADV_DONTFORK)?;
+        Ok(at)
+    }
+
+    /// Maps where return addresses are kept; an earlier recording of the process may have done so. Returns which are
+    /// missing, as bits: without the first nothing works, without the others calls on such stacks have no leave.
+    pub fn map_shadows(&mut self) -> Result<u64, Failure> {
+        let mut missing = 0;
+        for (number, shadow) in shared::SHADOWS.iter().enumerate() {
+            let flags = PRIVATE | libc::MAP_FIXED_NOREPLACE;
+            let mapped = self.mmap(shadow.base, shadow.bytes, READ_WRITE, flags, NO_FILE)?;
+            match mapped {
+                Ok(_) => self.advise(shadow.base, shadow.bytes, libc::MADV_DONTDUMP)?,
+                Err(_) if self.is_mapped_whole(shadow.base, shadow.bytes) => {}
+                Err(error) if number == 0 => {
+                    return Err(cannot_map("the shadow of the stacks", error));
+                }
+                Err(_) => missing |= 1 << number,
+            }
+        }
+        Ok(missing)
+    }
+
+    fn is_mapped_whole(&self, at: u64, bytes: u64) -> bool {
+        let maps = Maps::read(self.process.pid()).unwrap_or_default();
+        let holds = |mapping: &Mapping| {
+            let range = &mapping.range;
+            mapping.path.is_empty() && range.start <= at && at + bytes <= range.end
+        };
+        maps.mappings.iter().any(holds)
+    }
+
+    /// Opens a file; its path is written to `scratch`.
+    pub fn open(&mut self, scratch: u64, path: &str, flags: i32) -> Result<u64, Failure> {
+        let bytes = [path.as_bytes(), &[0]].concat();
+        assert!(
+            bytes.len() as u64 <= SCRATCH_BYTES,
+            "paths are shorter than the memory for them"
+        );
+        self.write(scratch, &bytes)?;
+        let here = libc::AT_FDCWD as i64 as u64;
+        let opened = self.call(libc::SYS_openat, [here, scratch, flags as u64, 0, 0, 0])?;
+        opened.map_err(|error| {
+            Failure::Runtime(format!(
+                "the program cannot open {path} (errno {error}); does it run in another container, or as another user?"
+            ))
+        })
+    }
+
+    pub fn close(&mut self, fd: u64) -> Result<(), Failure> {
+        let _ = self.call(libc::SYS_close, [fd, 0, 0, 0, 0, 0])?;
+        Ok(())
+    }
+
+    /// Runs code of ours up to its trap.
+    pub fn run(&mut self, start: u64, argument: u64, stack_end: u64) -> Result<u64, Failure> {
+        let result = self
+            .process
+            .run_to_trap(self.tid, start, argument, stack_end);
+        Ok(result?)
+    }
+
+    pub fn write(&mut self, at: u64, bytes: &[u8]) -> Result<(), Failure> {
+        Ok(self.process.write(at, bytes)?)
+    }
+
+    pub fn write_words(&mut self, at: u64, words: &[u64]) -> Result<(), Failure> {
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        self.write(at, &bytes)
+    }
+
+    pub fn words(&self, at: u64, count: usize) -> Result<Vec<u64>, Failure> {
+        let mut bytes = vec![0; count * 8];
+        self.process.read(at, &mut bytes)?;
+        let (words, _) = bytes.as_chunks::<8>();
+        Ok(words.iter().map(|word| u64::from_le_bytes(*word)).collect())
+    }
+
+    /// Reads a name, up to its NUL.
+    pub fn text(&self, at: u64) -> Result<String, Failure> {
+        let bytes = self.process.read_up_to(at, LONGEST_NAME);
+        let name = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+        Ok(String::from_utf8_lossy(name).into_owned())
+    }
+}
+
+fn cannot_map(what: &str, error: i32) -> Failure {
+    Failure::Runtime(format!(
+        "cannot map {what} (errno {error}); is there a limit on virtual memory (ulimit -v)?"
+    ))
+}
+
+/// Finds an instruction that makes system calls; the kernel's own code has one.
+fn syscall_instruction(process: &StoppedProcess) -> Result<u64, Failure> {
+    let failed = |detail: String| Failure::Runtime(detail);
+    let maps = Maps::read(process.pid()).map_err(|error| failed(error.to_string()))?;
+    let executable = maps.mappings.iter().filter(|mapping| mapping.executable);
+    for mapping in executable.rev() {
+        let len = (mapping.range.end - mapping.range.start).min(SEARCHED_BYTES) as usize;
+        let code = process.read_up_to(mapping.range.start, len);
+        if let Some(offset) = code.windows(2).position(|pair| pair == [0x0f, 0x05]) {
+            return Ok(mapping.range.start + offset as u64);
+        }
+    }
+    Err(failed(
+        "the program has no instruction that makes system calls".to_owned(),
+    ))
+}

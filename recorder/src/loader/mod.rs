@@ -1,0 +1,225 @@
+//! Brings the runtime into a program that has no dynamic linker, or one that Frida cannot use: maps the self-contained
+//! library by system calls that a thread of the program makes for us, and has it begin.
+//!
+//! The program's own memory is only read, and its threads go on as they were: paths and a stack for the call lie in memory
+//! that is mapped for this and unmapped again. What is mapped besides stays, as it does where Frida loads the runtime.
+
+mod inside;
+
+use std::{ops::Range, path::Path, time::Duration};
+
+use agent::{
+    host::{Replacement, Started},
+    runtime::{self, EXPORTS_VERSION},
+    shared::{self, Shared},
+};
+use debuginfo::Module;
+
+use self::inside::{Inside, READ, READ_EXECUTE, READ_WRITE};
+use crate::{
+    Error, Result,
+    process::{Maps, Way},
+    stop::{StopError, while_stopped},
+};
+
+const PATIENCE: Duration = Duration::from_secs(5);
+const PAGE: u64 = 4096;
+/// For paths and the call's stack.
+const SCRATCH_BYTES: u64 = 64 << 10;
+/// A stack for each ring, and one to spare.
+const GO_STACKS_BYTES: u64 = (shared::RINGS as u64 + 1) * shared::GO_STACK_BYTES;
+/// The first word of `struct hs_exports` and what follows; a replacement's three words.
+const EXPORTS_WORDS: usize = 7;
+const REPLACEMENT_BYTES: usize = 24;
+/// More does not lie behind the library's file: what every ring's thread has.
+const MOST_BEHIND_FILE: u64 = 1 << 20;
+/// Results below it are the numbers of failed checks.
+const FIRST_ADDRESS: u64 = 4096;
+
+/// What is to be loaded, and into which program.
+pub(crate) struct Loader<'a> {
+    pub pid: i32,
+    pub way: Way,
+    pub library: &'a Path,
+    pub shared: &'a Shared,
+    /// Returns cannot be hooked, though it is no Go program.
+    pub entries_only: bool,
+}
+
+/// Why it did not work.
+enum Failure {
+    Stop(StopError),
+    Runtime(String),
+}
+
+impl From<StopError> for Failure {
+    fn from(error: StopError) -> Self {
+        Self::Stop(error)
+    }
+}
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Stop(error) => Self::Stop(error),
+            Failure::Runtime(detail) => agent::Error::Runtime { detail }.into(),
+        }
+    }
+}
+
+impl Loader<'_> {
+    /// Maps the runtime and starts it.
+    ///
+    /// # Errors
+    /// When the program cannot be stopped, or does not have what the runtime needs; it then goes on as it was.
+    pub fn load(&self) -> Result<Started> {
+        let library = Module::open(self.library)?;
+        let (pid, path) = (self.pid, self.shared.path());
+        let started = while_stopped(pid, PATIENCE, |process| {
+            let mut inside = Inside::of(process)?;
+            self.load_inside(&mut inside, &library, &path)
+        })?;
+        Ok(started?)
+    }
+
+    /// Reserves memory for code (readable, executable) at `address`. False: something else is there.
+    ///
+    /// # Errors
+    /// When the program cannot be stopped.
+    pub fn reserve(&self, address: u64, bytes: u64) -> Result<bool> {
+        let reserved = while_stopped(self.pid, PATIENCE, |process| {
+            let mut inside = Inside::of(process)?;
+            Ok::<_, Failure>(inside.map_at(address, bytes, READ_EXECUTE)? == Some(address))
+        })?;
+        Ok(reserved?)
+    }
+
+    fn load_inside(
+        &self,
+        inside: &mut Inside<'_>,
+        library: &Module,
+        shared_path: &str,
+    ) -> Result<Started, Failure> {
+        inside.forget(&self.earlier_runtimes())?;
+        let scratch = inside.map(SCRATCH_BYTES, READ_WRITE, "memory for the loader")?;
+        let fd = inside.open(scratch, shared_path, libc::O_RDWR | libc::O_CLOEXEC)?;
+        let shared = inside.map_shared(fd, shared::TOTAL_BYTES)?;
+        inside.close(fd)?;
+        let missing = match self.way {
+            Way::LoaderForGo => 0,
+            _ => inside.map_shadows()?,
+        };
+        let stacks = match self.way {
+            Way::LoaderForGo => inside.map(GO_STACKS_BYTES, READ_WRITE, "stacks")?,
+            _ => 0,
+        };
+        let (base, size) = self.map_library(inside, library, scratch)?;
+        let begin = library
+            .symbols()
+            .iter()
+            .find(|symbol| symbol.linkage == "hs_load")
+            .map(|symbol| base + symbol.svma.0)
+            .ok_or_else(|| Failure::Runtime("the library has no hs_load".to_owned()))?;
+        // struct hs_start
+        let start = [
+            shared,
+            0,
+            0,
+            base,
+            size,
+            missing,
+            self.entries_only.into(),
+            stacks,
+        ];
+        inside.write_words(scratch, &start)?;
+        let exports = inside.run(begin, scratch, scratch + SCRATCH_BYTES)?;
+        if exports < FIRST_ADDRESS {
+            return Err(Failure::Runtime(format!(
+                "the runtime's check {exports} failed"
+            )));
+        }
+        inside.unmap(scratch, SCRATCH_BYTES)?;
+        self.started(inside, shared, exports)
+    }
+
+    /// Returns where earlier recordings of the process have left a runtime, with what lies behind its file.
+    fn earlier_runtimes(&self) -> Vec<Range<u64>> {
+        let maps = Maps::read(self.pid).unwrap_or_default();
+        maps.files()
+            .into_iter()
+            .filter(|file| runtime::is_library(&file.path, self.library))
+            .map(|file| file.range.start..file.range.end + MOST_BEHIND_FILE)
+            .collect()
+    }
+
+    /// Maps the library's file as a dynamic linker would. Returns where it begins and how long it is.
+    fn map_library(
+        &self,
+        inside: &mut Inside<'_>,
+        library: &Module,
+        scratch: u64,
+    ) -> Result<(u64, u64), Failure> {
+        let path = self.library.to_string_lossy();
+        let fd = inside.open(scratch, &path, libc::O_RDONLY | libc::O_CLOEXEC)?;
+        let segments = library.load_segments();
+        let end = |vaddr: u64, len: u64| (vaddr + len).next_multiple_of(PAGE);
+        let size = segments
+            .iter()
+            .map(|segment| end(segment.vaddr.0, segment.memsz))
+            .max()
+            .unwrap_or(0);
+        let base = inside.map(size, 0, "the runtime")?;
+        for segment in segments {
+            let first = segment.vaddr.0 & !(PAGE - 1);
+            let file_end = segment.vaddr.0 + segment.filesz;
+            let access = match (segment.flags.write, segment.flags.execute) {
+                (true, _) => READ_WRITE,
+                (false, true) => READ_EXECUTE,
+                (false, false) => READ,
+            };
+            let offset = segment.offset & !(PAGE - 1);
+            inside.map_file(base + first, file_end - first, access, (fd, offset))?;
+            let whole = file_end.next_multiple_of(PAGE);
+            if segment.memsz > segment.filesz {
+                let zeroes = vec![0; (whole - file_end) as usize];
+                inside.write(base + file_end, &zeroes)?;
+            }
+            let behind = end(segment.vaddr.0, segment.memsz);
+            if behind > whole {
+                inside.map_zeroes(base + whole, behind - whole)?;
+            }
+        }
+        inside.close(fd)?;
+        Ok((base, size))
+    }
+
+    /// Reads what the runtime has.
+    fn started(&self, inside: &Inside<'_>, shared: u64, exports: u64) -> Result<Started, Failure> {
+        let words = inside.words(exports, EXPORTS_WORDS)?;
+        let [version, enter, enter_xmm, _, table, count, enter_go] = words[..] else {
+            return Err(Failure::Runtime("its exports are cut short".to_owned()));
+        };
+        if version != EXPORTS_VERSION {
+            return Err(Failure::Runtime("it is of another release".to_owned()));
+        }
+        let rows = inside.words(table, count as usize * REPLACEMENT_BYTES / 8)?;
+        let mut replacements = Vec::new();
+        for row in rows.chunks_exact(REPLACEMENT_BYTES / 8) {
+            replacements.push(Replacement {
+                name: inside.text(row[0])?,
+                by: row[1],
+                original: row[2],
+            });
+        }
+        let (enter, enter_xmm) = match self.way {
+            Way::LoaderForGo => (enter_go, enter_go),
+            _ => (enter, enter_xmm),
+        };
+        Ok(Started {
+            shared,
+            enter,
+            enter_xmm,
+            replacements,
+        })
+    }
+}

@@ -1,0 +1,61 @@
+//! How the runtime gets into a program: Frida loads it where there is a dynamic linker that it knows, and our own loader
+//! everywhere else.
+
+use std::fs;
+
+use debuginfo::Module;
+
+const AT_HWCAP2: u64 = 26;
+/// In `AT_HWCAP2`: programs may read and set the bases of fs and gs themselves.
+const FSGSBASE: u64 = 1 << 1;
+
+/// What brings the runtime into a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// Frida, by the program's dynamic linker.
+    Frida,
+    /// Our loader.
+    Loader,
+    /// Our loader; of Go code only entries are recorded.
+    LoaderForGo,
+}
+
+impl Way {
+    /// Finds out what a program takes.
+    ///
+    /// # Errors
+    /// Why it cannot be recorded.
+    pub fn of(module: &Module) -> Result<Self, String> {
+        let linker = module.interp().map(|path| path.rsplit('/').next());
+        let is_musl = linker
+            .flatten()
+            .is_some_and(|name| name.starts_with("ld-musl"));
+        if linker.is_some() && !is_musl {
+            return Ok(Self::Frida);
+        }
+        if linker.is_none() && module.soname().is_some() {
+            return Err("it is a library; record the program that it is to run instead".to_owned());
+        }
+        if !has_fsgsbase() {
+            return Err(
+                "it has no dynamic linker of glibc; such programs take Linux 5.9 or newer and a processor with FSGSBASE"
+                    .to_owned(),
+            );
+        }
+        // Go with C in it has a dynamic linker: of such a program the C is recorded.
+        Ok(match linker.is_none() && module.is_go() {
+            true => Self::LoaderForGo,
+            false => Self::Loader,
+        })
+    }
+}
+
+fn has_fsgsbase() -> bool {
+    let told = fs::read("/proc/self/auxv").unwrap_or_default();
+    let (words, _) = told.as_chunks::<8>();
+    let (pairs, _) = words.as_chunks::<2>();
+    pairs
+        .iter()
+        .map(|pair| pair.map(u64::from_le_bytes))
+        .any(|[key, value]| key == AT_HWCAP2 && value & FSGSBASE != 0)
+}

@@ -1,0 +1,186 @@
+//! Goal: programs that Frida cannot be brought into are recorded as others are: static ones, position-independent or not,
+//! those of musl, and Go's. Method: as in `behaviour`, each runs both ways; live control, attaching and a killed recorder are
+//! tried once more with them. Of Go only entries are recorded, which are compared with what the program counts.
+
+use e2e::{
+    Comparison, Hindsight, Live, Nesting, Program, Recording, Scratch, Signal, Status, Steady,
+    fixture_artifact, wait_until,
+};
+
+/// Declares one test for each line `fact: fixture/artifact [arguments]`.
+macro_rules! same_when_recorded {
+    ($($fact:ident: $fixture:literal / $artifact:literal $([$($arg:literal),*])?;)*) => {$(
+        #[test]
+        fn $fact() {
+            let _ = Comparison::of($fixture, $artifact, &[$($($arg),*)?]);
+        }
+    )*};
+}
+
+same_when_recorded! {
+    a_static_program: "fib" / "fib_static";
+    a_static_position_independent_program: "fib" / "fib_static_pie";
+    a_static_program_of_musl: "fib" / "fib_musl";
+    a_program_of_musl_with_its_linker: "fib" / "fib_musl_shared";
+    layouts_static: "layouts" / "static";
+    layouts_static_pie: "layouts" / "static_pie";
+    exceptions_pass_through_traced_frames: "cpp_exceptions" / "cpp_exceptions_static";
+    exceptions_pass_where_the_program_may_lie_anywhere: "cpp_exceptions" / "cpp_exceptions_static_pie";
+    longjmp_leaves_many_frames: "longjmp" / "longjmp_static";
+    longjmp_of_musl_leaves_many_frames: "longjmp" / "longjmp_musl";
+    handlers_run_traced_functions: "signals" / "signals_static" ["same"];
+    handlers_run_on_their_own_stack: "signals" / "signals_static" ["alt"];
+    handlers_run_in_several_threads: "signals" / "signals_static" ["threads"];
+    pthread_exit_and_cancel_run_cleanup_handlers: "thread_ends" / "thread_ends_static";
+    two_thousand_short_threads: "many_threads" / "many_threads_static" ["2000", "1"];
+    two_hundred_threads_at_once: "many_threads" / "many_threads_static" ["200", "200"];
+    two_thousand_short_threads_of_musl: "many_threads" / "many_threads_musl" ["2000", "1"];
+    vfork_spawn_system_and_popen_work: "spawn" / "spawn_static";
+    vfork_spawn_system_and_popen_of_musl_work: "spawn" / "spawn_musl";
+    output_of_stdio: "stdio" / "stdio_static";
+    output_of_the_stdio_of_musl: "stdio" / "stdio_musl";
+}
+
+#[test]
+fn forked_children_stay_out_of_the_recording() {
+    let ending = |program: Program| program.ending(3);
+    let _ = Comparison::of_with("fork", "fork_static", &[], Nesting::Proper, ending);
+}
+
+#[test]
+fn what_it_prints_is_in_the_recording() {
+    for artifact in ["fib_static", "fib_static_pie", "fib_musl"] {
+        let comparison = Comparison::of("fib", artifact, &[]);
+        let recorded = comparison.recording.output("stdout");
+        assert_eq!(recorded, comparison.native.stdout, "{artifact}");
+    }
+}
+
+/// The C library and the unwinder are then functions of the program like its own.
+#[test]
+fn a_static_program_without_debug_information_is_recorded_whole() {
+    let scratch = Scratch::new("symbols");
+    let path = fixture_artifact("thread_ends", "thread_ends_symbols");
+    let program = Program::new(path, scratch.path());
+    let native = program.run();
+    assert_eq!(native.status, Status::Code(0), "{}", native.errors());
+    let (recorded, recording) = Hindsight::record(&scratch, &[], &program);
+    assert_eq!(native.text(), recorded.text(), "{}", recorded.errors());
+    assert_eq!(native.status, recorded.status, "{}", recorded.errors());
+    // It has several names, of which one is told.
+    let threads = "SELECT count(*) FROM calls WHERE function LIKE '%pthread_create%'";
+    assert!(recording.number(threads) >= 100);
+    let refused =
+        "SELECT count(*) FROM probes WHERE state = 'skipped' AND function LIKE '_Unwind_%'";
+    assert!(recording.number(refused) > 0);
+    assert_eq!(recording.command("check", &[]).status, Status::Code(0));
+}
+
+#[test]
+fn entries_of_go_functions_are_recorded() {
+    let scratch = Scratch::new("go");
+    let program = Program::new(fixture_artifact("go", "counts"), scratch.path());
+    let native = program.run();
+    assert_eq!(native.status, Status::Code(7), "{}", native.errors());
+    let (recorded, recording) = Hindsight::record(&scratch, &[], &program);
+    assert_eq!(native.text(), recorded.text(), "{}", recorded.errors());
+    assert_eq!(native.status, recorded.status, "{}", recorded.errors());
+    let mut counted = 0;
+    for line in native.text().lines() {
+        let words: Vec<&str> = line.split(' ').collect();
+        if let ["calls", name, count] = words[..] {
+            let expected: i64 = count.parse().expect("a number");
+            assert_eq!(recording.calls_of(name), expected, "{name}");
+            counted += 1;
+        }
+    }
+    assert_eq!(counted, 12);
+    let told =
+        "SELECT count(*) FROM probes WHERE state = 'armed' AND reason NOT LIKE 'only entries%'";
+    assert_eq!(recording.number(told), 0);
+    let known = "SELECT count(*) FROM calls WHERE NOT unwound OR parent IS NOT NULL OR dur_ns <> 0";
+    assert_eq!(recording.number(known), 0);
+    let warned = "SELECT count(*) FROM events WHERE kind = 'warning' AND text LIKE 'of Go functions only entries%'";
+    assert_eq!(recording.number(warned), 1);
+    let runtime = "SELECT count(*) FROM calls WHERE function LIKE 'runtime.%'";
+    assert_eq!(recording.number(runtime), 0);
+    assert_eq!(recording.command("check", &[]).status, Status::Code(0));
+}
+
+#[test]
+fn a_static_program_stops_at_main_and_steps() {
+    for artifact in ["control_static", "control_musl"] {
+        let path = fixture_artifact("control", artifact);
+        let live = Live::started("static_control", &["--break", "main"], &path, &[]);
+        assert_eq!(live.print("argc"), "1", "{artifact}");
+        let stop = live.moved(&["step"]);
+        assert_eq!(stop["function"], "main", "{artifact}: {stop}");
+        assert_eq!(live.run_to_end(), 7, "{artifact}");
+    }
+}
+
+/// The second one finds what the first has left in the program.
+#[test]
+fn a_static_program_is_attached_to_twice() {
+    let scratch = Scratch::new("attached");
+    let steady = Steady::new(&scratch);
+    let program = steady.built_as("steady_static", &scratch, 0).args(["100"]);
+    let running = program.start();
+    wait_until("the program's work", || {
+        (steady.rounds() > 100).then_some(())
+    });
+    for name in ["first", "second"] {
+        let path = scratch.join(name);
+        let pid = running.pid().to_string();
+        let target = path.to_str().expect("paths of tests are text");
+        let words = ["record", "--attach", &pid, "--for", "0.3", "-o", target];
+        let ended = Hindsight::command(&scratch, &words).run();
+        assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
+        let recording = Recording::new(scratch.join(&format!("{name}.hindsight")));
+        assert!(
+            recording.calls_of("churn") > 10,
+            "{name}: {}",
+            ended.errors()
+        );
+        assert_eq!(recording.number("SELECT count(*) FROM gaps"), 0, "{name}");
+    }
+    steady.stop();
+    assert_eq!(running.finish().status, Status::Code(21));
+    assert_eq!(steady.wrong(), 0);
+}
+
+#[test]
+fn a_static_program_outlives_its_recorder() {
+    let scratch = Scratch::new("outlives");
+    let steady = Steady::new(&scratch);
+    let program = steady.built_as("steady_static", &scratch, 0).args(["100"]);
+    let (running, recording) = Hindsight::start_recording(&scratch, &[], &program);
+    wait_until("the program's work", || (steady.rounds() > 0).then_some(()));
+    wait_until("its calls in the recording", || {
+        (recording.calls_of("churn") > 100).then_some(())
+    });
+    running.signal(Signal::KILL);
+    let before = steady.rounds();
+    wait_until("more of its work", || {
+        (steady.rounds() > before + 100).then_some(())
+    });
+    steady.stop();
+    wait_until("the program's end", || steady.has_finished().then_some(()));
+    assert_eq!(steady.wrong(), 0);
+    assert_eq!(running.finish().status, Status::Signal(9));
+    assert!(recording.calls_of("churn") > 100);
+}
+
+#[test]
+fn a_dynamic_linker_that_is_run_by_name_is_refused() {
+    let scratch = Scratch::new("linker");
+    let linker = std::path::PathBuf::from("/lib64/ld-linux-x86-64.so.2");
+    let program = Program::new(linker, scratch.path()).args(["/bin/true"]);
+    let ended = Hindsight::record_command(&scratch, "rec", &[], &program).run();
+    assert_eq!(ended.status, Status::Code(4), "{}", ended.errors());
+    assert!(
+        ended.errors().contains("it is a library"),
+        "{}",
+        ended.errors()
+    );
+}
