@@ -124,7 +124,9 @@ fn structures_that_double_thirty_times_are_bounded() {
          .byte 0",
         (0..30).map(level).collect::<String>()
     );
-    functions("", &entries, "");
+    let functions = functions("", &entries, "");
+    assert_eq!(functions.list.len(), 1);
+    assert_eq!(functions.list[0].params.len(), 1);
 }
 
 #[test]

@@ -179,8 +179,10 @@ fn same_words(ours: &str, theirs: &str) -> bool {
             .collect()
     };
     let (ours, theirs) = (words(ours), words(theirs));
+    // gdb prints up to nine digits of a float, up to seventeen of a double.
+    let of_float = |text: &str| text.bytes().filter(u8::is_ascii_digit).count() <= 10;
     let close = |a: &str, b: &str| match (a.parse::<f64>(), b.parse::<f64>()) {
-        (Ok(a), Ok(b)) => a as f32 == b as f32,
+        (Ok(x), Ok(y)) => x == y || of_float(a) && of_float(b) && x as f32 == y as f32,
         _ => false,
     };
     let same = |(a, b): (&String, &String)| a == b || a.contains(['.', 'e']) && close(a, b);

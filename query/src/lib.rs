@@ -15,6 +15,7 @@ mod open;
 mod options;
 pub mod output;
 mod parts;
+mod planned;
 mod question;
 mod rules;
 mod session;

@@ -11,6 +11,9 @@ use store::control::FunctionDef;
 use crate::calls::Calls;
 use crate::error::Result;
 
+/// What is said of stale bytes of the heap in a recording without such calls.
+pub const UNKNOWN_BLOCK: &str = "calls of malloc are not recorded: an earlier object may have been at that address; -f 'module:libc.so*' records them";
+
 /// Blocks that are remembered: with more, nothing is told of any.
 const MOST_BLOCKS: usize = 1 << 22;
 /// Blocks that are looked at for one answer.
@@ -107,6 +110,11 @@ impl Heap {
             (is_later && !part.is_empty()).then_some((part, block.given))
         })
     }
+}
+
+/// Tells whether the function hands out blocks of the heap.
+pub(crate) fn allocates(function: &FunctionDef) -> bool {
+    size_of(&function.name).is_some()
 }
 
 /// Where the function of this name has the size of the block that it returns; `None` if it allocates nothing.

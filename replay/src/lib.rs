@@ -37,6 +37,7 @@ pub use backtrace::Trace;
 pub use calls::CallHead;
 pub use error::{Error, Result};
 pub use event::{Event, Kind};
+pub use heap::UNKNOWN_BLOCK;
 pub use history::{Parameters, Tracked};
 pub use machine::StateMachine;
 pub use marks::Mark;

@@ -12,6 +12,8 @@ use crate::state::{Link, Reason, Seen, State};
 
 /// Bytes of a frame: what is further apart lies on different stacks.
 const MOST_OF_A_FRAME: u64 = 1 << 20;
+/// The usual size of a stack.
+const STACK: u64 = 8 << 20;
 
 /// How far values may be trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +37,8 @@ pub struct StateMachine<'s> {
     passing: OnceCell<Vec<(Range<u64>, u64)>>,
     /// What was read last had been seen at several events.
     was_mixed: Cell<bool>,
+    /// Older bytes of the heap were read, and no recorded call tells of which block they were.
+    is_of_unknown_block: Cell<bool>,
 }
 
 impl<'s> StateMachine<'s> {
@@ -49,7 +53,22 @@ impl<'s> StateMachine<'s> {
             frames: &[],
             passing: OnceCell::new(),
             was_mixed: Cell::new(false),
+            is_of_unknown_block: Cell::new(false),
         }
+    }
+
+    /// Tells whether stale bytes of the heap were read in a recording without calls of malloc: an earlier block's, perhaps.
+    #[must_use]
+    pub fn is_of_unknown_block(&self) -> bool {
+        self.is_of_unknown_block.get()
+    }
+
+    /// Tells whether `address` may be in the heap: it is in no module, and not near the thread's stack pointer.
+    fn may_be_in_heap(&self, address: u64) -> bool {
+        let stack = self.state.register(Register::RSP).value().copied();
+        let is_on_stack =
+            |sp: u64| (sp.saturating_sub(STACK)..sp.saturating_add(STACK)).contains(&address);
+        self.space.at(address).is_none() && !stack.is_some_and(is_on_stack)
     }
 
     /// Makes one that tells what lies in these frames from what lay there before.
@@ -250,6 +269,12 @@ impl Machine for StateMachine<'_> {
                     return Err(Unknown::because(
                         "unknown: its function is not recorded, and was not seen since it was called",
                     ));
+                }
+                if !self.is_of_unknown_block.get()
+                    && !self.state.timeline.has_allocations()
+                    && self.may_be_in_heap(run.address)
+                {
+                    self.is_of_unknown_block.set(true);
                 }
             }
             let (found, known) = self.trusted(&run.bytes)?;

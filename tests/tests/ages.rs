@@ -172,8 +172,17 @@ fn what_another_object_held_is_no_older_value() {
                 shown.contains("that block of the heap was handed out"),
                 "{shown}"
             ),
-            // Without calls of malloc nothing tells; that it is old is said.
-            false => assert!(shown.contains("111 <stale: as of event"), "{shown}"),
+            // Without calls of malloc nothing tells: that it is old is said, and that it may be another's.
+            false => {
+                assert!(shown.contains("111 <stale: as of event"), "{shown}");
+                assert!(
+                    shown.contains("calls of malloc are not recorded"),
+                    "{shown}"
+                );
+                let why = format!("SELECT explain_value({seq}, 'second->id') AS why");
+                let why = recording.row(&why)["why"].to_string();
+                assert!(why.contains("calls of malloc are not recorded"), "{why}");
+            }
         }
     }
 }

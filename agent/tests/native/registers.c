@@ -70,6 +70,9 @@ static void
 look_at_the_processor (void)
 {
   vector_width = __builtin_cpu_supports ("avx512bw") ? 2 : __builtin_cpu_supports ("avx") ? 1 : 0;
+  CHECK (vector_width > 0, "a processor with AVX is needed");
+  if (vector_width < 2)
+    fprintf (stderr, "this processor has no AVX-512: registers zmm and k were not tried\n");
 }
 
 /* A whole lap, so that every way through the code is taken: the first call,

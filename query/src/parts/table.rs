@@ -1,10 +1,10 @@
 //! Presents the sealed files of one kind as a DataFusion table with their physical columns.
 
+use std::future::ready;
 use std::sync::Arc;
 
 use arrow::compute::SortOptions;
 use arrow::datatypes::SchemaRef;
-use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::stats::Precision;
 use datafusion::common::{Result, Statistics};
@@ -21,6 +21,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use super::file::PartFile;
 use super::morsel::{morsels, statistics};
 use super::reader::PartReaders;
+use crate::planned::Planned;
 
 /// A scan of so many columns filters while it decodes: pages without a row that is wanted are not decoded in the columns that come
 /// after. A scan of the filter's own column alone has none of these, and noting which rows are wanted takes longer than decoding.
@@ -89,35 +90,11 @@ impl PartsTable {
         let sort = PhysicalSortExpr::new(col(name, &self.schema)?, options);
         Ok(LexOrdering::new([sort]).into_iter().collect())
     }
-}
 
-fn rows_of(morsels: &[PartitionedFile]) -> usize {
-    let rows = |morsel: &PartitionedFile| match &morsel.statistics {
-        Some(statistics) => *statistics.num_rows.get_value().unwrap_or(&0),
-        None => 0,
-    };
-    morsels.iter().map(rows).sum()
-}
-
-#[async_trait]
-impl TableProvider for PartsTable {
-    fn schema(&self) -> SchemaRef {
-        Arc::clone(&self.schema)
-    }
-
-    fn table_type(&self) -> TableType {
-        TableType::Base
-    }
-
-    fn statistics(&self) -> Option<Statistics> {
-        Some(self.statistics.clone())
-    }
-
-    async fn scan(
+    fn planned(
         &self,
         state: &dyn Session,
         projection: Option<&Vec<usize>>,
-        _filters: &[Expr],
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let options = state.default_table_options().parquet;
@@ -136,5 +113,44 @@ impl TableProvider for PartsTable {
                 .with_limit(limit)
                 .build();
         Ok(DataSourceExec::from_data_source(config))
+    }
+}
+
+fn rows_of(morsels: &[PartitionedFile]) -> usize {
+    let rows = |morsel: &PartitionedFile| match &morsel.statistics {
+        Some(statistics) => *statistics.num_rows.get_value().unwrap_or(&0),
+        None => 0,
+    };
+    morsels.iter().map(rows).sum()
+}
+
+impl TableProvider for PartsTable {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    fn statistics(&self) -> Option<Statistics> {
+        Some(self.statistics.clone())
+    }
+
+    fn scan<'table, 'session, 'columns, 'filters, 'planned>(
+        &'table self,
+        state: &'session dyn Session,
+        projection: Option<&'columns Vec<usize>>,
+        _filters: &'filters [Expr],
+        limit: Option<usize>,
+    ) -> Planned<'planned>
+    where
+        'table: 'planned,
+        'session: 'planned,
+        'columns: 'planned,
+        'filters: 'planned,
+        Self: 'planned,
+    {
+        Box::pin(ready(self.planned(state, projection, limit)))
     }
 }

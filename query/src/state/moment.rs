@@ -4,7 +4,7 @@ use debuginfo::expr::{self, Context, Expr};
 use debuginfo::value::{Look, RenderOptions, Value, render_certain, render_known};
 use debuginfo::{Certainty, Register};
 use expr::ExprKind;
-use replay::{Event, Moment, Parameters, Places, Seen, State, Timeline};
+use replay::{Event, Moment, Parameters, Places, Seen, State, StateMachine, Timeline};
 
 /// Returns the value of an expression at the entry of a function, if it is a parameter that can be read without more.
 /// The outer option: whether this is so.
@@ -78,13 +78,17 @@ pub fn why_unknown(timeline: &Timeline, seq: u64, expression: &Expr) -> replay::
 pub const KNOWN: &str = "known";
 
 fn why_unknown_in(moment: &Moment<'_>, expression: &Expr) -> String {
-    let evaluated = evaluate_in(moment, 0, expression, |value, look| {
+    let evaluated = evaluate_in(moment, 0, expression, |value, look, machine| {
+        let block = || match machine.is_of_unknown_block() {
+            true => format!("; {}", replay::UNKNOWN_BLOCK),
+            false => String::new(),
+        };
         if let Err(why) = &value.bytes {
             return format!("unknown: {why}");
         }
         let (_, within) = render_certain(value, &RenderOptions::default(), look);
         match value.certainty.and(within) {
-            Certainty::Stale { as_of } => format!("stale since event {as_of}"),
+            Certainty::Stale { as_of } => format!("stale since event {as_of}{}", block()),
             // The register that it is passed in was not kept.
             Certainty::Known => "unknown: not kept where the function was entered".to_owned(),
         }
@@ -93,7 +97,7 @@ fn why_unknown_in(moment: &Moment<'_>, expression: &Expr) -> String {
 }
 
 fn value_in(moment: &Moment<'_>, frame: usize, expression: &Expr) -> Option<String> {
-    let known = evaluate_in(moment, frame, expression, |value, look| {
+    let known = evaluate_in(moment, frame, expression, |value, look, _| {
         render_known(value, &RenderOptions::default(), look)
     });
     known.ok()?
@@ -103,7 +107,7 @@ fn evaluate_in<T>(
     moment: &Moment<'_>,
     frame: usize,
     expression: &Expr,
-    show: impl FnOnce(&Value, &Look<'_>) -> T,
+    show: impl FnOnce(&Value, &Look<'_>, &StateMachine<'_>) -> T,
 ) -> Result<T, String> {
     let frames = &moment.trace.backtrace.frames;
     // Globals are known without a frame; in a frame that is not known, nothing is.
@@ -124,7 +128,7 @@ fn evaluate_in<T>(
         space: &moment.space,
         machine: &machine,
     };
-    Ok(show(&value, &look))
+    Ok(show(&value, &look, &machine))
 }
 
 /// Returns a general register of the thread that event `seq` is about, if it is known.

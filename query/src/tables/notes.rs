@@ -2,20 +2,22 @@
 //!
 //! They are read when they are asked for: a damaged file of notes spoils no other question.
 
+use std::future::ready;
 use std::sync::Arc;
 
 use arrow::array::{Int64Array, RecordBatch, StringViewArray};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::{DataFusionError, Result};
-use datafusion::datasource::{MemTable, TableType, ViewTable, provider_as_source};
+use datafusion::datasource::memory::MemorySourceConfig;
+use datafusion::datasource::{TableType, ViewTable, provider_as_source};
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, col, lit};
 use datafusion::physical_plan::ExecutionPlan;
 use store::{Recording, notes};
 
 use super::doc::TableDoc;
 use super::sources::Sources;
+use crate::planned::Planned;
 
 /// Describes the table.
 pub const DOC: TableDoc = TableDoc {
@@ -87,7 +89,6 @@ impl Added {
     }
 }
 
-#[async_trait]
 impl TableProvider for Added {
     fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
@@ -97,14 +98,25 @@ impl TableProvider for Added {
         TableType::Base
     }
 
-    async fn scan(
-        &self,
-        state: &dyn Session,
-        projection: Option<&Vec<usize>>,
-        filters: &[Expr],
-        limit: Option<usize>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let table = MemTable::try_new(self.schema(), vec![vec![self.rows()?]])?;
-        table.scan(state, projection, filters, limit).await
+    fn scan<'table, 'session, 'columns, 'filters, 'planned>(
+        &'table self,
+        _state: &'session dyn Session,
+        projection: Option<&'columns Vec<usize>>,
+        _filters: &'filters [Expr],
+        _limit: Option<usize>,
+    ) -> Planned<'planned>
+    where
+        'table: 'planned,
+        'session: 'planned,
+        'columns: 'planned,
+        'filters: 'planned,
+        Self: 'planned,
+    {
+        let planned = self.rows().and_then(|rows| {
+            let parts = [vec![rows]];
+            let plan = MemorySourceConfig::try_new_exec(&parts, self.schema(), projection.cloned());
+            Ok(plan? as Arc<dyn ExecutionPlan>)
+        });
+        Box::pin(ready(planned))
     }
 }

@@ -1,14 +1,11 @@
 //! A table whose last column is computed only for questions that name it, because it takes a look at every call.
 
-use std::sync::Arc;
-
 use arrow::datatypes::SchemaRef;
-use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
-use datafusion::common::Result;
 use datafusion::datasource::{TableType, ViewTable};
 use datafusion::logical_expr::{Expr, LogicalPlan};
-use datafusion::physical_plan::ExecutionPlan;
+
+use crate::planned::Planned;
 
 /// Two plans of one table: `whole` has one column more than `cheap`, at its end.
 #[derive(Debug)]
@@ -27,7 +24,6 @@ impl OnDemand {
     }
 }
 
-#[async_trait]
 impl TableProvider for OnDemand {
     fn schema(&self) -> SchemaRef {
         self.whole.schema()
@@ -37,16 +33,23 @@ impl TableProvider for OnDemand {
         TableType::View
     }
 
-    async fn scan(
-        &self,
-        state: &dyn Session,
-        projection: Option<&Vec<usize>>,
-        filters: &[Expr],
+    fn scan<'table, 'session, 'columns, 'filters, 'planned>(
+        &'table self,
+        state: &'session dyn Session,
+        projection: Option<&'columns Vec<usize>>,
+        filters: &'filters [Expr],
         limit: Option<usize>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
+    ) -> Planned<'planned>
+    where
+        'table: 'planned,
+        'session: 'planned,
+        'columns: 'planned,
+        'filters: 'planned,
+        Self: 'planned,
+    {
         let expensive = self.whole.schema().fields().len() - 1;
         let cheap = projection.is_some_and(|columns| !columns.contains(&expensive));
         let plan = if cheap { &self.cheap } else { &self.whole };
-        plan.scan(state, projection, filters, limit).await
+        plan.scan(state, projection, filters, limit)
     }
 }

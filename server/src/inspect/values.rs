@@ -84,6 +84,9 @@ pub struct ValueReport {
     /// Its value.
     #[serde(flatten)]
     pub shown: Shown,
+    /// What to know of it besides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 impl Shown {
@@ -182,6 +185,7 @@ pub fn evaluate(
                 machine: view.machine,
             },
         ),
+        note: None,
     })
 }
 

@@ -63,7 +63,8 @@ pub(super) fn serve(past: &Past, command: &str, args: Value) -> Result<Value, Fa
         "memory" => json(args, |args| memory(past, &args)),
         "print" => json(args, |args: PrintArgs| {
             past.look(1, |looked| {
-                inspect::evaluate(&looked.view(), &args.expression, args.format, None)
+                let found = inspect::evaluate(&looked.view(), &args.expression, args.format, None);
+                found.map(|found| looked.noted(found))
             })
         }),
         "registers" => json(args, |args| past.look(1, |looked| registers(looked, &args))),

@@ -243,7 +243,8 @@ impl Eval {
 
 fn value(reply: &ValueReport, with_type: bool) -> String {
     let text = show::shown(&reply.shown);
-    match with_type {
+    let note = reply.note.as_ref().map(|note| format!("({note})\n"));
+    let text = match with_type {
         true => format!(
             "({}) {} = {}\n",
             escaped(&reply.type_name),
@@ -251,7 +252,8 @@ fn value(reply: &ValueReport, with_type: bool) -> String {
             escaped(&text)
         ),
         false => format!("{} = {}\n", escaped(&reply.expression), escaped(&text)),
-    }
+    };
+    text + &note.unwrap_or_default()
 }
 
 /// Write a value: set p->len 3
