@@ -3,9 +3,11 @@
 use datafusion::common::{Column, DataFusionError, SchemaError, Span};
 use datafusion::sql::sqlparser::parser::ParserError;
 
+use super::aliases;
 use super::place::{self, Place};
 use super::suggest::suggest;
 use crate::error::{Error, SqlError};
+use crate::tables::TABLES;
 
 /// The names that a question may use.
 #[derive(Debug, Default)]
@@ -107,6 +109,14 @@ fn of_schema(sql: &str, error: &SchemaError, spanned: Option<Place>) -> Finding 
             valid_fields,
         } => {
             if let Some(table) = unknown_qualifier(field, valid_fields) {
+                // A subquery may name a table of the question around it, whose columns are not among these.
+                if let Some(known) = aliases::table_of(sql, table) {
+                    return Finding {
+                        message: format!("there is no column \"{}\" in {table}", field.name),
+                        place: spanned.or_else(|| place::of_word(sql, &field.name, 0)),
+                        suggestions: suggest(&field.name, columns_of(&known)),
+                    };
+                }
                 let known = valid_fields
                     .iter()
                     .filter_map(|field| field.relation.as_ref());
@@ -139,6 +149,14 @@ fn of_schema(sql: &str, error: &SchemaError, spanned: Option<Place>) -> Finding 
     }
 }
 
+/// The columns of one of the recording's tables; none for what a question calls a table.
+fn columns_of(table: &str) -> impl Iterator<Item = &'static str> {
+    let table = TABLES.iter().find(|known| known.name == table);
+    table
+        .into_iter()
+        .flat_map(|known| known.columns.iter().map(|(name, _)| *name))
+}
+
 /// Returns the table in front of a column's name when the question has no such table.
 fn unknown_qualifier<'a>(field: &'a Column, valid_fields: &[Column]) -> Option<&'a str> {
     let table = field.relation.as_ref()?.table();
@@ -169,7 +187,9 @@ fn of_plan(sql: &str, message: &str, spanned: Option<Place>, names: &Names) -> F
         }
         return unknown(sql, "function", function, &names.functions, spanned);
     }
-    let short = wrong_arguments(message).or_else(|| same_names(message));
+    let short = wrong_arguments(message)
+        .or_else(|| same_names(message))
+        .or_else(|| of_subquery(message));
     Finding {
         place: spanned.or_else(|| quoted(sql, message)),
         message: short.unwrap_or_else(|| plain(message)),
@@ -179,12 +199,20 @@ fn of_plan(sql: &str, message: &str, spanned: Option<Place>, names: &Names) -> F
 
 /// Says how a question is written whose subquery no plan can be made for.
 fn of_subquery(message: &str) -> Option<String> {
+    if message.contains("scalar subquery must be aggregated") {
+        return Some(
+            "a subquery that compares with the question around it must have one row, which only an aggregate ensures: \
+             write max(x) for x, or a join: select a.start_seq, p.function from calls a left join calls p on p.start_seq = a.parent"
+                .to_owned(),
+        );
+    }
     let (_, what) = message.split_once("Physical plan does not support logical expression ")?;
     let starts = |names: &[&str]| names.iter().any(|name| what.starts_with(name));
     if starts(&["ScalarSubquery", "OuterReferenceColumn"]) {
         return Some(
-            "a subquery may compare with a column of the question around it by = alone; \
-             for <, > and others write a join: select a.seq, count(*) from A a left join B b on b.x < a.x group by a.seq"
+            "a subquery may compare with a column of the question around it by = alone, and has no LIMIT then: \
+             for LIMIT 1 write an aggregate: first_value(x order by y); \
+             for <, > and others a join: select a.seq, count(*) from A a left join B b on b.x < a.x group by a.seq"
                 .to_owned(),
         );
     }

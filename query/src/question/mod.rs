@@ -1,5 +1,6 @@
 //! Understands questions before they are planned, and explains what is wrong with them.
 
+mod aliases;
 mod diagnose;
 mod place;
 mod positions;
