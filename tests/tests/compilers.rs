@@ -4,6 +4,7 @@
 
 use e2e::{Hindsight, Scratch, lua_source};
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -100,4 +101,60 @@ fn clang_makes_the_same_object() {
     let source = source.to_str().expect("UTF-8");
     let args = ["-O2", "-c", "-o", "lstring.o", source];
     makes_the_same(&scratch, Path::new("/usr/bin/clang"), &args, "lstring.o");
+}
+
+/// Cargo starts the compiler through a script that records it too, when it compiles the crate.
+#[test]
+fn cargo_builds_the_same_crate() {
+    let _alone = alone();
+    let scratch = Scratch::new("cargo");
+    fs::create_dir(scratch.join("src")).expect("the folder is ours");
+    fs::write(scratch.join("src/main.rs"), HELLO).expect("the folder is ours");
+    let manifest =
+        "[package]\nname = \"hello\"\nversion = \"0.1.0\"\nedition = \"2021\"\n[workspace]\n";
+    fs::write(scratch.join("Cargo.toml"), manifest).expect("the folder is ours");
+    let cargo = rustc().with_file_name("cargo");
+    let cargo = cargo.to_str().expect("UTF-8");
+    let wrapper = scratch.join("recorded");
+    let hindsight = Hindsight::path().display();
+    let script = format!(
+        "#!/bin/sh
+case \"$*\" in
+*--crate-name\\ hello*) exec {hindsight} record --on-full drop -o \"{}/compiler\" -f 'module:*' -- \"$@\" ;;
+*) exec \"$@\" ;;
+esac
+",
+        scratch.path().display()
+    );
+    fs::write(&wrapper, script).expect("the folder is ours");
+    fs::set_permissions(&wrapper, fs::Permissions::from_mode(0o755)).expect("the file is ours");
+    let build = |wrapper: &str, words: &[&str]| {
+        let done = Command::new(words[0])
+            .args(&words[1..])
+            .args(["build", "--release", "--offline", "--quiet"])
+            .env("RUSTC", rustc())
+            .env("RUSTC_WRAPPER", wrapper)
+            .env_remove("CARGO_TARGET_DIR")
+            .current_dir(scratch.path())
+            .output()
+            .expect("it can be started");
+        let said = String::from_utf8_lossy(&done.stderr);
+        assert!(done.status.success(), "{words:?}: {said}");
+        let made = fs::read(scratch.join("target/release/hello")).expect("it was made");
+        fs::remove_dir_all(scratch.join("target")).expect("the folder is ours");
+        made
+    };
+    let native = build("", &[cargo]);
+    let recorder = Hindsight::path().to_str().expect("UTF-8");
+    let record = [
+        &[recorder, "record", "-o", "rec"],
+        &EVERYTHING[..],
+        &["--", cargo],
+    ]
+    .concat();
+    let wrapper = wrapper.to_str().expect("UTF-8");
+    assert!(native == build(wrapper, &record), "hello has other bytes");
+    for recording in ["rec", "compiler"] {
+        run(&scratch, Hindsight::path(), &["check", recording]);
+    }
 }
