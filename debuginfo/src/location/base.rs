@@ -6,7 +6,6 @@
 use std::sync::Arc;
 
 use super::Site;
-use crate::lines::prologue_of;
 use crate::machine::Register;
 use crate::module::Module;
 use crate::unwind::{frame_distance, tail_calls};
@@ -18,7 +17,7 @@ pub(super) fn distance(module: &Arc<Module>, svma: u64, register: Register) -> O
         return None;
     }
     let entry = tail_calls::entry_of(module, svma)?;
-    frame_distance(module, entry, register.0, || prologue_of(module, svma).1)
+    frame_distance(module, entry, register.0)
 }
 
 /// The address in the module's file that `site` looks variables up at.

@@ -82,25 +82,12 @@ pub(crate) fn cfa_rule(space: &Space, address: u64) -> Option<(u16, i64)> {
     }
 }
 
-/// By how much the canonical frame address exceeds `register`, rbp or rsp, in the function that begins at `entry`, once its
-/// prologue has run, which it has at the address that `behind` finds.
-pub(crate) fn frame_distance(
-    module: &Module,
-    entry: u64,
-    register: u16,
-    behind: impl FnOnce() -> u64,
-) -> Option<i64> {
-    let tables = module.unwind_tables();
-    if register == Register::RBP.0 {
-        return tables.distance(module.elf(), entry, register);
-    }
-    match tables.rules(module.elf(), behind())?.ok()?.cfa {
-        CfaRule::RegisterAndOffset {
-            register: base,
-            offset,
-        } if base.0 == register => Some(offset),
-        _ => None,
-    }
+/// By how much the canonical frame address exceeds `register`, rbp or rsp, in the function that begins at `entry`, while its frame is
+/// there.
+pub(crate) fn frame_distance(module: &Module, entry: u64, register: u16) -> Option<i64> {
+    module
+        .unwind_tables()
+        .distance(module.elf(), entry, register)
 }
 
 /// The innermost frame of all threads that stand at one instruction: what does not depend on the thread is looked up once.

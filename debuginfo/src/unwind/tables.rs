@@ -1,5 +1,7 @@
 //! The unwind tables of a module: `.eh_frame`, and `.debug_frame` of the module or its debug file for what that leaves out.
 
+use std::collections::BTreeMap;
+
 use gimli::{
     BaseAddresses, CfaRule, CieOrFde, EhFrame, EndianSlice, LittleEndian, RegisterRule,
     UnwindContext, UnwindExpression, UnwindSection,
@@ -147,8 +149,8 @@ impl UnwindTables {
         }
     }
 
-    /// By how much the canonical frame address exceeds `register` in the first rows of the description around `svma` that
-    /// count it from there.
+    /// By how much the canonical frame address exceeds `register` in the code of the description around `svma` that counts it from
+    /// there, while the frame is there: in most of that code, but for what is like the entry.
     pub(super) fn distance(&self, main: &Elf, svma: u64, register: u16) -> Option<i64> {
         let found = self.find(svma)?;
         match found.table {
@@ -251,6 +253,9 @@ where
     })
 }
 
+/// By how much the canonical frame address exceeds rsp where a function begins: the return address lies there.
+const AT_ENTRY: i64 = 8;
+
 fn distance<'a, S>(
     section: &S,
     bases: &BaseAddresses,
@@ -265,16 +270,23 @@ where
     let fde = fde.ok()?;
     let mut context = UnwindContext::new();
     let mut rows = fde.rows(section, bases, &mut context).ok()?;
+    // A frame may be set up far from the entry, and arguments be pushed in between: neither lasts for most of the code.
+    let mut lengths: BTreeMap<i64, u64> = BTreeMap::new();
     while let Ok(Some(row)) = rows.next_row() {
         match row.cfa() {
             CfaRule::RegisterAndOffset {
                 register: base,
                 offset,
             } if base.0 == register => {
-                return Some(*offset);
+                let len = row.end_address().saturating_sub(row.start_address());
+                *lengths.entry(*offset).or_default() += len;
             }
             _ => {}
         }
     }
-    None
+    let has_frame = |(offset, len): &(&i64, &u64)| (**offset != AT_ENTRY, **len);
+    lengths
+        .iter()
+        .max_by_key(has_frame)
+        .map(|(offset, _)| *offset)
 }

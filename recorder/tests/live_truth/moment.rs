@@ -462,7 +462,8 @@ pub fn without_arguments(name: &str) -> String {
     kept
 }
 
-/// Tells whether two texts with a `FILE:LINE` in them are the same. gdb keeps the line of an inlined call in 16 bits.
+/// Tells whether two texts with a `FILE:LINE` in them are the same. gdb keeps the line of an inlined call in 16 bits. What compilers say
+/// is of no line (line 0, as clang does where it has merged code) has none here; gdb takes the line of the code before it.
 pub fn is_same_place(ours: &str, theirs: &str) -> bool {
     let folded = || {
         let (before, rest) = ours.split_once(':')?;
@@ -475,7 +476,12 @@ pub fn is_same_place(ours: &str, theirs: &str) -> bool {
         let line = rest[..end].parse::<u32>().ok()? & 0xffff;
         Some(format!("{before}:{line}{}", &rest[end..]))
     };
-    ours == theirs || folded().as_deref() == Some(theirs)
+    let is_of_no_line = || {
+        let (name, rest) = ours.split_once(" :0 ")?;
+        let (before, after) = (theirs.strip_prefix(name)?, theirs.strip_suffix(rest)?);
+        Some(before.starts_with(' ') && after.ends_with(' '))
+    };
+    ours == theirs || folded().as_deref() == Some(theirs) || is_of_no_line() == Some(true)
 }
 
 /// Structures and arrays are not compared as a whole: parts of them nobody has initialised, and jump buffers hold a

@@ -182,3 +182,35 @@ fn stops_in_a_rust_program_are_those_of_gdb() {
     stops_are_the_same("orders_O0", 1, 50);
     stops_are_the_same("orders_O2", 1, 35);
 }
+
+/// How many of each build: more than usual with `STOPS=84 cargo test ... live_truth levels`.
+fn of_each() -> usize {
+    let wanted = std::env::var("STOPS").ok();
+    wanted.map_or(8, |wanted| wanted.parse().expect("STOPS is a number"))
+}
+
+#[test]
+fn stops_at_four_levels_of_gcc_are_those_of_gdb() {
+    for artifact in ["lua_O0", "lua_O1", "lua_O2", "lua_O3"] {
+        stops_are_the_same(artifact, 7, of_each());
+    }
+}
+
+#[test]
+fn stops_at_four_levels_of_clang_are_those_of_gdb() {
+    for artifact in [
+        "lua_clang_O0",
+        "lua_clang_O1",
+        "lua_clang_O2",
+        "lua_clang_O3",
+    ] {
+        stops_are_the_same(artifact, 7, of_each());
+    }
+}
+
+#[test]
+fn stops_at_four_levels_of_rustc_are_those_of_gdb() {
+    for artifact in ["orders_O0", "orders_O1", "orders_O2", "orders_O3"] {
+        stops_are_the_same(artifact, 7, of_each());
+    }
+}
