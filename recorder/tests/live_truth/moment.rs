@@ -229,6 +229,17 @@ impl Moment {
         own
     }
 
+    /// Tells whether a variable, or a part of one, has what calls before left on the stack: compilers fill variables with a pattern where
+    /// they are declared, and a va_list not at all.
+    fn has_no_value_yet(&self, level: usize, name: &str) -> bool {
+        let is_part = |whole: &str| {
+            let rest = name.strip_prefix(whole);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+        };
+        let mut undeclared = self.undeclared.iter().filter(|(at, _)| *at == level);
+        undeclared.any(|(_, whole)| is_part(whole)) || is_part("argp")
+    }
+
     /// Where two accounts of a stop differ. Without values, neither what variables hold is compared nor what calls leave in registers.
     pub fn differences(&self, theirs: &Moment, with_values: bool) -> Vec<String> {
         let mut found = Vec::new();
@@ -246,7 +257,9 @@ impl Moment {
             let is_of_call =
                 name == "rcx" && in_libraries(value) && other.is_some_and(in_libraries);
             let counts = counts && !is_of_call;
-            if other != Some(value) && counts {
+            // The process's number.
+            let is_pid = std::path::Path::new(&format!("/proc/{value}")).exists() && *value > 1;
+            if other != Some(value) && counts && !is_pid {
                 found.push(format!("{place}: {name} is {value:x}, gdb: {other:x?}"));
             }
         }
@@ -299,7 +312,11 @@ impl Moment {
             let Some((_, _, other)) = at.map(|at| left.remove(at)) else {
                 continue;
             };
-            if with_values && is_comparable(text, &other) && !is_same(text, &other) {
+            if with_values
+                && !self.has_no_value_yet(*level, name)
+                && is_comparable(text, &other)
+                && !is_same(text, &other)
+            {
                 found.push(format!(
                     "{place}: #{level} {name} is {text:?}, gdb: {other:?}"
                 ));
