@@ -35,7 +35,7 @@ pub fn value(
 ) -> replay::Result<Option<String>> {
     let tid = timeline.thread_at(seq)?;
     let moment = Moment::at(timeline, seq, tid, frame + 1)?;
-    Ok(value_in(&moment, frame, expression))
+    Ok(frame_value(&moment, frame, expression))
 }
 
 /// The same in the innermost frame. What one moment has in common with the next is kept in `places`.
@@ -48,18 +48,50 @@ pub fn innermost_value(
     (seq, event): (u64, Event),
     expression: &Expr,
 ) -> replay::Result<Option<String>> {
-    let ask = |moment: &Moment<'_>| value_in(moment, 0, expression);
-    let found = places.ask(timeline, seq, event, ask)?;
-    let names_function = || {
-        expr::names(expression)
-            .iter()
-            .any(|name| name.contains("::"))
+    let mut names = expr::names(expression).into_iter();
+    let names_function = names.any(|name| name.contains("::"));
+    let ask = |moment: &Moment<'_>| match names_function {
+        // It may be one of a frame further out.
+        true => frame_value(moment, 0, expression),
+        false => value_in(moment, expression),
     };
-    if found.is_some() || !names_function() {
+    let found = places.ask(timeline, seq, event, ask)?;
+    if found.is_some() || !names_function {
         return Ok(found);
     }
     let moment = Moment::at(timeline, seq, timeline.thread_at(seq)?, MOST_FRAMES)?;
-    Ok(value_in(&moment, 0, expression))
+    Ok(value_in(&moment, expression))
+}
+
+/// The same in the call that the thread returned from at event `seq`: its parameters are what was passed, memory is as it is
+/// then.
+///
+/// # Errors
+/// The files cannot be read.
+pub fn left_value(
+    timeline: &Timeline,
+    seq: u64,
+    expression: &Expr,
+) -> replay::Result<Option<String>> {
+    let moment = Moment::at(timeline, seq, timeline.thread_at(seq)?, 1)?;
+    Ok(evaluate_in_left(&moment, expression, known).flatten())
+}
+
+/// The value of each expression there.
+///
+/// # Errors
+/// The files cannot be read.
+pub fn left_values(
+    places: &mut Places,
+    timeline: &Timeline,
+    (seq, event): (u64, Event),
+    expressions: &[&Expr],
+) -> replay::Result<Vec<Option<String>>> {
+    let moment = places.moment(timeline, seq, event)?;
+    let all = expressions.iter();
+    Ok(all
+        .map(|expression| evaluate_in_left(&moment, expression, known).flatten())
+        .collect())
 }
 
 /// Frames in which the function is looked for that a variable is named with.
@@ -78,25 +110,69 @@ pub fn why_unknown(timeline: &Timeline, seq: u64, expression: &Expr) -> replay::
 pub const KNOWN: &str = "known";
 
 fn why_unknown_in(moment: &Moment<'_>, expression: &Expr) -> String {
-    let evaluated = evaluate_in(moment, 0, expression, |value, look| {
-        if let Err(why) = &value.bytes {
-            return format!("unknown: {why}");
+    let why = match evaluate_in(moment, 0, expression, why) {
+        Ok(why) => why,
+        // What means nothing in the caller is looked for in the call that it returned from.
+        Err(error) => {
+            evaluate_in_left(moment, expression, why).unwrap_or_else(|| format!("unknown: {error}"))
         }
-        let (_, within) = render_certain(value, &RenderOptions::default(), look);
-        match value.certainty.and(within) {
-            Certainty::Stale { as_of } => format!("stale since event {as_of}"),
-            // The register that it is passed in was not kept.
-            Certainty::Known => "unknown: not kept where the function was entered".to_owned(),
-        }
-    });
-    evaluated.unwrap_or_else(|error| format!("unknown: {error}"))
+    };
+    match evaluate_in_left(moment, expression, known).flatten() {
+        Some(_) => format!(
+            "{why} (in the caller; frame_value(seq, -1, expression) is that of the call which returned)"
+        ),
+        None => why,
+    }
 }
 
-fn value_in(moment: &Moment<'_>, frame: usize, expression: &Expr) -> Option<String> {
-    let known = evaluate_in(moment, frame, expression, |value, look| {
-        render_known(value, &RenderOptions::default(), look)
+fn why(value: &Value, look: &Look<'_>) -> String {
+    if let Err(why) = &value.bytes {
+        return format!("unknown: {why}");
+    }
+    let (_, within) = render_certain(value, &RenderOptions::default(), look);
+    match value.certainty.and(within) {
+        Certainty::Stale { as_of } => format!("stale since event {as_of}"),
+        // The register that it is passed in was not kept.
+        Certainty::Known => "unknown: not kept where the function was entered".to_owned(),
+    }
+}
+
+fn known(value: &Value, look: &Look<'_>) -> Option<String> {
+    render_known(value, &RenderOptions::default(), look)
+}
+
+/// The value in the innermost frame. Where a thread has just returned, what means nothing there is read as the call that it
+/// returned from.
+fn value_in(moment: &Moment<'_>, expression: &Expr) -> Option<String> {
+    match evaluate_in(moment, 0, expression, known) {
+        Ok(found) => found,
+        Err(_) => evaluate_in_left(moment, expression, known).flatten(),
+    }
+}
+
+fn frame_value(moment: &Moment<'_>, frame: usize, expression: &Expr) -> Option<String> {
+    evaluate_in(moment, frame, expression, known).ok().flatten()
+}
+
+/// The value in the call that the thread has just returned from, if there is one and the expression means something in it.
+fn evaluate_in_left<T>(
+    moment: &Moment<'_>,
+    expression: &Expr,
+    show: impl FnOnce(&Value, &Look<'_>) -> T,
+) -> Option<T> {
+    let found = moment.in_left_call(|machine, frames| {
+        let space = &*moment.space;
+        let context = Context {
+            space,
+            machine,
+            frames,
+            index: 0,
+            calls: None,
+        };
+        let value = expr::evaluate(expression, &context).ok()?;
+        Some(show(&value, &Look { space, machine }))
     });
-    known.ok()?
+    found.ok().flatten().flatten()
 }
 
 fn evaluate_in<T>(
