@@ -6,6 +6,9 @@ use debuginfo::{Certainty, Register};
 use expr::ExprKind;
 use replay::{Event, Moment, Parameters, Places, Seen, State, Timeline};
 
+/// How a value is shown; `None` if it is not known.
+pub type Show<'s> = &'s dyn Fn(&Value, &Look<'_>) -> Option<String>;
+
 /// Returns the value of an expression at the entry of a function, if it is a parameter that can be read without more.
 /// The outer option: whether this is so.
 ///
@@ -35,7 +38,9 @@ pub fn value(
 ) -> replay::Result<Option<String>> {
     let tid = timeline.thread_at(seq)?;
     let moment = Moment::at(timeline, seq, tid, frame + 1)?;
-    Ok(frame_value(&moment, frame, expression))
+    Ok(evaluate_in(&moment, frame, expression, known)
+        .ok()
+        .flatten())
 }
 
 /// The same in the innermost frame. What one moment has in common with the next is kept in `places`.
@@ -48,19 +53,33 @@ pub fn innermost_value(
     (seq, event): (u64, Event),
     expression: &Expr,
 ) -> replay::Result<Option<String>> {
+    innermost_shown(places, timeline, (seq, event), expression, &known)
+}
+
+/// The same, shown as `show` does.
+///
+/// # Errors
+/// The files cannot be read.
+pub fn innermost_shown(
+    places: &mut Places,
+    timeline: &Timeline,
+    (seq, event): (u64, Event),
+    expression: &Expr,
+    show: Show<'_>,
+) -> replay::Result<Option<String>> {
     let mut names = expr::names(expression).into_iter();
     let names_function = names.any(|name| name.contains("::"));
     let ask = |moment: &Moment<'_>| match names_function {
         // It may be one of a frame further out.
-        true => frame_value(moment, 0, expression),
-        false => value_in(moment, expression),
+        true => evaluate_in(moment, 0, expression, show).ok().flatten(),
+        false => value_in(moment, expression, show),
     };
     let found = places.ask(timeline, seq, event, ask)?;
     if found.is_some() || !names_function {
         return Ok(found);
     }
     let moment = Moment::at(timeline, seq, timeline.thread_at(seq)?, MOST_FRAMES)?;
-    Ok(value_in(&moment, expression))
+    Ok(value_in(&moment, expression, show))
 }
 
 /// The same in the call that the thread returned from at event `seq`: its parameters are what was passed, memory is as it is
@@ -74,24 +93,7 @@ pub fn left_value(
     expression: &Expr,
 ) -> replay::Result<Option<String>> {
     let moment = Moment::at(timeline, seq, timeline.thread_at(seq)?, 1)?;
-    Ok(evaluate_in_left(&moment, expression, known).flatten())
-}
-
-/// The value of each expression there.
-///
-/// # Errors
-/// The files cannot be read.
-pub fn left_values(
-    places: &mut Places,
-    timeline: &Timeline,
-    (seq, event): (u64, Event),
-    expressions: &[&Expr],
-) -> replay::Result<Vec<Option<String>>> {
-    let moment = places.moment(timeline, seq, event)?;
-    let all = expressions.iter();
-    Ok(all
-        .map(|expression| evaluate_in_left(&moment, expression, known).flatten())
-        .collect())
+    Ok(shown_in_left(&moment, expression, known).flatten())
 }
 
 /// Frames in which the function is looked for that a variable is named with.
@@ -114,10 +116,10 @@ fn why_unknown_in(moment: &Moment<'_>, expression: &Expr) -> String {
         Ok(why) => why,
         // What means nothing in the caller is looked for in the call that it returned from.
         Err(error) => {
-            evaluate_in_left(moment, expression, why).unwrap_or_else(|| format!("unknown: {error}"))
+            shown_in_left(moment, expression, why).unwrap_or_else(|| format!("unknown: {error}"))
         }
     };
-    match evaluate_in_left(moment, expression, known).flatten() {
+    match shown_in_left(moment, expression, known).flatten() {
         Some(_) => format!(
             "{why} (in the caller; frame_value(seq, -1, expression) is that of the call which returned)"
         ),
@@ -143,19 +145,15 @@ fn known(value: &Value, look: &Look<'_>) -> Option<String> {
 
 /// The value in the innermost frame. Where a thread has just returned, what means nothing there is read as the call that it
 /// returned from.
-fn value_in(moment: &Moment<'_>, expression: &Expr) -> Option<String> {
-    match evaluate_in(moment, 0, expression, known) {
+fn value_in(moment: &Moment<'_>, expression: &Expr, show: Show<'_>) -> Option<String> {
+    match evaluate_in(moment, 0, expression, show) {
         Ok(found) => found,
-        Err(_) => evaluate_in_left(moment, expression, known).flatten(),
+        Err(_) => shown_in_left(moment, expression, show).flatten(),
     }
 }
 
-fn frame_value(moment: &Moment<'_>, frame: usize, expression: &Expr) -> Option<String> {
-    evaluate_in(moment, frame, expression, known).ok().flatten()
-}
-
 /// The value in the call that the thread has just returned from, if there is one and the expression means something in it.
-fn evaluate_in_left<T>(
+pub fn shown_in_left<T>(
     moment: &Moment<'_>,
     expression: &Expr,
     show: impl FnOnce(&Value, &Look<'_>) -> T,
