@@ -164,8 +164,11 @@ fn names_at_a_return_are_the_callers_first() {
     assert_eq!(at_return("*out", "quotient"), ["3"]);
     assert_eq!(at_return("*quotient::out", "quotient"), ["3"]);
     assert_eq!(at_return("a", "quotient"), ["17"]);
-    // forward has a parameter of its own that is called so, which lay on its stack.
+    // forward has parameters of its own that are called so, which lay on its stack.
     assert_eq!(at_return("by", "shift"), ["3", "?"]);
+    assert_eq!(at_return("*top", "climb"), ["6", "?", "?"]);
+    // In its caller it is a number, which is no pointer.
+    assert_eq!(at_return("*kept", "after_escape"), ["2"]);
     assert_eq!(
         of_calls(recording, "frame_value(end_seq, -1, 'by')", "shift"),
         ["3", "6"]

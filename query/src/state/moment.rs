@@ -6,6 +6,13 @@ use debuginfo::{Certainty, Register};
 use expr::ExprKind;
 use replay::{Event, Moment, Parameters, Places, Seen, State, Timeline};
 
+/// Why an expression has no value.
+struct NoValue {
+    message: String,
+    /// It means nothing there, whichever values there are.
+    is_meaningless: bool,
+}
+
 /// How a value is shown; `None` if it is not known.
 pub type Show<'s> = &'s dyn Fn(&Value, &Look<'_>) -> Option<String>;
 
@@ -114,9 +121,10 @@ pub const KNOWN: &str = "known";
 fn why_unknown_in(moment: &Moment<'_>, expression: &Expr) -> String {
     let why = match evaluate_in(moment, 0, expression, why) {
         Ok(why) => why,
-        // What means nothing in the caller is looked for in the call that it returned from.
         Err(error) => {
-            shown_in_left(moment, expression, why).unwrap_or_else(|| format!("unknown: {error}"))
+            let of_left = || shown_in_left(moment, expression, why);
+            let of_left = error.is_meaningless.then(of_left).flatten();
+            of_left.unwrap_or_else(|| format!("unknown: {}", error.message))
         }
     };
     match shown_in_left(moment, expression, known).flatten() {
@@ -148,7 +156,8 @@ fn known(value: &Value, look: &Look<'_>) -> Option<String> {
 fn value_in(moment: &Moment<'_>, expression: &Expr, show: Show<'_>) -> Option<String> {
     match evaluate_in(moment, 0, expression, show) {
         Ok(found) => found,
-        Err(_) => shown_in_left(moment, expression, show).flatten(),
+        Err(error) if error.is_meaningless => shown_in_left(moment, expression, show).flatten(),
+        Err(_) => None,
     }
 }
 
@@ -178,12 +187,15 @@ fn evaluate_in<T>(
     frame: usize,
     expression: &Expr,
     show: impl FnOnce(&Value, &Look<'_>) -> T,
-) -> Result<T, String> {
+) -> Result<T, NoValue> {
     let frames = &moment.trace.backtrace.frames;
     // Globals are known without a frame; in a frame that is not known, nothing is.
     let is_known = frames.get(frame).is_some_and(|f| f.pc_is_known);
     if frame > 0 && !is_known {
-        return Err(format!("frame {frame} is not known"));
+        return Err(NoValue {
+            message: format!("frame {frame} is not known"),
+            is_meaningless: false,
+        });
     }
     let machine = moment.machine();
     let context = Context {
@@ -193,7 +205,10 @@ fn evaluate_in<T>(
         index: if is_known { frame } else { 0 },
         calls: None,
     };
-    let value = expr::evaluate(expression, &context).map_err(|error| error.to_string())?;
+    let value = expr::evaluate(expression, &context).map_err(|error| NoValue {
+        is_meaningless: error.is_meaningless,
+        message: error.message,
+    })?;
     let look = Look {
         space: &moment.space,
         machine: &machine,

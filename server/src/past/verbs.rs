@@ -132,7 +132,7 @@ fn print(looked: &Looked<'_>, args: &PrintArgs) -> Result<inspect::ValueReport, 
     let view = looked.view();
     let print = |view: &View<'_>| inspect::evaluate(view, &args.expression, args.format, None);
     let found = print(&view);
-    if view.frame > 0 || found.is_ok() {
+    if view.frame > 0 || found.is_ok() || !inspect::is_meaningless(&view, &args.expression) {
         return found;
     }
     let of_left = looked.moment.in_left_call(|machine, frames| {
