@@ -44,10 +44,17 @@ pub fn value(
     expression: &Expr,
 ) -> replay::Result<Option<String>> {
     let tid = timeline.thread_at(seq)?;
-    let moment = Moment::at(timeline, seq, tid, frame + 1)?;
-    Ok(evaluate_in(&moment, frame, expression, known)
-        .ok()
-        .flatten())
+    let limit = match names_function(expression) {
+        true => MOST_FRAMES,
+        false => 1,
+    };
+    let moment = Moment::at(timeline, seq, tid, limit.max(frame + 1))?;
+    Ok(match frame {
+        0 => value_in(&moment, expression, &known),
+        _ => evaluate_in(&moment, frame, expression, known)
+            .ok()
+            .flatten(),
+    })
 }
 
 /// The same in the innermost frame. What one moment has in common with the next is kept in `places`.
@@ -74,8 +81,7 @@ pub fn innermost_shown(
     expression: &Expr,
     show: Show<'_>,
 ) -> replay::Result<Option<String>> {
-    let mut names = expr::names(expression).into_iter();
-    let names_function = names.any(|name| name.contains("::"));
+    let names_function = names_function(expression);
     let ask = |moment: &Moment<'_>| match names_function {
         // It may be one of a frame further out.
         true => evaluate_in(moment, 0, expression, show).ok().flatten(),
@@ -101,6 +107,12 @@ pub fn left_value(
 ) -> replay::Result<Option<String>> {
     let moment = Moment::at(timeline, seq, timeline.thread_at(seq)?, 1)?;
     Ok(shown_in_left(&moment, expression, known).flatten())
+}
+
+/// Tells whether a name is written with its function, or with another scope.
+fn names_function(expression: &Expr) -> bool {
+    let mut names = expr::names(expression).into_iter();
+    names.any(|name| name.contains("::"))
 }
 
 /// Frames in which the function is looked for that a variable is named with.
