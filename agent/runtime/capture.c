@@ -1,5 +1,5 @@
 /* What is captured besides with an enter or leave: registers, a piece of the
- * stack, texts behind arguments, watched values.
+ * stack, texts behind arguments, what arguments lead to, watched values.
  *
  * The rules of runtime.c hold. Memory that may not be there is read by the
  * kernel (process_vm_readv), which says so instead of raising a signal; the
@@ -16,6 +16,9 @@
 #define PROBED 64 /* pages of a stack that are looked for at once */
 #define MAX_STEPS 8
 #define RSP 7 /* its number in DWARF */
+
+/* The integer argument registers, by theirs. */
+static const uint8_t argument_registers[6] = { 5, 4, 1, 2, 8, 9 };
 
 static uint64_t
 padded (uint64_t bytes)
@@ -252,19 +255,43 @@ forget_frames (struct hs_frames * frames, uint64_t slot)
   frames->count = count;
 }
 
+static int
+has_pointees (const struct hs_probe * probe)
+{
+  uint16_t any = 0;
+  if (!(hs_runtime.control->capture & HS_CAPTURE_POINTEES))
+    return 0;
+  for (unsigned n = 0; n != 6; n++)
+    any |= probe->pointees[n];
+  return any != 0;
+}
+
+/* Forgets the latest of the calls that end together with the one that is
+ * entered by a jump, if they are many. */
+static void
+forget_at_slot (struct hs_frames * frames, uint64_t slot)
+{
+  uint64_t count = frames->count;
+  if (count >= HS_FRAMES_AT_SLOT && frames->frame[count - HS_FRAMES_AT_SLOT].slot == slot)
+    frames->count = count - 1;
+}
+
 /* Remembers the call that is entered if its caller has something watched, which
- * is captured until it is left. */
+ * is captured until it is left, or if its arguments lead to what is captured
+ * when it is. */
 static void
 remember_frame (const struct hs_capture * capture, struct hs_frames * frames)
 {
   struct watch watch;
   struct place place = { 0, 0 };
-  int is_watched = 0;
+  int is_wanted = has_pointees (capture->probe);
   while (read_watch (capture, &place, &watch))
-    is_watched |= (watch.caller & HS_WATCH_CALLER_ENTER)
-               && is_called_from (capture->return_address, &watch);
+    is_wanted |= (watch.caller & HS_WATCH_CALLER_ENTER)
+              && is_called_from (capture->return_address, &watch);
+  if (is_wanted)
+    forget_at_slot (frames, capture->registers[RSP]);
   uint64_t count = frames->count;
-  if (!is_watched || count == HS_FRAMES)
+  if (!is_wanted || count == HS_FRAMES)
     return;
   /* A signal handler that comes now puts its own calls behind the last one,
    * and takes them away again: first the place is taken, at last it counts. */
@@ -274,6 +301,7 @@ remember_frame (const struct hs_capture * capture, struct hs_frames * frames)
   frames->count = count + 1;
   frame->slot = capture->registers[RSP];
   copy ((void *) frame->registers, capture->registers, sizeof frame->registers);
+  copy ((void *) frame->pointees, capture->probe->pointees, sizeof frame->pointees);
   frame->return_address = capture->return_address;
 }
 
@@ -352,6 +380,59 @@ is_on_stack (const struct hs_capture * capture, uint64_t at, uint64_t bytes)
       && at <= capture->stack_high && bytes <= capture->stack_high - at;
 }
 
+/* Adds what the arguments of a call lead to, which had these registers where
+ * it was entered. */
+static void
+add_pointees (struct hs_capture * capture, const uint16_t * pointees,
+              const uint64_t * registers)
+{
+  if (!(hs_runtime.control->capture & HS_CAPTURE_POINTEES))
+    return;
+  for (unsigned n = 0; n != 6; n++)
+  {
+    uint64_t at = registers[argument_registers[n]];
+    uint64_t bytes = pointees[n] & HS_POINTEE_BYTES_MASK;
+    int is_later = (pointees[n] & HS_POINTEE_RESULT) && capture->function != 0;
+    unsigned count = capture->pointee_count, same = 0;
+    if (bytes > HS_CAPTURE_TEXT_MAX)
+      bytes = HS_CAPTURE_TEXT_MAX;
+    if (bytes == 0 || is_later || at < PAGE || count == HS_POINTEES)
+      continue;
+    while (same != count
+           && (capture->pointee_at[same] != at || capture->pointee_bytes[same] != bytes))
+      same++;
+    if (same != count)
+      continue;
+    capture->pointee_at[count] = at;
+    capture->pointee_bytes[count] = (uint16_t) bytes;
+    capture->pointee_count = count + 1;
+    capture->payload += section_bytes (bytes);
+  }
+}
+
+/* Adds what the arguments of the calls led to that are left with this slot. */
+static void
+add_pointees_of_left (struct hs_capture * capture, const struct hs_frames * frames,
+                      uint64_t slot)
+{
+  for (uint64_t n = frames->count; n != 0; n--)
+  {
+    const struct hs_frame * frame = &frames->frame[n - 1];
+    if (frame->slot > slot)
+      break;
+    if (frame->slot == slot)
+      add_pointees (capture, frame->pointees, frame->registers);
+  }
+}
+
+/* Tells whether something is captured that open calls are remembered for. */
+static int
+remembers_calls (const struct hs_capture * capture)
+{
+  return capture->watch_words != 0
+      || (hs_runtime.control->capture & HS_CAPTURE_POINTEES) != 0;
+}
+
 /* Finds the calls around whose callers have something watched. */
 static void
 look_at_frames (struct hs_capture * capture, const struct hs_local * local)
@@ -360,16 +441,21 @@ look_at_frames (struct hs_capture * capture, const struct hs_local * local)
   uint64_t rsp = capture->registers[RSP];
   struct watch watch;
   struct place place = { 0, 0 };
-  if (capture->watch_words == 0)
+  if (!remembers_calls (capture))
     return;
   if (frames->count > HS_FRAMES)
     frames->count = 0;
   /* Other stacks lie anywhere: what is on them tells nothing of this one. */
-  if (capture->is_own_stack)
+  if (capture->is_own_stack && capture->function == 0)
   {
-    forget_frames (frames, capture->function != 0 ? rsp : rsp - 8);
-    if (capture->function != 0)
-      remember_frame (capture, frames);
+    add_pointees_of_left (capture, frames, rsp - 8);
+    forget_frames (frames, rsp - 8);
+  }
+  else if (capture->is_own_stack)
+  {
+    /* By a jump: the one before ends with it. */
+    forget_frames (frames, capture->is_tail ? rsp - 8 : rsp);
+    remember_frame (capture, frames);
   }
   uint64_t count = frames->count;
   capture->frames = frames;
@@ -425,8 +511,8 @@ size_capture (struct hs_capture * capture, struct hs_local * local, uint64_t rsp
     capture->payload += section_bytes (capture->stack);
   /* More may be watched before this is written: that is for the next one. */
   capture->watch_words = control->watch_words;
-  /* A sandbox may forbid to look: without watches nobody does. */
-  capture->is_own_stack = capture->watch_words != 0 && capture->stack_is_safe
+  /* A sandbox may forbid to look: without these nobody does. */
+  capture->is_own_stack = remembers_calls (capture) && capture->stack_is_safe
                         && is_one_block (local, rsp);
   look_at_frames (capture, local);
   capture->payload += watch_bytes (capture);
@@ -467,7 +553,11 @@ hs_capture_enter (struct hs_capture * capture, struct hs_local * local,
   capture->tid = local->tid;
   capture->function = 1 + ((probe->word1 >> 8 & 0xfff) | probe->word2 >> 48 << 12);
   capture->return_address = returns_to (rsp);
+  capture->probe = probe;
+  capture->is_tail = capture->return_address != saved->return_address;
+  capture->pointee_count = 0;
   capture->payload = 0;
+  add_pointees (capture, probe->pointees, registers);
   for (unsigned n = 0; n != 6; n++)
   {
     capture->text_bytes[n] = capture->words_bytes[n] = 0;
@@ -496,6 +586,8 @@ hs_capture_leave (struct hs_capture * capture, struct hs_local * local,
   capture->tid = local->tid;
   capture->function = 0;
   capture->return_address = *(const uint64_t *) ((rsp - 8) ^ 1UL << HS_SHADOW_BIT);
+  capture->probe = NULL;
+  capture->pointee_count = 0;
   capture->payload = 0;
   for (unsigned n = 0; n != 6; n++)
     capture->text_bytes[n] = capture->words_bytes[n] = 0;
@@ -610,6 +702,9 @@ hs_capture_write (const struct hs_capture * capture, uint64_t * words, uint64_t 
       words = section (words, limit, capture, capture->text_at[n], capture->text_bytes[n],
                        0);
   }
+  for (unsigned n = 0; n != capture->pointee_count; n++)
+    words = section (words, limit, capture, capture->pointee_at[n],
+                     capture->pointee_bytes[n], 0);
   words = write_watches (capture, words, limit);
   if (words != limit)
   {

@@ -38,6 +38,7 @@
 /* What a CAPTURE record keeps, and bits of what to capture. */
 #define HS_CAPTURE_REGISTERS 1
 #define HS_CAPTURE_TEXTS 2
+#define HS_CAPTURE_POINTEES 4
 #define HS_CAPTURE_WORDS 16       /* general registers, by their DWARF numbers */
 #define HS_CAPTURE_STACK_MAX 16384
 #define HS_CAPTURE_TEXT_MAX 256
@@ -61,6 +62,11 @@
 #define HS_WATCH_BYTES_MASK 0xffff
 #define HS_WATCH_PARTLY 0x10000    /* as many of them as there are */
 #define HS_WATCH_TEXT 0x20000      /* up to a NUL */
+
+/* How many bytes behind an argument are captured; with this bit at the return
+ * only. */
+#define HS_POINTEE_BYTES_MASK 0x7fff
+#define HS_POINTEE_RESULT 0x8000
 
 /* In the length of a section: its address is the thread pointer. */
 #define HS_SECTION_THREAD 0x8000000000000000
@@ -109,8 +115,10 @@
 #define HS_LAST_DONE 3
 
 /* The end of a ring that no record uses: the calls of its thread whose callers
- * have something watched. */
+ * have something watched, or whose arguments lead to what is captured at their
+ * return; of calls that end together, by jumps, at most so many. */
 #define HS_FRAMES 400
+#define HS_FRAMES_AT_SLOT 4
 #define HS_FRAMES_BYTES (64 << 10)
 
 /* Of each of the stacks on which calls of Go code are written. */
@@ -277,11 +285,13 @@ struct hs_local
   uint64_t signal_stack; /* of ours; 0: none */
 };
 
-/* A call that is open and whose caller has something watched. */
+/* A call that is open and whose caller has something watched, or whose
+ * arguments lead to what is captured at its return. */
 struct hs_frame
 {
   uint64_t slot;           /* where its return address is, */
   uint64_t return_address; /* and that */
+  uint16_t pointees[8];    /* as in hs_probe */
   uint64_t registers[HS_CAPTURE_WORDS]; /* where the function is entered */
 };
 
@@ -301,6 +311,7 @@ struct hs_probe
   uint8_t bytes; /* of the enter record */
   uint8_t xmm;   /* 1: the stub goes to hs_enter_xmm */
   uint8_t texts[6]; /* HS_TEXT_ for each integer argument register, or 0 */
+  uint16_t pointees[8]; /* HS_POINTEE_ for each of these six, or 0 */
 };
 
 _Static_assert (sizeof (struct hs_ring) == 128, "ring header");

@@ -10,6 +10,9 @@
 /* The shortest watched value has three words. */
 #define HS_WATCHES (HS_WATCH_WORDS / 3)
 
+/* What arguments lead to, at most, that is captured with one enter or leave. */
+#define HS_POINTEES 12
+
 struct hs_runtime
 {
   struct hs_control * control;
@@ -134,8 +137,12 @@ struct hs_capture
   uint64_t function;   /* 1 + the function that is entered; 0: one is left */
   uint64_t return_address; /* of that function */
   uint64_t with_registers; /* HS_CAPTURE_REGISTERS: they are captured; or 0 */
+  const struct hs_probe * probe; /* of that function; NULL: one is left */
+  uint32_t is_tail;    /* 1: it stands in for the one whose call this was */
+  uint32_t pointee_count;
+  uint64_t pointee_at[HS_POINTEES];
   uint64_t words_at[6], text_at[6];
-  uint16_t words_bytes[6], text_bytes[6];
+  uint16_t words_bytes[6], text_bytes[6], pointee_bytes[HS_POINTEES];
 };
 
 extern struct hs_runtime hs_runtime;

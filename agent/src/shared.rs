@@ -59,6 +59,12 @@ pub struct Shadow {
 pub const CAPTURE_REGISTERS: u32 = 1;
 /// In [`Shared::set_capture`]: texts behind arguments.
 pub const CAPTURE_TEXTS: u32 = 2;
+/// In [`Shared::set_capture`]: what arguments lead to.
+pub const CAPTURE_POINTEES: u32 = 4;
+/// Most bytes that are captured of what an argument leads to.
+pub const POINTEE_MAX: u16 = 256;
+/// Beside the number of bytes behind an argument: they are captured at the return only.
+pub const POINTEE_RESULT: u16 = 0x8000;
 /// Most bytes of the stack that are captured with a call.
 pub const CAPTURE_STACK_MAX: u32 = 16384;
 /// Words of all watched values.

@@ -165,6 +165,12 @@ pub trait Machine {
         self.behind().is_some_and(|behind| behind.was_mixed())
     }
 
+    /// Tells whether bytes of the heap were read that are older than this moment, and nothing tells of which block they were.
+    fn is_of_unknown_block(&self) -> bool {
+        self.behind()
+            .is_some_and(|behind| behind.is_of_unknown_block())
+    }
+
     /// Tells whether memory holds made up addresses, to learn which memory is looked at: numbers in it mean nothing, and what
     /// does not fit together is no damage.
     fn is_symbolic(&self) -> bool {

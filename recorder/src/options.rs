@@ -38,6 +38,8 @@ pub struct Captures {
     pub stack_len: u32,
     /// At enters, the text behind arguments that are text, of each at most 256 bytes.
     pub texts: bool,
+    /// At enters and at leaves, what arguments lead to that are pointers or references, of each at most 256 bytes.
+    pub pointees: bool,
     /// Expressions over global variables: the memory that their values are made of.
     pub watches: Vec<String>,
 }
@@ -55,6 +57,9 @@ impl Captures {
         }
         if self.texts {
             names.push("texts".to_owned());
+        }
+        if self.pointees {
+            names.push("pointees".to_owned());
         }
         names.extend(self.watches.iter().map(|watch| format!("watch {watch}")));
         names

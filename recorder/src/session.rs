@@ -222,7 +222,7 @@ impl Session {
     ) -> Result<(Self, Plan)> {
         let runtime = runtime_for(target.pid, target.way)?;
         let mut modules = Modules::default();
-        let mut armer = Armer::new(filter, options.captures.texts);
+        let mut armer = Armer::new(filter, options.captures.clone());
         let maps = read_maps(target.pid)?;
         if let Some(high) = maps.stack_high() {
             shared.set_main_thread(target.pid as u32, high, stack_limit(target.pid));

@@ -227,7 +227,8 @@ fn help_fits_eighty_columns() {
              self_ns     | int64   | dur_ns without the traced calls made; -1 while
                          |         | unfinished
              args        | text    | arguments as text, by the function's parameters, with
-                         |         | captured texts; ? where not captured
+                         |         | captured texts and what pointers led to; ? where not
+                         |         | captured
              ret         | int64   | integer, address or enumerator that came back in rax,
                          |         | as the return type says, rax itself where nothing
                          |         | describes the function; null for all others, see
@@ -235,6 +236,8 @@ fn help_fits_eighty_columns() {
              ret_f       | float64 | floating point return value
              ret_text    | text    | return value as text, structures with their members;
                          |         | null for none and where it is not known
+             outs        | text    | what pointers and references among the arguments led
+                         |         | to at return, where --pointees kept it
              unwound     | bool    | left by an exception, longjmp or the end of its thread
              tail        | bool    | entered by a tail call in place of another call
              a0          | int64   | rdi at entry, bit pattern

@@ -143,7 +143,8 @@ impl State<'_> {
         Ok(found.end)
     }
 
-    fn frame_of(&self, call: &CallHead) -> Frame {
+    /// The frame of a call, of which only the function is known.
+    pub(crate) fn frame_of(&self, call: &CallHead) -> Frame {
         let function = self.timeline.function(call.function);
         let entry = self.timeline.entry_of(call.function, self.seq);
         let address = entry.unwrap_or(0);

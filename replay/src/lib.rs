@@ -18,6 +18,7 @@ mod event;
 mod heap;
 pub mod history;
 mod least;
+mod left;
 mod machine;
 mod marks;
 mod memory;

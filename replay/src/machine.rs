@@ -57,12 +57,6 @@ impl<'s> StateMachine<'s> {
         }
     }
 
-    /// Tells whether stale bytes of the heap were read in a recording without calls of malloc: an earlier block's, perhaps.
-    #[must_use]
-    pub fn is_of_unknown_block(&self) -> bool {
-        self.is_of_unknown_block.get()
-    }
-
     /// Tells whether `address` may be in the heap: it is in no module, and not near the thread's stack pointer.
     fn may_be_in_heap(&self, address: u64) -> bool {
         let stack = self.state.register(Register::RSP).value().copied();
@@ -287,6 +281,11 @@ impl Machine for StateMachine<'_> {
 
     fn was_mixed(&self) -> bool {
         self.was_mixed.get()
+    }
+
+    // Only in recordings without calls of malloc.
+    fn is_of_unknown_block(&self) -> bool {
+        self.is_of_unknown_block.get()
     }
 
     fn was_same(&self, address: u64, len: u64, event: u64) -> bool {

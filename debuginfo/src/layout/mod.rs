@@ -31,6 +31,7 @@ pub use members::{
 };
 pub use members::{TemplateArgument, Variants};
 pub(crate) use names::qualified;
+use node::Qualifier;
 pub(crate) use node::{Branch, Count, DieId, Link, Node, Shape, VariantPart};
 pub(crate) use numbers::{FloatFormat, Step};
 pub(crate) use read::{constant, language_of, with_session};
@@ -213,6 +214,22 @@ impl Type {
             };
         }
         ty
+    }
+
+    /// Tells whether it is `const`, whichever names it has.
+    #[must_use]
+    pub fn is_const(&self) -> bool {
+        let mut ty = self.clone();
+        for _ in 0..MAX_STEPS {
+            ty = match &ty.node.shape {
+                Shape::Qualified(Qualifier::Const, _) => return true,
+                Shape::Typedef(link) | Shape::Qualified(_, link) => {
+                    Type::linked(ty.module.as_ref(), link)
+                }
+                _ => return false,
+            };
+        }
+        false
     }
 
     /// Returns the type without qualifiers around it.

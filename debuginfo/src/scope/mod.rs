@@ -31,7 +31,7 @@ pub(crate) use known::KnownVariables;
 pub use locals::{has_variable, variables_at};
 pub(crate) use locals::{variable_at, variables_of};
 pub(crate) use modules::split_module;
-pub use returned::returned;
+pub use returned::{result_type, returned};
 
 /// Why what is only declared has no value.
 const UNDEFINED: &str = "it is declared here, and no loaded module defines it";

@@ -8,7 +8,7 @@ use super::functions::function_at;
 use crate::layout::{DieId, Type, with_session};
 use crate::location::{Piece, ValuePlace};
 use crate::machine::{Machine, Register, Unknown};
-use crate::model::{RetPlace, RetReg};
+use crate::model::{RetPlace, RetReg, Svma};
 use crate::module::Module;
 use crate::space::Space;
 use crate::value::Value;
@@ -31,7 +31,7 @@ pub fn returned(
     let list = &module.functions().list;
     let at = list.binary_search_by_key(&svma, |function| function.svma);
     let function = &list[at.map_err(|_| undescribed())?];
-    let Some(ty) = result_type(module, id) else {
+    let Some(ty) = stated_type(module, id) else {
         return Ok(None);
     };
     let size = ty.size().unwrap_or(0);
@@ -55,7 +55,13 @@ pub fn returned(
     Ok(Some(Value::read(ty, place, machine)))
 }
 
-fn result_type(module: &Arc<Module>, function: DieId) -> Option<Type> {
+/// Returns the type of what the function at `svma` returns; `None` if it returns nothing, or nothing describes it.
+#[must_use]
+pub fn result_type(module: &Arc<Module>, svma: Svma) -> Option<Type> {
+    stated_type(module, function_at(module, svma)?)
+}
+
+fn stated_type(module: &Arc<Module>, function: DieId) -> Option<Type> {
     let stated = with_session(module, function, |session, die| {
         let chain = session.chain(die);
         let ty = chain.iter().find_map(|d| session.follow(d, dw::DW_AT_type));

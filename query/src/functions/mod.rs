@@ -3,6 +3,7 @@
 pub mod args;
 mod id_set;
 mod lookup;
+pub mod outs;
 pub mod ret;
 pub mod ret_text;
 pub mod text;

@@ -3,8 +3,10 @@
 //! What cannot be read, because a module's file is missing or nothing was captured, has no text here; the columns say what the
 //! registers held.
 
+use debuginfo::TypeKind;
 use debuginfo::expr::{self, Expr};
-use debuginfo::value::{Look, RenderOptions, render_known};
+use debuginfo::layout::Type;
+use debuginfo::value::{Look, RenderOptions, Value, render_known};
 use replay::{Event, Places, StateMachine};
 use rustc_hash::FxHashMap;
 
@@ -34,12 +36,33 @@ impl<'s> CallTexts<'s> {
         if !matches!(event, Event::Enter(_)) {
             return None;
         }
-        if !self.parsed.contains_key(name) {
-            self.parsed.insert(name.to_owned(), expr::parse(name).ok());
-        }
-        let parsed = self.parsed[name].as_ref()?;
-        let known = moment::innermost_value(&mut self.places, timeline, (seq, event), parsed);
+        let parsed = parsed(&mut self.parsed, name)?;
+        let at = (seq, event);
+        let known = moment::innermost_shown(&mut self.places, timeline, at, parsed, &with_target);
         known.ok().flatten()
+    }
+
+    /// Returns what the parameters `names` led to when event `seq` left their call, as far as it is known.
+    pub fn outs(&mut self, seq: u64, names: &[&str]) -> Option<String> {
+        let timeline = self.states.timeline().ok()?;
+        let event = timeline.event(seq).ok()?;
+        let Event::Leave(call) = &event else {
+            return None;
+        };
+        if !call.returned() {
+            return None;
+        }
+        let moment = self.places.moment(timeline, seq, event).ok()?;
+        let mut outs: Vec<String> = Vec::new();
+        for name in names {
+            let Some(parsed) = parsed(&mut self.parsed, name) else {
+                continue;
+            };
+            let shown =
+                moment::shown_in_left(&moment, parsed, |value, look| out(name, value, look));
+            outs.extend(shown.flatten());
+        }
+        (!outs.is_empty()).then(|| outs.join(", "))
     }
 
     /// Returns what came back from the call that event `seq` left, if it is known.
@@ -62,4 +85,74 @@ impl<'s> CallTexts<'s> {
         };
         render_known(&value, &RenderOptions::default(), &look)
     }
+}
+
+/// The expression that is the parameter `name`.
+fn parsed<'p>(known: &'p mut FxHashMap<String, Option<Expr>>, name: &str) -> Option<&'p Expr> {
+    if !known.contains_key(name) {
+        known.insert(name.to_owned(), expr::parse(name).ok());
+    }
+    known[name].as_ref()
+}
+
+/// A value that is known; of a container whose elements are not, what it is and how long.
+fn text(value: &Value, look: &Look<'_>) -> Option<String> {
+    let shown = render_known(value, &RenderOptions::default(), look)?;
+    let head = shown.split_once(" = {").map(|(head, _)| head);
+    Some(match head {
+        Some(head) if shown.contains("<unknown: ") && !head.contains('{') => head.to_owned(),
+        _ => shown,
+    })
+}
+
+/// A value, and of a plain pointer also what it leads to, if that is known: `0x55d0c0de1000 -> 42`. Texts are told with their
+/// pointers.
+fn with_target(value: &Value, look: &Look<'_>) -> Option<String> {
+    let shown = text(value, look)?;
+    let pointer = value.unreferenced(look).unwrap_or_else(|_| value.clone());
+    let is_plain = pointer.kind() == TypeKind::Pointer && shown.starts_with("0x");
+    if !is_plain || !has_value(&pointer.ty) {
+        return Some(shown);
+    }
+    let target = pointer.deref(look).ok();
+    Some(match target.and_then(|target| text(&target, look)) {
+        Some(target) => format!("{shown} -> {target}"),
+        None => shown,
+    })
+}
+
+/// What a parameter led to that may have been given another value: `*count=3`, or `count=3` of a reference.
+fn out(name: &str, value: &Value, look: &Look<'_>) -> Option<String> {
+    let ty = value.ty.strip();
+    let target = ty.target()?;
+    match ty.kind() {
+        TypeKind::Reference | TypeKind::RvalueReference if !target.is_const() => {
+            let shown = text(&value.unreferenced(look).ok()?, look)?;
+            Some(format!("{name}={shown}"))
+        }
+        TypeKind::Pointer if !target.is_const() && is_mutable(&ty) && has_value(&ty) => {
+            let shown = text(&value.deref(look).ok()?, look)?;
+            Some(format!("*{name}={shown}"))
+        }
+        _ => None,
+    }
+}
+
+/// Tells whether a pointer leads to a value that is no text.
+fn has_value(pointer: &Type) -> bool {
+    let Some(target) = pointer.strip().target().map(|target| target.strip()) else {
+        return false;
+    };
+    let is_other = matches!(
+        target.kind(),
+        TypeKind::Void | TypeKind::Unspecified | TypeKind::Function | TypeKind::Char { .. }
+    );
+    !is_other && target.size().is_some_and(|size| size > 0)
+}
+
+/// Tells whether what a pointer leads to may be changed through it after the call: not so of Rust's `&T`, and of a box that was
+/// moved.
+fn is_mutable(pointer: &Type) -> bool {
+    let name = pointer.own_name();
+    name.is_none_or(|name| name.starts_with("&mut") || name.starts_with("*mut"))
 }

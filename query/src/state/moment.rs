@@ -4,7 +4,17 @@ use debuginfo::expr::{self, Context, Expr};
 use debuginfo::value::{Look, RenderOptions, Value, render_certain, render_known};
 use debuginfo::{Certainty, Register};
 use expr::ExprKind;
-use replay::{Event, Moment, Parameters, Places, Seen, State, StateMachine, Timeline};
+use replay::{Event, Moment, Parameters, Places, Seen, State, Timeline};
+
+/// Why an expression has no value.
+struct NoValue {
+    message: String,
+    /// It means nothing there, whichever values there are.
+    is_meaningless: bool,
+}
+
+/// How a value is shown; `None` if it is not known.
+pub type Show<'s> = &'s dyn Fn(&Value, &Look<'_>) -> Option<String>;
 
 /// Returns the value of an expression at the entry of a function, if it is a parameter that can be read without more.
 /// The outer option: whether this is so.
@@ -34,8 +44,17 @@ pub fn value(
     expression: &Expr,
 ) -> replay::Result<Option<String>> {
     let tid = timeline.thread_at(seq)?;
-    let moment = Moment::at(timeline, seq, tid, frame + 1)?;
-    Ok(value_in(&moment, frame, expression))
+    let limit = match names_function(expression) {
+        true => MOST_FRAMES,
+        false => 1,
+    };
+    let moment = Moment::at(timeline, seq, tid, limit.max(frame + 1))?;
+    Ok(match frame {
+        0 => value_in(&moment, expression, &known),
+        _ => evaluate_in(&moment, frame, expression, known)
+            .ok()
+            .flatten(),
+    })
 }
 
 /// The same in the innermost frame. What one moment has in common with the next is kept in `places`.
@@ -48,18 +67,52 @@ pub fn innermost_value(
     (seq, event): (u64, Event),
     expression: &Expr,
 ) -> replay::Result<Option<String>> {
-    let ask = |moment: &Moment<'_>| value_in(moment, 0, expression);
-    let found = places.ask(timeline, seq, event, ask)?;
-    let names_function = || {
-        expr::names(expression)
-            .iter()
-            .any(|name| name.contains("::"))
+    innermost_shown(places, timeline, (seq, event), expression, &known)
+}
+
+/// The same, shown as `show` does.
+///
+/// # Errors
+/// The files cannot be read.
+pub fn innermost_shown(
+    places: &mut Places,
+    timeline: &Timeline,
+    (seq, event): (u64, Event),
+    expression: &Expr,
+    show: Show<'_>,
+) -> replay::Result<Option<String>> {
+    let names_function = names_function(expression);
+    let ask = |moment: &Moment<'_>| match names_function {
+        // It may be one of a frame further out.
+        true => evaluate_in(moment, 0, expression, show).ok().flatten(),
+        false => value_in(moment, expression, show),
     };
-    if found.is_some() || !names_function() {
+    let found = places.ask(timeline, seq, event, ask)?;
+    if found.is_some() || !names_function {
         return Ok(found);
     }
     let moment = Moment::at(timeline, seq, timeline.thread_at(seq)?, MOST_FRAMES)?;
-    Ok(value_in(&moment, 0, expression))
+    Ok(value_in(&moment, expression, show))
+}
+
+/// The same in the call that the thread returned from at event `seq`: its parameters are what was passed, memory is as it is
+/// then.
+///
+/// # Errors
+/// The files cannot be read.
+pub fn left_value(
+    timeline: &Timeline,
+    seq: u64,
+    expression: &Expr,
+) -> replay::Result<Option<String>> {
+    let moment = Moment::at(timeline, seq, timeline.thread_at(seq)?, 1)?;
+    Ok(shown_in_left(&moment, expression, known).flatten())
+}
+
+/// Tells whether a name is written with its function, or with another scope.
+fn names_function(expression: &Expr) -> bool {
+    let mut names = expr::names(expression).into_iter();
+    names.any(|name| name.contains("::"))
 }
 
 /// Frames in which the function is looked for that a variable is named with.
@@ -78,42 +131,86 @@ pub fn why_unknown(timeline: &Timeline, seq: u64, expression: &Expr) -> replay::
 pub const KNOWN: &str = "known";
 
 fn why_unknown_in(moment: &Moment<'_>, expression: &Expr) -> String {
-    let evaluated = evaluate_in(moment, 0, expression, |value, look, machine| {
-        let block = || match machine.is_of_unknown_block() {
-            true => format!("; {}", replay::UNKNOWN_BLOCK),
-            false => String::new(),
-        };
-        if let Err(why) = &value.bytes {
-            return format!("unknown: {why}");
+    let why = match evaluate_in(moment, 0, expression, why) {
+        Ok(why) => why,
+        Err(error) => {
+            let of_left = || shown_in_left(moment, expression, why);
+            let of_left = error.is_meaningless.then(of_left).flatten();
+            of_left.unwrap_or_else(|| format!("unknown: {}", error.message))
         }
-        let (_, within) = render_certain(value, &RenderOptions::default(), look);
-        match value.certainty.and(within) {
-            Certainty::Stale { as_of } => format!("stale since event {as_of}{}", block()),
-            // The register that it is passed in was not kept.
-            Certainty::Known => "unknown: not kept where the function was entered".to_owned(),
-        }
-    });
-    evaluated.unwrap_or_else(|error| format!("unknown: {error}"))
+    };
+    match shown_in_left(moment, expression, known).flatten() {
+        Some(_) => format!(
+            "{why} (in the caller; frame_value(seq, -1, expression) is that of the call which returned)"
+        ),
+        None => why,
+    }
 }
 
-fn value_in(moment: &Moment<'_>, frame: usize, expression: &Expr) -> Option<String> {
-    let known = evaluate_in(moment, frame, expression, |value, look, _| {
-        render_known(value, &RenderOptions::default(), look)
+fn why(value: &Value, look: &Look<'_>) -> String {
+    if let Err(why) = &value.bytes {
+        return format!("unknown: {why}");
+    }
+    let (_, within) = render_certain(value, &RenderOptions::default(), look);
+    match value.certainty.and(within) {
+        Certainty::Stale { as_of } if look.machine.is_of_unknown_block() => {
+            format!("stale since event {as_of}; {}", replay::UNKNOWN_BLOCK)
+        }
+        Certainty::Stale { as_of } => format!("stale since event {as_of}"),
+        // The register that it is passed in was not kept.
+        Certainty::Known => "unknown: not kept where the function was entered".to_owned(),
+    }
+}
+
+fn known(value: &Value, look: &Look<'_>) -> Option<String> {
+    render_known(value, &RenderOptions::default(), look)
+}
+
+/// The value in the innermost frame. Where a thread has just returned, what means nothing there is read as the call that it
+/// returned from.
+fn value_in(moment: &Moment<'_>, expression: &Expr, show: Show<'_>) -> Option<String> {
+    match evaluate_in(moment, 0, expression, show) {
+        Ok(found) => found,
+        Err(error) if error.is_meaningless => shown_in_left(moment, expression, show).flatten(),
+        Err(_) => None,
+    }
+}
+
+/// The value in the call that the thread has just returned from, if there is one and the expression means something in it.
+pub fn shown_in_left<T>(
+    moment: &Moment<'_>,
+    expression: &Expr,
+    show: impl FnOnce(&Value, &Look<'_>) -> T,
+) -> Option<T> {
+    let found = moment.in_left_call(|machine, frames| {
+        let space = &*moment.space;
+        let context = Context {
+            space,
+            machine,
+            frames,
+            index: 0,
+            calls: None,
+        };
+        let value = expr::evaluate(expression, &context).ok()?;
+        Some(show(&value, &Look { space, machine }))
     });
-    known.ok()?
+    found.ok().flatten().flatten()
 }
 
 fn evaluate_in<T>(
     moment: &Moment<'_>,
     frame: usize,
     expression: &Expr,
-    show: impl FnOnce(&Value, &Look<'_>, &StateMachine<'_>) -> T,
-) -> Result<T, String> {
+    show: impl FnOnce(&Value, &Look<'_>) -> T,
+) -> Result<T, NoValue> {
     let frames = &moment.trace.backtrace.frames;
     // Globals are known without a frame; in a frame that is not known, nothing is.
     let is_known = frames.get(frame).is_some_and(|f| f.pc_is_known);
     if frame > 0 && !is_known {
-        return Err(format!("frame {frame} is not known"));
+        return Err(NoValue {
+            message: format!("frame {frame} is not known"),
+            is_meaningless: false,
+        });
     }
     let machine = moment.machine();
     let context = Context {
@@ -123,12 +220,15 @@ fn evaluate_in<T>(
         index: if is_known { frame } else { 0 },
         calls: None,
     };
-    let value = expr::evaluate(expression, &context).map_err(|error| error.to_string())?;
+    let value = expr::evaluate(expression, &context).map_err(|error| NoValue {
+        is_meaningless: error.is_meaningless,
+        message: error.message,
+    })?;
     let look = Look {
         space: &moment.space,
         machine: &machine,
     };
-    Ok(show(&value, &look, &machine))
+    Ok(show(&value, &look))
 }
 
 /// Returns a general register of the thread that event `seq` is about, if it is known.

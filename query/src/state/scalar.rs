@@ -105,6 +105,9 @@ impl ScalarUDFImpl for Of {
     }
 }
 
+/// The frame of the call that a thread has just returned from.
+const LEFT_CALL: i64 = -1;
+
 /// The arguments of a function for many rows; the first of them is an event.
 struct Batch<'a> {
     timeline: &'a Timeline,
@@ -195,7 +198,10 @@ impl<'a> Batch<'a> {
         let found = self.ask(|row, seq| {
             let frame = match frames {
                 None => Some(0),
-                Some(frames) if frames.is_valid(row) => usize::try_from(frames.value(row)).ok(),
+                Some(frames) if frames.is_valid(row) => {
+                    let frame = frames.value(row);
+                    Some(frame).filter(|frame| *frame >= LEFT_CALL)
+                }
                 Some(_) => None,
             };
             let (Some(frame), true) = (frame, texts.is_valid(row)) else {
@@ -208,7 +214,11 @@ impl<'a> Batch<'a> {
             let expression = &parsed[text];
             // Whoever names a frame gets it looked up anew.
             if frames.is_some() {
-                return moment::value(self.timeline, seq, frame, expression).map_err(failed);
+                let found = match usize::try_from(frame) {
+                    Ok(frame) => moment::value(self.timeline, seq, frame, expression),
+                    Err(_) => moment::left_value(self.timeline, seq, expression),
+                };
+                return found.map_err(failed);
             }
             let event = self.timeline.event(seq).map_err(failed)?;
             let at_entry = moment::at_entry(&mut parameters, self.timeline, &event, expression);

@@ -36,7 +36,8 @@ pub const DOC: TableDoc = TableDoc {
         ),
         (
             "args",
-            "arguments as text, by the function's parameters, with captured texts; ? where not captured",
+            "arguments as text, by the function's parameters, with captured texts and what pointers led to; ? where not \
+             captured",
         ),
         (
             "ret",
@@ -47,6 +48,10 @@ pub const DOC: TableDoc = TableDoc {
         (
             "ret_text",
             "return value as text, structures with their members; null for none and where it is not known",
+        ),
+        (
+            "outs",
+            "what pointers and references among the arguments led to at return, where --pointees kept it",
         ),
         (
             "unwound",

@@ -32,9 +32,10 @@ pub const DOC: TableDoc = TableDoc {
             "enter, leave: start_seq of the enclosing traced call",
         ),
         ("depth", "enter, leave: number of enclosing traced calls"),
-        ("args", "enter: arguments as text"),
+        ("args", "enter: arguments as text; leave: as outs of calls"),
         ("ret", "leave: return value"),
         ("ret_f", "leave: floating point return value"),
+        ("ret_text", "leave: return value as text"),
         (
             "unwound",
             "leave: by an exception, longjmp or the end of the thread",
@@ -94,7 +95,9 @@ fn branch(column: impl Fn(&str) -> Option<Expr>) -> Vec<Expr> {
 fn null(column: &str) -> Expr {
     let kind = match column {
         "tid" | "depth" | "function_id" | "probe" => DataType::Int32,
-        "kind" | "function" | "file" | "module" | "args" | "text" | "aux" => DataType::Utf8View,
+        "kind" | "function" | "file" | "module" | "args" | "ret_text" | "text" | "aux" => {
+            DataType::Utf8View
+        }
         "bytes" => DataType::BinaryView,
         "ret_f" => DataType::Float64,
         "unwound" => DataType::Boolean,
@@ -127,7 +130,10 @@ fn leave_column(sources: &Sources, name: &str) -> Option<Expr> {
         "kind" => Some(text("leave")),
         "ts_ns" => Some(col("ts_ns") + col("dur_ns")),
         "tid" | "depth" | "function_id" | "unwound" => Some(col(name)),
-        "function" | "file" | "line" | "module" | "ret" | "ret_f" => sources.of_call(name),
+        "args" => sources.of_call("outs"),
+        "function" | "file" | "line" | "module" | "ret" | "ret_f" | "ret_text" => {
+            sources.of_call(name)
+        }
         _ => None,
     }
 }

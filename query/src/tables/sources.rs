@@ -2,17 +2,21 @@
 
 use std::sync::Arc;
 
+use datafusion::common::ScalarValue;
 use datafusion::datasource::provider_as_source;
-use datafusion::logical_expr::{Expr, ScalarUDF, TableSource, col};
+use datafusion::logical_expr::{Expr, ScalarUDF, TableSource, col, lit};
 use store::Recording;
 use store::clock::Clock;
 use store::control::FunctionDef;
 
 use crate::definitions::Definitions;
 use crate::functions::args::Asked;
-use crate::functions::{Lookup, args, ret, ret_text, text};
+use crate::functions::{Lookup, args, outs, ret, ret_text, text};
 use crate::parts::{PartFile, PartsTable, calls_schema, events_schema, states_schema};
 use crate::state::States;
+
+/// What the manifest calls what `--pointees` keeps.
+const POINTEES: &str = "pointees";
 
 /// What tables are made of.
 pub struct Sources {
@@ -42,6 +46,8 @@ pub struct Sources {
     ret: ScalarUDF,
     ret_f: ScalarUDF,
     ret_text: ScalarUDF,
+    /// `None`: nothing was captured for it.
+    outs: Option<ScalarUDF>,
 }
 
 impl Sources {
@@ -55,9 +61,11 @@ impl Sources {
         of_states: &States,
     ) -> Self {
         let definitions = Arc::new(definitions);
+        let captures = &recording.manifest().settings.captures;
+        let has_pointees = captures.iter().any(|capture| capture == POINTEES);
         let asked = Asked {
             states: of_states.clone(),
-            has_captures: !recording.manifest().settings.captures.is_empty(),
+            has_captures: !captures.is_empty(),
         };
         let asked = asked.is_needed(&definitions).then_some(asked);
         let module = |f: &FunctionDef| definitions.module(f.module);
@@ -84,6 +92,7 @@ impl Sources {
             ret,
             ret_f,
             ret_text: ret_text::function(&definitions, of_states),
+            outs: has_pointees.then(|| outs::function(&definitions, of_states)),
             definitions,
         }
     }
@@ -111,6 +120,10 @@ impl Sources {
                 let inputs = std::iter::once(id()).chain(inputs).collect();
                 self.ret_text.call(inputs)
             }
+            "outs" => match &self.outs {
+                Some(outs) => outs.call(vec![id(), col("end_seq")]),
+                None => lit(ScalarValue::Utf8View(None)),
+            },
             "ret_f" => self.ret_f.call(vec![id(), col("xr0")]),
             _ => return None,
         };

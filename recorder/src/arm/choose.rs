@@ -18,6 +18,8 @@ pub struct Candidate {
     pub ret_xmm: bool,
     /// Where texts behind its integer arguments are: `HS_TEXT_`, or 0.
     pub texts: [u8; 6],
+    /// What is captured behind them: `HS_POINTEE_`, or 0.
+    pub pointees: [u16; 6],
 }
 
 /// Start-up code that the linker adds; nobody asks for it.
@@ -98,6 +100,7 @@ fn from_dwarf(function: &debuginfo::Function) -> Candidate {
         xmm_args,
         ret_xmm: function.ret_in_xmm,
         texts: [0; 6],
+        pointees: [0; 6],
     }
 }
 
@@ -143,6 +146,7 @@ fn unknown(svma: u64, size: u64, name: String, linkage: String) -> Candidate {
         xmm_args: 0,
         ret_xmm: false,
         texts: [0; 6],
+        pointees: [0; 6],
     }
 }
 

@@ -102,6 +102,7 @@ fn entry_only(mut candidate: Candidate) -> Candidate {
         xmm_args: 0,
         ret_xmm: false,
         texts: [0; 6],
+        pointees: [0; 6],
         ..candidate
     }
 }

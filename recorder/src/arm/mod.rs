@@ -14,4 +14,5 @@ mod unwinders;
 pub use filter::Filter;
 pub use modules::{LoadedModule, Modules};
 pub use patch::Armer;
+pub(crate) use stubs::PROBE_BYTES;
 pub(crate) use unwinders::unwinders_can_be_told;

@@ -12,6 +12,7 @@ use std::{
 
 use agent::host::{Replacement, Started};
 use agent::shared::Text;
+use debuginfo::{Module, Space};
 use store::control::{Control, FunctionDef};
 
 use super::{
@@ -24,9 +25,13 @@ use super::{
     sweeps::Sweep,
 };
 use crate::{
-    capture::texts,
+    capture::{
+        parameters::{in_registers, space},
+        pointees, texts,
+    },
     displace::{Displacement, PATCH_BYTES, place_near},
     live::hooks::SharedHooks,
+    options::Captures,
     process::Way,
     stop::{StopError, StoppedProcess},
 };
@@ -66,8 +71,8 @@ pub struct Plan {
 #[derive(Debug)]
 pub struct Armer {
     filter: Filter,
-    /// Texts behind arguments are captured.
-    with_texts: bool,
+    /// What is kept besides with calls.
+    captures: Captures,
     started: Option<Started>,
     next_id: u32,
     written: BTreeMap<u64, Written>,
@@ -126,10 +131,10 @@ impl Prepared {
 
 impl Armer {
     /// Starts with nothing armed.
-    pub fn new(filter: Filter, with_texts: bool) -> Self {
+    pub fn new(filter: Filter, captures: Captures) -> Self {
         Self {
             filter,
-            with_texts,
+            captures,
             started: None,
             next_id: 0,
             written: BTreeMap::new(),
@@ -185,11 +190,10 @@ impl Armer {
                 .collect();
             let sweep = Sweep::of(elf, &starts);
             let judge = Judge::new(module, elf, &sweep);
-            let space = self.with_texts.then(|| texts::space(elf));
+            let space = (self.captures.texts || self.captures.pointees).then(|| space(elf));
             for mut candidate in wanted {
                 if let Some(space) = &space {
-                    let found = texts::of(space, &candidate.def);
-                    candidate.texts = found.map(|text| text.map_or(0, Text::code));
+                    self.choose_captures(elf, space, &mut candidate);
                 }
                 match self.way {
                     Way::LoaderForGo => prepared.probe_of_go(&judge, candidate),
@@ -199,6 +203,18 @@ impl Armer {
             prepared.sweep = Some(sweep);
         }
         prepared
+    }
+
+    /// Says what is captured behind the arguments of a function.
+    fn choose_captures(&self, elf: &Arc<Module>, space: &Space, candidate: &mut Candidate) {
+        let in_registers = in_registers(space, &candidate.def);
+        if self.captures.texts {
+            let found = texts::of(&in_registers);
+            candidate.texts = found.map(|text| text.map_or(0, Text::code));
+        }
+        if self.captures.pointees {
+            candidate.pointees = pointees::of(elf, &candidate.def, &in_registers);
+        }
     }
 
     /// Adds the functions of system libraries that the runtime stands in for.
@@ -278,12 +294,14 @@ impl Armer {
                 xmm_args,
                 ret_xmm,
                 texts,
+                pointees,
             } = candidate;
             let probe = Probe {
                 id: self.next_id,
                 xmm_args,
                 ret_xmm,
                 texts,
+                pointees,
                 is_go: self.way == Way::LoaderForGo,
             };
             // A function that is both: its calls are recorded, and then what stands in for it runs.

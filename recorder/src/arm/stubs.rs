@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! region:   enter address | enter_xmm address | entries ...
-//! entry:    probe (32 bytes, struct hs_probe) | stub | displaced instructions
+//! entry:    probe (48 bytes, struct hs_probe) | stub | displaced instructions
 //! stub:     push %r11 ; lea probe(%rip), %r11 ; jmp *enter(%rip)
 //! of Go:    lea probe(%rip), %r13 ; jmp *enter(%rip)
 //! ```
@@ -10,7 +10,8 @@
 use crate::displace::{Displacement, MAX_TRAMPOLINE_BYTES, Refusal, Trampoline, patch_bytes};
 
 const HEADER_BYTES: u64 = 16;
-const PROBE_BYTES: u64 = 32;
+/// From a probe to its stub.
+pub const PROBE_BYTES: u64 = 48;
 const STUB_BYTES: u64 = 16;
 const ALIGNMENT: u64 = 16;
 /// The most an entry can need.
@@ -54,6 +55,8 @@ pub struct Probe {
     pub ret_xmm: bool,
     /// Where texts behind its integer arguments are: `HS_TEXT_`, or 0.
     pub texts: [u8; 6],
+    /// What is captured behind them: `HS_POINTEE_`, or 0.
+    pub pointees: [u16; 6],
     /// It is Go code, and `enter` of the region is what takes such.
     pub is_go: bool,
 }
@@ -124,6 +127,9 @@ impl Region {
         self.bytes
             .extend_from_slice(&[ENTER_BYTES + 8 * probe.xmm_args, with_xmm.into()]);
         self.bytes.extend_from_slice(&probe.texts);
+        for pointee in probe.pointees.into_iter().chain([0; 2]) {
+            self.bytes.extend_from_slice(&pointee.to_le_bytes());
+        }
         let load: &[u8] = match probe.is_go {
             true => &[0x4c, 0x8d, 0x2d],
             false => &[0x41, 0x53, 0x4c, 0x8d, 0x1d],

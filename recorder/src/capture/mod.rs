@@ -1,9 +1,11 @@
 //! What is captured besides with every call: how the runtime in the program is told what to look at.
 
+pub(crate) mod parameters;
+pub(crate) mod pointees;
 pub mod texts;
 pub mod watch;
 
-use agent::shared::{CAPTURE_REGISTERS, CAPTURE_TEXTS, Shared};
+use agent::shared::{CAPTURE_POINTEES, CAPTURE_REGISTERS, CAPTURE_TEXTS, Shared};
 
 use crate::options::Captures;
 
@@ -15,5 +17,10 @@ pub(crate) fn announce(captures: &Captures, shared: &Shared) {
         0
     };
     let texts = if captures.texts { CAPTURE_TEXTS } else { 0 };
-    shared.set_capture(registers | texts, captures.stack_len);
+    let pointees = if captures.pointees {
+        CAPTURE_POINTEES
+    } else {
+        0
+    };
+    shared.set_capture(registers | texts | pointees, captures.stack_len);
 }

@@ -1,52 +1,21 @@
 //! Which arguments of a function have text behind them, by their types: `char *`, `&str`, `String`, `std::string`,
 //! `std::string_view`.
 
-use std::sync::Arc;
-
 use agent::shared::Text;
 use debuginfo::layout::{Language, Member, MemberOffset};
-use debuginfo::location::Site;
-use debuginfo::scope::variables_at;
-use debuginfo::{Certainty, Machine, Mapped, Module, Register, Space, Type, TypeKind, Unknown};
-use store::control::{FunctionDef, Place};
+use debuginfo::{Type, TypeKind};
 
-/// Integer argument registers.
-const REGISTERS: usize = 6;
+use super::parameters::{InRegister, REGISTERS};
+
 /// Structures inside structures that are looked through for a text's address and length.
 const MAX_DEPTH: usize = 8;
 const WORD: u64 = 8;
 
-/// Returns a space of one module, at the addresses of its file.
-pub fn space(module: &Arc<Module>) -> Space {
-    Space::new(vec![Mapped {
-        module: Arc::clone(module),
-        number: 0,
-        bias: 0,
-        range: 0..u64::MAX,
-        is_system: false,
-    }])
-}
-
-/// Returns where the texts of a function's integer arguments are. `space` has its module, at the addresses of its file.
-pub fn of(space: &Space, function: &FunctionDef) -> [Option<Text>; REGISTERS] {
+/// Returns where the texts of a function's integer arguments are.
+pub(crate) fn of(parameters: &[InRegister]) -> [Option<Text>; REGISTERS] {
     let mut texts = [None; REGISTERS];
-    let entry = Site {
-        lookup_pc: function.svma,
-        ..Site::outside(space, &Nothing)
-    };
-    let variables = variables_at(&entry);
-    for param in &function.params {
-        let Place::Int(register) = param.place else {
-            continue;
-        };
-        let variable = variables
-            .iter()
-            .find(|variable| variable.is_parameter && variable.name == param.name);
-        let Some(slot) = texts.get_mut(usize::from(register)) else {
-            continue;
-        };
-        let is_behind = param.kind == store::control::ValueKind::Pointer;
-        *slot = variable.and_then(|variable| of_type(&variable.ty(), is_behind));
+    for parameter in parameters {
+        texts[parameter.register] = of_type(&parameter.ty, parameter.has_address());
     }
     texts
 }
@@ -72,7 +41,8 @@ fn of_type(ty: &Type, is_pointer: bool) -> Option<Text> {
     }
 }
 
-fn is_character(ty: &Type) -> bool {
+/// Tells whether a pointer to this is one to a text.
+pub(super) fn is_character(ty: &Type) -> bool {
     let is_c_char =
         ty.language() == Language::Rust && matches!(ty.kind(), TypeKind::Integer { .. });
     ty.size() == Some(1) && (matches!(ty.kind(), TypeKind::Char { .. }) || is_c_char)
@@ -127,21 +97,4 @@ fn find(ty: &Type, base: u64, depth: usize, wanted: &dyn Fn(&Member) -> bool) ->
             false => find(&member.ty.strip(), base + offset, depth - 1, wanted),
         }
     })
-}
-
-/// No thread and no memory: types alone are looked at.
-struct Nothing;
-
-impl Machine for Nothing {
-    fn memory(&self, _: u64, _: &mut [u8]) -> Result<Certainty, Unknown> {
-        Err(Unknown("there is no memory".to_owned()))
-    }
-
-    fn register(&self, _: Register) -> Result<(u64, Certainty), Unknown> {
-        Err(Unknown("there are no registers".to_owned()))
-    }
-
-    fn vector(&self, _: Register) -> Result<([u8; 16], Certainty), Unknown> {
-        Err(Unknown("there are no registers".to_owned()))
-    }
 }

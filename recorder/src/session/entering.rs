@@ -10,13 +10,12 @@ use iced_x86::{Decoder, DecoderOptions, Mnemonic};
 use store::control::GENERAL_REGISTERS;
 
 use super::last::{R11, RAX, RCX, RDX, RIP, RSP};
+use crate::arm::PROBE_BYTES;
 
 /// Registers that the enter code saves, in this order.
 const SAVED: [usize; 3] = [RAX, RCX, RDX];
 /// `push %r11`, the stub's first instruction, and the one behind it.
 const STUB_STARTS: [u64; 3] = [0, 2, 9];
-/// From a probe to its stub.
-const PROBE_BYTES: u64 = 32;
 
 /// The enter code: where it is, and its bytes.
 #[derive(Clone, Debug, Default)]

@@ -12,6 +12,9 @@ pub struct Captured {
     /// Keep the text behind arguments that are text: char*, &str, String, std::string; of each up to 256 bytes
     #[arg(long)]
     pub strings: bool,
+    /// Keep what arguments lead to that are pointers or references, at each enter and leave: of each up to 256 bytes
+    #[arg(long)]
+    pub pointees: bool,
     /// Keep the value of an expression at each enter and leave: over global variables and a thread's own always, over a
     /// function's (`push::q->len`, `main::total`) where it is entered and until it is left; may be repeated
     #[arg(long, value_name = "EXPRESSION")]
@@ -21,6 +24,7 @@ pub struct Captured {
 impl Captured {
     /// Says whether anything was asked for.
     pub fn is_given(&self) -> bool {
-        self.regs || self.stack.is_some() || self.strings || !self.watch.is_empty()
+        let has_calls = self.strings || self.pointees || !self.watch.is_empty();
+        self.regs || self.stack.is_some() || has_calls
     }
 }

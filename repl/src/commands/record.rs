@@ -141,6 +141,7 @@ fn options(args: Args) -> RecordOptions {
             registers: args.captured.regs,
             stack_len: args.captured.stack.unwrap_or(0),
             texts: args.captured.strings,
+            pointees: args.captured.pointees,
             watches: args.captured.watch,
         },
         guardian: std::env::current_exe()

@@ -149,6 +149,10 @@ fn each_command_explains_itself() {
                       Keep the text behind arguments that are text: char*, &str, String, std::string; of each up
                       to 256 bytes
 
+                  --pointees
+                      Keep what arguments lead to that are pointers or references, at each enter and leave: of
+                      each up to 256 bytes
+
                   --watch <EXPRESSION>
                       Keep the value of an expression at each enter and leave: over global variables and a
                       thread's own always, over a function's (`push::q->len`, `main::total`) where it is entered

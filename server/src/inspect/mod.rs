@@ -28,7 +28,7 @@ pub use source::{SourceReport, function_source, line_source, source_line};
 pub use stack::{FrameReport, StackReport, function_name, stack};
 pub use values::{
     Change, MemoryPlace, Shown, ValueFormat, ValueReport, VariableReport, as_assignment, assign,
-    bytes_text, evaluate, evaluate_address, evaluate_place, variables,
+    bytes_text, evaluate, evaluate_address, evaluate_place, is_meaningless, variables,
 };
 
 use crate::protocol::{Code, Failure};

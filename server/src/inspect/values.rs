@@ -189,6 +189,16 @@ pub fn evaluate(
     })
 }
 
+/// Tells whether an expression means nothing in the frame, whichever values there are.
+#[must_use]
+pub fn is_meaningless(view: &View<'_>, text: &str) -> bool {
+    let context = context(view, None);
+    let Ok(expression) = parsed(text, &context) else {
+        return false;
+    };
+    expr::evaluate(&expression, &context).is_err_and(|error| error.is_meaningless)
+}
+
 /// A value that lies in memory.
 #[derive(Clone, Debug)]
 pub struct MemoryPlace {

@@ -25,7 +25,7 @@ pub use moves::{
 };
 pub use watch::{WatchLine, WatchRemoveArgs, WatchesReply};
 
-use crate::inspect::{ValueReport, View};
+use crate::inspect::View;
 use crate::protocol::{Code, Failure};
 
 /// Frames around the one that is looked at: what callers passed may tell the value of a parameter.
@@ -82,15 +82,6 @@ impl Looked<'_> {
             machine: &self.machine,
             frames: &self.moment.trace.backtrace.frames,
             frame: self.position.frame,
-        }
-    }
-
-    /// The same value, with what to know of its age.
-    fn noted(&self, found: ValueReport) -> ValueReport {
-        let is_doubtful = found.shown.stale_since.is_some() && self.machine.is_of_unknown_block();
-        ValueReport {
-            note: is_doubtful.then(|| replay::UNKNOWN_BLOCK.to_owned()),
-            ..found
         }
     }
 

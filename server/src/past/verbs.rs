@@ -62,10 +62,7 @@ pub(super) fn serve(past: &Past, command: &str, args: Value) -> Result<Value, Fa
         }),
         "memory" => json(args, |args| memory(past, &args)),
         "print" => json(args, |args: PrintArgs| {
-            past.look(1, |looked| {
-                let found = inspect::evaluate(&looked.view(), &args.expression, args.format, None);
-                found.map(|found| looked.noted(found))
-            })
+            past.look(1, |looked| print(looked, &args))
         }),
         "registers" => json(args, |args| past.look(1, |looked| registers(looked, &args))),
         "source" => json(args, |args: SourceArgs| {
@@ -126,6 +123,35 @@ fn variables(looked: &Looked<'_>, args: &LocalsArgs) -> Result<VariablesReply, F
     match looked.absent().filter(|_| reply.variables.is_empty()) {
         Some(why) => Err(Failure::new(Code::EvalFailed, "no variables are known here").hint(why)),
         None => Ok(reply),
+    }
+}
+
+/// The value of an expression. Where the thread has just returned, what means nothing in the frame that it returned to is read as
+/// the call that it returned from.
+fn print(looked: &Looked<'_>, args: &PrintArgs) -> Result<inspect::ValueReport, Failure> {
+    let view = looked.view();
+    let print = |view: &View<'_>| {
+        let mut found = inspect::evaluate(view, &args.expression, args.format, None)?;
+        let is_doubtful = found.shown.stale_since.is_some() && view.machine.is_of_unknown_block();
+        found.note = is_doubtful.then(|| replay::UNKNOWN_BLOCK.to_owned());
+        Ok(found)
+    };
+    let found = print(&view);
+    if view.frame > 0 || found.is_ok() || !inspect::is_meaningless(&view, &args.expression) {
+        return found;
+    }
+    let of_left = looked.moment.in_left_call(|machine, frames| {
+        print(&View {
+            space: view.space,
+            machine,
+            frames,
+            frame: 0,
+        })
+    });
+    match of_left {
+        Ok(Some(Ok(left))) => Ok(left),
+        Ok(_) => found,
+        Err(error) => Err(of_replay(&error)),
     }
 }
 

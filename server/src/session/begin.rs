@@ -39,6 +39,8 @@ pub struct Recording {
     pub stack: u32,
     /// Keep the text behind arguments that are text.
     pub strings: bool,
+    /// Keep what arguments lead to that are pointers or references.
+    pub pointees: bool,
     /// Keep the values of these expressions at each enter and leave of their scopes.
     pub watch: Vec<String>,
 }
@@ -271,6 +273,7 @@ impl Recording {
             registers: self.regs,
             stack_len: self.stack,
             texts: self.strings,
+            pointees: self.pointees,
             watches: self.watch.clone(),
         })
     }

@@ -123,7 +123,7 @@ impl Evaluator<'_> {
             Some(error) => error.to_string(),
             None => format!("there is no member {name}"),
         };
-        Err(EvalError::new(at, message))
+        Err(EvalError::meaningless(at, message))
     }
 
     /// What a value stands for: behind a reference, a pointer, a box. `None` if it is the thing itself.
@@ -220,7 +220,7 @@ impl Evaluator<'_> {
                 if is_void {
                     let message =
                         "it points to void; convert it to another pointer first, such as (char*)";
-                    return Err(EvalError::new(of.at, message));
+                    return Err(EvalError::meaningless(of.at, message));
                 }
                 let found = value.deref(&self.look);
                 found.map_err(|e| self.unusable(&value, e, of.at))
@@ -231,13 +231,13 @@ impl Evaluator<'_> {
                 Some(found) => Ok(found),
                 None => {
                     let name = value.ty.name();
-                    let message = match self.operand(&value, of.at)? {
-                        Operand::Number(_) => format!(
+                    let message = match self.operand(&value, of.at) {
+                        Ok(Operand::Number(_)) => format!(
                             "{name} is no pointer; to look at that address, convert it: *(char*)..."
                         ),
                         _ => format!("{name} is no pointer"),
                     };
-                    Err(EvalError::new(of.at, message))
+                    Err(EvalError::meaningless(of.at, message))
                 }
             },
         }

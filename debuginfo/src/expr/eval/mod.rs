@@ -69,6 +69,8 @@ pub struct EvalError {
     pub message: String,
     /// It names what no module here has; one that is loaded later may.
     pub is_unknown_name: bool,
+    /// It means nothing here, whichever values there are: it names what is not here, or its types do not fit.
+    pub is_meaningless: bool,
 }
 
 impl fmt::Display for EvalError {
@@ -85,13 +87,33 @@ impl EvalError {
             at,
             message: message.into(),
             is_unknown_name: false,
+            is_meaningless: false,
+        }
+    }
+
+    pub(super) fn meaningless(at: Span, message: impl Into<String>) -> EvalError {
+        EvalError {
+            is_meaningless: true,
+            ..EvalError::new(at, message)
+        }
+    }
+
+    /// The error for what cannot be done with a value.
+    pub(super) fn of_value(at: Span, error: &ValueError) -> EvalError {
+        let is_meaningless = matches!(
+            error,
+            ValueError::NoMember { .. } | ValueError::WrongType { .. }
+        );
+        EvalError {
+            is_meaningless,
+            ..EvalError::new(at, error.to_string())
         }
     }
 
     pub(super) fn unknown_name(at: Span, message: impl Into<String>) -> EvalError {
         EvalError {
             is_unknown_name: true,
-            ..EvalError::new(at, message)
+            ..EvalError::meaningless(at, message)
         }
     }
 }
@@ -336,5 +358,5 @@ fn base_type(name: &str) -> Type {
 }
 
 fn failed(at: Span) -> impl Fn(ValueError) -> EvalError {
-    move |error| EvalError::new(at, error.to_string())
+    move |error| EvalError::of_value(at, &error)
 }

@@ -81,7 +81,7 @@ impl Evaluator<'_> {
                 let Some(fixed) = fixed else {
                     let message =
                         format!("{last} is a variable of {path}, which does not run here");
-                    return Err(EvalError::new(at, message));
+                    return Err(EvalError::meaningless(at, message));
                 };
                 return Ok(Some(fixed.read(&outside)));
             }

@@ -42,7 +42,7 @@ impl Evaluator<'_> {
         }
         if self.find_type(name).is_some() {
             let message = format!("{name} is a type; to convert to it, write ({name})(value)");
-            return Err(EvalError::new(at, message));
+            return Err(EvalError::meaningless(at, message));
         }
         if let Some(found) = self.of_function(name, at)? {
             return Ok(found);

@@ -186,7 +186,7 @@ impl Evaluator<'_> {
                 crate::value::ValueError::Unknown(Unknown(why)) => {
                     EvalError::new(at, format!("its value is not known: {why}"))
                 }
-                error => EvalError::new(at, error.to_string()),
+                error => EvalError::of_value(at, &error),
             },
         }
     }

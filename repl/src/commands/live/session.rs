@@ -49,6 +49,7 @@ impl Kept {
             regs: self.captured.regs,
             stack: self.captured.stack.unwrap_or(0),
             strings: self.captured.strings,
+            pointees: self.captured.pointees,
             watch: self.captured.watch.clone(),
         }
     }

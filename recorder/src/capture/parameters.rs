@@ -1,0 +1,84 @@
+//! Which parameters of a function are in integer argument registers, with their types.
+//!
+//! Types alone are looked at: there is no thread and no memory.
+
+use std::sync::Arc;
+
+use debuginfo::location::Site;
+use debuginfo::scope::variables_at;
+use debuginfo::{Certainty, Machine, Mapped, Module, Register, Space, Type, Unknown};
+use store::control::{FunctionDef, Place, ValueKind};
+
+/// Integer argument registers.
+pub(crate) const REGISTERS: usize = 6;
+
+/// A parameter that begins in an integer argument register.
+pub(crate) struct InRegister {
+    /// Which one: less than [`REGISTERS`].
+    pub register: usize,
+    /// Its type.
+    pub ty: Type,
+    /// It is an address.
+    pub is_pointer: bool,
+    /// The register has its address.
+    pub is_indirect: bool,
+}
+
+impl InRegister {
+    /// Tells whether the register has an address, be it that of the value itself.
+    pub fn has_address(&self) -> bool {
+        self.is_pointer || self.is_indirect
+    }
+}
+
+/// Finds them, in their order. `space` has the function's module, at the addresses of its file.
+pub(crate) fn in_registers(space: &Space, function: &FunctionDef) -> Vec<InRegister> {
+    let entry = Site {
+        lookup_pc: function.svma,
+        ..Site::outside(space, &Nothing)
+    };
+    let variables = variables_at(&entry);
+    let found = function.params.iter().filter_map(|param| {
+        let Place::Int(register) = param.place else {
+            return None;
+        };
+        let variable = variables
+            .iter()
+            .find(|variable| variable.is_parameter && variable.name == param.name)?;
+        let register = usize::from(register);
+        (register < REGISTERS).then(|| InRegister {
+            register,
+            ty: variable.ty(),
+            is_pointer: param.kind == ValueKind::Pointer,
+            is_indirect: param.is_indirect,
+        })
+    });
+    found.collect()
+}
+
+/// Returns a space of one module, at the addresses of its file.
+pub(crate) fn space(module: &Arc<Module>) -> Space {
+    Space::new(vec![Mapped {
+        module: Arc::clone(module),
+        number: 0,
+        bias: 0,
+        range: 0..u64::MAX,
+        is_system: false,
+    }])
+}
+
+struct Nothing;
+
+impl Machine for Nothing {
+    fn memory(&self, _: u64, _: &mut [u8]) -> Result<Certainty, Unknown> {
+        Err(Unknown("there is no memory".to_owned()))
+    }
+
+    fn register(&self, _: Register) -> Result<(u64, Certainty), Unknown> {
+        Err(Unknown("there are no registers".to_owned()))
+    }
+
+    fn vector(&self, _: Register) -> Result<([u8; 16], Certainty), Unknown> {
+        Err(Unknown("there are no registers".to_owned()))
+    }
+}

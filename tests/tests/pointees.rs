@@ -1,0 +1,259 @@
+//! Goal: `record --pointees` makes known what pointers and references among arguments lead to, where a call begins and where it
+//! returns, and tells nothing wrong of what it does not know. Method: programs that print what they did; SQL and the prompt are
+//! compared with that, at -O0 and optimised.
+
+use e2e::{Comparison, Nesting, Program, Recording, Scratch, fixture_artifact};
+
+const OF_C: [&str; 3] = ["pointees_O0", "pointees_O2", "pointees_clang"];
+
+fn recorded(artifact: &str) -> Comparison {
+    let scratch = Scratch::new(artifact);
+    let program = Program::new(fixture_artifact("pointees", artifact), scratch.path());
+    Comparison::of_program(scratch, &program, &["--pointees"], Nesting::Proper)
+}
+
+/// A text of each row; `?` where there is none.
+fn texts(recording: &Recording, sql: &str) -> Vec<String> {
+    let rows = recording.rows(sql);
+    let text = |value: &serde_json::Value| value.as_str().unwrap_or("?").to_owned();
+    rows.iter().map(|row| text(&row["value"])).collect()
+}
+
+/// A column of the calls of a function, in their order.
+fn of_calls(recording: &Recording, column: &str, function: &str) -> Vec<String> {
+    let sql = format!(
+        "SELECT {column} AS value FROM calls WHERE function = '{function}' OR function LIKE '%::{function}' ORDER BY start_seq"
+    );
+    texts(recording, &sql)
+}
+
+/// The text behind a pointer, or the value as it is.
+fn without_address(value: &str) -> &str {
+    match value.split_once(' ') {
+        Some((address, text)) if address.starts_with("0x") => text,
+        _ => value,
+    }
+}
+
+/// What a program printed of one call.
+struct Line {
+    function: String,
+    expression: String,
+    before: String,
+    after: String,
+}
+
+fn lines(comparison: &Comparison) -> Vec<Line> {
+    let text = comparison.native.text();
+    let line = |line: &str| {
+        let parts: Vec<&str> = line.split('|').collect();
+        let [function, expression, before, after] = parts[..] else {
+            panic!("four parts: {line}");
+        };
+        Line {
+            function: function.to_owned(),
+            expression: expression.to_owned(),
+            before: before.to_owned(),
+            after: after.to_owned(),
+        }
+    };
+    text.lines().map(line).collect()
+}
+
+/// Checks each line.
+fn assert_told(artifact: &str) {
+    let comparison = recorded(artifact);
+    let recording = &comparison.recording;
+    let all = lines(&comparison);
+    assert!(all.len() > 6, "{artifact}");
+    let mut is_done: Vec<&str> = Vec::new();
+    for line in &all {
+        let name = line.function.as_str();
+        if is_done.contains(&name) {
+            continue;
+        }
+        is_done.push(name);
+        let same: Vec<&Line> = all.iter().filter(|other| other.function == name).collect();
+        let check = |column: &str, wanted: &dyn Fn(&Line) -> String| {
+            let seen = of_calls(recording, column, name);
+            let seen: Vec<&str> = seen.iter().map(|value| without_address(value)).collect();
+            let wanted: Vec<String> = same.iter().map(|line| wanted(line)).collect();
+            assert_eq!(seen, wanted, "{artifact}: {column} of {name}");
+        };
+        let expression = &line.expression;
+        if expression.is_empty() {
+            check("ret_text", &|line| line.after.clone());
+            continue;
+        }
+        check(&format!("value(start_seq, '{expression}')"), &|line| {
+            line.before.clone()
+        });
+        if !line.after.is_empty() {
+            let left = format!("frame_value(end_seq, -1, '{expression}')");
+            check(&left, &|line| line.after.clone());
+        }
+    }
+}
+
+#[test]
+fn out_parameters_of_c_are_known_where_calls_begin_and_return() {
+    for artifact in OF_C {
+        assert_told(artifact);
+    }
+}
+
+#[test]
+fn references_and_objects_of_cxx_are_known_where_calls_begin_and_return() {
+    for artifact in ["pointees_cxx_O0", "pointees_cxx_O2"] {
+        assert_told(artifact);
+    }
+}
+
+#[test]
+fn references_of_rust_are_known_where_calls_begin_and_return() {
+    for artifact in ["pointees_rust_O0", "pointees_rust_O2"] {
+        assert_told(artifact);
+    }
+}
+
+#[test]
+fn columns_show_what_pointers_led_to() {
+    for artifact in OF_C {
+        let comparison = recorded(artifact);
+        let recording = &comparison.recording;
+        let one = |column: &str, function: &str| of_calls(recording, column, function).remove(0);
+        let args = one("args", "quotient");
+        assert!(args.starts_with("a=17, b=5, out=0x"), "{args}");
+        assert!(args.ends_with(" -> 5"), "{args}");
+        assert_eq!(one("outs", "quotient"), "*out=3", "{artifact}");
+        assert_eq!(one("outs", "shift"), "*moved={x = 4, y = -1}", "{artifact}");
+        // What was passed as const cannot be changed by it, and what came on the stack is not known.
+        assert_eq!(one("outs", "advance"), "*into=6", "{artifact}");
+        assert_eq!(one("outs", "seventh"), "?", "{artifact}");
+        let of_events =
+            "SELECT args AS value FROM events WHERE kind = 'leave' AND function = 'halve'";
+        assert_eq!(texts(recording, of_events), ["*value=2.5"], "{artifact}");
+        let of_events =
+            "SELECT ret_text AS value FROM events WHERE kind = 'leave' AND function = 'make_big'";
+        assert_eq!(texts(recording, of_events), ["{a = 6, b = 7, c = 8}"]);
+    }
+    let comparison = recorded("pointees_cxx_O0");
+    let outs = of_calls(&comparison.recording, "outs", "shop::parse");
+    assert_eq!(outs, ["number=4"]);
+    let outs = of_calls(&comparison.recording, "outs", "shop::fill");
+    assert_eq!(outs, ["*items=std::vector of length 3"]);
+    // Left by an exception, it returned nothing.
+    assert_eq!(
+        of_calls(&comparison.recording, "outs", "shop::throws"),
+        ["?"]
+    );
+}
+
+/// A name of the caller means the caller's; where it means nothing there, that of the call which returned.
+#[test]
+fn names_at_a_return_are_the_callers_first() {
+    let comparison = recorded("pointees_O0");
+    let recording = &comparison.recording;
+    let at_return = |expression: &str, function: &str| {
+        of_calls(
+            recording,
+            &format!("value(end_seq, '{expression}')"),
+            function,
+        )
+    };
+    assert_eq!(at_return("*out", "quotient"), ["3"]);
+    assert_eq!(at_return("*quotient::out", "quotient"), ["3"]);
+    assert_eq!(at_return("a", "quotient"), ["17"]);
+    // forward has parameters of its own that are called so, which lay on its stack.
+    assert_eq!(at_return("by", "shift"), ["3", "?"]);
+    assert_eq!(at_return("*top", "climb"), ["6", "?", "?"]);
+    // In its caller it is a number, which is no pointer.
+    assert_eq!(at_return("*kept", "after_escape"), ["2"]);
+    assert_eq!(
+        of_calls(recording, "frame_value(end_seq, -1, 'by')", "shift"),
+        ["3", "6"]
+    );
+    let why = of_calls(recording, "explain_value(end_seq, 'by')", "shift");
+    assert_eq!(why[0], "known");
+    assert!(why[1].contains("frame_value(seq, -1"), "{why:?}");
+    let why = of_calls(recording, "explain_value(end_seq, '*wide')", "fill");
+    assert!(why[0].starts_with("unknown: "), "{why:?}");
+    // No value at events that are no returns, and of frames that there are not.
+    for column in [
+        "frame_value(start_seq, -1, 'a')",
+        "frame_value(end_seq, -2, 'a')",
+    ] {
+        assert_eq!(of_calls(recording, column, "quotient"), ["?"], "{column}");
+    }
+}
+
+#[test]
+fn the_prompt_shows_them_at_the_return() {
+    let comparison = recorded("pointees_O0");
+    let recording = &comparison.recording;
+    let end = recording.number("SELECT end_seq FROM calls WHERE function = 'quotient'");
+    let goto = format!("goto {end}");
+    let ended = recording.command(
+        "repl",
+        &["--cmd", &goto, "--cmd", "print *out", "--cmd", "print out"],
+    );
+    let text = ended.text();
+    assert!(text.contains("*out = 3\n"), "{text}");
+    let ended = recording.command("repl", &["--cmd", &goto, "--cmd", "print *inside"]);
+    assert!(
+        ended.errors().contains("no variable \"inside\" here"),
+        "{}",
+        ended.errors()
+    );
+}
+
+#[test]
+fn bad_pointers_and_what_has_no_size_are_only_pointers() {
+    for artifact in OF_C {
+        let comparison = recorded(artifact);
+        let recording = &comparison.recording;
+        let args = of_calls(recording, "args", "look");
+        assert_eq!(
+            args,
+            [
+                "odd=0x0",
+                "odd=0x10",
+                "odd=0x7777777777",
+                "odd=0xffffffffffffffc0"
+            ],
+            "{artifact}"
+        );
+        for function in ["look", "see", "at_end", "escape"] {
+            let outs = of_calls(recording, "outs", function);
+            assert!(outs.iter().all(|text| text == "?"), "{artifact}: {outs:?}");
+        }
+        let args = of_calls(recording, "args", "see");
+        assert!(args.iter().all(|text| !text.contains("->")), "{args:?}");
+    }
+}
+
+/// The addresses of 400 open calls are remembered; what the others led to when they returned is not known.
+#[test]
+fn deep_recursion_leaves_out_and_tells_nothing_wrong() {
+    for artifact in OF_C {
+        let comparison = recorded(artifact);
+        let outs = of_calls(&comparison.recording, "outs", "dig");
+        assert_eq!(outs.len(), 1000, "{artifact}");
+        let known = outs.iter().filter(|text| *text != "?").count();
+        assert!(outs.iter().all(|text| text == "?" || text == "*depth=1000"));
+        assert!((390..=400).contains(&known), "{artifact}: {known}");
+    }
+}
+
+#[test]
+fn nothing_of_it_is_kept_unasked() {
+    let comparison = Comparison::of("pointees", "pointees_O0", &[]);
+    let recording = &comparison.recording;
+    assert_eq!(of_calls(recording, "outs", "quotient"), ["?"]);
+    assert_eq!(
+        of_calls(recording, "value(end_seq, '*out')", "quotient"),
+        ["?"]
+    );
+    let args = of_calls(recording, "args", "quotient");
+    assert!(!args[0].contains("->"), "{args:?}");
+}
