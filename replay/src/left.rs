@@ -84,7 +84,7 @@ impl Moment<'_> {
             pc_is_known: true,
             cfa: None,
             registers: FrameRegisters::innermost(&machine),
-            ..then.frame_of(&call)
+            ..then.frame_of(call)
         };
         Ok(Some(ask(&machine, &[frame])))
     }
