@@ -50,12 +50,7 @@ pub fn innermost_value(
 ) -> replay::Result<Option<String>> {
     let ask = |moment: &Moment<'_>| value_in(moment, 0, expression);
     let found = places.ask(timeline, seq, event, ask)?;
-    let names_function = || {
-        expr::names(expression)
-            .iter()
-            .any(|name| name.contains("::"))
-    };
-    if found.is_some() || !names_function() {
+    if found.is_some() || !names_function(expression) {
         return Ok(found);
     }
     let moment = Moment::at(timeline, seq, timeline.thread_at(seq)?, MOST_FRAMES)?;
@@ -65,12 +60,21 @@ pub fn innermost_value(
 /// Frames in which the function is looked for that a variable is named with.
 const MOST_FRAMES: usize = 256;
 
+fn names_function(expression: &Expr) -> bool {
+    let names = expr::names(expression);
+    names.iter().any(|name| name.contains("::"))
+}
+
 /// Says why the value of an expression in the innermost frame is not known.
 ///
 /// # Errors
 /// The files cannot be read.
 pub fn why_unknown(timeline: &Timeline, seq: u64, expression: &Expr) -> replay::Result<String> {
-    let moment = Moment::at(timeline, seq, timeline.thread_at(seq)?, 1)?;
+    let limit = match names_function(expression) {
+        true => MOST_FRAMES,
+        false => 1,
+    };
+    let moment = Moment::at(timeline, seq, timeline.thread_at(seq)?, limit)?;
     Ok(why_unknown_in(&moment, expression))
 }
 
