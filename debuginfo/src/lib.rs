@@ -58,7 +58,7 @@ pub use lines::{
     Standing, StepLine, with_source_copies,
 };
 pub use location::{Site, at_frame};
-pub use machine::{Certainty, EntryPlace, Machine, Register, Unknown};
+pub use machine::{Ages, Certainty, EntryPlace, Machine, Register, Unknown};
 pub use model::{
     Binding, CodeRange, EntryFrame, Function, Functions, Param, Place, PltEntry, RetPlace, RetReg,
     Segment, SegmentFlags, Svma, Symbol, SymbolKind, ValueKind,

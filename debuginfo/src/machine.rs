@@ -109,6 +109,18 @@ impl Certainty {
     }
 }
 
+/// Whether bytes that were read together had been seen together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Ages {
+    /// All of them at one event.
+    #[default]
+    One,
+    /// All of them at one event, and some at a later one too: a part that is read by itself may be newer.
+    OneOfSeveral,
+    /// They are as they were seen last, at several events.
+    Several,
+}
+
 /// Why a value is not known: a fragment of a sentence, such as `not captured` or `no memory at 0x10`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Unknown(pub String);
@@ -160,9 +172,14 @@ pub trait Machine {
         behind.is_some_and(|behind| behind.was_same(address, len, event))
     }
 
-    /// Tells whether the bytes that were read last were seen at several events: the answer was the oldest of them.
-    fn was_mixed(&self) -> bool {
-        self.behind().is_some_and(|behind| behind.was_mixed())
+    /// Tells whether the bytes that were read last had been seen together. The answer was the oldest of the events.
+    fn ages(&self) -> Ages {
+        self.behind().map_or(Ages::One, |behind| behind.ages())
+    }
+
+    /// Tells whether values are read to be shown whole: what is inside them is then as old as they are, even if it was seen since.
+    fn shows_wholes(&self) -> bool {
+        self.behind().is_some_and(|behind| behind.shows_wholes())
     }
 
     /// Tells whether bytes of the heap were read that are older than this moment, and nothing tells of which block they were.

@@ -2,7 +2,7 @@
 //!
 //! Of the call's frame nothing is left: variables that lay on the stack are unknown, and so are parameters that came there.
 
-use debuginfo::{Certainty, EntryPlace, Frame, FrameRegisters, Machine, Register, Unknown};
+use debuginfo::{Ages, Certainty, EntryPlace, Frame, FrameRegisters, Machine, Register, Unknown};
 
 use crate::error::Result;
 use crate::event::Event;
@@ -27,8 +27,12 @@ impl Machine for LeftMachine<'_> {
         self.now.was_same(address, len, event)
     }
 
-    fn was_mixed(&self) -> bool {
-        self.now.was_mixed()
+    fn ages(&self) -> Ages {
+        self.now.ages()
+    }
+
+    fn is_of_unknown_block(&self) -> bool {
+        self.now.is_of_unknown_block()
     }
 
     fn register(&self, register: Register) -> std::result::Result<(u64, Certainty), Unknown> {

@@ -3,7 +3,7 @@
 use std::cell::{Cell, OnceCell};
 use std::ops::Range;
 
-use debuginfo::{Certainty, EntryPlace, Frame, Machine, Register, Space, Unknown};
+use debuginfo::{Ages, Certainty, EntryPlace, Frame, Machine, Register, Space, Unknown};
 
 use crate::calls::CallHead;
 use crate::event::{Event, Kind};
@@ -35,8 +35,8 @@ pub struct StateMachine<'s> {
     frames: &'s [Frame],
     /// Those of functions that are not recorded, and the first event at which each is known to have been there.
     passing: OnceCell<Vec<(Range<u64>, u64)>>,
-    /// What was read last had been seen at several events.
-    was_mixed: Cell<bool>,
+    /// Whether what was read last had been seen together.
+    ages: Cell<Ages>,
     /// Older bytes of the heap were read, and no recorded call tells of which block they were.
     is_of_unknown_block: Cell<bool>,
 }
@@ -52,7 +52,7 @@ impl<'s> StateMachine<'s> {
             returned: None,
             frames: &[],
             passing: OnceCell::new(),
-            was_mixed: Cell::new(false),
+            ages: Cell::new(Ages::One),
             is_of_unknown_block: Cell::new(false),
         }
     }
@@ -244,12 +244,15 @@ impl Machine for StateMachine<'_> {
         let first = ages.next();
         let is_mixed = ages.any(|age| Some(age) != first);
         drop(ages);
-        self.was_mixed.set(is_mixed);
+        self.ages.set(match is_mixed {
+            true => Ages::Several,
+            false => Ages::One,
+        });
         if is_mixed
             && self.trust == Trust::Stale
             && let Some(as_of) = self.at_one_moment(address, &runs, bytes)
         {
-            self.was_mixed.set(false);
+            self.ages.set(Ages::OneOfSeveral);
             return Ok(Certainty::Stale { as_of });
         }
         for run in runs {
@@ -279,8 +282,8 @@ impl Machine for StateMachine<'_> {
         Ok(certainty)
     }
 
-    fn was_mixed(&self) -> bool {
-        self.was_mixed.get()
+    fn ages(&self) -> Ages {
+        self.ages.get()
     }
 
     // Only in recordings without calls of malloc.

@@ -132,6 +132,86 @@ fn a_watched_part_of_an_array_is_known_at_every_event() {
     assert!(whole[0].starts_with("stale since event "), "{whole:?}");
 }
 
+/// Parts that are watched while nothing else of their wholes is, after each step: what the program prints of them, in this order.
+fn parts_are_what_the_program_prints(artifact: &str, parts: &[(&str, usize)]) {
+    let scratch = Scratch::new(artifact);
+    let program = Program::new(fixture_artifact("watched", artifact), scratch.path());
+    let options: Vec<&str> = parts
+        .iter()
+        .flat_map(|(part, _)| ["--watch", part])
+        .collect();
+    let (native, recording) = Hindsight::record(&scratch, &options, &program);
+    let printed: Vec<Vec<String>> = native
+        .text()
+        .lines()
+        .filter(|line| !line.starts_with("hindsight: "))
+        .map(|line| line.split('|').map(str::to_owned).collect())
+        .collect();
+    assert_eq!(printed.len(), 8);
+    for (part, column) in parts {
+        let wanted: Vec<&str> = printed.iter().map(|line| &*line[*column]).collect();
+        let found = values(&recording, "step", "end_seq", part);
+        assert_eq!(found, wanted, "{artifact}: {part}");
+        let sql = format!("SELECT new AS value FROM history('{part}') ORDER BY seq");
+        let mut followed = texts(&recording, &sql);
+        // It begins with what it was before the first step.
+        followed.retain(|value| wanted.contains(&value.as_str()));
+        let mut changes = wanted.clone();
+        changes.dedup();
+        assert_eq!(followed, changes, "{artifact}: history of {part}");
+    }
+}
+
+#[test]
+fn watched_elements_and_members_are_known_after_each_step() {
+    let c = [
+        "numbers[5]",
+        "firsts[1]",
+        "reals[1]",
+        "table[1][2]",
+        "pairs[2]",
+        "pairs[2].b",
+        "couples[4].a",
+        "big.in.z[3]",
+        "to_big->in.z[5]",
+        "flags.middle",
+        "many[2].middle",
+        "many[1].room[4]",
+        "letters[3]",
+        "pointer[6]",
+    ];
+    let c: Vec<(&str, usize)> = c.iter().enumerate().map(|(at, part)| (*part, at)).collect();
+    parts_are_what_the_program_prints("elements", &c);
+    let cxx = [
+        "fixed[3]",
+        "small.b",
+        "smalls[1].a",
+        "derived[3].held",
+        "other.own",
+        "pairs[3].second",
+        "vec[2]",
+        "vec[2].b",
+        "wides[1].count",
+        "rows[2][7]",
+        "row[2]",
+    ];
+    let cxx: Vec<(&str, usize)> = cxx
+        .iter()
+        .enumerate()
+        .map(|(at, part)| (*part, at))
+        .collect();
+    parts_are_what_the_program_prints("elements_cxx", &cxx);
+    let rust = [
+        ("NUMBERS[5]", 0),
+        ("POINTS[2].y", 2),
+        ("TUPLE.2", 3),
+        ("TUPLE.1[4]", 4),
+        ("PAIRS[3].1", 5),
+        ("VEC[2].x", 9),
+    ];
+    parts_are_what_the_program_prints("elements_rust", &rust);
+}
+
 #[test]
 fn watched_values_are_known_at_every_event() {
     let comparison = recorded(

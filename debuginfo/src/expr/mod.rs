@@ -26,7 +26,7 @@ pub use parse::{
     Assignment, MAX_HEIGHT, MAX_LENGTH, ParseError, parse, parse_assignment, parse_assignment_with,
     parse_with,
 };
-pub use scoped::{path_of, without_path};
+pub use scoped::{is_called, path_of, without_path};
 pub use template::{Format, Part, Scripts, Template};
 
 /// In conditions and messages of probes, how often threads have come there, this time included. A variable of this name hides it.

@@ -1,6 +1,8 @@
 //! Expressions over variables of functions that are named with them, as in `push::q->len`: which function is meant, and how the
 //! expression reads inside it.
 
+use crate::layout::name_fit;
+
 fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
@@ -32,6 +34,12 @@ pub fn without_path(text: &str, path: &str) -> String {
         rest = &behind[path.len()..];
     }
     left + rest
+}
+
+/// Tells whether `path` names the function called `function` in full.
+#[must_use]
+pub fn is_called(function: &str, path: &str) -> bool {
+    name_fit(path, function).is_some()
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use crate::layout::{
     BitRange, ComputedOffset, FloatFormat, Language, Member, MemberOffset, Role, Type, TypeKind,
 };
 use crate::location;
-use crate::machine::{Certainty, Unknown};
+use crate::machine::{Ages, Certainty, Unknown};
 use crate::scope::static_member;
 
 /// Base classes and unnamed members that are searched for one name.
@@ -152,9 +152,8 @@ pub(super) fn part(value: &Value, ty: &Type, offset: u64, look: &Look<'_>) -> Va
         let end = start.checked_add(usize::try_from(size).ok()?)?;
         Some(bytes.get(start..end)?.to_vec())
     };
-    // Of a whole that was not seen at once others may be newer than the oldest byte.
-    let is_as_old = !value.is_mixed || value.address().is_none();
-    let bytes = value.bytes.as_deref().ok().filter(|_| is_as_old);
+    let bytes = value.bytes.as_deref().ok();
+    let bytes = bytes.filter(|_| has_parts_as_old(value, look));
     match bytes.and_then(slice) {
         Some(bytes) => Value {
             ty: ty.clone(),
@@ -162,14 +161,14 @@ pub(super) fn part(value: &Value, ty: &Type, offset: u64, look: &Look<'_>) -> Va
             bytes: Ok(bytes),
             certainty: value.certainty,
             reached: value.reached,
-            is_mixed: value.is_mixed,
+            ages: value.ages,
             bits: None,
         },
         // The whole is too large to be read at once, or another part of it cannot be read.
         None => {
             let part = Value::read(ty.clone(), place, look.machine);
             // A part of what does not fit to what led there does if it was seen together with that.
-            let is_of_one_age = part.bytes.is_ok() && !part.is_mixed;
+            let is_of_one_age = part.bytes.is_ok() && part.ages != Ages::Several;
             let fits = is_of_one_age && part.certainty == value.reached;
             let part = match &value.bytes {
                 Err(why) if value.is_apart() && !fits => Value {
@@ -181,6 +180,17 @@ pub(super) fn part(value: &Value, ty: &Type, offset: u64, look: &Look<'_>) -> Va
             };
             part.reached_by(value.reached)
         }
+    }
+}
+
+/// Tells whether the parts of a value are as old as it is: of a whole that was not seen at once some may be newer than the oldest
+/// byte.
+fn has_parts_as_old(value: &Value, look: &Look<'_>) -> bool {
+    match value.ages {
+        Ages::One => true,
+        Ages::OneOfSeveral => look.machine.shows_wholes(),
+        // What lies in registers is not read anew: a frame further out has others.
+        Ages::Several => look.machine.shows_wholes() && value.address().is_none(),
     }
 }
 

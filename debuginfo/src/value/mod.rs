@@ -23,7 +23,7 @@ mod write;
 
 use crate::layout::{BitRange, Type, TypeKind};
 pub use crate::location::{Piece, Site, ValuePlace};
-use crate::machine::{Certainty, Machine, Unknown};
+use crate::machine::{Ages, Certainty, Machine, Unknown};
 
 pub use encode::{encode, encode_value};
 pub use error::ValueError;
@@ -52,8 +52,8 @@ pub struct Value {
     pub certainty: Certainty,
     /// How far its place may be trusted: that of what a pointer leads to as far as the pointer.
     pub reached: Certainty,
-    /// Some of its bytes were seen later than others; `certainty` is that of the oldest.
-    pub is_mixed: bool,
+    /// Whether its bytes were seen together; `certainty` is that of the oldest.
+    pub ages: Ages,
     /// For a bit field its bits in `bytes`.
     pub bits: Option<BitRange>,
 }
@@ -68,7 +68,7 @@ impl Value {
             bytes: Ok(bytes),
             certainty: Certainty::Known,
             reached: Certainty::Known,
-            is_mixed: false,
+            ages: Ages::One,
             bits: None,
         }
     }
@@ -82,7 +82,7 @@ impl Value {
             bytes: Err(why),
             certainty: Certainty::Known,
             reached: Certainty::Known,
-            is_mixed: false,
+            ages: Ages::One,
             bits: None,
         }
     }
@@ -100,11 +100,11 @@ impl Value {
             Ok((bytes, certainty)) => (Ok(bytes), certainty),
             Err(why) => (Err(why), place::oldest(&place, machine)),
         };
-        let is_mixed = match &place {
-            ValuePlace::Memory(_) => bytes.is_ok() && machine.was_mixed(),
+        let ages = match &place {
+            ValuePlace::Memory(_) if bytes.is_ok() => machine.ages(),
             // Read one by one.
-            ValuePlace::Pieces(_) => certainty != Certainty::Known,
-            _ => false,
+            ValuePlace::Pieces(_) if certainty != Certainty::Known => Ages::Several,
+            _ => Ages::One,
         };
         Value {
             ty,
@@ -112,7 +112,7 @@ impl Value {
             bytes,
             certainty,
             reached: Certainty::Known,
-            is_mixed,
+            ages,
             bits: None,
         }
     }

@@ -155,6 +155,10 @@ impl Machine for Noting<'_> {
         Ok(self.note(self.machine.memory(address, bytes)?))
     }
 
+    fn shows_wholes(&self) -> bool {
+        true
+    }
+
     fn disregarded(&self) {
         self.oldest.set(self.before.get());
     }

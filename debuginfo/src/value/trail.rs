@@ -4,7 +4,7 @@
 //! together they would be a container that there never was, unless what was seen last is known to have been the same
 //! when the rest was seen.
 
-use crate::machine::{Certainty, Machine, Unknown};
+use crate::machine::{Ages, Certainty, Machine, Unknown};
 use crate::value::Value;
 
 /// Bytes that were read, and how old they are.
@@ -28,7 +28,7 @@ impl Piece {
         Piece {
             place: Some((address, len)),
             certainty,
-            is_mixed: machine.was_mixed(),
+            is_mixed: machine.ages() == Ages::Several,
         }
     }
 
@@ -40,7 +40,7 @@ impl Piece {
                 place: Some((address, len)),
                 certainty: value.certainty,
                 // Where the way to it is as old as it is told to be, its bytes may be newer.
-                is_mixed: value.is_mixed
+                is_mixed: value.ages == Ages::Several
                     || value.certainty != Certainty::Known && value.certainty == value.reached,
             },
             None => Piece::elsewhere(value.certainty),

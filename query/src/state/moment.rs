@@ -123,7 +123,11 @@ const MOST_FRAMES: usize = 256;
 /// # Errors
 /// The files cannot be read.
 pub fn why_unknown(timeline: &Timeline, seq: u64, expression: &Expr) -> replay::Result<String> {
-    let moment = Moment::at(timeline, seq, timeline.thread_at(seq)?, 1)?;
+    let limit = match names_function(expression) {
+        true => MOST_FRAMES,
+        false => 1,
+    };
+    let moment = Moment::at(timeline, seq, timeline.thread_at(seq)?, limit)?;
     Ok(why_unknown_in(&moment, expression))
 }
 

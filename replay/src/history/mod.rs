@@ -31,6 +31,8 @@ use crate::timeline::Timeline;
 
 /// Frames around the one that is looked at: what callers passed may tell the value of a parameter.
 const CALLERS: usize = 16;
+/// Frames in which a function is looked for that a variable is named with.
+const MOST_FRAMES: usize = 256;
 
 /// Whose variables an expression is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,14 +80,46 @@ enum Sight {
 }
 
 impl Tracked {
-    /// Follows what `text` means in frame `frame` of thread `tid` at event `seq`; where that stands in no function, what it
-    /// means everywhere; or else in the function that is named in it, as in `push::q->len`.
+    /// Follows what `text` means in the function that is named in it, as in `push::q->len`; or else in frame `frame` of thread
+    /// `tid` at event `seq`; where that stands in no function, what it means everywhere.
     ///
     /// # Errors
     /// [`Error::Expression`]: it cannot be read, or names what is neither a variable there nor a global one.
     pub fn at(timeline: &Timeline, text: &str, seq: u64, tid: u32, frame: usize) -> Result<Self> {
-        let here = Self::here(timeline, text, seq, tid, frame);
-        here.or_else(|error| Self::in_named(timeline, text).unwrap_or(Err(error)))
+        match Self::in_function(timeline, text, seq, tid)? {
+            Some(found) => Ok(found),
+            None => Self::here(timeline, text, seq, tid, frame),
+        }
+    }
+
+    /// Follows variables of the function that is named with them; `None` if none is: what is named so may be in a namespace.
+    fn in_function(timeline: &Timeline, text: &str, seq: u64, tid: u32) -> Result<Option<Self>> {
+        let Some(path) = expr::path_of(text) else {
+            return Ok(None);
+        };
+        if Self::in_modules(timeline, text).is_ok() {
+            return Ok(None);
+        }
+        if let Some(Ok(found)) = Self::in_named(timeline, text) {
+            return Ok(Some(found));
+        }
+        // One that is not recorded, but is among the callers.
+        let moment = Moment::at(timeline, seq, tid, MOST_FRAMES)?;
+        let is_it = |frame: &Frame| {
+            let name = frame.function.as_deref();
+            frame.pc_is_known && name.is_some_and(|name| expr::is_called(name, path))
+        };
+        let frames = &moment.trace.backtrace.frames;
+        let Some(index) = frames.iter().position(is_it) else {
+            return Ok(None);
+        };
+        let inside = expr::without_path(text, path);
+        let found = Self::here(timeline, &inside, seq, tid, index);
+        let found = found.ok().filter(|found| found.scope != Scope::Everywhere);
+        Ok(found.map(|found| Self {
+            text: text.to_owned(),
+            ..found
+        }))
     }
 
     fn here(timeline: &Timeline, text: &str, seq: u64, tid: u32, frame: usize) -> Result<Self> {

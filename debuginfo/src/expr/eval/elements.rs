@@ -9,7 +9,7 @@ use crate::expr::BinaryOp;
 use crate::layout::{Language, Type, TypeKind};
 use crate::value::Trail;
 use crate::value::containers::Container;
-use crate::value::{Children, MAX_BYTES, Value};
+use crate::value::{Children, Look, MAX_BYTES, Value};
 
 /// Elements of a container that are looked through.
 const MAX_ELEMENTS: usize = 1 << 16;
@@ -18,18 +18,43 @@ const MAX_STEPS: usize = 8;
 
 impl Evaluator<'_> {
     pub(super) fn index(&self, of: &Expr, index: &Expr, at: Span) -> Answer<Value> {
+        self.index_by(&self.look, of, index, at)
+    }
+
+    /// The same, an element of an array as `look` reads it.
+    pub(super) fn index_by(
+        &self,
+        look: &Look<'_>,
+        of: &Expr,
+        index: &Expr,
+        at: Span,
+    ) -> Answer<Value> {
         let key = self.value(index)?;
         if self.means_arguments(of) {
             let number = self.whole(&key, index.at)?;
             return self.argument(number, at);
         }
-        let value = self.value(of)?;
-        let found = self.element(&value, (&key, index.at), of.at)?;
+        let key_at = (&key, index.at);
+        // In a recording a whole takes longer to be found than an element. Nothing is called twice there.
+        let unread = match self.context.calls.is_none() && !self.look.machine.is_symbolic() {
+            true => self.holder(of).ok().filter(leads_to_elements),
+            false => None,
+        };
+        let found = unread.and_then(|value| self.element_by(look, &value, key_at, of.at).ok());
+        let found = match found {
+            Some(found) => found,
+            None => self.element_by(look, &self.value(of)?, key_at, of.at)?,
+        };
         Ok(found.reached_by(key.certainty))
     }
 
-    pub(super) fn element(
+    pub(super) fn element(&self, value: &Value, key: (&Value, Span), at: Span) -> Answer<Value> {
+        self.element_by(&self.look, value, key, at)
+    }
+
+    fn element_by(
         &self,
+        look: &Look<'_>,
         value: &Value,
         (key, key_at): (&Value, Span),
         at: Span,
@@ -54,7 +79,7 @@ impl Evaluator<'_> {
                 TypeKind::Array | TypeKind::Pointer => {
                     let number = self.whole(key, key_at)?;
                     let number = self.small(number, key_at)?;
-                    let found = value.index(number, &self.look);
+                    let found = value.index(number, look);
                     return found.map_err(|e| self.unusable(&value, e, at));
                 }
                 TypeKind::Struct | TypeKind::Class => {}
@@ -290,6 +315,14 @@ impl Evaluator<'_> {
         let row = Value::at(ty, address, self.look.machine);
         Ok(row.reached_by(first.reached))
     }
+}
+
+/// Tells whether the elements of a value are found without its bytes, or those are there. Descriptors of arrays are checked where
+/// all of the array is read.
+fn leads_to_elements(value: &Value) -> bool {
+    let language = value.ty.strip().language();
+    let is_plain = matches!(language, Language::C | Language::Cpp | Language::Rust);
+    is_plain && (value.bytes.is_ok() || value.address().is_some())
 }
 
 fn within(number: i128, length: i128, at: Span) -> Answer<()> {

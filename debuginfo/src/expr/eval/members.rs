@@ -20,8 +20,8 @@ impl Evaluator<'_> {
         self.member_by(&self.look, of, name, at)
     }
 
-    /// What has a member that is asked for. Structures that are longer than a few words are not read.
-    fn holder(&self, of: &Expr) -> Answer<Value> {
+    /// What has a member or an element that is asked for. What is longer than a few words is not read.
+    pub(super) fn holder(&self, of: &Expr) -> Answer<Value> {
         let machine = &Narrow(self.look.machine);
         match &of.kind {
             ExprKind::Name(name) => self.name_at(
@@ -40,6 +40,13 @@ impl Evaluator<'_> {
                     ..self.look
                 };
                 self.member_by(&look, inner, name, of.at)
+            }
+            ExprKind::Index { of: inner, index } => {
+                let look = Look {
+                    machine,
+                    ..self.look
+                };
+                self.index_by(&look, inner, index, of.at)
             }
             _ => self.value(of),
         }
