@@ -107,7 +107,10 @@ fn what_a_library_calls_so_is_not_meant() {
         .filter_map(|row| row["step"].as_str())
         .collect();
     assert_eq!(steps.last(), Some(&"4000"), "{steps:?}");
-    let is_step = |step: &&str| step.parse().is_ok_and(|step: u32| step % 1000 == 0);
+    let is_step = |step: &&str| {
+        step.parse()
+            .is_ok_and(|step: u32| step.is_multiple_of(1000))
+    };
     assert!(steps.iter().all(is_step), "{steps:?}");
 }
 
