@@ -150,6 +150,15 @@ impl Output {
         state.fetched(from)
     }
 
+    /// Waits until both streams have ended, `patience` at most: children of the program may keep them open.
+    pub fn wait_for_end(&self, patience: Duration) {
+        let is_open = |state: &mut State| state.open_streams > 0;
+        drop(
+            self.changed
+                .wait_timeout_while(self.state(), patience, is_open),
+        );
+    }
+
     /// Returns the last `lines` lines of what is kept, and forgets nothing.
     #[must_use]
     pub fn tail(&self, lines: usize) -> Fetched {

@@ -153,7 +153,9 @@ fn why_unknown_in(moment: &Moment<'_>, expression: &Expr) -> String {
 
 fn why(value: &Value, look: &Look<'_>) -> String {
     if let Err(why) = &value.bytes {
-        return format!("unknown: {why}");
+        let why = why.to_string();
+        // Some reasons begin so.
+        return format!("unknown: {}", why.strip_prefix("unknown: ").unwrap_or(&why));
     }
     let (_, within) = render_certain(value, &RenderOptions::default(), look);
     match value.certainty.and(within) {

@@ -93,6 +93,16 @@ fn a_follower_wakes_when_something_is_printed_and_at_the_end() {
 }
 
 #[test]
+fn what_comes_late_is_there_after_the_end() {
+    let output = buffer(10, 1000);
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    output.feed(Stream::Stdout, reader);
+    std::thread::spawn(move || std::io::Write::write_all(&mut writer, b"last words\n").unwrap());
+    output.wait_for_end(Duration::from_secs(600));
+    assert_eq!(text(&output.take()), "last words\n");
+}
+
+#[test]
 fn the_tail_is_of_lines_across_pieces() {
     let output = buffer(10, 1000);
     output.push(Stream::Stdout, b"one\nt");

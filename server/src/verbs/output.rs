@@ -56,6 +56,8 @@ pub struct OutputPiece {
 
 /// A follower is answered after so long even if there is nothing, and asks again.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// How long it may take until what an ended program printed last has come through the pipe.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 /// How long a client that went away may go unnoticed.
 const SLICE: Duration = Duration::from_millis(250);
 
@@ -74,6 +76,10 @@ impl Verb for Output {
             .hint("the recording has it too: select * from output"));
         }
         let output = &session.output;
+        if session.has_ended() {
+            // What it printed last may still be in the pipe.
+            output.wait_for_end(LAST_WORDS);
+        }
         let mut cleared = 0;
         let fetched = match (args.tail, args.follow) {
             (Some(_), Some(_)) => {
