@@ -35,7 +35,6 @@ pub mod model;
 mod motion;
 mod names;
 mod passed;
-mod places;
 mod probes;
 mod pushed;
 mod script;

@@ -17,8 +17,6 @@ pub(crate) enum State {
 #[derive(Debug)]
 pub(crate) struct Thread {
     pub state: State,
-    /// What the kernel told of the signal that it gets.
-    pub signal_info: Option<libc::siginfo_t>,
     /// Why it stands still, if somebody was told.
     pub stop: Option<Stop>,
     /// How many of the inlined calls that begin where it stands count as not made yet.
@@ -49,7 +47,6 @@ impl Thread {
     pub fn running() -> Self {
         Self {
             state: State::Running,
-            signal_info: None,
             stop: None,
             calls_to_come: 0,
             hit_count: None,

@@ -28,7 +28,6 @@ use super::{
     inject::wait_for,
     journal::Journal,
     landing::Landings,
-    leftover::Handler,
     memory::LiveMemory,
     model::{Reason, Tid},
     motion::Plan,
@@ -88,8 +87,8 @@ pub(crate) struct Tracer {
     pub has_deferred: bool,
     pub done: bool,
     pub syscall_at: Option<u64>,
-    /// What handles SIGTRAP in the program unless it has a handler of its own.
-    pub leftovers: Option<Handler>,
+    /// The runtime handles SIGTRAP in the program.
+    pub passes_leftovers: bool,
     /// Processes that the program has started and that are not let go yet.
     pub children: BTreeMap<Tid, Child>,
     /// Expressions whose values are told at every stop.
@@ -137,7 +136,7 @@ impl Tracer {
             has_deferred: false,
             done: false,
             syscall_at: None,
-            leftovers: None,
+            passes_leftovers: false,
             children: BTreeMap::new(),
             displays: Displays::default(),
             call_return_at: None,
@@ -375,9 +374,6 @@ impl Tracer {
             _ => {
                 self.hide_trap_flag(tid);
                 let event = decode(self, tid, signal);
-                if let (Event::Signal { .. }, Some(thread)) = (event, self.threads.get_mut(&tid)) {
-                    thread.signal_info = ptrace::stop_info(tid).ok();
-                }
                 self.reported(tid, event);
             }
         }
@@ -489,7 +485,6 @@ impl Tracer {
                 behind_pushed_flags = self.behind_pushed_flags(&registers);
             }
         }
-        self.tell_signal(tid, signal);
         let went = if one_step {
             ptrace::step(tid, signal)
         } else {
@@ -516,20 +511,9 @@ impl Tracer {
         thread.is_at_trap = false;
         thread.is_stepping = false;
         thread.is_interrupted = false;
-        thread.state = State::Running;
-        self.tell_signal(tid, signal);
         // If it fails, the thread was killed; its end will be reported.
         let _ = ptrace::cont(tid, signal);
-    }
-
-    /// Has a signal come with what the kernel told of it, though the thread may have run and stopped for us since.
-    fn tell_signal(&self, tid: Tid, signal: i32) {
-        let thread = self.threads.get(&tid);
-        let info = thread.and_then(|thread| thread.signal_info.as_ref());
-        if let Some(info) = info.filter(|info| info.si_signo == signal) {
-            // If it fails, the thread was killed; its end will be reported.
-            let _ = ptrace::set_stop_info(tid, info);
-        }
+        thread.state = State::Running;
     }
 
     /// Acts on what a thread reported while it was stopped, now that it may go on.
@@ -733,7 +717,6 @@ impl Tracer {
             if !thread.is_job_stopped {
                 restart::ask_for_restart(tid);
             }
-            self.tell_signal(tid, signal);
             let _ = ptrace::detach(tid, signal);
         }
         self.threads.clear();
