@@ -180,7 +180,15 @@ fn same_words(ours: &str, theirs: &str) -> bool {
     };
     let (ours, theirs) = (words(ours), words(theirs));
     // gdb prints up to nine digits of a float, up to seventeen of a double.
-    let of_float = |text: &str| text.bytes().filter(u8::is_ascii_digit).count() <= 10;
+    let mantissa = |text: &str| {
+        text.split('e')
+            .next()
+            .unwrap_or_default()
+            .bytes()
+            .filter(u8::is_ascii_digit)
+            .count()
+    };
+    let of_float = |text: &str| mantissa(text) <= 10;
     let close = |a: &str, b: &str| match (a.parse::<f64>(), b.parse::<f64>()) {
         (Ok(x), Ok(y)) => x == y || of_float(a) && of_float(b) && x as f32 == y as f32,
         _ => false,

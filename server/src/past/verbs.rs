@@ -126,6 +126,9 @@ fn variables(looked: &Looked<'_>, args: &LocalsArgs) -> Result<VariablesReply, F
     }
 }
 
+/// What is said of a value in a call that has returned: assignments to its parameters are not known.
+const OF_LEFT: &str = "in the call that has returned; its parameters have what was passed";
+
 /// The value of an expression. Where the thread has just returned, what means nothing in the frame that it returned to is read as
 /// the call that it returned from.
 fn print(looked: &Looked<'_>, args: &PrintArgs) -> Result<inspect::ValueReport, Failure> {
@@ -149,7 +152,11 @@ fn print(looked: &Looked<'_>, args: &PrintArgs) -> Result<inspect::ValueReport, 
         })
     });
     match of_left {
-        Ok(Some(Ok(left))) => Ok(left),
+        Ok(Some(Ok(mut left))) => {
+            let of_block = left.note.map(|note| format!("; {note}"));
+            left.note = Some(format!("{OF_LEFT}{}", of_block.unwrap_or_default()));
+            Ok(left)
+        }
         Ok(_) => found,
         Err(error) => Err(of_replay(&error)),
     }
