@@ -55,6 +55,12 @@ impl Steady {
         self.word(1)
     }
 
+    /// How often the main thread has called `churn` from `main`.
+    #[must_use]
+    pub fn begun(&self) -> u64 {
+        self.word(5)
+    }
+
     /// Whether it has ended in the way it should.
     #[must_use]
     pub fn has_finished(&self) -> bool {

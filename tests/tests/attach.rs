@@ -2,8 +2,8 @@
 //! own work; afterwards its code in memory must equal its file, and no thread of ours may be left.
 
 use e2e::{
-    Ended, Hindsight, Program, Recording, Running, Scratch, Signal, Status, Steady, changed_text,
-    fixture_artifact, thread_names, wait_until,
+    Ended, Hindsight, Live, Program, Recording, Running, Scratch, Signal, Status, Steady,
+    changed_text, fixture_artifact, kill, thread_names, wait_until,
 };
 
 /// The fixture, started natively and at work.
@@ -157,6 +157,78 @@ fn on_full(recording: &Recording) -> String {
     let info: serde_json::Value = serde_json::from_slice(&info.stdout).expect("JSON");
     let policy = info["settings"]["on_full"].as_str().expect("a word");
     policy.to_owned()
+}
+
+/// A live session with the fixture at full speed, attached to with these options. The daemon sleeps until `is_enough`. Returns the
+/// recording, how many calls of `churn` from `main` it has since the session was asked to pause, and how many there were.
+fn churned(
+    name: &str,
+    options: &[&str],
+    mut is_enough: impl FnMut(&Steady) -> bool,
+) -> (Live, Recording, [u64; 2]) {
+    let live = Live::new(name);
+    let steady = Steady::new(&live.scratch);
+    let running = steady.program(&live.scratch, 0).start();
+    wait_until("the program's work", || (steady.rounds() > 0).then_some(()));
+    let pid = running.pid().to_string();
+    live.ask(&[&["attach", "-f", "churn", "-f", "leaf"], options, &[&pid]].concat());
+    live.ask(&["pause"]);
+    let before = steady.begun();
+    live.ask(&["continue", "--all", "--no-wait"]);
+    let daemon = live.daemon().expect("a daemon");
+    kill(daemon, Signal::STOP);
+    wait_until("more rounds", || is_enough(&steady).then_some(()));
+    kill(daemon, Signal::CONT);
+    steady.stop();
+    let ended = running.finish();
+    assert_eq!(ended.status, Status::Code(21), "{}", ended.errors());
+    assert_eq!(ended.text(), "rounds done, wrong 0\n");
+    let end = live.ask(&["await"]);
+    assert_eq!(end["status"], "ended", "{end:#}");
+    let recording = live.recording();
+    let recorded = recording.number(
+        "SELECT count(*) FROM calls WHERE function = 'churn' AND a0 = 7 \
+         AND start_seq > (SELECT max(seq) FROM pauses)",
+    );
+    let counts = [recorded.cast_unsigned(), steady.begun() - before];
+    assert_eq!(recording.command("check", &[]).status, Status::Code(0));
+    (live, recording, counts)
+}
+
+#[test]
+fn a_session_that_attaches_loses_nothing_unless_it_is_told_to() {
+    let (mut last, mut same) = (0, 0);
+    let (_live, recording, [recorded, made]) = churned("attach_live", &[], |steady| {
+        // The rings are full, and the program waits.
+        let now = steady.rounds();
+        same = if now == last { same + 1 } else { 0 };
+        last = now;
+        same > 200
+    });
+    assert_eq!(recorded, made);
+    assert!(made > 1_000, "{made}");
+    assert_eq!(recording.number("SELECT count(*) FROM gaps"), 0);
+    assert_eq!(on_full(&recording), "block");
+}
+
+#[test]
+fn a_session_that_may_drop_says_what_it_has_dropped() {
+    let mut first = None;
+    let options = ["--on-full", "drop"];
+    let (live, recording, [recorded, made]) = churned("attach_drop", &options, |steady| {
+        let now = steady.rounds();
+        now > *first.get_or_insert(now) + 1_000_000
+    });
+    assert!(recorded < made, "{recorded} of {made}");
+    let lost = recording.number("SELECT sum(lost) FROM gaps WHERE reason = 'ring full'");
+    // Each call that is missing would have been two records, or one if only its end is missing.
+    assert!(
+        lost.cast_unsigned() >= made - recorded,
+        "{lost}: {recorded} of {made}"
+    );
+    assert_eq!(on_full(&recording), "drop");
+    let said = live.command(&["stop"]).run().text();
+    assert!(said.contains("Lost: "), "{said}");
 }
 
 #[test]

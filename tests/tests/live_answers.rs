@@ -280,3 +280,60 @@ fn who_waits_while_a_function_is_called_is_told_when_it_has_returned() {
     assert_eq!(told["stop"]["address"], before["address"], "{told:#}");
     assert_eq!(live.print("by"), "1", "its variables are there again");
 }
+
+/// `look` of a list of three million elements, and of vectors of garbage, with a daemon of this configuration.
+fn looking(name: &str, configuration: &str) -> Live {
+    let live = Live::new(name);
+    live.configure(configuration);
+    let program = fixture_artifact("endless", "endless");
+    live.start(&["--break", "look"], &program, &[]);
+    // The command waits longer for its answer than the daemon for its own.
+    live.configure("");
+    live
+}
+
+/// The session is as before a question that had no end.
+fn assert_answers(live: &Live) {
+    assert_eq!(live.print("longest[3]"), "8");
+    assert_eq!(live.ask(&["eval", "sum(1, 2)"])["value"], "3");
+    let reply = live.ask(&["continue"]);
+    assert_eq!(reply["exit"]["code"], 9, "{reply:#}");
+    assert_eq!(live.output(), "6\n");
+}
+
+#[test]
+fn a_question_with_too_much_work_is_given_up_and_the_session_answers() {
+    let live = looking("endless-work", "");
+    let refused = live.refused(&["print", "longest[2000000] + 1"]);
+    assert_eq!(refused["code"], "EVAL_FAILED", "{refused:#}");
+    assert_eq!(refused["message"], "it has too many elements to look at");
+    let refused = live.refused(&["print", "ring[2000000]"]);
+    let why = refused["message"].as_str().expect("text");
+    assert!(why.contains("leads back to the node"), "{refused:#}");
+    let locals = live.command(&["locals"]).run().text();
+    assert!(
+        locals.contains("the rest is left out: its text has more than"),
+        "{locals}"
+    );
+    assert_answers(&live);
+}
+
+#[test]
+fn a_question_that_takes_too_long_is_given_up_and_the_session_answers() {
+    let live = looking("endless-time", "[timeouts]\nrequest_secs = 0.25\n");
+    for verb in ["print", "eval"] {
+        let refused = live.refused(&[verb, "longest[1000000] + 1"]);
+        let code = refused["code"].as_str().expect("a code");
+        assert!(
+            ["EVAL_FAILED", "TIMEOUT"].contains(&code),
+            "{verb}: {refused:#}"
+        );
+        let why = refused["message"].as_str().expect("text");
+        // It may end while it looks at the element.
+        assert!(
+            why.ends_with("the question took longer than 200ms and was given up"),
+            "{verb}: {why}"
+        );
+    }
+    assert_answers(&live);
+}

@@ -1,7 +1,7 @@
 //! Goal: a stop at a throw, a panic or a signal says what the program's own handler would see. Method: fixtures print the
 //! type and the text that their handlers get; the stops must have told the same, in the same order.
 
-use e2e::{Live, fixture_artifact};
+use e2e::{Live, Program, Status, fixture_artifact, wait_until};
 use serde_json::{Value, json};
 
 fn entered(name: &str, args: &[&str]) -> Live {
@@ -129,4 +129,105 @@ fn a_signal_is_caught_before_it_is_delivered() {
     let live = Live::started("no-signal", &["--stop-on-entry"], &program, &["signals"]);
     let refused = live.refused(&["catch", "signal", "SIGNONE"]);
     assert_eq!(refused["message"], "there is no signal SIGNONE");
+}
+
+/// What the recording says of SIGTRAP that threads received: how often it came, and how often nothing handled it.
+fn traps(live: &Live) -> (i64, i64) {
+    let row = live.recording().row(
+        "SELECT count(*) AS n, coalesce(sum(CASE WHEN phase = 'unhandled' THEN 1 ELSE 0 END), 0) AS unhandled \
+         FROM exceptions WHERE signal = 5 AND tid IS NOT NULL",
+    );
+    let number = |name: &str| row[name].as_i64().expect("a number");
+    (number("n"), number("unhandled"))
+}
+
+/// Which of its signals is sent while it is ignored.
+const THE_IGNORED: usize = 6;
+
+const OWN_TRAPS: [&str; 2] = ["own_traps_O0", "own_traps_O2"];
+
+/// Both `int3` in its text and raise(3). One more is sent while it is ignored.
+#[test]
+fn a_program_that_handles_sigtrap_itself_runs_as_it_would() {
+    for name in OWN_TRAPS {
+        let program = fixture_artifact("own_traps", name);
+        let live = Live::started(name, &["--stop-on-entry"], &program, &[]);
+        let native = Program::new(&program, live.scratch.path()).run();
+        assert_eq!(live.run_to_end(), 17, "{name}");
+        assert_eq!(live.output(), native.text(), "{name}");
+        assert_eq!(traps(&live), (7, 0), "{name}");
+    }
+}
+
+#[test]
+fn a_stop_for_a_signal_that_the_program_handles_says_so() {
+    for name in OWN_TRAPS {
+        let program = fixture_artifact("own_traps", name);
+        let live = Live::started(name, &["--break", "own"], &program, &[]);
+        let native = Program::new(&program, live.scratch.path()).run();
+        live.ask(&["catch", "signal", "SIGTRAP"]);
+        live.ask(&["catch", "signal", "SIGUSR1"]);
+        let mut reasons = vec![live.session()["stop"]["reason"].clone()];
+        loop {
+            let reply = live.ask(&["continue"]);
+            if reply["status"] == "ended" {
+                assert_eq!(reply["exit"]["code"], 17, "{name}: {reply:#}");
+                break;
+            }
+            let stop = &reply["stop"];
+            reasons.push(stop["reason"].clone());
+            if stop["reason"] == "signal" {
+                assert_eq!(stop["fatal"], false, "{name}: {stop:#}");
+                let signals = reasons.iter().filter(|reason| *reason == "signal");
+                // The signal waits for what is done meanwhile. While SIGTRAP is ignored, a trap of ours would undo that.
+                if signals.count() != THE_IGNORED {
+                    assert_eq!(live.ask(&["eval", "twice(4)"])["value"], "8", "{name}");
+                }
+            }
+        }
+        assert_eq!(live.output(), native.text(), "{name}: {reasons:?}");
+        let count = |reason: &str| reasons.iter().filter(|r| **r == reason).count();
+        assert_eq!(
+            (count("signal"), count("breakpoint")),
+            (8, 3),
+            "{name}: {reasons:?}"
+        );
+        assert_eq!(traps(&live), (7, 0), "{name}");
+    }
+}
+
+#[test]
+fn a_sigtrap_that_nothing_handles_is_told_before_it_ends_the_program() {
+    for name in OWN_TRAPS {
+        let program = fixture_artifact("own_traps", name);
+        let live = Live::started(name, &["--stop-on-entry"], &program, &["dies"]);
+        let stop = live.moved(&["continue"]);
+        assert_eq!(
+            (&stop["signal"], &stop["fatal"]),
+            (&json!(5), &json!(true)),
+            "{stop:#}"
+        );
+        assert_eq!(live.ask(&["continue"])["exit"]["signal"], 5, "{name}");
+        assert_eq!(traps(&live), (1, 1), "{name}");
+    }
+}
+
+/// The handler that it has installed under control is there afterwards too.
+#[test]
+fn a_program_that_is_let_go_keeps_its_handler_of_sigtrap() {
+    for name in OWN_TRAPS {
+        let program = fixture_artifact("own_traps", name);
+        let live = Live::new(name);
+        let native = Program::new(&program, live.scratch.path()).run();
+        assert_eq!(native.status, Status::Code(17));
+        let result = live.scratch.join("result");
+        let path = result.to_str().expect("paths of tests are text");
+        live.start(&["--break", "own"], &program, &[path]);
+        assert_eq!(live.ask(&["detach"])["exit"]["detached"], true, "{name}");
+        let said = wait_until("what the program says", || {
+            let text = std::fs::read_to_string(&result).ok()?;
+            text.ends_with('\n').then_some(text)
+        });
+        assert_eq!(said, native.text(), "{name}");
+    }
 }

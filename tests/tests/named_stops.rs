@@ -1,8 +1,11 @@
 //! Goal: a stop is named alike where the program stops, in `pauses` and in the recording's past, also where inlined calls begin, and
-//! each step ends at a line. Method: optimised programs are stepped through; what was told at each stop is compared with what
-//! the recording says of it.
+//! each step ends at a line; `break` names a place as the stop there is named. Method: optimised programs are stepped through; what
+//! was told at each stop is compared with what the recording says of it. Breakpoints are set on functions and on every line, for
+//! several compilers, and what their replies said is compared with the stops at them.
 
-use e2e::{Live, fixture_artifact};
+use std::collections::BTreeMap;
+
+use e2e::{Live, fixture_artifact, fixture_source};
 use serde_json::Value;
 
 /// Function and line of a stop.
@@ -56,4 +59,135 @@ fn a_stop_is_named_alike_live_in_pauses_and_in_the_past() {
         assert_eq!(past, told, "{artifact}");
     }
     assert!(inlined > 5, "{inlined} stops in inlined calls");
+}
+
+/// More stops than that add nothing.
+const STOPS: usize = 60;
+
+/// How a place is named: function, file, line.
+fn place_named(of: &Value) -> [Value; 3] {
+    ["function", "file", "line"].map(|name| of[name].clone())
+}
+
+/// Sets breakpoints where there is code and compares their places with the stops at them. Returns how many different places were
+/// stopped at, and the locations with the replies.
+fn assert_named_as_stops(artifact: &str, locations: &[String]) -> (usize, Vec<(String, Value)>) {
+    let program = fixture_artifact("named", artifact);
+    let name = format!("places-named-{artifact}");
+    let live = Live::started(&name, &["--stop-on-entry"], &program, &[]);
+    let mut places = BTreeMap::new();
+    let mut replies = Vec::new();
+    for location in locations {
+        // Functions may be gone that are inlined everywhere, and lines behind the last function have no code.
+        let (_, mut response) = live.response(&["break", location]);
+        if response["success"] != true {
+            continue;
+        }
+        let reply = response["result"]["probes"][0].take();
+        for place in reply["places"].as_array().expect("places") {
+            let address = place["address"].as_str().expect("an address");
+            let key = (reply["id"].as_u64(), address.to_owned());
+            places.insert(key, place_named(place));
+        }
+        replies.push((location.clone(), reply));
+    }
+    let listed = live.ask(&["break", "list"]);
+    for probe in listed["probes"].as_array().expect("probes") {
+        for place in probe["places"].as_array().expect("places") {
+            let address = place["address"].as_str().expect("an address");
+            let told = places.get(&(probe["id"].as_u64(), address.to_owned()));
+            assert_eq!(told, Some(&place_named(place)), "{artifact}: {probe:#}");
+        }
+    }
+    let mut stopped = BTreeMap::new();
+    for _ in 0..STOPS {
+        let reply = live.ask(&["continue"]);
+        if reply["status"] != "stopped" {
+            break;
+        }
+        let stop = &reply["stop"];
+        let address = stop["address"].as_str().expect("an address").to_owned();
+        let told = places.get(&(stop["probe"].as_u64(), address.clone()));
+        let told = told.unwrap_or_else(|| panic!("{artifact}: no such place: {stop:#}"));
+        assert_eq!(*told, place_named(stop), "{artifact}: {stop:#}");
+        stopped.insert(address, ());
+    }
+    (stopped.len(), replies)
+}
+
+/// Compilers with their source, and functions of that.
+const NAMED: [(&str, &str, &[&str]); 5] = [
+    (
+        "gcc",
+        "named.c",
+        &["weigh", "halve", "show", "area", "square", "main"],
+    ),
+    (
+        "clang",
+        "named.c",
+        &["weigh", "halve", "show", "area", "square", "main"],
+    ),
+    (
+        "gxx",
+        "named.cc",
+        &["stock::many", "total", "first", "larger", "twice", "main"],
+    ),
+    (
+        "clangxx",
+        "named.cc",
+        &["stock::many", "total", "first", "larger", "twice", "main"],
+    ),
+    (
+        "rustc",
+        "named.rs",
+        &[
+            "named::many",
+            "named::total",
+            "longest",
+            "clamp",
+            "twice",
+            "named::main",
+        ],
+    ),
+];
+
+#[test]
+fn a_breakpoint_on_a_function_is_named_as_the_stop_there() {
+    for (compiler, _, functions) in NAMED {
+        let functions: Vec<String> = functions.iter().map(|name| (*name).to_owned()).collect();
+        for level in 0..=2 {
+            let artifact = format!("{compiler}_O{level}");
+            let (stopped, replies) = assert_named_as_stops(&artifact, &functions);
+            assert!(stopped >= 4, "{artifact}: {stopped} places");
+            // Where nothing is inlined, it is the function that was asked for.
+            for (asked, reply) in replies.into_iter().filter(|_| level == 0) {
+                for place in reply["places"].as_array().expect("places") {
+                    let function = place["function"].as_str().unwrap_or_default();
+                    let last = asked.rsplit(':').next().expect("a name");
+                    assert!(function.contains(last), "{artifact}: {asked}: {place:#}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_breakpoint_at_a_line_is_named_as_the_stop_there() {
+    for (compiler, file, _) in NAMED {
+        let source = std::fs::read_to_string(fixture_source("named").join(file));
+        let count = source.expect("a source file").lines().count();
+        let lines: Vec<String> = (1..=count).map(|line| format!("{file}:{line}")).collect();
+        for level in 0..=2 {
+            let artifact = format!("{compiler}_O{level}");
+            let (stopped, replies) = assert_named_as_stops(&artifact, &lines);
+            assert!(stopped >= 8, "{artifact}: {stopped} places");
+            // Where the stop names another line than the one that was asked for, the reply says why.
+            for (asked, reply) in replies {
+                let first = &reply["places"][0];
+                let is_it = asked.ends_with(&format!(":{}", first["line"]));
+                let is_told = reply["message"].is_string();
+                assert!(is_it || is_told, "{artifact}: {asked}: {reply:#}");
+            }
+        }
+    }
 }

@@ -2,10 +2,10 @@
 //! recorder. Method: programs of the system natively and recorded (tests/transparency), and fixtures that forbid or lock
 //! what a recorder needs.
 
-use std::{fs, process::Command};
+use std::{fs, path::Path, process::Command};
 
 use e2e::{
-    Comparison, Ended, Hindsight, Nesting, Program, Scratch, fixture_artifact, workspace_dir,
+    Comparison, Ended, Hindsight, Live, Nesting, Program, Scratch, fixture_artifact, workspace_dir,
 };
 
 /// The quick programs, each with the default filters and with every function of every library. Each run has a deadline of
@@ -78,6 +78,98 @@ fn a_program_sees_what_it_would_see() {
         assert!(
             wanted.iter().any(|line| line.starts_with(group)),
             "{wanted:?}"
+        );
+    }
+}
+
+/// What follows a word at the beginning of a line.
+fn after<'t>(text: &'t str, word: &str) -> Vec<&'t str> {
+    let lines = text.lines();
+    lines.filter_map(|line| line.strip_prefix(word)).collect()
+}
+
+fn mask(text: &str, name: &str) -> u64 {
+    let shown = after(text, name);
+    u64::from_str_radix(shown[0].trim(), 16).expect("a mask")
+}
+
+/// The lists of docs/transparency.md, for a program under control: all that differs from how its shell would start it, where
+/// another shell has started the daemon.
+#[test]
+fn a_program_under_control_sees_what_the_page_says() {
+    const TRAP: u64 = 1 << (5 - 1);
+    const OF_THE_C_LIBRARY: u64 = 3 << (32 - 1);
+    let seen = fixture_artifact("seen", "seen");
+    let path = seen.to_str().expect("paths of tests are text");
+    let live = Live::started("seen-live", &["--stop-on-entry"], &seen, &[]);
+    let words = live.command(&["start", "--stop-on-entry", path, "more"]);
+    let shell = |changes: &str| {
+        words
+            .wrapped(Path::new("/bin/sh"), ["-c", changes])
+            .env("ONLY_HERE", "1")
+    };
+    let changes = "umask 077; ulimit -n 100; exec 7</dev/null";
+    let native = shell(&format!("{changes}; shift 2; exec \"$@\""))
+        .run()
+        .text();
+    let plain = shell("shift 2; exec \"$@\"").run().text();
+    let started = shell(&format!("{changes}; exec \"$0\" \"$@\"")).run();
+    assert_eq!(started.status.as_shell_code(), 0, "{}", started.errors());
+
+    let status = live.ask(&["status"]);
+    let sessions = status["sessions"].as_array().expect("sessions");
+    let session = sessions.iter().find(|session| session["session"] == 2);
+    let session = session.expect("a second session");
+    live.keep(session);
+    let daemon = live.daemon().expect("a daemon");
+    let status = fs::read_to_string(format!("/proc/{}/status", session["pid"]));
+    let status = status.expect("the program is stopped");
+    let tracer = after(&status, "TracerPid:")[0].trim();
+    let is_thread = Path::new(&format!("/proc/{daemon}/task/{tracer}")).exists();
+    assert!(is_thread, "{tracer} is no thread of the daemon {daemon}");
+    let ended = live.ask(&["continue", "--session", "2"]);
+    assert_eq!(ended["exit"]["code"], 26, "{ended:#}");
+    let theirs = live.command(&["output", "--session", "2"]).run().text();
+
+    // As it would be.
+    for same in [
+        "Name:",
+        "SigPnd:",
+        "ShdPnd:",
+        "SigBlk:",
+        "Threads:",
+        "NoNewPrivs:",
+    ] {
+        assert_eq!(after(&theirs, same), after(&native, same), "{same}");
+    }
+    let handled = mask(&theirs, "SigCgt:") & !OF_THE_C_LIBRARY;
+    assert_eq!(handled, mask(&native, "SigCgt:") | TRAP, "{theirs}");
+    let [ignored, alone] = [&theirs, &native].map(|text| mask(text, "SigIgn:") & !OF_THE_C_LIBRARY);
+    assert_eq!(ignored, alone, "SigIgn");
+    let variables = |text: &str| {
+        let mut all: Vec<String> = after(text, "env ").into_iter().map(str::to_owned).collect();
+        all.sort();
+        all
+    };
+    assert_eq!(variables(&theirs), variables(&native));
+    assert!(variables(&theirs).contains(&"ONLY_HERE=1".to_owned()));
+    // Its own.
+    assert_eq!(after(&theirs, "TracerPid:")[0].trim(), tracer);
+    assert_eq!(after(&theirs, "leads its group "), ["1"]);
+    assert_eq!(after(&theirs, "in "), ["/dev/null"]);
+    assert_eq!(after(&theirs, "out "), ["pipe"]);
+    assert_eq!(after(&theirs, "errors "), ["pipe"]);
+    // The daemon's.
+    for inherited in ["descriptor ", "limit ", "Umask:"] {
+        assert_eq!(
+            after(&theirs, inherited),
+            after(&plain, inherited),
+            "{inherited}"
+        );
+        assert_ne!(
+            after(&theirs, inherited),
+            after(&native, inherited),
+            "{inherited}"
         );
     }
 }
@@ -181,20 +273,59 @@ fn a_program_that_forbids_the_time_is_recorded_until_then_and_from_when_it_may_b
     assert_eq!(recording.command("check", &[]).status.as_shell_code(), 0);
 }
 
+/// Recorded and under control: says why, and nothing of the program has run.
+fn assert_refused(name: &str, program: &Path, why: &str, next: &str) {
+    let live = Live::new(name);
+    let path = program.to_str().expect("paths of tests are text");
+    for verb in ["record", "start"] {
+        let ended = live.command(&[verb, path]).run();
+        assert_eq!(
+            ended.status.as_shell_code(),
+            4,
+            "{verb}: {}",
+            ended.errors()
+        );
+        assert!(ended.errors().contains(why), "{verb}: {}", ended.errors());
+        assert!(ended.errors().contains(next), "{verb}: {}", ended.errors());
+        assert_eq!(ended.text(), "", "{verb}");
+        let left = fs::read_dir(live.scratch.path()).expect("the test's folder");
+        let names: Vec<_> = left.flatten().map(|entry| entry.file_name()).collect();
+        let is_recording =
+            |name: &std::ffi::OsString| name.to_string_lossy().ends_with(".hindsight");
+        assert!(!names.iter().any(is_recording), "{verb}: {names:?}");
+    }
+    let (_, status) = live.response(&["status"]);
+    let sessions = status["result"]["sessions"].as_array().map_or(0, Vec::len);
+    assert_eq!(sessions, 0, "{status:#}");
+}
+
 /// ThreadSanitizer keeps its own memory where return addresses would go.
 #[test]
 fn thread_sanitizer_is_refused_before_anything_runs() {
-    let scratch = Scratch::new("thread-sanitizer");
-    let program = Program::new(fixture_artifact("sanitized", "thread"), scratch.path());
-    assert_eq!(program.run().status.as_shell_code(), 25);
-    let ended = Hindsight::record_command(&scratch, "rec", &[], &program).run();
-    assert_eq!(ended.status.as_shell_code(), 4, "{}", ended.errors());
-    assert!(
-        ended.errors().contains("ThreadSanitizer"),
-        "{}",
-        ended.errors()
+    let scratch = Scratch::new("thread-sanitizer-native");
+    let program = fixture_artifact("sanitized", "thread");
+    let native = Program::new(&program, scratch.path()).run();
+    assert_eq!(native.status.as_shell_code(), 25);
+    assert_refused(
+        "thread-sanitizer",
+        &program,
+        "ThreadSanitizer",
+        "build it without",
     );
-    assert_eq!(ended.text(), "");
+}
+
+/// It would print a line.
+#[test]
+fn a_32_bit_program_is_refused_before_anything_runs() {
+    let program = fixture_artifact("narrow", "narrow");
+    let header = fs::read(&program).expect("a program");
+    assert_eq!(header[..5], *b"\x7fELF\x01", "a 32-bit ELF file");
+    assert_refused(
+        "narrow",
+        &program,
+        "32-bit ELF file",
+        "only 64-bit little-endian programs can be used",
+    );
 }
 
 #[test]

@@ -19,6 +19,9 @@ use crate::stop::{Registers, ptrace};
 /// A call that has not returned.
 #[derive(Debug)]
 pub(crate) struct Calling {
+    /// What the thread was to do, and the signal that it was about to receive.
+    held: State,
+    signal_info: Option<libc::siginfo_t>,
     registers: Registers,
     extended: Vec<u8>,
     stop: Option<Stop>,
@@ -90,7 +93,12 @@ impl Tracer {
         };
         // Memory may change from here on.
         self.journal.call(tid, call.function);
+        // The signal that it is about to receive waits until the function has returned.
+        let held = std::mem::replace(&mut thread.state, State::Halted { signal: 0 });
+        let signal_info = thread.signal_info.take();
         thread.calling = Some(Box::new(Calling {
+            held,
+            signal_info,
             registers: saved,
             extended,
             stop: thread.stop.take(),
@@ -99,8 +107,6 @@ impl Tracer {
             was_stopped: false,
         }));
         self.deadlines.insert(tid, Instant::now() + call.timeout);
-        let held = std::mem::replace(&mut thread.state, State::Halted { signal: 0 });
-        let _ = held;
         self.run_in_place(tid);
         Ok(())
     }
@@ -159,7 +165,8 @@ impl Tracer {
         let _ = ptrace::set_registers(tid, &calling.registers);
         if let Some(thread) = self.threads.get_mut(&tid) {
             thread.stop = calling.stop;
-            thread.state = State::Halted { signal: 0 };
+            thread.state = calling.held;
+            thread.signal_info = calling.signal_info;
         }
         let _ = calling.reply.send(result);
         if calling.was_stopped {

@@ -6,7 +6,6 @@ use super::{
     evaluate::Filled,
     guard::guarded,
     model::{Action, Location, ProbeId, Reason, Tid},
-    probes::Probe,
     sites::User,
     thread::State,
     thrown::Thrown,
@@ -85,25 +84,6 @@ impl Tracer {
         };
         self.halt(tid, reason, all_threads);
         true
-    }
-
-    /// Says how many inlined calls that begin at a place of a probe come after what the probe is about: a breakpoint on
-    /// a function stops before the calls that are inlined at its beginning.
-    pub fn calls_before(&self, id: ProbeId, address: u64) -> usize {
-        let probe = self.probes.by_id.get(&id);
-        let is_address = |probe: Option<&Probe>| {
-            probe.is_none_or(|probe| matches!(probe.view.spec.location, Location::Address(_)))
-        };
-        let places = probe.map_or(&[][..], |probe| &probe.view.places);
-        let place = places.iter().find(|place| place.address == address);
-        let (Some(place), false) = (place, is_address(probe)) else {
-            return 0;
-        };
-        let calls = self.space_now().calls_at(address);
-        let inner = calls.iter().rev().take_while(|call| call.begins);
-        inner
-            .take_while(|call| call.name.as_deref() != place.function.as_deref())
-            .count()
     }
 
     pub fn set_calls_to_come(&mut self, tid: Tid, count: usize) {
@@ -269,7 +249,10 @@ impl Tracer {
         if let Some(thread) = self.threads.get_mut(&tid) {
             thread.state = State::Halted { signal };
         }
-        let fatal = self.is_fatal(signal);
+        let fatal = self.is_fatal(tid, signal);
+        if fatal && signal == libc::SIGTRAP {
+            self.let_trap_end(tid);
+        }
         let probe = self
             .probes
             .by_id
@@ -302,8 +285,8 @@ impl Tracer {
         }
     }
 
-    /// Tells whether nothing in the program handles a signal that ends it.
-    fn is_fatal(&self, signal: i32) -> bool {
+    /// Tells whether nothing in the program handles a signal that ends it. `tid` is about to receive it.
+    fn is_fatal(&mut self, tid: Tid, signal: i32) -> bool {
         let harmless = [
             libc::SIGCHLD,
             libc::SIGURG,
@@ -314,15 +297,11 @@ impl Tracer {
             libc::SIGTTIN,
             libc::SIGTTOU,
         ];
-        // Ours is no handler of the program's.
-        let is_ours = signal == libc::SIGTRAP && self.passes_leftovers;
-        if harmless.contains(&signal) {
+        if harmless.contains(&signal) || self.ignores(signal) {
             return false;
         }
-        if is_ours {
-            return true;
-        }
-        !self.handles(signal) && !self.ignores(signal)
+        // Ours is no handler of the program's.
+        !self.handles(signal) || signal == libc::SIGTRAP && self.is_trap_handler_ours(tid)
     }
 
     /// Tells whether the program has a handler for a signal.

@@ -36,6 +36,17 @@ impl Tracer {
         result
     }
 
+    /// The same, of a thread that is halted; the others run on.
+    pub fn system_call_of(
+        &mut self,
+        tid: Tid,
+        number: u64,
+        arguments: [u64; 6],
+    ) -> LiveResult<u64> {
+        let at = self.syscall_instruction()?;
+        self.system_call_in(tid, at, number, arguments)
+    }
+
     fn system_call_in(
         &mut self,
         tid: Tid,
@@ -71,6 +82,7 @@ impl Tracer {
                 && signal != libc::SIGTRAP
             {
                 thread.state = State::Halted { signal };
+                thread.signal_info = ptrace::stop_info(tid).ok();
             }
         }
         ptrace::set_registers(tid, &saved).map_err(failed)?;

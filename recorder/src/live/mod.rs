@@ -35,6 +35,7 @@ pub mod model;
 mod motion;
 mod names;
 mod passed;
+mod places;
 mod probes;
 mod pushed;
 mod script;

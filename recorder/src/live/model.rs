@@ -297,23 +297,40 @@ pub enum ProbeState {
     Disabled,
 }
 
-/// One of the places of a probe.
+/// One of the places of a probe, named as a stop there is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// Address in the process.
     pub address: u64,
-    /// Name of the function it lies in.
+    /// Name of the function that a thread is in which stops there.
     pub function: Option<String>,
     /// Its source file.
     pub file: Option<String>,
-    /// Its line, from 1: the one really used.
+    /// Its line, from 1.
     pub line: Option<u32>,
-    /// Its column, from 1; 0 stands for the beginning of the line.
+    /// Its column, from 1: that of the statement which the probe is about.
     pub column: Option<u32>,
+    /// What the probe is about, by which it was found.
+    pub meant: Meant,
+    /// How many of the inlined calls that begin there a thread has not made that stops there.
+    pub calls_to_come: usize,
     /// Why the thread cannot be stopped here, if it cannot.
     pub problem: Option<String>,
     /// Who judges here whether a thread is to be stopped or leaves a message; `None` where it always stops.
     pub judged: Option<Judged>,
+}
+
+/// What a probe is about at one of its places: the function of a pattern, the line of a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Meant {
+    /// Name of the function, the inlined one if it is.
+    pub function: Option<String>,
+    /// The source file.
+    pub file: Option<String>,
+    /// The line that is really used, from 1.
+    pub line: Option<u32>,
+    /// The column, from 1.
+    pub column: Option<u32>,
 }
 
 /// Who decides what a probe does with a thread that gets there.

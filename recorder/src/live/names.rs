@@ -28,7 +28,7 @@ impl Tracer {
     }
 
     fn calls_inside_place(&self, spec: &ProbeSpec, place: &Place) -> usize {
-        match (&spec.location, &place.file, place.line) {
+        match (&spec.location, &place.meant.file, place.meant.line) {
             (Location::Line { .. }, Some(file), Some(line)) => {
                 let space = self.space_now();
                 space.calls_inside_line(place.address, file, line)

@@ -4,12 +4,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use debuginfo::{LineError, LinePlace, Space};
+use debuginfo::Space;
 
 use super::{
     error::{LiveError, LiveResult},
     evaluate::Understood,
     model::{Action, Location, Place, ProbeId, ProbeSpec, ProbeState, ProbeView},
+    places::message_about,
     sites::User,
     tracer::Tracer,
 };
@@ -113,20 +114,6 @@ impl Probes {
         };
         let there = self.by_place.get(&first.address).into_iter().flatten();
         there.chain(&self.placeless).copied().collect()
-    }
-}
-
-impl From<LinePlace> for Place {
-    fn from(found: LinePlace) -> Place {
-        Place {
-            address: found.address,
-            function: found.function.map(|name| name.to_string()),
-            file: (!found.file.is_empty()).then(|| found.file.to_string()),
-            line: (found.line != 0).then_some(found.line),
-            column: (found.column != 0).then_some(found.column),
-            problem: None,
-            judged: None,
-        }
     }
 }
 
@@ -337,67 +324,8 @@ impl Tracer {
         }
     }
 
-    /// Returns where a location is now.
-    pub fn places(&self, location: &Location) -> LiveResult<Vec<Place>> {
-        let space = self.space_now();
-        match location {
-            Location::Function(pattern) => {
-                let found = space.function_places(pattern).into_iter();
-                Ok(found.map(Place::from).collect())
-            }
-            Location::Line { file, line, column } => {
-                let found = space
-                    .resolve_line(file, *line, *column)
-                    .map_err(|error| line_error(error, file))?;
-                Ok(found.into_iter().map(Place::from).collect())
-            }
-            Location::Address(address) => {
-                self.check_boundary(&space, *address)?;
-                Ok(vec![self.place(&space, *address)])
-            }
-            Location::Throw { unhandled_only, .. } => {
-                let name = if *unhandled_only {
-                    "_ZSt9terminatev"
-                } else {
-                    "__cxa_throw"
-                };
-                Ok(self.entries(&space, name))
-            }
-            Location::Panic => Ok(self.entries(&space, "rust_panic")),
-            Location::Memory { .. } | Location::Signal(_) => Ok(Vec::new()),
-        }
-    }
-
-    /// Finds functions by their names in symbol tables.
-    pub fn entries(&self, space: &Space, linkage: &str) -> Vec<Place> {
-        let mut places = Vec::new();
-        for module in space.modules() {
-            let symbols = module.module.symbols();
-            // Rust's runtime has names in a scope of its own, with a hash before it.
-            let scoped = format!("7___rustc{}{linkage}", linkage.len());
-            let is_it = |name: &str| name == linkage || name.ends_with(&scoped);
-            let found = symbols.iter().find(|symbol| is_it(&symbol.linkage));
-            places.extend(found.map(|symbol| self.place(space, module.address(symbol.svma))));
-        }
-        places
-    }
-
-    /// Says what stands at an address.
-    pub fn place(&self, space: &Space, address: u64) -> Place {
-        let line = space.line_at(address);
-        Place {
-            address,
-            function: space.function_at(address).map(|function| function.name),
-            file: line.as_ref().map(|line| line.file.to_string()),
-            line: line.as_ref().map(|line| line.line),
-            column: line.map(|line| line.column).filter(|column| *column != 0),
-            problem: None,
-            judged: None,
-        }
-    }
-
     /// Refuses an address in the middle of an instruction.
-    fn check_boundary(&self, space: &Space, address: u64) -> LiveResult<()> {
+    pub fn check_boundary(&self, space: &Space, address: u64) -> LiveResult<()> {
         let Some(function) = space.function_at(address) else {
             return Ok(());
         };
@@ -553,59 +481,4 @@ impl Tracer {
         self.settle_compiled();
         self.view(id).ok_or(LiveError::NoProbe(id))
     }
-}
-
-fn line_error(error: LineError, file: &str) -> LiveError {
-    let message = error.to_string();
-    match error {
-        LineError::NoCode { valid, .. } => LiveError::NoCode {
-            message,
-            valid_lines: valid,
-        },
-        LineError::NoColumns { .. } => LiveError::NoColumn { message },
-        _ => {
-            let _ = file;
-            LiveError::NoFile { message }
-        }
-    }
-}
-
-fn message_about(view: &ProbeView, space: &Space) -> Option<String> {
-    if let (Location::Line { line, .. }, Some(place)) = (&view.spec.location, view.places.first())
-        && let Some(used) = place.line
-        && used != *line
-    {
-        let moved = format!("line {line} has no code; moved to line {used}");
-        // An inlined copy may be declared anywhere.
-        let function = space.function_at(place.address);
-        let begins = function.filter(|f| Some(&f.name) == place.function.as_ref());
-        return Some(match begins.filter(|f| f.line > Some(*line)) {
-            Some(function) => format!("{moved}, in {}", function.name),
-            None => moved,
-        });
-    }
-    if let (Location::Line { column, .. }, Some(place)) = (&view.spec.location, view.places.first())
-        && let (Some(asked), Some(used)) = (*column, place.column)
-        && asked < used
-    {
-        return Some(format!(
-            "no statement begins at or before column {asked}; moved to column {used}"
-        ));
-    }
-    if let (ProbeState::Pending, Location::Throw { pattern, .. }) =
-        (view.state, &view.spec.location)
-        && !view.places.is_empty()
-    {
-        let pattern = pattern.as_deref().unwrap_or_default();
-        return Some(format!(
-            "no loaded module has an exception type {pattern}; it waits until one does"
-        ));
-    }
-    if view.state == ProbeState::Pending {
-        return Some(format!(
-            "no loaded module has {}; it waits until one does",
-            view.spec.location
-        ));
-    }
-    None
 }

@@ -17,6 +17,8 @@ pub(crate) enum State {
 #[derive(Debug)]
 pub(crate) struct Thread {
     pub state: State,
+    /// What the kernel told of the signal that it gets.
+    pub signal_info: Option<libc::siginfo_t>,
     /// Why it stands still, if somebody was told.
     pub stop: Option<Stop>,
     /// How many of the inlined calls that begin where it stands count as not made yet.
@@ -47,6 +49,7 @@ impl Thread {
     pub fn running() -> Self {
         Self {
             state: State::Running,
+            signal_info: None,
             stop: None,
             calls_to_come: 0,
             hit_count: None,

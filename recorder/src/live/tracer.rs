@@ -28,6 +28,7 @@ use super::{
     inject::wait_for,
     journal::Journal,
     landing::Landings,
+    leftover::Handler,
     memory::LiveMemory,
     model::{Reason, Tid},
     motion::Plan,
@@ -87,8 +88,8 @@ pub(crate) struct Tracer {
     pub has_deferred: bool,
     pub done: bool,
     pub syscall_at: Option<u64>,
-    /// The runtime handles SIGTRAP in the program.
-    pub passes_leftovers: bool,
+    /// What handles SIGTRAP in the program unless it has a handler of its own.
+    pub leftovers: Option<Handler>,
     /// Processes that the program has started and that are not let go yet.
     pub children: BTreeMap<Tid, Child>,
     /// Expressions whose values are told at every stop.
@@ -136,7 +137,7 @@ impl Tracer {
             has_deferred: false,
             done: false,
             syscall_at: None,
-            passes_leftovers: false,
+            leftovers: None,
             children: BTreeMap::new(),
             displays: Displays::default(),
             call_return_at: None,
@@ -374,6 +375,9 @@ impl Tracer {
             _ => {
                 self.hide_trap_flag(tid);
                 let event = decode(self, tid, signal);
+                if let (Event::Signal { .. }, Some(thread)) = (event, self.threads.get_mut(&tid)) {
+                    thread.signal_info = ptrace::stop_info(tid).ok();
+                }
                 self.reported(tid, event);
             }
         }
@@ -485,6 +489,7 @@ impl Tracer {
                 behind_pushed_flags = self.behind_pushed_flags(&registers);
             }
         }
+        self.tell_signal(tid, signal);
         let went = if one_step {
             ptrace::step(tid, signal)
         } else {
@@ -511,9 +516,20 @@ impl Tracer {
         thread.is_at_trap = false;
         thread.is_stepping = false;
         thread.is_interrupted = false;
+        thread.state = State::Running;
+        self.tell_signal(tid, signal);
         // If it fails, the thread was killed; its end will be reported.
         let _ = ptrace::cont(tid, signal);
-        thread.state = State::Running;
+    }
+
+    /// Has a signal come with what the kernel told of it, though the thread may have run and stopped for us since.
+    fn tell_signal(&self, tid: Tid, signal: i32) {
+        let thread = self.threads.get(&tid);
+        let info = thread.and_then(|thread| thread.signal_info.as_ref());
+        if let Some(info) = info.filter(|info| info.si_signo == signal) {
+            // If it fails, the thread was killed; its end will be reported.
+            let _ = ptrace::set_stop_info(tid, info);
+        }
     }
 
     /// Acts on what a thread reported while it was stopped, now that it may go on.
@@ -717,6 +733,7 @@ impl Tracer {
             if !thread.is_job_stopped {
                 restart::ask_for_restart(tid);
             }
+            self.tell_signal(tid, signal);
             let _ = ptrace::detach(tid, signal);
         }
         self.threads.clear();

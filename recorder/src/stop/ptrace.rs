@@ -31,6 +31,11 @@ pub(crate) fn stop_info(tid: i32) -> Result<siginfo_t> {
     Ok(unsafe { info.assume_init() })
 }
 
+/// Sets what comes with the signal that `tid` gets when it goes on.
+pub(crate) fn set_stop_info(tid: i32, info: &siginfo_t) -> Result<()> {
+    request(libc::PTRACE_SETSIGINFO, tid, 0, &raw const *info as usize)
+}
+
 /// Tells whether a halted thread has run into a trap that it has not told of: asked to stop at that moment, a thread does so
 /// first, and the SIGTRAP waits until it goes on. Traps that somebody sent do not count.
 pub(crate) fn has_untold_trap(tid: i32) -> bool {
