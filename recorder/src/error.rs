@@ -20,6 +20,14 @@ pub enum Error {
         #[source]
         source: io::Error,
     },
+    /// A signal ended it before it was recorded.
+    #[error("record {program}: signal {signal} ended it before its recording began")]
+    EndedEarly {
+        /// As given.
+        program: String,
+        /// Its number.
+        signal: i32,
+    },
     /// It is not a program that can be recorded.
     #[error("record {path}: {reason}")]
     Unsupported {
@@ -90,6 +98,7 @@ impl Error {
         matches!(
             self,
             Self::Start { .. }
+                | Self::EndedEarly { .. }
                 | Self::Unsupported { .. }
                 | Self::Attach { .. }
                 | Self::Stop(_)

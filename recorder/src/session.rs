@@ -223,7 +223,7 @@ impl Session {
         let runtime = runtime_for(target.pid, target.way)?;
         let mut modules = Modules::default();
         let mut armer = Armer::new(filter, options.captures.clone());
-        let maps = read_maps(target.pid)?;
+        let maps = read_maps(target.pid).map_err(|error| target.why_failed(error))?;
         if let Some(high) = maps.stack_high() {
             shared.set_main_thread(target.pid as u32, high, stack_limit(target.pid));
         }
@@ -240,7 +240,9 @@ impl Session {
                 runtime: &runtime,
                 observer,
             };
-            prepared = bring_in.agent(host.as_deref_mut(), &mut modules, &mut armer, &mut plan)?;
+            prepared = bring_in
+                .agent(host.as_deref_mut(), &mut modules, &mut armer, &mut plan)
+                .map_err(|error| target.why_failed(error))?;
         }
         let mut watches = Watches::new(&options.captures.watches);
         watches.resolve(&space_of(&modules), &plan.functions, &shared)?;

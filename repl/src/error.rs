@@ -115,6 +115,9 @@ impl Error {
             } => exit::USAGE,
             Error::Interrupted | Error::Left => exit::from_signal(libc::SIGINT),
             Error::ReaderGone => exit::DONE,
+            Error::Record {
+                source: recorder::Error::EndedEarly { signal, .. },
+            } => exit::from_signal(*signal),
             Error::Record { source } if source.is_about_the_target() => exit::NOT_STARTED,
             Error::Record {
                 source:

@@ -729,8 +729,35 @@ fn memory_is_copied_when_it_is_asked_for() {
         "{} of {events} events",
         between.len()
     );
+    let (reasons, _) = snapshots("every=1ms");
+    assert_eq!(
+        (&*reasons[0], &*reasons[reasons.len() - 1]),
+        ("start", "exit")
+    );
+    let between = &reasons[1..reasons.len() - 1];
+    assert!(!between.is_empty() && between.iter().all(|reason| reason == "interval"));
     let (reasons, events) = snapshots("every=1000000000events");
     assert_eq!(reasons, ["start", "exit"], "{events} events");
+}
+
+/// Copies that cannot be made are told: here the program's child holds it.
+#[test]
+fn copies_that_are_left_out_are_gaps() {
+    let every = ["--snapshot", "every=1000events"];
+    let scratch = Scratch::new("held");
+    let program = Program::new(fixture_artifact("held", "held"), scratch.path()).args(["20000"]);
+    let comparison = Comparison::of_program(scratch, &program, &every, Nesting::Proper);
+    let recording = &comparison.recording;
+    let made = recording
+        .number("SELECT count(*) FROM events WHERE kind = 'snapshot' AND aux = 'interval'");
+    let left_out =
+        recording.number("SELECT sum(lost)::bigint FROM gaps WHERE reason = 'memory not copied'");
+    // 40,000 of the records are those of `step`; a few more come before and after it.
+    assert!(
+        (40..=42).contains(&(made + left_out)),
+        "{made} made, {left_out} left out"
+    );
+    assert!(left_out >= 39, "{left_out} left out");
 }
 
 /// A library that is loaded later is no reason to copy all memory again.

@@ -1,8 +1,11 @@
 //! Goal: however a program ends, `record` ends with its status and the recording holds all that it did.
 //! Method: the fixture counts its finished calls in a shared file that survives it.
 
-use e2e::{Hindsight, Program, Recording, Scratch, Status, fixture_artifact, split_own_lines};
+use e2e::{
+    Hindsight, Program, Recording, Scratch, Signal, Status, fixture_artifact, split_own_lines,
+};
 use std::path::Path;
+use std::time::Duration;
 
 const CALLS: i64 = 30_000;
 
@@ -132,4 +135,41 @@ fn pid_of(mapped: &Path) -> Option<i32> {
             let maps = std::fs::read_to_string(entry.path().join("maps")).ok()?;
             maps.contains(name).then_some(pid)
         })
+}
+
+/// Ctrl-C reaches the program too, also while it is prepared: it may come at any moment of the start.
+#[test]
+fn a_signal_while_the_recording_begins_is_told() {
+    let scratch = Scratch::new("early-signal");
+    for delay in (0..16).map(|step| Duration::from_millis(25 * step)) {
+        let words = ["record", "-o", "early", "--", "sleep", "20"];
+        let recorder = Program::new(Hindsight::path(), scratch.path()).args(words);
+        let running = recorder.start();
+        std::thread::sleep(delay);
+        running.signal_group(Signal::INT);
+        let ended = running.finish();
+        let recording = scratch.join("early.hindsight");
+        let told = match (recording.exists(), ended.status) {
+            (true, _) => "SIGINT ended the program",
+            // It was ended itself, before it had a program.
+            (false, Status::Signal(2)) => continue,
+            (false, _) => {
+                "error: cannot record sleep: signal 2 ended it before its recording began"
+            }
+        };
+        assert_eq!(
+            ended.status,
+            Status::Code(130),
+            "{delay:?}: {}",
+            ended.errors()
+        );
+        assert!(
+            ended.errors().contains(told),
+            "{delay:?}: {}",
+            ended.errors()
+        );
+        if recording.exists() {
+            std::fs::remove_dir_all(&recording).expect("it can be removed");
+        }
+    }
 }

@@ -2,7 +2,9 @@
 
 use std::{
     io,
+    mem::MaybeUninit,
     os::fd::{AsRawFd, FromRawFd, OwnedFd},
+    time::Duration,
 };
 
 use crate::options::Exit;
@@ -50,6 +52,36 @@ impl ExitWatch {
         } else {
             Exit::Detached
         })
+    }
+
+    /// Returns the signal that ended our child, if one does within `patience`. Its status is still to be collected.
+    pub fn ended_by_signal(&self, patience: Duration) -> Option<i32> {
+        let mut poll = libc::pollfd {
+            fd: self.fd.as_raw_fd(),
+            events: libc::POLLIN,
+            revents: 0,
+        };
+        let patience = i32::try_from(patience.as_millis()).unwrap_or(i32::MAX);
+        // SAFETY: one valid pollfd.
+        if !self.is_child || unsafe { libc::poll(&mut poll, 1, patience) } <= 0 {
+            return None;
+        }
+        let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
+        let flags = libc::WEXITED | libc::WNOWAIT | libc::WNOHANG;
+        // SAFETY: `info` is ours and large enough.
+        let waited = unsafe {
+            libc::waitid(
+                libc::P_PIDFD,
+                self.fd.as_raw_fd() as u32,
+                info.as_mut_ptr(),
+                flags,
+            )
+        };
+        // SAFETY: zeroes are a value of the type, and so is what the kernel writes.
+        let info = unsafe { info.assume_init() };
+        let is_signal = matches!(info.si_code, libc::CLD_KILLED | libc::CLD_DUMPED);
+        // SAFETY: waitid(2) has told of a child.
+        (waited == 0 && is_signal).then(|| unsafe { info.si_status() })
     }
 
     /// Sends the process a signal; one that is gone gets none.

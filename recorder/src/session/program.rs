@@ -4,6 +4,7 @@ use std::{
     ffi::{OsStr, OsString},
     fs, io,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use agent::runtime;
@@ -140,6 +141,22 @@ impl Drop for Running {
     fn drop(&mut self) {
         if self.kill_on_drop {
             spawn::kill(self.pid);
+        }
+    }
+}
+
+/// How long a process that is being killed may take to end.
+const DYING: Duration = Duration::from_millis(200);
+
+impl Running {
+    /// Says why what was tried with the program failed: a signal may have ended it meanwhile, Ctrl-C's mostly.
+    pub fn why_failed(&self, error: Error) -> Error {
+        match self.watch.ended_by_signal(DYING) {
+            Some(signal) => Error::EndedEarly {
+                program: self.argv.first().cloned().unwrap_or_default(),
+                signal,
+            },
+            None => error,
         }
     }
 }
