@@ -253,7 +253,11 @@ impl Running {
         let status = match self.ended.recv_timeout(DEADLINE) {
             Ok(status) => status,
             Err(RecvTimeoutError::Timeout) => {
-                panic!("{} has not ended after {DEADLINE:?}", self.what)
+                let standing = standing(self.pid());
+                panic!(
+                    "{} has not ended after {DEADLINE:?}:\n{standing}",
+                    self.what
+                )
             }
             Err(RecvTimeoutError::Disconnected) => panic!("{} could not be waited for", self.what),
         };
@@ -277,6 +281,36 @@ impl Drop for Running {
             let _ = kill_process_group(self.pid, Signal::KILL);
         }
     }
+}
+
+/// Says where the threads of a process group stand.
+fn standing(group: i32) -> String {
+    let mut told = String::new();
+    for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let file = |name: &str| std::fs::read_to_string(entry.path().join(name));
+        let stat = file("stat").unwrap_or_default();
+        // state, parent, process group (proc_pid_stat(5))
+        let mut fields = stat.rsplit(')').next().unwrap_or_default().split(' ');
+        if fields.nth(3).and_then(|field| field.parse().ok()) != Some(group) {
+            continue;
+        }
+        told += &file("status").unwrap_or_default();
+        let threads = std::fs::read_dir(entry.path().join("task"));
+        for thread in threads.into_iter().flatten().flatten() {
+            let file = |name: &str| std::fs::read_to_string(thread.path().join(name));
+            let [stat, syscall] = ["stat", "syscall"].map(|name| file(name).unwrap_or_default());
+            told += &format!("{stat}  {syscall}");
+        }
+        let gdb = Command::new("gdb")
+            .args(["-batch", "-ex", "thread apply all backtrace 20", "-p"])
+            .arg(entry.file_name())
+            .stdin(Stdio::null())
+            .output();
+        if let Ok(output) = gdb {
+            told += &String::from_utf8_lossy(&output.stdout);
+        }
+    }
+    told
 }
 
 fn read_all(mut from: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
