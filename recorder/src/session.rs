@@ -311,6 +311,11 @@ impl Session {
         if self.target.ended_early {
             return Ok(());
         }
+        self.set_off(plan)
+            .map_err(|error| self.target.why_failed(error))
+    }
+
+    fn set_off(&mut self, plan: Plan) -> Result<()> {
         self.announce_to_guardian(&plan)?;
         let parked = self.target.parked.take().map(Arc::new);
         let plan = Arc::new(plan);
@@ -344,7 +349,8 @@ impl Session {
         if self.target.ended_early {
             return Ok(());
         }
-        let files = read_maps(self.target.pid)?.files();
+        let maps = read_maps(self.target.pid).map_err(|error| self.target.why_failed(error))?;
+        let files = maps.files();
         if let Some(file) = files.iter().find(|file| file.path == self.runtime) {
             self.code = RuntimeCode::of(&self.runtime, file.range.start);
         }

@@ -1,7 +1,7 @@
 //! Goal: `record --regs`, `--stack`, `--strings` and `--watch` make known at each enter and leave what they name, change nothing
 //! in the program, and read no memory that is not there. Method: fixtures whose values are known, asked by SQL over state.
 
-use e2e::{Comparison, Hindsight, Nesting, Program, Recording, Scratch, fixture_artifact};
+use e2e::{Comparison, Hindsight, Nesting, Program, Recording, Scratch, Status, fixture_artifact};
 
 fn recorded(artifact: &str, options: &[&str]) -> Comparison {
     let scratch = Scratch::new(artifact);
@@ -746,8 +746,10 @@ fn copies_that_are_left_out_are_gaps() {
     let every = ["--snapshot", "every=1000events"];
     let scratch = Scratch::new("held");
     let program = Program::new(fixture_artifact("held", "held"), scratch.path()).args(["20000"]);
-    let comparison = Comparison::of_program(scratch, &program, &every, Nesting::Proper);
-    let recording = &comparison.recording;
+    let native = program.run();
+    let (recorded, recording) = Hindsight::record(&scratch, &every, &program);
+    assert_eq!(recorded.stdout, native.stdout);
+    assert_eq!(recorded.status, Status::Code(0), "{}", recorded.errors());
     let made = recording
         .number("SELECT count(*) FROM events WHERE kind = 'snapshot' AND aux = 'interval'");
     let left_out =
