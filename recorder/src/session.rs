@@ -312,7 +312,17 @@ impl Session {
             return Ok(());
         }
         self.set_off(plan)
-            .map_err(|error| self.target.why_failed(error))
+            .map_err(|error| self.nothing_recorded(error))
+    }
+
+    /// Says why the program could not be set off; a recording without anything in it goes.
+    fn nothing_recorded(&self, error: Error) -> Error {
+        let error = self.target.why_failed(error);
+        if matches!(error, Error::EndedEarly { .. }) {
+            // If it stays, `check` says what it is.
+            let _ = fs::remove_dir_all(self.recording_dir());
+        }
+        error
     }
 
     fn set_off(&mut self, plan: Plan) -> Result<()> {
@@ -349,7 +359,7 @@ impl Session {
         if self.target.ended_early {
             return Ok(());
         }
-        let maps = read_maps(self.target.pid).map_err(|error| self.target.why_failed(error))?;
+        let maps = read_maps(self.target.pid).map_err(|error| self.nothing_recorded(error))?;
         let files = maps.files();
         if let Some(file) = files.iter().find(|file| file.path == self.runtime) {
             self.code = RuntimeCode::of(&self.runtime, file.range.start);
