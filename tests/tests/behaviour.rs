@@ -183,7 +183,7 @@ fn a_daemon_outlives_its_recording() {
 
 /// A handler that walks the stack may find the thread in one of our stubs, which have no unwind tables: such a walk ends
 /// there. It never goes astray. How many end early depends on how much of its time the program spends in our stubs: this one
-/// does little else, and half of its walks or more find their way. That this is so is one of the known limits.
+/// does little else, and half of its walks or more find their way. docs/transparency.md says so.
 #[test]
 fn half_of_the_walks_of_a_profiler_or_more_find_their_way() {
     for artifact in ["profiler_O0", "profiler_O2"] {

@@ -1,7 +1,7 @@
-//! Goal: the repository keeps its own rules, as far as a program can tell. Method: its files are read; what ARCHITECTURE.md lists is
-//! compared with what is there.
+//! Goal: the repository keeps its own rules, as far as a program can tell. Method: its files are read. What ARCHITECTURE.md and the
+//! other pages name is compared with the tree.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -96,30 +96,44 @@ fn comments_are_ascii() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// The crates that each may use, by the table of layers.
-fn layers() -> BTreeMap<String, BTreeSet<String>> {
+/// A row of the table of layers.
+struct Row {
+    /// The number of the layer; none for what uses no crate.
+    layer: Option<u32>,
+    crate_name: String,
+    may_use: BTreeSet<String>,
+    heavy: BTreeSet<String>,
+}
+
+/// The table of layers.
+fn layers() -> Vec<Row> {
     let page = read("ARCHITECTURE.md");
     let (_, section) = page.split_once("## Layers").expect("the page has layers");
-    let mut all: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let mut all: Vec<Row> = Vec::new();
     for line in section.lines().skip_while(|line| !line.starts_with("| 0")) {
         if !line.starts_with('|') {
             break;
         }
         let cells = cells(line);
-        let name = quoted(cells[1]).next().expect("the crate's name");
-        let below = match cells[2] {
-            "all above" => all.keys().cloned().collect(),
+        let may_use = match cells[2] {
+            "all above" => all.iter().map(|row| row.crate_name.clone()).collect(),
             "" | "none of them" => BTreeSet::new(),
             list => list.split(", ").map(str::to_owned).collect(),
         };
-        all.insert(name.to_owned(), below);
+        all.push(Row {
+            layer: cells[0].parse().ok(),
+            crate_name: quoted(cells[1]).next().expect("a name").to_owned(),
+            may_use,
+            heavy: quoted(cells[3]).map(str::to_owned).collect(),
+        });
     }
-    assert_eq!(all.len(), CRATES.len(), "{all:?}");
+    assert_eq!(all.len(), CRATES.len(), "a row for each crate");
     all
 }
 
-/// The crates of ours in a section of a `Cargo.toml`.
-fn own_dependencies(manifest: &str) -> BTreeSet<String> {
+/// What a `Cargo.toml` names as dependencies of the product.
+fn dependencies(name: &str) -> BTreeSet<String> {
+    let manifest = read(&format!("{name}/Cargo.toml"));
     let (_, section) = manifest
         .split_once("\n[dependencies]")
         .expect("every crate has dependencies");
@@ -127,18 +141,36 @@ fn own_dependencies(manifest: &str) -> BTreeSet<String> {
     let names = section
         .lines()
         .filter_map(|line| line.split([' ', '.', '=']).next());
-    names
-        .filter(|name| CRATES.contains(name))
-        .map(str::to_owned)
-        .collect()
+    names.map(str::to_owned).collect()
 }
 
 #[test]
 fn crates_use_only_those_below_them() {
-    for (name, allowed) in layers() {
-        let used = own_dependencies(&read(&format!("{name}/Cargo.toml")));
-        let wrong: Vec<_> = used.difference(&allowed).collect();
-        assert!(wrong.is_empty(), "{name} uses {wrong:?}");
+    let rows = layers();
+    for row in &rows {
+        let used = dependencies(&row.crate_name);
+        let ours = used.iter().filter(|name| CRATES.contains(&name.as_str()));
+        let wrong: Vec<_> = ours.filter(|name| !row.may_use.contains(*name)).collect();
+        assert!(wrong.is_empty(), "{} uses {wrong:?}", row.crate_name);
+        for other in rows.iter().filter(|o| row.may_use.contains(&o.crate_name)) {
+            assert!(
+                other.layer < row.layer,
+                "{} is not above {}",
+                row.crate_name,
+                other.crate_name
+            );
+        }
+    }
+}
+
+#[test]
+fn heavy_dependencies_are_where_the_layers_say() {
+    let rows = layers();
+    let heavy: BTreeSet<String> = rows.iter().flat_map(|row| row.heavy.clone()).collect();
+    for row in &rows {
+        let used = dependencies(&row.crate_name);
+        let used: BTreeSet<String> = used.intersection(&heavy).cloned().collect();
+        assert_eq!(used, row.heavy, "{}", row.crate_name);
     }
 }
 
@@ -179,30 +211,40 @@ fn nothing_public_is_named_only_once() {
     assert!(dead.is_empty(), "{dead:#?}");
 }
 
-/// The paths in the tables of ARCHITECTURE.md, with the files and folders that they name. A path counts from the root, from the crate
-/// that the section is about or its `src`, or from the folders of a path before it in the same line.
-fn named_paths(page: &str) -> Vec<(String, Option<PathBuf>)> {
-    let mut section: Option<&str> = None;
+/// The lines of a page that are not in blocks of code.
+fn prose(page: &str) -> impl Iterator<Item = &str> {
+    let mut is_code = false;
+    page.lines().filter(move |line| {
+        let is_fence = line.trim_start().starts_with("```");
+        is_code ^= is_fence;
+        !is_code && !is_fence
+    })
+}
+
+/// The paths that ARCHITECTURE.md names, with the files and folders that they mean. A path counts from the root, from a folder of the
+/// path before it in the same line, or from the crate that the section is about or its `src`.
+fn named_paths<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<(String, Option<PathBuf>)> {
+    let mut section: Vec<PathBuf> = Vec::new();
     let mut found = Vec::new();
-    for line in page.lines() {
-        if let Some(heading) = line.strip_prefix("### ") {
-            section = heading.split([':', ',']).next();
-        } else if line.starts_with("## ") {
-            section = None;
+    for line in lines {
+        if line.starts_with('#') {
+            let name = line.strip_prefix("### ").map(|rest| {
+                let name = rest.split(':').next().unwrap_or(rest);
+                vec![PathBuf::from(name), Path::new(name).join("src")]
+            });
+            section = name.unwrap_or_default();
         }
-        if !line.starts_with('|') {
-            continue;
-        }
-        let mut places = vec![PathBuf::new()];
-        if let Some(name) = section {
-            places.extend([PathBuf::from(name), Path::new(name).join("src")]);
-        }
+        let mut before: Vec<PathBuf> = Vec::new();
         for word in quoted(line).filter(|word| is_path(word)) {
-            let named = places.iter().map(|place| place.join(word));
-            let there = named.into_iter().find(|path| root().join(path).exists());
+            let places = [PathBuf::new()].into_iter();
+            let mut named = places
+                .chain(before.clone())
+                .chain(section.clone())
+                .map(|place| place.join(word));
+            let there = named.find(|path| root().join(path).exists());
             if let Some(path) = &there {
                 let folders = path.ancestors().skip(usize::from(!word.ends_with('/')));
-                places.extend(folders.map(Path::to_path_buf).collect::<Vec<_>>());
+                before = folders.map(Path::to_path_buf).collect();
             }
             found.push((word.to_owned(), there));
         }
@@ -220,37 +262,75 @@ fn is_path(word: &str) -> bool {
 
 #[test]
 fn every_path_that_the_architecture_names_exists() {
-    let paths = named_paths(&read("ARCHITECTURE.md"));
+    let paths = named_paths(prose(&read("ARCHITECTURE.md")));
     assert!(paths.len() > 100, "{paths:?}");
     let missing: Vec<_> = paths.iter().filter(|(_, there)| there.is_none()).collect();
     assert!(missing.is_empty(), "{missing:#?}");
 }
 
+/// More than a map is in docs/decisions, docs/limits.md and the files themselves.
 #[test]
-fn unsafe_is_where_the_architecture_says() {
+fn the_architecture_is_a_map() {
+    let len = read("ARCHITECTURE.md").len();
+    assert!(len <= 12_000, "ARCHITECTURE.md has {len} bytes");
+}
+
+#[test]
+fn every_folder_of_sources_is_on_the_map() {
+    let paths = named_paths(prose(&read("ARCHITECTURE.md")));
+    let named: BTreeSet<PathBuf> = paths.into_iter().filter_map(|(_, path)| path).collect();
+    let of_crates = CRATES.iter().map(|name| format!("{name}/src"));
+    let mut unnamed = Vec::new();
+    for folder in of_crates.filter(|folder| folder != "tests/src") {
+        for entry in fs::read_dir(root().join(&folder)).expect("crates have sources") {
+            let entry = entry.expect("the folder can be read");
+            let path = Path::new(&folder).join(entry.file_name());
+            // A module's folder is named by its file, too; folders of tests belong to what they test.
+            let file = path.with_extension("rs");
+            let has_sources = fs::read_dir(entry.path()).is_ok_and(|mut files| {
+                files.any(|file| file.is_ok_and(|file| !file.file_name().eq("tests.rs")))
+            });
+            if has_sources && !named.contains(&path) && !named.contains(&file) {
+                unnamed.push(path);
+            }
+        }
+    }
+    assert!(unnamed.is_empty(), "{unnamed:#?}");
+}
+
+/// The files that ARCHITECTURE.md lists as unsafe.
+fn named_unsafe() -> BTreeSet<String> {
     let page = read("ARCHITECTURE.md");
     let (_, section) = page
         .split_once("## Where `unsafe` is")
         .expect("the page says where unsafe is");
     let section = section.split("\n## ").next().unwrap_or_default();
-    let firsts: String = section
-        .lines()
-        .filter(|line| line.starts_with('|'))
-        .map(|line| format!("| {} |\n", cells(line)[0]))
-        .collect();
-    let named: BTreeSet<String> = named_paths(&firsts)
+    let items = section.lines().filter(|line| line.starts_with("- "));
+    named_paths(items)
         .into_iter()
         .filter_map(|(_, path)| Some(path?.to_string_lossy().into_owned()))
-        .collect();
-    let words = ["unsafe {", "unsafe fn", "unsafe impl", "unsafe extern"];
+        .collect()
+}
+
+/// Whether a line has unsafe code.
+fn is_unsafe(line: &str) -> bool {
+    let code = line.split("//").next().unwrap_or_default().trim_end();
+    let words = ["{", "fn", "impl", "extern", "trait"];
+    code.ends_with("unsafe")
+        || code.contains("unsafe(")
+        || words
+            .iter()
+            .any(|word| code.contains(&format!("unsafe {word}")))
+}
+
+#[test]
+fn unsafe_is_where_the_architecture_says() {
+    let named = named_unsafe();
     let own = Path::new(file!()).file_name().expect("a file has a name");
     let found: BTreeSet<String> = rust_files()
         .into_iter()
         .filter(|path| !Path::new(path).ends_with(own))
-        .filter(|path| {
-            let text = read(path);
-            words.iter().any(|word| text.contains(word))
-        })
+        .filter(|path| read(path).lines().any(is_unsafe))
         .collect();
     let unnamed: Vec<_> = found.difference(&named).collect();
     let gone: Vec<_> = named.difference(&found).collect();
@@ -258,6 +338,133 @@ fn unsafe_is_where_the_architecture_says() {
         unnamed.is_empty() && gone.is_empty(),
         "unsafe and not named: {unnamed:#?}; named and not unsafe: {gone:#?}"
     );
+}
+
+#[test]
+fn crates_without_unsafe_code_forbid_it() {
+    let named = named_unsafe();
+    for name in CRATES {
+        if named
+            .iter()
+            .any(|path| path.starts_with(&format!("{name}/")))
+        {
+            continue;
+        }
+        let roots = ["lib.rs", "main.rs"].map(|file| root().join(name).join("src").join(file));
+        let mut texts = roots
+            .iter()
+            .filter_map(|path| fs::read_to_string(path).ok());
+        let forbids = texts.any(|text| text.contains("#![forbid(unsafe_code)]"));
+        assert!(forbids, "{name} does not forbid unsafe code");
+    }
+}
+
+/// The pages for people: those of the root and of docs.
+fn pages() -> Vec<String> {
+    let mut found = Vec::new();
+    files_below(&root().join("docs"), &[".md"], &mut found);
+    for entry in fs::read_dir(root()).expect("the root can be read") {
+        let name = entry.expect("the root can be read").file_name();
+        let name = name.to_string_lossy().into_owned();
+        if name.ends_with(".md") {
+            found.push(name);
+        }
+    }
+    assert!(found.len() > 20, "{found:?}");
+    found
+}
+
+/// A path of the repository in backquotes begins with one of its folders.
+#[test]
+fn every_path_that_a_page_names_exists() {
+    let mut missing = Vec::new();
+    for page in pages() {
+        let text = read(&page);
+        for line in prose(&text) {
+            let is_plain = |c: char| c.is_ascii_alphanumeric() || "_./-".contains(c);
+            let words = quoted(line).filter(|word| word.chars().all(is_plain));
+            let of_ours = words.filter(|word| {
+                let first = word.split_once('/').map(|(first, _)| first);
+                let folders = ["docs", "fixtures", ".ci"];
+                first.is_some_and(|first| CRATES.contains(&first) || folders.contains(&first))
+            });
+            let gone = of_ours.filter(|word| !word.contains("NAME") && !root().join(word).exists());
+            missing.extend(gone.map(|word| format!("{page}: {word}")));
+        }
+    }
+    assert!(missing.is_empty(), "{missing:#?}");
+}
+
+/// What links to a heading of a page are called.
+fn anchors(page: &str) -> BTreeSet<String> {
+    let headings = prose(page).filter(|line| line.starts_with('#'));
+    let slug = |line: &str| {
+        let text = line.trim_start_matches('#').trim().to_lowercase();
+        let kept = text
+            .chars()
+            .filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+        kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+    };
+    headings.map(slug).collect()
+}
+
+#[test]
+fn every_link_of_a_page_leads_somewhere() {
+    let mut broken = Vec::new();
+    let mut count = 0;
+    for page in pages() {
+        let text = read(&page);
+        let folder = root().join(&page);
+        let folder = folder.parent().expect("a page lies in a folder");
+        for line in prose(&text) {
+            let targets = line.split("](").skip(1);
+            let targets = targets.filter_map(|rest| rest.split(')').next());
+            for target in targets.filter(|target| !target.contains("://")) {
+                count += 1;
+                let (file, anchor) = target.split_once('#').unwrap_or((target, ""));
+                let there = match file {
+                    "" => root().join(&page),
+                    file => folder.join(file),
+                };
+                let is_there = match anchor {
+                    "" => there.exists(),
+                    anchor => {
+                        fs::read_to_string(there).is_ok_and(|text| anchors(&text).contains(anchor))
+                    }
+                };
+                if !is_there {
+                    broken.push(format!("{page}: {target}"));
+                }
+            }
+        }
+    }
+    assert!(count > 50, "{count} links");
+    assert!(broken.is_empty(), "{broken:#?}");
+}
+
+#[test]
+fn every_decision_is_whole_and_in_the_index() {
+    let index = read("docs/decisions/README.md");
+    let mut found = Vec::new();
+    files_below(&root().join("docs/decisions"), &[".md"], &mut found);
+    found.retain(|path| !path.ends_with("README.md"));
+    found.sort();
+    for (at, path) in found.iter().enumerate() {
+        let (_, name) = path.rsplit_once('/').expect("it lies in a folder");
+        let number = at + 1;
+        assert!(name.starts_with(&format!("{number:04}-")), "{path}");
+        let text = read(path);
+        let title = text.lines().next().and_then(|line| line.strip_prefix("# "));
+        let title = title.expect("a page begins with its title");
+        assert!(title.starts_with(&format!("{number}. ")), "{path}: {title}");
+        let line = format!("- [{title}]({name})");
+        assert!(index.lines().any(|l| l == line), "the index lacks {line}");
+        for part in ["## Context", "## Decision", "## Consequences"] {
+            assert!(text.lines().any(|l| l == part), "{path} lacks {part}");
+        }
+    }
+    let links = index.lines().filter(|line| line.starts_with("- ["));
+    assert_eq!(links.count(), found.len(), "the index has each page once");
 }
 
 #[test]
