@@ -163,6 +163,12 @@ fn agree(ours: &Value, text: &str, theirs: &Theirs, texts: bool) -> bool {
         return ours.bytes.is_err();
     }
     match texts {
+        // What both write alike.
+        false
+            if theirs.text.parse::<f64>().is_ok() || ["true", "false"].contains(&&*theirs.text) =>
+        {
+            same_type && same_words(text, &theirs.text)
+        }
         false => text != "<optimized out>",
         true if OWN_WORDS.contains(&theirs.name.as_str()) => ours.bytes.is_ok(),
         true => same_type && same_words(&plain(text), &plain(&theirs.text)),
