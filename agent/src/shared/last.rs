@@ -60,6 +60,11 @@ impl Shared {
         control.last_state.store(TAKEN, Release);
     }
 
+    /// Tells whether the program is at its end, and what was to be kept of that moment is kept.
+    pub fn last_is_done(&self) -> bool {
+        self.control().last_state.load(Acquire) == DONE
+    }
+
     /// Lets the thread go on to the program's end.
     pub fn last_done(&self) {
         self.control().last_state.store(DONE, Release);

@@ -29,6 +29,11 @@ impl Session {
         if !is_time {
             return Ok(());
         }
+        if self.shared.last_is_done() {
+            // The last copy was made. Nothing waits for one more.
+            self.shared.copied(self.shared.copy_records());
+            return Ok(());
+        }
         let copied = self.snapshots.clone().map(|all| self.copy(all));
         self.copied = Instant::now();
         let now = self.shared.copy_records();
