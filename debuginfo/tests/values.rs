@@ -163,6 +163,8 @@ fn agree(ours: &Value, text: &str, theirs: &Theirs, texts: bool) -> bool {
         return ours.bytes.is_err();
     }
     match texts {
+        // gdb takes registers for saved that the callers' callees may have changed.
+        false if text.contains(" is not saved by the functions that were called") => true,
         // What both write alike.
         false
             if theirs.text.parse::<f64>().is_ok() || ["true", "false"].contains(&&*theirs.text) =>
