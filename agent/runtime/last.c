@@ -154,7 +154,15 @@ hs_on_fatal (int signal, siginfo_t * info, void * context)
 {
   uint32_t tid = own_tid ();
   if (tid != 0)
+  {
+    const greg_t * registers = ((ucontext_t *) context)->uc_mcontext.gregs;
+    hs_record_interrupted_output ((uint64_t) registers[REG_RIP],
+                                  (uint64_t) registers[REG_RAX],
+                                  (uint64_t) registers[REG_RDI],
+                                  (uint64_t) registers[REG_RSI],
+                                  (uint64_t) registers[REG_RDX]);
     show (tid, signal, info, context);
+  }
   send_again (signal, info, context);
 }
 
