@@ -331,6 +331,10 @@ fn the_live_recording_knows_what_was_done() {
         "SELECT text FROM events WHERE kind = 'resume' ORDER BY seq",
     );
     assert_eq!(resumes, ["continue", "next", "step", "continue"]);
+    // Functions with a breakpoint, a logpoint or a step in them are recorded as others are.
+    for function in ["middle", "leaf"] {
+        assert_eq!(recording.calls_of(function), 1, "{function}");
+    }
     let write = recording.row("SELECT target, old, new FROM writes");
     assert_eq!(
         (&write["target"], &write["old"], &write["new"]),
