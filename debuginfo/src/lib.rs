@@ -52,7 +52,7 @@ pub use disassemble::{
     return_addresses,
 };
 pub use error::{Error, Result, Warning};
-pub use layout::{Role, Type, TypeKind, find_type};
+pub use layout::{Near, Role, Type, TypeKind, find_type};
 pub use lines::{
     CallAt, FunctionPlace, LineError, LinePlace, SourceCopies, SourceError, SourceLine, SourceText,
     Standing, StepLine, with_source_copies,

@@ -25,7 +25,7 @@ use crate::value::Value;
 pub(crate) use enumerators::{enumerators, has_enumerator};
 pub(crate) use functions::{function_at, scope_at};
 pub use globals::{global, global_names, globals, static_member};
-pub(crate) use globals::{globals_of, is_in_file};
+pub(crate) use globals::{globals_of, globals_of_file, is_in_file, rivals, unit_at};
 pub use known::Described;
 pub(crate) use known::KnownVariables;
 pub use locals::{has_variable, variables_at};

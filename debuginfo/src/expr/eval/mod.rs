@@ -25,9 +25,10 @@ use std::fmt;
 
 use super::ast::{BinaryOp, Expr, ExprKind, Literal, Span, UnaryOp};
 use super::number::Number;
-use crate::layout::{self, Type, TypeKind};
+use crate::layout::{self, Near, Type, TypeKind};
 use crate::location::{Site, at_frame};
 use crate::machine::{Certainty, Machine, Register};
+use crate::scope::{scope_at, unit_at};
 use crate::space::Space;
 use crate::unwind::Frame;
 use crate::value::{Look, Value, ValueError};
@@ -333,8 +334,14 @@ impl Evaluator<'_> {
 
     /// The type that `text` names.
     pub(super) fn find_type(&self, text: &str) -> Option<Type> {
-        let context = Some(self.site.lookup_pc).filter(|_| !self.context.frames.is_empty());
-        layout::find_type(self.look.space, context, text)
+        let has_frame = !self.context.frames.is_empty();
+        let function = || scope_at(self.site);
+        let near = has_frame.then(|| Near {
+            address: self.site.lookup_pc,
+            unit: unit_at(self.site),
+            function: &function,
+        });
+        layout::find_type(self.look.space, near, text)
     }
 
     fn wanted_type(&self, text: &str, at: Span) -> Answer<Type> {

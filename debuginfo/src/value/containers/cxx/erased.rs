@@ -2,7 +2,7 @@
 
 use super::super::names;
 use crate::demangle;
-use crate::layout::find_type;
+use crate::layout::{Near, find_type};
 use crate::machine::Unknown;
 use crate::value::containers::content::{Content, Part};
 use crate::value::containers::spot::{Reach, Spot};
@@ -31,7 +31,7 @@ pub(super) fn any(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
     };
     let contained = names::arguments(rest).first().copied().unwrap_or_default();
     let before = format!(" containing {contained}");
-    let Some(ty) = find_type(reach.space, Some(manager), contained) else {
+    let Some(ty) = find_type(reach.space, Some(Near::address(manager)), contained) else {
         return Ok(Content::words(before));
     };
     let value = match is_inside {
