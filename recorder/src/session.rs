@@ -159,7 +159,7 @@ fn prepare_once(
     Ok((session, plan))
 }
 
-/// Makes the memory that the program's threads write to. Under live control the tracer sees how the program ends.
+/// Makes the memory that the program's threads write to. Under live control the tracer sees which signal ends the program.
 fn shared_memory(
     options: &RecordOptions,
     target: &Running,
@@ -167,15 +167,14 @@ fn shared_memory(
 ) -> Result<Arc<Shared>> {
     let shared = Shared::create(options.on_full == OnFull::Drop, owner(target.pid))?;
     capture::announce(&options.captures, &shared);
-    if !is_controlled {
-        let at_exit = match options.snapshots {
-            SnapshotTimes::Never | SnapshotTimes::AtPauses => 0,
-            SnapshotTimes::Every(_) | SnapshotTimes::EveryEvents(_) => LAST_EXIT,
-        };
-        // Nothing could take the handlers back from a program that is left running.
-        let signals = if target.spawned { LAST_SIGNALS } else { 0 };
-        shared.want_last(signals | at_exit);
-    }
+    let at_exit = match options.snapshots {
+        SnapshotTimes::Never | SnapshotTimes::AtPauses => 0,
+        SnapshotTimes::Every(_) | SnapshotTimes::EveryEvents(_) => LAST_EXIT,
+    };
+    // Nothing could take the handlers back from a program that is left running.
+    let has_handlers = target.spawned && !is_controlled;
+    let signals = if has_handlers { LAST_SIGNALS } else { 0 };
+    shared.want_last(signals | at_exit);
     if let SnapshotTimes::EveryEvents(count) = options.snapshots {
         shared.copy_every(count.get());
     }
@@ -300,9 +299,6 @@ impl Session {
         };
         session.find_runtime_code()?;
         session.log_start(prepared, &plan)?;
-        if session.armed == 0 && !options.include.is_empty() {
-            observer.warning("no function matches the patterns given with -f; `hindsight sql REC \"SELECT name FROM functions\"` of a recording without -f lists names");
-        }
         Ok((session, plan))
     }
 
@@ -435,6 +431,10 @@ impl Session {
                 Exit::Detached => guardian.leave_pipes(),
                 Exit::Code(_) | Exit::Signal(_) => guardian.farewell(),
             }
+        }
+        // Plugins may have come that have them.
+        if ended.armed == 0 && !self.options.include.is_empty() {
+            observer.warning("no function matches the patterns given with -f; `hindsight sql REC \"SELECT name FROM functions\"` of a recording without -f lists names");
         }
         let duration_ns = self.began.elapsed().as_nanos() as u64;
         let (sealed, incomplete) = self.close(ended.incomplete, sealer, observer);

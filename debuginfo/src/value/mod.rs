@@ -33,7 +33,7 @@ pub use render::{
     Format, RenderOptions, children, render, render_certain, render_known, render_with,
 };
 pub use strings::{Text, text_at};
-pub(crate) use trail::Trail;
+pub(crate) use trail::{Trail, apart};
 pub use write::{Write, WriteTarget, writes};
 
 /// Bytes of one value that are read whole; parts of larger ones are read from their place.

@@ -128,7 +128,8 @@ impl Trail {
     }
 }
 
-fn apart() -> Unknown {
+/// Why something is not known of which each part is.
+pub(crate) fn apart() -> Unknown {
     Unknown::because(APART)
 }
 

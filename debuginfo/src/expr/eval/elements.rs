@@ -1,6 +1,6 @@
 //! Elements and ranges of arrays, pointers, slices and containers.
 
-use super::super::ast::{Expr, Span};
+use super::super::ast::{Expr, ExprKind, Span};
 use super::operand::{Operand, is_rust_reference};
 use super::strings::presented;
 use super::{Answer, EvalError, Evaluator};
@@ -45,6 +45,10 @@ impl Evaluator<'_> {
             Some(found) => found,
             None => self.element_by(look, &self.value(of)?, key_at, of.at)?,
         };
+        // Which element is meant depends on the moment too.
+        if !matches!(index.kind, ExprKind::Literal(_)) {
+            self.compute_with(&found);
+        }
         Ok(found.reached_by(key.certainty))
     }
 

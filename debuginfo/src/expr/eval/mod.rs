@@ -27,11 +27,11 @@ use super::ast::{BinaryOp, Expr, ExprKind, Literal, Span, UnaryOp};
 use super::number::Number;
 use crate::layout::{self, Near, Type, TypeKind};
 use crate::location::{Site, at_frame};
-use crate::machine::{Certainty, Machine, Register};
+use crate::machine::{Ages, Certainty, Machine, Register};
 use crate::scope::{scope_at, unit_at};
 use crate::space::Space;
 use crate::unwind::Frame;
-use crate::value::{Look, Value, ValueError};
+use crate::value::{Look, Value, ValueError, ValuePlace, apart};
 
 pub use assign::{assign, assign_value};
 pub use calls::miscounted;
@@ -126,10 +126,16 @@ pub(super) type Answer<T> = Result<T, EvalError>;
 /// # Errors
 /// It has no value; the error says why, and which part is concerned.
 pub fn evaluate(expr: &Expr, context: &Context<'_>) -> Result<Value, EvalError> {
-    with_evaluator(context, |evaluator| {
+    let asked = at_one_moment(context, |evaluator| {
         let value = evaluator.value(expr)?;
         Ok(value.reached_by(evaluator.seen.get()))
-    })
+    });
+    match asked {
+        Asked::Together(answer) => answer,
+        Asked::Apart(Ok(value)) => Ok(Value::unknown(value.ty, apart())),
+        Asked::Apart(Err(error)) if error.is_meaningless => Err(error),
+        Asked::Apart(Err(_)) => Err(EvalError::new(expr.at, apart().0)),
+    }
 }
 
 /// Evaluates a condition.
@@ -140,11 +146,50 @@ pub fn evaluate_condition(
     expr: &Expr,
     context: &Context<'_>,
 ) -> Result<(bool, Certainty), EvalError> {
-    with_evaluator(context, |evaluator| {
+    let asked = at_one_moment(context, |evaluator| {
         let value = evaluator.value(expr)?;
         let is_true = evaluator.truth(&value, expr.at)?;
         Ok((is_true, value.certainty.and(evaluator.seen.get())))
-    })
+    });
+    match asked {
+        Asked::Together(answer) => answer,
+        Asked::Apart(Err(error)) if error.is_meaningless => Err(error),
+        Asked::Apart(_) => Err(EvalError::new(expr.at, apart().0)),
+    }
+}
+
+/// An answer, and whether all that it was computed of was there at one moment.
+enum Asked<T> {
+    Together(Answer<T>),
+    /// Its operands were seen at different events, and are not all known at the oldest of them.
+    Apart(Answer<T>),
+}
+
+/// Asks. Where the operands were seen at different events, the answer would be one that there never was: then it is asked again
+/// about the moment of the oldest.
+fn at_one_moment<T>(context: &Context<'_>, ask: impl Fn(&Evaluator<'_>) -> Answer<T>) -> Asked<T> {
+    let run = || {
+        with_evaluator(context, |evaluator| {
+            (ask(evaluator), evaluator.moments.get())
+        })
+    };
+    let (answer, moments) = run();
+    let Moments::Several {
+        oldest: Certainty::Stale { as_of },
+    } = moments
+    else {
+        return Asked::Together(answer);
+    };
+    if !context.machine.pin(Some(as_of)) {
+        return Asked::Together(answer);
+    }
+    let (then, moments) = run();
+    context.machine.pin(None);
+    let is_one = moments == Moments::One(Certainty::Stale { as_of });
+    match then {
+        Ok(then) if is_one => Asked::Together(Ok(then)),
+        _ => Asked::Apart(answer),
+    }
 }
 
 /// Tells whether `name` is a type at the place of `context` and no variable: what [`super::parse_with`] asks.
@@ -167,6 +212,7 @@ fn with_evaluator<T>(context: &Context<'_>, ask: impl FnOnce(&Evaluator<'_>) -> 
                 machine: site.machine,
             },
             seen: Cell::new(Certainty::Known),
+            moments: Cell::default(),
         };
         ask.take().map(|ask| ask(&evaluator))
     };
@@ -183,12 +229,55 @@ pub(super) struct Evaluator<'e> {
     look: Look<'e>,
     /// How old what was looked at is that no operand is: texts that were compared, what references refer to.
     seen: Cell<Certainty>,
+    /// When what is computed with was seen.
+    moments: Cell<Moments>,
+}
+
+/// When the operands of an expression were seen.
+#[derive(Clone, Copy, Default, PartialEq)]
+enum Moments {
+    /// There are none but constants.
+    #[default]
+    None,
+    One(Certainty),
+    Several {
+        oldest: Certainty,
+    },
+}
+
+impl Moments {
+    fn with(self, certainty: Certainty, ages: Ages) -> Moments {
+        let before = match self {
+            Moments::None if ages != Ages::Several => return Moments::One(certainty),
+            Moments::One(before) if before == certainty && ages != Ages::Several => return self,
+            Moments::None => certainty,
+            Moments::One(before) | Moments::Several { oldest: before } => before,
+        };
+        Moments::Several {
+            oldest: before.and(certainty),
+        }
+    }
 }
 
 impl Evaluator<'_> {
     /// Notes that the answer depends on something so old.
     fn note(&self, certainty: Certainty) {
         self.seen.set(self.seen.get().and(certainty));
+    }
+
+    /// Notes that the answer is computed of something that is in the program.
+    fn compute_with(&self, value: &Value) {
+        if !matches!(value.place, ValuePlace::Implicit(_)) {
+            let moments = self.moments.get();
+            self.moments.set(moments.with(value.certainty, value.ages));
+        }
+    }
+
+    /// Notes that the answer depends on a text that was read.
+    fn note_text(&self, certainty: Certainty) {
+        self.note(certainty);
+        let moments = self.moments.get();
+        self.moments.set(moments.with(certainty, Ages::One));
     }
 
     pub(super) fn value(&self, expr: &Expr) -> Answer<Value> {
@@ -263,7 +352,7 @@ impl Evaluator<'_> {
             let message = format!(
                 "no register \"{name}\"; known are rax to r15, rip, rflags, xmm0 to xmm15, fs_base and gs_base"
             );
-            return Err(EvalError::new(at, message));
+            return Err(EvalError::meaningless(at, message));
         };
         let is_vector = (17..=32).contains(&register.0);
         let kind = if is_vector {

@@ -91,6 +91,12 @@ impl Scripts {
         {
             return Ok(None);
         }
+        if let (Err(error), Ok(_)) = (&ours, expr::parse_assignment(text)) {
+            return Err(ParseError {
+                position: error.position,
+                message: "a condition changes nothing: compare with ==".to_owned(),
+            });
+        }
         let failed = match self.compile(text) {
             Ok(script) => return Ok(Some(script)),
             Err(error) => error,
