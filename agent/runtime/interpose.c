@@ -75,9 +75,12 @@ hs_writev (int fd, const struct iovec * parts, int count)
 pid_t
 hs_fork (void)
 {
-  if (hs_alive == HS_MAGIC)
+  int is_recorded = hs_alive == HS_MAGIC;
+  if (is_recorded)
     hs_note_reserved ();
   pid_t child = hs_original_fork ();
+  if (child == 0 && is_recorded)
+    hs_lower_in_child ();
   if (child > 0)
     hs_record_fork (child);
   return child;

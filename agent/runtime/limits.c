@@ -105,6 +105,28 @@ hs_getrlimit (int resource, struct rlimit64 * limit)
   return hs_prlimit (0, resource, NULL, limit);
 }
 
+static void
+lower_by (int resource, uint64_t by)
+{
+  struct rlimit64 limit;
+  if (system_call (SYS_prlimit64, 0, resource, 0, (long) &limit) != 0 || limit.rlim_cur == ~0UL)
+    return;
+  limit.rlim_cur = lowered (limit.rlim_cur, by);
+  limit.rlim_max = lowered (limit.rlim_max, by);
+  system_call (SYS_prlimit64, 0, resource, (long) &limit, 0);
+}
+
+/* A child of fork has all that is reserved but the shared memory. */
+void
+hs_lower_in_child (void)
+{
+  const uint64_t shared = HS_ASKS_OFFSET + sizeof (struct hs_asks);
+  if (reserved_space < shared || hs_in_sandbox)
+    return;
+  reserved_space -= shared;
+  lower_by (LIMIT_OF_SPACE, shared);
+}
+
 /* May the process raise a hard limit again? */
 static int
 may_raise (void)

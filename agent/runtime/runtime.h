@@ -181,6 +181,7 @@ int hs_prctl (int option, unsigned long a, unsigned long b, unsigned long c, uns
 int hs_mlockall (int flags);
 int hs_returned (long result);
 void hs_note_reserved (void);
+void hs_lower_in_child (void);
 void hs_lower_limits (struct hs_limits * found);
 void hs_put_limits_back (const struct hs_limits * found);
 int hs_time_is_forbidden (void);

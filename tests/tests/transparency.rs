@@ -335,7 +335,7 @@ fn a_program_that_limits_its_memory_goes_on() {
 #[test]
 fn a_program_whose_memory_is_limited_is_recorded() {
     let path = fixture_artifact("memory_limits", "memory_limits");
-    for limit in ["-S -v 4000000", "-v 4000000", "-S -d 300000", "-d 300000"] {
+    for limit in ["-S -v 4000000", "-S -d 300000", "-d 300000"] {
         let scratch = Scratch::new(&format!("limit{}", limit.replace(' ', "")));
         let line = format!("ulimit {limit}; exec \"$0\" \"$@\"");
         let native = Program::new("/bin/sh", scratch.path())

@@ -84,18 +84,20 @@ impl Lifted {
         })
     }
 
-    /// Sets the limits, by what was reserved more than they were.
+    /// Sets the limits, by what was reserved more than they were. Returns by how much that on data is higher: one that must
+    /// not be raised has to do.
     ///
     /// # Errors
     /// When they could not be set.
-    pub fn settle(mut self, space_bytes: u64, data_bytes: u64) -> io::Result<()> {
+    pub fn settle(mut self, space_bytes: u64, data_bytes: u64) -> io::Result<u64> {
         self.is_settled = true;
         let space = by(self.space, space_bytes);
         let data = by(self.data, data_bytes);
-        // A limit on data that must not be raised has to do.
-        let settled = put(self.pid, RLIMIT_DATA, data);
-        settled.or_else(|_| put(self.pid, RLIMIT_DATA, self.data))?;
-        put(self.pid, RLIMIT_AS, space)
+        put(self.pid, RLIMIT_AS, space)?;
+        match put(self.pid, RLIMIT_DATA, data) {
+            Ok(()) => Ok(data_bytes),
+            Err(_) => put(self.pid, RLIMIT_DATA, self.data).map(|()| 0),
+        }
     }
 }
 

@@ -54,22 +54,19 @@ impl BringIn<'_> {
         let foreign = self.foreign(&before, &after);
         self.shared.set_foreign(&foreign);
         let (space_bytes, data_bytes) = self.counted(&foreign, &before, &after);
-        self.shared.set_reserved(space_bytes, data_bytes);
         // What an earlier recording has left, its limits know.
-        let is_new = |range: &&Range<u64>| {
+        let was_there = |range: &Range<u64>| {
             before
                 .mappings
                 .iter()
-                .all(|had| had.range.start != range.start)
+                .any(|had| had.range.start == range.start)
         };
-        let new_bytes = foreign
-            .iter()
-            .filter(is_new)
-            .map(|range| range.end - range.start)
-            .sum();
-        limits
+        let new = foreign.iter().filter(|range| !was_there(range));
+        let new_bytes = new.map(|range| range.end - range.start).sum();
+        let data_bytes = limits
             .settle(new_bytes, data_bytes)
             .map_err(Error::system("set the program's limits on memory"))?;
+        self.shared.set_reserved(space_bytes, data_bytes);
         Ok(prepared)
     }
 
