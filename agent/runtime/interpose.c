@@ -19,6 +19,8 @@ ORIGINAL (ssize_t, writev, int, const struct iovec *, int);
 ORIGINAL (pid_t, fork, void);
 ORIGINAL (pid_t, vfork, void);
 ORIGINAL (int, execve, const char *, char * const *, char * const *);
+ORIGINAL (int, execveat, int, const char *, char * const *, char * const *, int);
+ORIGINAL (int, fexecve, int, char * const *, char * const *);
 ORIGINAL (_Unwind_Reason_Code, _Unwind_Backtrace, _Unwind_Trace_Fn, void *);
 ORIGINAL (void, _dl_debug_state, void);
 ORIGINAL (int, pthread_setname_np, uintptr_t, const char *);
@@ -150,7 +152,12 @@ hs_record_interrupted_output (uint64_t rip, uint64_t result, uint64_t rdi, uint6
 pid_t
 hs_fork (void)
 {
+  int is_recorded = hs_alive == HS_MAGIC;
+  if (is_recorded)
+    hs_note_reserved ();
   pid_t child = hs_original_fork ();
+  if (child == 0 && is_recorded)
+    hs_lower_in_child ();
   if (child > 0)
     hs_record_fork (child);
   return child;
@@ -160,8 +167,32 @@ hs_fork (void)
 int
 hs_execve (const char * path, char * const * argv, char * const * environment)
 {
+  struct hs_limits found;
   hs_record_exec (path);
-  return hs_original_execve (path, argv, environment);
+  hs_lower_limits (&found);
+  int result = hs_original_execve (path, argv, environment);
+  hs_put_limits_back (&found);
+  return result;
+}
+
+static int
+hs_execveat (int folder, const char * path, char * const * argv, char * const * environment, int flags)
+{
+  struct hs_limits found;
+  hs_lower_limits (&found);
+  int result = hs_original_execveat (folder, path, argv, environment, flags);
+  hs_put_limits_back (&found);
+  return result;
+}
+
+static int
+hs_fexecve (int fd, char * const * argv, char * const * environment)
+{
+  struct hs_limits found;
+  hs_lower_limits (&found);
+  int result = hs_original_fexecve (fd, argv, environment);
+  hs_put_limits_back (&found);
+  return result;
 }
 
 static int
@@ -207,6 +238,9 @@ hs_unwind_backtrace (_Unwind_Trace_Fn callback, void * argument)
 extern int (* hs_original_prctl) (int, ...);
 extern int (* hs_original_mlockall) (int);
 extern long (* hs_original_syscall) (long, ...);
+/* limits.c */
+extern void * hs_original_setrlimit, * hs_original_getrlimit, * hs_original_prlimit;
+void hs_setrlimit (void), hs_getrlimit (void), hs_prlimit (void);
 
 #define REPLACED(name, by) { #name, (void *) by, (void **) &hs_original_##name }
 
@@ -216,6 +250,11 @@ const struct hs_replacement hs_replacements[] = {
   REPLACED (fork, hs_fork),
   REPLACED (vfork, hs_vfork),
   REPLACED (execve, hs_execve),
+  REPLACED (execveat, hs_execveat),
+  REPLACED (fexecve, hs_fexecve),
+  REPLACED (setrlimit, hs_setrlimit),
+  REPLACED (getrlimit, hs_getrlimit),
+  REPLACED (prlimit, hs_prlimit),
   REPLACED (pthread_setname_np, hs_setname),
   REPLACED (_dl_debug_state, hs_dl_debug_state),
   REPLACED (prctl, hs_prctl),

@@ -180,7 +180,7 @@ pub struct Control {
     watch_words: AtomicU32,
     forbidden: AtomicU32,
     foreign_count: AtomicU32,
-    unused: [u32; 2],
+    reserved_data: AtomicU64,
     taken: [AtomicU64; RINGS / 64],
     watch: [AtomicU64; WATCH_WORDS],
     last_wanted: AtomicU32,
@@ -195,6 +195,7 @@ pub struct Control {
     copy_records: AtomicU64,
     copied_records: AtomicU64,
     foreign: [AtomicU64; 2 * FOREIGN],
+    reserved_space: AtomicU64,
 }
 
 /// Where the word lies that is marked when the thread that traces the program dies, from the control page on.
@@ -367,6 +368,13 @@ impl Shared {
         }
         let count = ranges.len().min(FOREIGN) as u32;
         control.foreign_count.store(count, Release);
+    }
+
+    /// Tells the runtime how many bytes of what is not the program's count for its limits on address space and on data.
+    pub fn set_reserved(&self, space_bytes: u64, data_bytes: u64) {
+        let control = self.control();
+        control.reserved_data.store(data_bytes, Release);
+        control.reserved_space.store(space_bytes, Release);
     }
 
     /// Returns how often a thread was found that must not read the time stamp counter, and records nothing since.

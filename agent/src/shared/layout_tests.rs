@@ -135,9 +135,9 @@ fn control_fields() -> Fields {
     fields!(Control:
         magic stop drop_when_full owner modules_asked modules_answered main_tid main_stack_high stack_bytes
         lost_no_ring map_address map_bytes map_result map_asked map_answered tracer
-        capture capture_stack watch_words forbidden foreign_count unused taken watch
+        capture capture_stack watch_words forbidden foreign_count reserved_data taken watch
         last_wanted last_tid last_state last_signal last_info last_context last_sandboxed unused_b
-        copy_every copy_records copied_records foreign)
+        copy_every copy_records copied_records foreign reserved_space)
 }
 
 #[test]
