@@ -7,7 +7,7 @@ use crate::code::Code;
 use crate::demangle;
 use crate::dies::{Home, Session};
 use crate::dwarf::DebugSections;
-use crate::elf::{Dynamic, Elf, TlsSlot};
+use crate::elf::{Dynamic, Elf, TlsSegment, TlsSlot};
 use crate::error::{Result, Warning};
 use crate::frames;
 use crate::functions::{self, Neighbours, SplitFiles};
@@ -384,8 +384,8 @@ impl Module {
         &self.known
     }
 
-    /// Bytes and alignment of the thread-local storage that the module brings along, if any.
-    pub(crate) fn tls(&self) -> Option<(u64, u64)> {
+    /// The thread-local storage that the module brings along, if any.
+    pub(crate) fn tls(&self) -> Option<TlsSegment> {
         self.elf.tls()
     }
 

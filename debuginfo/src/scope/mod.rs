@@ -119,7 +119,9 @@ impl Variable {
             return Value::read(ty, place, site.machine);
         }
         match self.linked(site) {
-            Some(Linked::Address(address)) => return Value::at(ty, address, site.machine),
+            Some(Linked::Address(address)) => {
+                return Value::at(self.complete(ty, site), address, site.machine);
+            }
             Some(Linked::Definition(definition)) => return definition.read(site),
             Some(Linked::Nowhere) => {
                 let why = Unknown::because(UNDEFINED);

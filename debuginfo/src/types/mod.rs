@@ -14,6 +14,7 @@ use std::sync::Arc;
 use gimli::DW_AT_name;
 
 use crate::dies::{Die, Home, Session};
+use crate::layout::constant;
 use crate::model::ValueKind;
 use shape::{Encoding, Shape};
 
@@ -204,7 +205,10 @@ impl<'s, 't, 'a> Types<'s, 't, 'a> {
             }
             let value = self.session.attr(&child, gimli::DW_AT_const_value);
             let name = self.session.string(&child, DW_AT_name);
-            if let Some((value, name)) = value.and_then(|v| enumerator_value(&v)).zip(name) {
+            let value = value.and_then(|v| constant(v, true));
+            if let Some((value, name)) = value.zip(name) {
+                // Of unsigned numbers these are the bits.
+                let value = value as i64;
                 negative |= value < 0;
                 names.push((value, name.to_string_lossy().into_owned()));
             }
@@ -219,12 +223,5 @@ impl<'s, 't, 'a> Types<'s, 't, 'a> {
             signed,
             names: Arc::from(names),
         }
-    }
-}
-
-fn enumerator_value(value: &crate::dies::Value<'_>) -> Option<i64> {
-    match value.sdata_value() {
-        Some(value) => Some(value),
-        None => value.udata_value().map(|v| v as i64),
     }
 }
