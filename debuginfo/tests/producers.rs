@@ -25,10 +25,7 @@ fn stopped(bench: &Bench, path: &Path, place: &str, steps: usize) -> Vec<CoreFil
         gdb.arg("-ex").arg(format!("gcore {}", core(at).display()));
         gdb.args(["-ex", "stepi"]);
     }
-    run(gdb
-        .args(["-ex", "kill"])
-        .arg(path)
-        .env("ASAN_OPTIONS", "detect_leaks=0"));
+    run(gdb.args(["-ex", "kill"]).arg(path));
     (0..=steps).map(|at| CoreFile::open(&core(at))).collect()
 }
 
@@ -85,7 +82,7 @@ fn thread_local_variables_of_split_units_are_where_the_linker_put_them() {
             let user = "int work (int);\nint main (void) { return work (1) == 0; }\n";
             let user = bench.write("user.c", user);
             let library = library.to_str().expect("UTF-8");
-            let path = bench.compile("gcc", &user, "user", &["-g", library]);
+            let path = bench.compile("gcc", &user, "user", &["-g", "-Wl,--no-as-needed", library]);
             all_say(&stopped(&bench, &path, "stop", 0)[0], 1, &right);
         }
     }
@@ -115,7 +112,7 @@ fn prologues_of_split_units_end_where_those_of_whole_ones_do() {
             let whole = bench.compile(compiler, &source, "whole", &whole);
             let split = ["-g", "-O0", frame, "-gsplit-dwarf"];
             let split = bench.compile(compiler, &source, "split", &split);
-            for name in ["plain", "aligned"] {
+            for name in ["plain", "aligned", "sized"] {
                 let (whole, split) = (prologue(&whole, name), prologue(&split, name));
                 assert_eq!(whole, split, "{name} of {compiler} {frame}");
             }
@@ -146,20 +143,18 @@ fn nothing_is_wrong_while_a_frame_is_set_up() {
         ("h", "8"),
         ("ld", "9.5"),
     ];
-    let builds: [(&str, &[&str]); 7] = [
+    let builds: [(&str, &[&str]); 5] = [
         ("clang", &[]),
         ("clang", &["-mstackrealign"]),
-        ("clang", &["-fsanitize=address"]),
         ("clang", &["-fomit-frame-pointer"]),
         ("gcc", &[]),
         ("gcc", &["-mstackrealign"]),
-        ("gcc", &["-fsanitize=address"]),
     ];
     for (compiler, own) in builds {
         let bench = Bench::new();
         let options = [&["-g", "-O0"], own].concat();
         let path = bench.compile(compiler, &program("realigned.c"), "main", &options);
-        for name in ["plain", "aligned"] {
+        for name in ["plain", "aligned", "sized"] {
             let mut wrong = Vec::new();
             let in_body = &stopped(&bench, &path, name, 0)[0];
             all_say(in_body, 0, &right);
@@ -271,7 +266,7 @@ fn constants_have_a_sign_only_if_one_is_written() {
             all_say(
                 core,
                 1,
-                &[("constant", "200"), ("byte", "254"), ("negative", "-3")],
+                &[("constant", "200"), ("byte + 0", "254"), ("negative", "-3")],
             );
         }
     }
@@ -301,7 +296,7 @@ fn texts_of_the_library_are_read_where_clang_only_declares_their_holder() {
         all_say(core, 0, &[("s", "\"short\""), ("v", &long)]);
         let element = said(core, 0, "only[0]");
         assert!(
-            element == "111 'o'" || element.contains("only declared"),
+            element == "111" || element.contains("only declared"),
             "{element}"
         );
     }
@@ -321,7 +316,12 @@ void stop (void *p, int *q) {}\nint main (void) { stop (&held, many); return sum
     let library = library.to_str().expect("UTF-8");
     for level in ["-O0", "-O2"] {
         for place in ["-fPIE", "-fPIC"] {
-            let path = bench.compile("gcc", &user, "user", &["-g", level, place, library]);
+            let path = bench.compile(
+                "gcc",
+                &user,
+                "user",
+                &["-g", level, place, "-Wl,--no-as-needed", library],
+            );
             let core = &stopped(&bench, &path, "sum", 0)[0];
             all_say(
                 core,

@@ -141,6 +141,8 @@ impl<'a> Reader<'_, '_, 'a> {
         let is_null = tag == dw::DW_TAG_unspecified_type
             && name.is_some_and(|n| n.slice() == b"decltype(nullptr)");
         let size = session.unsigned(die, dw::DW_AT_byte_size);
+        // Its bytes are no value that could be shown.
+        let size = size.filter(|_| !self.is_biased(die));
         Some(Node {
             id: Some(DieId::of(die)),
             language: self.language,
@@ -198,9 +200,7 @@ impl<'a> Reader<'_, '_, 'a> {
 
     /// A type of which some numbers are left out. What is left may need fewer bytes, and no sign.
     fn subrange(&self, die: &Die<'a>) -> Shape {
-        let bias = self.session.attr(die, dw::DW_AT_GNU_bias);
-        if bias.is_some_and(|bias| constant(bias, true) != Some(0)) {
-            // What is stored is the distance from the first number.
+        if self.is_biased(die) {
             return Shape::Unspecified;
         }
         let is_shorter = self.session.unsigned(die, dw::DW_AT_byte_size).is_some();
@@ -208,6 +208,15 @@ impl<'a> Reader<'_, '_, 'a> {
             true => Shape::Base(TypeKind::Integer { signed: false }),
             false => Shape::Typedef(self.target(die)),
         }
+    }
+
+    /// Tells whether what is stored of a type of Ada is the distance from its first number.
+    fn is_biased(&self, die: &Die<'a>) -> bool {
+        let bias = match self.language {
+            Language::Ada => self.session.attr(die, dw::DW_AT_GNU_bias),
+            _ => None,
+        };
+        bias.is_some_and(|bias| constant(bias, true) != Some(0))
     }
 
     /// Tells whether `die` is a range of a signed integer that begins at 0 or later.

@@ -4,8 +4,8 @@ use std::cell::Cell;
 
 use gimli::constants as dw;
 use gimli::{
-    AttributeValue, DieReference, EvaluationResult, Expression, Location, Unit, UnitOffset,
-    Value as Number, ValueType,
+    AttributeValue, DieReference, EvaluationResult, Expression, Location, Operation, Reader as _,
+    Unit, UnitOffset, Value as Number, ValueType,
 };
 
 use super::parts::{self, Parts};
@@ -147,6 +147,9 @@ impl<'c, 'x, 't, 'a> Evaluator<'c, 'x, 't, 'a> {
     /// The number that an expression computes, of whatever type.
     pub(super) fn value(&self, expression: Expression<Slice<'a>>) -> Result<Number, Unknown> {
         let expression = parts::without_uninit(expression, self.unit.encoding());
+        if let Some(typed) = self.typed(expression) {
+            return typed;
+        }
         let pieces = self.run(expression, None)?;
         match pieces.first().map(|p| &p.location) {
             Some(Location::Value { value }) => Ok(*value),
@@ -154,6 +157,51 @@ impl<'c, 'x, 't, 'a> Evaluator<'c, 'x, 't, 'a> {
             Some(Location::Register { register }) => self.register(register.0).map(Number::Generic),
             _ => Err(Unknown::because("its expression computes no number")),
         }
+    }
+
+    /// The number that an expression ends with, if it ends with one of a stated type: the machine takes what is left at an
+    /// expression's end for an address, which has to be whole.
+    fn typed(&self, expression: Expression<Slice<'a>>) -> Option<Result<Number, Unknown>> {
+        let encoding = self.unit.encoding();
+        let Expression(whole) = expression;
+        let (mut rest, mut last) = (whole, None);
+        let mut start = 0;
+        while !rest.is_empty() {
+            start = whole.len() - rest.len();
+            last = Some(Operation::parse(&mut rest, encoding).ok()?);
+        }
+        let mut before = whole;
+        before.truncate(start).ok()?;
+        match last? {
+            Operation::TypedLiteral { base_type, value } if start == 0 => {
+                let ty = self.base_type(base_type);
+                Some(ty.and_then(|ty| parse(ty, value.slice())))
+            }
+            Operation::RegisterOffset {
+                register,
+                offset: 0,
+                base_type,
+            } if start == 0 && base_type.0 != 0 => Some(self.typed_register(register.0, base_type)),
+            Operation::EntryValue { expression } if start == 0 => {
+                Some(self.entry_value(Expression(expression)))
+            }
+            Operation::Deref {
+                base_type,
+                size,
+                space: false,
+            } if start > 0 && base_type.0 != 0 => {
+                let address = self.number(Expression(before));
+                Some(address.and_then(|address| self.memory(address, size, base_type)))
+            }
+            _ => None,
+        }
+    }
+
+    /// What `expression`, a register, was when the function was entered.
+    fn entry_value(&self, expression: Expression<Slice<'a>>) -> Result<Number, Unknown> {
+        let (value, certainty) = super::call_site::entry_value(self.context, expression)?;
+        self.note(certainty);
+        self.read_as(value, expression)
     }
 
     /// What a register held, as the type that `expression`, which asks for it, reads it as.
@@ -291,9 +339,7 @@ impl<'c, 'x, 't, 'a> Evaluator<'c, 'x, 't, 'a> {
                 evaluation.resume_with_at_location(self.called(reference)?)
             }
             EvaluationResult::RequiresEntryValue(expression) => {
-                let (value, certainty) = super::call_site::entry_value(context, expression)?;
-                self.note(certainty);
-                evaluation.resume_with_entry_value(self.read_as(value, expression)?)
+                evaluation.resume_with_entry_value(self.entry_value(expression)?)
             }
             EvaluationResult::RequiresParameterRef(offset) => {
                 let (value, certainty) = super::call_site::parameter(context, offset, self.unit)?;
