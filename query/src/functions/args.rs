@@ -201,9 +201,9 @@ fn write_param(
     match param.place {
         // Registers hold a part of it: of a structure it is shown as one.
         Place::Int(first) if is_apart(param) => match param.kind {
-            ValueKind::Struct { .. } => {
-                let bits = registers.int.get(usize::from(first));
-                bits.map_or((), |bits| append(text, format_args!("{{{bits:#x}, ..}}")));
+            ValueKind::Struct { .. } if usize::from(first) < INT_REGISTERS.len() => {
+                let bits = registers.int[usize::from(first)];
+                append(text, format_args!("{{{bits:#x}, ..}}"));
             }
             _ => text.push('?'),
         },
