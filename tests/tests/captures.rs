@@ -778,10 +778,8 @@ fn copies_that_nobody_waits_for_are_gaps() {
         "SELECT coalesce(sum(lost), 0)::bigint FROM gaps WHERE reason = 'memory not copied'",
     );
     let events = recording.number("SELECT count(*) FROM events WHERE kind <> 'gap'");
-    let dropped = recording.number(
-        "SELECT coalesce(sum(lost), 0)::bigint FROM gaps WHERE reason <> 'memory not copied'",
-    );
-    let due = (events + dropped) / 1000;
+    // Records that were dropped count for none.
+    let due = events / 1000;
     assert!(due > 10, "{events} events");
     assert!(
         made + left_out >= due - 1,

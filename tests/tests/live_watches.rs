@@ -124,11 +124,11 @@ fn a_store_under_a_breakpoint_is_told_of_in_its_function() {
         let stop = live.ask(&["continue"])["stop"].take();
         assert_eq!(stop["reason"], "watch", "{program}: {stop:#}");
         assert_eq!(stop["by"]["line"].as_u64(), Some(second), "{stop:#}");
-        let frames = live.ask(&["backtrace"])["frames"].take();
+        let frames = live.ask(&["backtrace"])["threads"][0]["frames"].take();
         assert_eq!(frames[0]["function"], "store", "{program}: {frames:#}");
         assert_eq!(live.print("n"), "7", "{program}");
         let recording = live.recording();
-        live.run_to_end();
+        let _ = live.run_to_end();
         let unnamed = "SELECT count(*) FROM pauses WHERE function IS NULL";
         assert_eq!(recording.number(unnamed), 0, "{program}");
     }
