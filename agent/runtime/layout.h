@@ -65,7 +65,8 @@
 
 /* How many bytes behind an argument are captured; with this bit at the return
  * only. */
-#define HS_POINTEE_BYTES_MASK 0x7fff
+#define HS_POINTEE_BYTES_MASK 0x3fff
+#define HS_POINTEE_TEXT 0x4000
 #define HS_POINTEE_RESULT 0x8000
 
 /* In the length of a section: its address is the thread pointer. */

@@ -65,6 +65,8 @@ pub const CAPTURE_POINTEES: u32 = 4;
 pub const POINTEE_MAX: u16 = 256;
 /// Beside the number of bytes behind an argument: they are captured at the return only.
 pub const POINTEE_RESULT: u16 = 0x8000;
+/// There too: a text, up to its NUL.
+pub const POINTEE_TEXT: u16 = 0x4000;
 /// Most bytes of the stack that are captured with a call.
 pub const CAPTURE_STACK_MAX: u32 = 16384;
 /// Words of all watched values.
