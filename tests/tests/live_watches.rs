@@ -128,7 +128,7 @@ fn a_store_under_a_breakpoint_is_told_of_in_its_function() {
         assert_eq!(frames[0]["function"], "store", "{program}: {frames:#}");
         assert_eq!(live.print("n"), "7", "{program}");
         let recording = live.recording();
-        let _ = live.run_to_end();
+        while live.ask(&["continue"])["status"] != "ended" {}
         let unnamed = "SELECT count(*) FROM pauses WHERE function IS NULL";
         assert_eq!(recording.number(unnamed), 0, "{program}");
     }

@@ -315,6 +315,8 @@ impl Evaluator<'_> {
                     true => self.value(if_true)?,
                     false => self.value(if_false)?,
                 };
+                // Which one is meant depends on the moment too.
+                self.compute_with(&chosen);
                 Ok(chosen.reached_by(asked.certainty))
             }
             ExprKind::Cast { to, of } => {
