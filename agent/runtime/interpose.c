@@ -208,6 +208,9 @@ void
 hs_dl_debug_state (void)
 {
   hs_modules_changed ();
+#ifndef HS_SELF_CONTAINED
+  hs_look_for_signals ();
+#endif
   hs_original__dl_debug_state ();
 }
 

@@ -352,6 +352,15 @@ stop_catching (void)
   }
 }
 
+/* A library was loaded that takes over signals by itself: the recorder wants
+ * none any more. */
+void
+hs_look_for_signals (void)
+{
+  if (hs_alive == HS_MAGIC && !(hs_runtime.control->last_wanted & HS_LAST_SIGNALS))
+    stop_catching ();
+}
+
 /* Puts the program's action into what the kernel is given. */
 static void
 translate_new (int signal, struct sigaction * action)

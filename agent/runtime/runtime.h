@@ -172,6 +172,7 @@ int hs_vfork (void);
 void hs_leave (void);
 void hs_leave_xmm (void);
 void hs_record_output (int fd, const char * bytes, uint64_t length);
+void hs_look_for_signals (void);
 void hs_record_interrupted_output (uint64_t rip, uint64_t result, uint64_t rdi, uint64_t rsi, uint64_t rdx);
 void hs_record_fork (int child);
 void hs_record_exec (const char * path);

@@ -234,7 +234,7 @@ impl Session {
             shared.set_main_thread(target.pid as u32, high, stack_limit(target.pid));
         }
         modules.update(target.pid, maps.files(), &target.exe, &runtime);
-        // Go's runtime asks the kernel itself for handlers, and would find ours.
+        // Go's runtime asks the kernel itself for handlers and signal stacks, and would find ours.
         if modules.have_go() {
             shared.pass_signals();
         }

@@ -331,6 +331,9 @@ impl Session {
             self.tell_modules();
             return Ok(());
         }
+        if self.modules.have_go() {
+            shared.pass_signals();
+        }
         self.log_modules(&change.added)?;
         let mut plan = Plan::default();
         let mut skipped = Vec::new();
