@@ -58,15 +58,15 @@ fn missing_in(expr: &Expr, evaluator: &Evaluator<'_>) -> Vec<String> {
 /// evaluator's thread is not there, so that nothing is said of what depends on values, among them what pointers lead to.
 fn never_right(expr: &Expr, evaluator: &Evaluator<'_>) -> Option<String> {
     let mut found = None;
-    let mut has_call = false;
+    // Names have been judged, and functions are not called to be judged.
+    let mut is_judged = matches!(expr.kind, ExprKind::Name(_) | ExprKind::Call { .. });
     expr.kind.for_each_child(|child| {
-        has_call |= calls(child);
         if found.is_none() {
             found = never_right(child, evaluator);
         }
+        // What has no value without a thread may have one.
+        is_judged = is_judged || calls(child) || evaluator.value(child).is_err();
     });
-    // Names have been judged, and functions are not called to be judged.
-    let is_judged = has_call || matches!(expr.kind, ExprKind::Name(_) | ExprKind::Call { .. });
     if found.is_some() || is_judged {
         return found;
     }
