@@ -206,7 +206,7 @@ pub fn join(way: u8, module: &[u8], other: &[u8]) -> Vec<u8> {
     [&[way], &length[..], module, other].concat()
 }
 
-/// Reads `data` as an expression, an assignment, a template and a condition in JavaScript. What is read must mean the same when it is printed.
+/// Reads `data` as an expression, an assignment and a template. What is read must mean the same when it is printed.
 ///
 /// # Panics
 /// When it does not, or when an error's place is outside the text.
@@ -218,7 +218,6 @@ pub fn expression(data: &[u8]) {
     }
     // Deciding the other way leads through other rules.
     let _ = expr::parse_with(&text, &|_| true);
-    expr::read_script(&text);
     if let Ok(assignment) = expr::parse_assignment(&text) {
         same_again(&assignment.place);
     }

@@ -4,7 +4,6 @@
 //! answer*: a null pointer, a division by zero, memory that is not there, and whatever else the evaluator would have to be
 //! asked about. No answer is never wrong; it only takes longer.
 
-mod parts;
 mod run;
 
 use crate::machine::Register;
@@ -106,47 +105,6 @@ pub enum Int {
         /// From the first, inclusive, to the second, exclusive.
         ranges: Vec<(u64, u64)>,
     },
-    /// A floating-point number without what is behind its point; no answer beyond 2^53, where doubles leave numbers out.
-    Truncate {
-        /// The number.
-        of: Box<Float>,
-        /// Negative ones get lower, instead of nearer to zero.
-        down: bool,
-    },
-    /// 1 if these bytes are in memory, otherwise 0; none behind the first that differs is looked at.
-    Match {
-        /// The address of the first.
-        at: Box<Int>,
-        /// The bytes.
-        bytes: Vec<u8>,
-    },
-    /// 1 if these bytes are anywhere in a part of memory, otherwise 0.
-    Contains {
-        /// The address of the part.
-        at: Box<Int>,
-        /// Its length, with a sign; bounded.
-        len: Box<Int>,
-        /// The bytes; at least one.
-        bytes: Vec<u8>,
-    },
-    /// The number of bytes in front of a zero.
-    TextLength {
-        /// The address of the first.
-        at: Box<Int>,
-        /// Only so many are looked at.
-        most: u16,
-        /// Where none of them is zero it is as many; otherwise there is no answer then.
-        open: bool,
-        /// There is no answer where one has its highest bit set, as characters have that take several bytes.
-        ascii: bool,
-    },
-    /// The length of a part of memory if no byte in it has its highest bit set; no answer otherwise.
-    Ascii {
-        /// The address of the part.
-        at: Box<Int>,
-        /// Its length, not negative; bounded.
-        len: Box<Int>,
-    },
 }
 
 /// Operations on whole numbers.
@@ -218,19 +176,6 @@ pub enum Float {
     Round(Box<Float>),
     /// With the other sign.
     Negate(Box<Float>),
-    /// Without its sign.
-    Magnitude(Box<Float>),
-    /// The square root.
-    Root(Box<Float>),
-    /// One of two numbers; the other one is not looked at.
-    Choose {
-        /// Chooses the first unless it is 0.
-        condition: Box<Int>,
-        /// The first.
-        if_true: Box<Float>,
-        /// The second.
-        if_false: Box<Float>,
-    },
     /// An operation on two numbers.
     Binary {
         /// Which one.
@@ -328,16 +273,11 @@ impl Int {
             | Int::CompareFloats { .. }
             | Int::Not(_)
             | Int::And(..)
-            | Int::Or(..)
-            | Int::Match { .. }
-            | Int::Contains { .. }) => of,
+            | Int::Or(..)) => of,
             of => Int::compare(Order::NotEqual, false, of, Int::Const(0)),
         }
     }
 }
-
-/// Up to here doubles have all whole numbers.
-pub const EXACT: i64 = 1 << 53;
 
 impl Float {
     /// Makes an operation.

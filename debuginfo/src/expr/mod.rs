@@ -7,16 +7,15 @@ pub(crate) mod number;
 mod parse;
 mod print;
 mod scoped;
-mod script;
 pub mod template;
 #[cfg(test)]
 mod template_tests;
 
 pub use ast::{BinaryOp, CharKind, Expr, ExprKind, Literal, Span, Suffix, TypeName, UnaryOp};
 pub use eval::compile::{
-    ENGINE_NAMES, Known, KnownPlace, Logged, Message, MessagePart, NotCompiled, PlainValue, Shown,
-    compile_condition, compile_message, compile_script, is_word, known_argument, known_global,
-    known_local, missing_names, missing_values, names,
+    Known, KnownPlace, Logged, Message, MessagePart, NotCompiled, PlainValue, Shown,
+    compile_condition, compile_message, is_word, known_argument, known_global, known_local,
+    missing_names, missing_values, names,
 };
 pub use eval::{
     Calls, Context, EvalError, argument, argument_count, assign, assign_value, evaluate,
@@ -31,8 +30,3 @@ pub use template::{Format, Part, Scripts, Template};
 
 /// In conditions and messages of probes, how often threads have come there, this time included. A variable of this name hides it.
 pub const HIT_COUNT: &str = "hitCount";
-
-/// Reads a condition in JavaScript, for who only asks whether reading does harm.
-pub(crate) fn read_script(text: &str) {
-    let _ = script::parse(text);
-}

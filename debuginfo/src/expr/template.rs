@@ -97,26 +97,29 @@ impl fmt::Display for Format {
 
 /// Another language that stands between braces too.
 pub trait Scripts {
-    /// Tells whether an expression that can be read in ours is meant in that language.
-    fn means(&self, expr: &Expr) -> bool;
+    /// Tells whether a text begins with a script, whatever it means in our language.
+    fn begins(&self, text: &str) -> bool;
 
     /// Reads a script.
     ///
     /// # Errors
-    /// It is none. What is wrong, if it was meant to be one.
-    fn read(&self, text: &str) -> Result<(), Option<ParseError>>;
+    /// It is none.
+    fn read(&self, text: &str) -> Result<(), ParseError>;
 }
 
 /// No other language.
 struct NoScripts;
 
 impl Scripts for NoScripts {
-    fn means(&self, _: &Expr) -> bool {
+    fn begins(&self, _: &str) -> bool {
         false
     }
 
-    fn read(&self, _: &str) -> Result<(), Option<ParseError>> {
-        Err(None)
+    fn read(&self, _: &str) -> Result<(), ParseError> {
+        Err(ParseError {
+            position: 0,
+            message: "it is no expression".to_owned(),
+        })
     }
 }
 
@@ -194,13 +197,14 @@ fn either(
     is_type: &dyn Fn(&str) -> bool,
     scripts: &dyn Scripts,
 ) -> Result<(Part, usize), ParseError> {
-    let ours = value(text, start, is_type);
-    if let Ok((Part::Value { expr, .. }, _)) = &ours
-        && !scripts.means(expr)
-    {
-        return ours;
-    }
-    let mut meant = None;
+    let ours = match scripts.begins(&text[start..]) {
+        true => None,
+        false => match value(text, start, is_type) {
+            Ok(ours) => return Ok(ours),
+            Err(error) => Some(error),
+        },
+    };
+    let mut theirs = None;
     for (end, _) in text[start..].match_indices('}').take(MAX_ENDS) {
         let source = &text[start..start + end];
         match scripts.read(source) {
@@ -208,15 +212,20 @@ fn either(
                 let source = source.trim().to_owned();
                 return Ok((Part::Script { source }, start + end + 1));
             }
-            Err(error) => meant = meant.or(error),
+            Err(error) => theirs = theirs.or(Some(error)),
         }
     }
-    ours.map_err(|error| match meant {
-        Some(meant) => ParseError {
-            position: start + meant.position,
-            message: meant.message,
+    let theirs = theirs.map(|error| ParseError {
+        position: start + error.position,
+        ..error
+    });
+    Err(match (ours, theirs) {
+        (Some(ours), Some(theirs)) => ours.or_later(theirs),
+        (Some(error), None) | (None, Some(error)) => error,
+        (None, None) => ParseError {
+            position: text.len(),
+            message: "expected \"}\"".to_owned(),
         },
-        None => error,
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::{EXACT, Float, FloatOp, Int, IntOp, Order};
+use super::{Float, FloatOp, Int, IntOp, Order};
 use crate::machine::Machine;
 
 impl Int {
@@ -60,24 +60,6 @@ impl Int {
             Int::Outside { of, ranges } => of
                 .run(machine)
                 .filter(|value| !ranges.iter().any(|(from, to)| (*from..*to).contains(value))),
-            Int::Truncate { of, down } => truncate(of.run(machine)?, *down),
-            Int::Match { at, bytes } => {
-                let at = at.run(machine)?;
-                matches(machine, at, bytes).map(u64::from)
-            }
-            Int::Contains { at, len, bytes } => {
-                contains(machine, at.run(machine)?, len.run(machine)?, bytes).map(u64::from)
-            }
-            Int::TextLength {
-                at,
-                most,
-                open,
-                ascii,
-            } => {
-                let found = text_length(machine, at.run(machine)?, *most, *ascii)?;
-                found.or(open.then_some(u64::from(*most)))
-            }
-            Int::Ascii { at, len } => ascii(machine, at.run(machine)?, len.run(machine)?),
         }
     }
 }
@@ -94,61 +76,6 @@ fn compare(a: u64, b: u64, signed: bool) -> Ordering {
         true => (a as i64).cmp(&(b as i64)),
         false => a.cmp(&b),
     }
-}
-
-/// The whole number below `value`, or towards zero from it; `None` where a float does not hold it exactly.
-fn truncate(value: f64, down: bool) -> Option<u64> {
-    let whole = if down { value.floor() } else { value.trunc() };
-    (whole.abs() <= EXACT as f64).then_some(whole as i64 as u64)
-}
-
-fn byte(machine: &dyn Machine, at: u64) -> Option<u8> {
-    let mut byte = [0];
-    machine.memory(at, &mut byte).ok()?;
-    Some(byte[0])
-}
-
-/// Tells whether these bytes are at `at`; `None` if one has no answer before one differs.
-fn matches(machine: &dyn Machine, at: u64, bytes: &[u8]) -> Option<bool> {
-    for (at, wanted) in (0..).map(|place| at.wrapping_add(place)).zip(bytes) {
-        if byte(machine, at)? != *wanted {
-            return Some(false);
-        }
-    }
-    Some(true)
-}
-
-/// Tells whether these bytes are somewhere in the `len` at `at`.
-fn contains(machine: &dyn Machine, at: u64, len: u64, bytes: &[u8]) -> Option<bool> {
-    for place in 0..=(len as i64).wrapping_sub(bytes.len() as i64) {
-        if matches(machine, at.wrapping_add(place as u64), bytes)? {
-            return Some(true);
-        }
-    }
-    Some(false)
-}
-
-/// Finds the zero among the first `most` bytes of a text; `Some(None)` if there is none. There is no answer where a byte is not
-/// there or, if it has to be ASCII, where one is not.
-fn text_length(machine: &dyn Machine, at: u64, most: u16, ascii: bool) -> Option<Option<u64>> {
-    for place in 0..u64::from(most) {
-        match byte(machine, at.wrapping_add(place))? {
-            0 => return Some(Some(place)),
-            0x80.. if ascii => return None,
-            _ => {}
-        }
-    }
-    Some(None)
-}
-
-/// Returns `len` if so many bytes at `at` are ASCII.
-fn ascii(machine: &dyn Machine, at: u64, len: u64) -> Option<u64> {
-    for place in 0..len {
-        if !byte(machine, at.wrapping_add(place))?.is_ascii() {
-            return None;
-        }
-    }
-    Some(len)
 }
 
 impl IntOp {
@@ -203,16 +130,6 @@ impl Float {
             Float::Signed(of) => of.run(machine)? as i64 as f64,
             Float::Round(of) => f64::from(of.run(machine)? as f32),
             Float::Negate(of) => -of.run(machine)?,
-            Float::Magnitude(of) => of.run(machine)?.abs(),
-            Float::Root(of) => of.run(machine)?.sqrt(),
-            Float::Choose {
-                condition,
-                if_true,
-                if_false,
-            } => match condition.run(machine)? {
-                0 => if_false.run(machine)?,
-                _ => if_true.run(machine)?,
-            },
             Float::Binary { op, left, right } => {
                 let (a, b) = (left.run(machine)?, right.run(machine)?);
                 match op {

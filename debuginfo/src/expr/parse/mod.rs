@@ -46,6 +46,17 @@ impl fmt::Display for ParseError {
 
 impl std::error::Error for ParseError {}
 
+impl ParseError {
+    /// Of two languages in which a text has a mistake, the one that understood more of it was meant.
+    #[must_use]
+    pub fn or_later(self, other: ParseError) -> ParseError {
+        match other.position > self.position {
+            true => other,
+            false => self,
+        }
+    }
+}
+
 /// An assignment that was read: `place = value`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Assignment {

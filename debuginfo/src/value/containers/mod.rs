@@ -29,7 +29,6 @@ use crate::machine::{Certainty, Machine, Register, Unknown};
 use crate::space::Space;
 
 pub use line::{Limits, Show};
-pub(crate) use names::path as type_path;
 pub(crate) use presented::printers;
 pub(crate) use room::{Room, room};
 pub(crate) use rust::Vtables;

@@ -1,6 +1,5 @@
 //! Names that are looked up once and read at many moments: of all threads that get to one address.
 
-use super::script::is_character;
 use super::value::{Bytes, Static};
 use super::{Compiler, Result, at_address};
 use crate::expr::ir::{Float, Int};
@@ -117,6 +116,12 @@ fn place_of_value(compiler: &Compiler<'_, '_>, value: Static) -> Option<Known> {
     ty.size()?;
     let plain = plain_of(compiler, value);
     Some(Known::Variable(KnownPlace { ty, place, plain }))
+}
+
+/// Tells single characters from small integers, which have other names.
+fn is_character(ty: &Type) -> bool {
+    let names = ["char", "wchar_t", "char8_t", "char16_t", "char32_t"];
+    ty.plain_name().is_some_and(|name| names.contains(&name))
 }
 
 fn plain_of(compiler: &Compiler<'_, '_>, value: Static) -> Option<Plain> {

@@ -1,11 +1,13 @@
-//! Names that stand for nothing at a place: what would fail at every hit is said before the first.
+//! Names that stand for nothing at a place, and calls: what would fail at every hit is said before the first.
 
 use super::{Compiler, at_address};
 use crate::expr::HIT_COUNT;
 use crate::expr::ast::{Expr, ExprKind};
+use crate::expr::eval::calls::is_answered;
 use crate::expr::eval::{Evaluator, is_type, with_evaluator};
 use crate::expr::parse::parse_with;
 use crate::expr::template::{Part, Template};
+use crate::layout::Language;
 use crate::space::Space;
 
 /// Words with a meaning of their own.
@@ -43,6 +45,13 @@ pub fn missing_values(template: &Template, space: &Space, pc: u64, to_come: usiz
 fn missing_in(expr: &Expr, evaluator: &Evaluator<'_>) -> Vec<String> {
     let compiler = Compiler { evaluator };
     let mut missing = Vec::new();
+    each_call(expr, &mut |function, arguments| {
+        if !compiler.may_be_answered(function, arguments) {
+            missing.push(format!(
+                "{function} cannot be called here, where only memory is looked at; if it is JavaScript, write \"js:\" before it"
+            ));
+        }
+    });
     each_name(expr, &mut |name| {
         if !WORDS.contains(&name) && !compiler.means_something(name) {
             missing.push(evaluator.unknown_name(name));
@@ -81,7 +90,44 @@ fn each_name(expr: &Expr, see: &mut dyn FnMut(&str)) {
     }
 }
 
+/// Hands all calls to `see`.
+fn each_call(expr: &Expr, see: &mut dyn FnMut(&Expr, &[Expr])) {
+    if let ExprKind::Call {
+        function,
+        arguments,
+    } = &expr.kind
+    {
+        see(function, arguments);
+    }
+    expr.kind.for_each_child(|child| each_call(child, see));
+}
+
+/// Returns the variable that members and elements of are named: `a` of `a.b[3]`.
+fn variable_of(expr: &Expr) -> Option<&str> {
+    match &expr.kind {
+        ExprKind::Name(name) => Some(name),
+        ExprKind::Member { of, .. } | ExprKind::Index { of, .. } => variable_of(of),
+        ExprKind::Call { function, .. } => variable_of(function),
+        _ => None,
+    }
+}
+
 impl Compiler<'_, '_> {
+    /// Tells whether a call may have a value without a call: as a conversion, or as an element where indexes stand in parentheses.
+    fn may_be_answered(&self, function: &Expr, arguments: &[Expr]) -> bool {
+        let is_type = |name: &str| self.evaluator.find_type(name).is_some();
+        let has_such_elements = |name: &str| {
+            let variable = self.evaluator.variable(name);
+            let variable = variable.or_else(|| self.evaluator.global(name));
+            variable.is_some_and(|variable| {
+                matches!(variable.ty().language(), Language::Fortran | Language::Ada)
+            })
+        };
+        is_answered(function, arguments)
+            || matches!(&function.kind, ExprKind::Name(name) if is_type(name))
+            || variable_of(function).is_some_and(has_such_elements)
+    }
+
     /// Tells whether a name may stand for something; where that takes a thread, it may.
     fn means_something(&self, name: &str) -> bool {
         let evaluator = self.evaluator;

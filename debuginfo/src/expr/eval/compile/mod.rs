@@ -10,7 +10,6 @@ mod message;
 mod missing;
 mod names;
 mod operators;
-mod script;
 mod value;
 
 use std::fmt;
@@ -27,7 +26,6 @@ use value::{Bytes, Static};
 pub use known::{Known, KnownPlace, PlainValue, known_argument, known_global, known_local};
 pub use message::{Logged, Message, MessagePart, Shown, compile_message};
 pub use missing::{is_word, missing_names, missing_values, names};
-pub use script::{ENGINE_NAMES, compile_script};
 
 /// Why an expression cannot be compiled: a sentence about a part of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
