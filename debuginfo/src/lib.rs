@@ -23,7 +23,6 @@ mod disassemble;
 mod dwarf;
 mod elf;
 mod error;
-pub mod expr;
 mod frames;
 mod functions;
 pub mod fuzzing;
@@ -46,7 +45,7 @@ mod units;
 mod unwind;
 pub mod value;
 
-pub use demangle::type_name;
+pub use demangle::{function_name, type_name};
 pub use disassemble::{
     Instruction, disassemble, disassemble_before, disassemble_bytes, disassemble_function,
     return_addresses,
@@ -57,6 +56,7 @@ pub use lines::{
     CallAt, FunctionPlace, LineError, LinePlace, SourceCopies, SourceError, SourceLine, SourceText,
     Standing, StepLine, with_source_copies,
 };
+pub use location::ValuePlace;
 pub use location::{Site, at_frame};
 pub use machine::{Ages, Certainty, EntryPlace, Machine, Register, Unknown};
 pub use model::{
@@ -68,6 +68,6 @@ pub use scope::{Described, Variable, global_names, has_variable, returned, varia
 pub use space::{Mapped, Space};
 pub use unwind::{
     Backtrace, Frame, FrameMachine, FrameRegisters, InnermostFrame, Wish, backtrace,
-    backtrace_of_caller,
+    backtrace_of_caller, innermost_call,
 };
-pub use value::{RenderOptions, Value, ValueError, ValuePlace, render};
+pub use value::{Value, ValueError};

@@ -154,7 +154,7 @@ impl Type {
     }
 
     /// Tells whether an array is as those of C: element after element, from index 0 on.
-    pub(crate) fn is_plain_array(&self) -> bool {
+    pub fn is_plain_array(&self) -> bool {
         self.as_array().is_some_and(|(_, dimensions, form)| {
             let plain =
                 |d: &Dimension| matches!((d.lower, d.stride), (Bound::Known(0), Stride::Natural));
@@ -213,7 +213,7 @@ impl Type {
     }
 
     /// Returns how far the elements of an array are from each other, in bits.
-    pub(crate) fn stride(&self) -> Option<i64> {
+    pub fn stride(&self) -> Option<i64> {
         let (_, dimensions, form) = self.as_array()?;
         // How many there are of these does not matter.
         let is_innermost = form.column_major || dimensions.len() == 1;
@@ -256,7 +256,7 @@ impl Type {
 
     /// Returns the array with its dimensions in the order in which people write its elements: neighbours in memory are
     /// side by side.
-    pub(crate) fn in_order_of_display(&self) -> Option<Type> {
+    pub fn in_order_of_display(&self) -> Option<Type> {
         let (element, dimensions, form) = self.as_array()?;
         if !form.column_major {
             return Some(self.clone());

@@ -33,9 +33,10 @@ pub use members::{TemplateArgument, Variants};
 pub(crate) use names::qualified;
 use node::Qualifier;
 pub(crate) use node::{Branch, Count, DieId, Link, Node, Shape, VariantPart};
-pub(crate) use numbers::{FloatFormat, Step};
+pub use numbers::{FloatFormat, Step};
 pub(crate) use read::{constant, language_of, with_session};
-pub(crate) use text::{name_fit, same_text, without_arguments};
+pub use text::name_fit;
+pub(crate) use text::{same_text, without_arguments};
 
 use crate::module::Module;
 

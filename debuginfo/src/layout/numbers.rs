@@ -14,7 +14,7 @@ const DW_AT_GNU_DENOMINATOR: DwAt = DwAt(0x2304);
 
 /// How the bytes of a floating-point number are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum FloatFormat {
+pub enum FloatFormat {
     /// IEEE's binary16.
     Half,
     /// The high half of a binary32.
@@ -33,7 +33,7 @@ pub(crate) enum FloatFormat {
 
 /// What one step of a fixed-point number is worth.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Step {
+pub enum Step {
     /// Two to the power of this.
     PowerOfTwo(i64),
     /// Ten to the power of this.
@@ -129,7 +129,7 @@ impl<'a> Reader<'_, '_, 'a> {
 
 impl Type {
     /// Returns the format of a floating-point number, or of both halves of a complex one.
-    pub(crate) fn float_format(&self) -> Option<FloatFormat> {
+    pub fn float_format(&self) -> Option<FloatFormat> {
         let ty = self.strip();
         match ty.node().shape {
             Shape::Float { format, .. } => Some(format),
@@ -140,7 +140,7 @@ impl Type {
     }
 
     /// Returns what one step of a fixed-point number is worth.
-    pub(crate) fn step(&self) -> Option<Step> {
+    pub fn step(&self) -> Option<Step> {
         match self.strip().node().shape {
             Shape::Fixed { step, .. } => Some(step),
             _ => None,

@@ -104,7 +104,7 @@ pub(super) enum Rank {
 }
 
 /// How well `asked` fits `full`, the smaller the better; `None` if not at all.
-pub(crate) fn name_fit(asked: &str, full: &str) -> Option<u8> {
+pub fn name_fit(asked: &str, full: &str) -> Option<u8> {
     matches(asked, full).map(|rank| rank as u8)
 }
 

@@ -16,12 +16,12 @@ use crate::space::{Mapped, Space};
 
 impl Mapped {
     /// Returns the functions whose whole name, as source or linker have it, or an alias of it is `name`.
-    pub(crate) fn functions_called(&self, name: &str) -> Vec<FunctionPlace> {
+    pub fn functions_called(&self, name: &str) -> Vec<FunctionPlace> {
         matching(self, &Pattern::read(name), Way::Whole)
     }
 
     /// As [`Space::functions_matching`], of this module alone.
-    pub(crate) fn functions_matching(&self, pattern: &str) -> Vec<FunctionPlace> {
+    pub fn functions_matching(&self, pattern: &str) -> Vec<FunctionPlace> {
         let pattern = &Pattern::read(pattern);
         let ways = [Way::Whole, Way::WithoutScope].into_iter();
         let mut found = ways.map(|way| matching(self, pattern, way));

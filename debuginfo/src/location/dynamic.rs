@@ -14,7 +14,8 @@ use crate::dies::{Die, Value as Attribute};
 use crate::dwarf::Slice;
 use crate::layout::{Bound, Count, DieId, Dimension, Stride, Type, elements};
 use crate::machine::{Certainty, Unknown};
-use crate::value::{Trail, Value};
+use crate::value::Value;
+use crate::value::trail::Trail;
 
 /// Bytes in front of the bounds in a descriptor, and those of one dimension's, of the compilers that have descriptors.
 const HEAD_BYTES: u64 = 40;

@@ -9,6 +9,7 @@ mod dynamic;
 mod evaluate;
 mod fixed;
 mod frame;
+pub mod ir;
 mod parts;
 mod stored;
 mod symbolic;
@@ -32,7 +33,8 @@ pub(crate) use fixed::{FixedPlace, fixed_place};
 use frame::MAX_CALLERS;
 pub use frame::at_frame;
 pub(crate) use stored::{Stored, stored};
-pub(crate) use symbolic::{Found, Symbolic, symbolic};
+pub use symbolic::Symbolic;
+pub(crate) use symbolic::symbolic;
 
 /// Entries of one location list that are looked at.
 const MAX_ENTRIES: usize = 1 << 14;

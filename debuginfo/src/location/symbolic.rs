@@ -6,10 +6,10 @@ use std::sync::Arc;
 use gimli::constants as dw;
 use gimli::{Expression, Operation, Unit, UnitOffset};
 
+use super::ir::{Int, IntOp};
 use super::{Context, Site, ValuePlace, base, with_context};
 use crate::dies::Die;
 use crate::dwarf::Slice;
-use crate::expr::ir::{Int, IntOp};
 use crate::layout::{DieId, Type};
 use crate::machine::Register;
 use crate::module::Module;
@@ -19,7 +19,7 @@ const MAX_OPERATIONS: usize = 64;
 
 /// Where a variable is.
 #[derive(Debug, Clone)]
-pub(crate) enum Symbolic {
+pub enum Symbolic {
     /// In memory, at this address.
     Memory(Int),
     /// In the low bytes of a register.

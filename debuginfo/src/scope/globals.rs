@@ -54,7 +54,7 @@ pub fn globals(site: &Site<'_>, name: &str) -> Vec<Variable> {
 }
 
 /// Finds those of one module, those of the site's unit first.
-pub(crate) fn globals_of(mapped: &Mapped, site: &Site<'_>, name: &str) -> Vec<Variable> {
+pub fn globals_of(mapped: &Mapped, site: &Site<'_>, name: &str) -> Vec<Variable> {
     let unit = unit_at(mapped, site);
     let mut own = in_module(&mapped.module, name);
     own.sort_by_key(|(rank, variable)| (!is_of_unit(variable, unit), *rank));
@@ -63,7 +63,7 @@ pub(crate) fn globals_of(mapped: &Mapped, site: &Site<'_>, name: &str) -> Vec<Va
 
 /// Tells whether `name` is a global variable that the source of the site's function sees: one of its unit, in the function's own
 /// namespaces or in none.
-pub(crate) fn is_in_file(site: &Site<'_>, name: &str) -> bool {
+pub fn is_in_file(site: &Site<'_>, name: &str) -> bool {
     let Some(mapped) = site.space.at(site.lookup_pc) else {
         return false;
     };

@@ -45,14 +45,14 @@ pub fn has_variable(site: &Site<'_>, name: &str) -> bool {
 }
 
 /// Finds the innermost of them that is called `name`.
-pub(crate) fn variable_at(site: &Site<'_>, name: &str) -> Option<Variable> {
+pub fn variable_at(site: &Site<'_>, name: &str) -> Option<Variable> {
     let (module, all) = described_at(site)?;
     let found = all.iter().find(|one| one.name == name)?;
     Some(found.variable(module))
 }
 
 /// Lists the variables of the function whose code is at `address`, those of all of its blocks.
-pub(crate) fn variables_of(space: &Space, address: u64) -> Vec<Variable> {
+pub fn variables_of(space: &Space, address: u64) -> Vec<Variable> {
     let Some(mapped) = space.at(address) else {
         return Vec::new();
     };

@@ -168,7 +168,7 @@ impl Machine for Standing {
 
 /// How many inlined calls lie around the innermost frame of a thread that stands at `address`, and where the function
 /// with code begins.
-pub(crate) fn innermost_call(space: &Space, address: u64) -> (usize, Option<u64>) {
+pub fn innermost_call(space: &Space, address: u64) -> (usize, Option<u64>) {
     let calls = calls(space, address);
     (calls.len() - 1, calls[0].entry)
 }

@@ -7,7 +7,7 @@ use crate::layout::{Branch, Language, Member, Shape, VariantPart, member_of};
 ///
 /// # Errors
 /// A discriminant is not known.
-pub(super) fn live_members(value: &Value, look: &Look<'_>) -> Result<Vec<Member>, ValueError> {
+pub fn live_members(value: &Value, look: &Look<'_>) -> Result<Vec<Member>, ValueError> {
     let ty = value.ty.strip();
     let mut live = Vec::new();
     let Shape::Aggregate {

@@ -63,10 +63,10 @@ impl Drop for Bench {
     }
 }
 
-/// A file of `tests/programs`.
+/// A file of `debuginfo/tests/programs`; tests of the crates above use them, too.
 pub fn program(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/programs")
+        .join("../debuginfo/tests/programs")
         .join(name)
 }
 

@@ -2,12 +2,10 @@
 
 use std::{collections::BTreeMap, fmt::Write, ops::Range};
 
-use debuginfo::{
-    Certainty, Frame, Machine, Register, RenderOptions, Space, at_frame, backtrace,
-    layout::{Language, TypeKind},
-    value::{Look, Value, children, render_certain},
-    variables_at,
-};
+use debuginfo::layout::{Language, TypeKind};
+use debuginfo::value::{Look, Value};
+use debuginfo::{Certainty, Frame, Machine, Register, Space, at_frame, backtrace, variables_at};
+use values::{RenderOptions, children, render_certain};
 
 use crate::stops::place;
 

@@ -12,11 +12,12 @@ mod walk;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use debuginfo::expr::{self, Context, Expr, ExprKind};
-use debuginfo::value::{Look, RenderOptions, render_known};
+use debuginfo::value::Look;
 use debuginfo::{
     Frame, InnermostFrame, Role, Site, Space, Type, Wish, at_frame, has_variable, variables_at,
 };
+use expr::{Context, Expr, ExprKind};
+use values::{RenderOptions, render_known};
 
 pub use changes::{Change, Changes, Progress, Stand};
 pub use parameter::Parameters;

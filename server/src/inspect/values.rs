@@ -1,14 +1,13 @@
 //! Variables and expressions, as they go over the wire.
 
-use debuginfo::expr::{self, Calls, Context, EvalError, Expr, ParseError};
 use debuginfo::layout::{Type, TypeKind};
 use debuginfo::location::Site;
 use debuginfo::scope::variables_at;
-use debuginfo::value::{
-    Format, Look, RenderOptions, Value, ValueError, Write, render_certain, render_with,
-};
+use debuginfo::value::{Look, Value, ValueError};
 use debuginfo::{Certainty, Machine, Space, at_frame};
+use expr::{Calls, Context, EvalError, Expr, ParseError};
 use serde::{Deserialize, Serialize};
+use values::{Format, RenderOptions, Write, render_certain, render_with};
 
 use super::View;
 use crate::protocol::{Code, Failure};

@@ -9,8 +9,8 @@ mod trace;
 mod way;
 
 use agent::shared::{Shared, WATCH_WORDS};
-use debuginfo::expr::{path_of, without_path};
 use debuginfo::{Space, Svma};
+use expr::{path_of, without_path};
 use store::control::FunctionDef;
 
 use self::callers::at_calls;

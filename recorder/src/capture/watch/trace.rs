@@ -7,14 +7,14 @@
 
 use std::cell::RefCell;
 
-use debuginfo::expr::{self, BinaryOp, Context, Expr, ExprKind};
 use debuginfo::value::Look;
-use debuginfo::value::containers::Container;
 use debuginfo::{
     Certainty, EntryPlace, Frame, Machine, Mapped, Register, Space, TypeKind, Unknown, Value,
     backtrace, backtrace_of_caller,
 };
+use expr::{BinaryOp, Context, Expr, ExprKind};
 use store::control::{FunctionDef, Place};
+use values::containers::Container;
 
 use super::way::{Read, Reads, Until, Way, without_parts, without_steps};
 

@@ -5,10 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use debuginfo::{
-    Register,
-    expr::ir::{Int, IntOp, Order},
-};
+use debuginfo::Register;
+use debuginfo::location::ir::{Int, IntOp, Order};
 use iced_x86::{IcedError, code_asm::*};
 
 /// Where the program's registers lie, from rbx on.

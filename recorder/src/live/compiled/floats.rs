@@ -1,6 +1,6 @@
 //! Machine code for floating-point numbers: computed in xmm0, with xmm1 beside it.
 
-use debuginfo::expr::ir::{Float, FloatOp, Order};
+use debuginfo::location::ir::{Float, FloatOp, Order};
 use iced_x86::code_asm::*;
 
 use super::code::{Coder, Done};

@@ -3,7 +3,7 @@
 use store::control::{LogFormat, LogKind, LogPart, LogValue};
 use store::{control::Control, wire};
 
-use debuginfo::expr::{MessagePart, Shown, compile_condition, compile_message};
+use expr::{MessagePart, Shown, compile_condition, compile_message};
 
 use super::{
     super::{
@@ -31,7 +31,7 @@ const SPEC_TEXT_BYTES: u64 = 8;
 /// Words that a message takes, and how they become one.
 struct Words {
     parts: Vec<LogPart>,
-    values: Vec<(u32, debuginfo::expr::ir::Int)>,
+    values: Vec<(u32, debuginfo::location::ir::Int)>,
     /// First word and room in bytes of each text.
     texts: Vec<(u32, u32)>,
     count: u32,
@@ -270,7 +270,7 @@ impl Tracer {
 }
 
 impl Words {
-    fn add(&mut self, value: debuginfo::expr::Logged) {
+    fn add(&mut self, value: expr::Logged) {
         let word = self.count;
         let plain = |kind, bytes| {
             LogPart::Value(LogValue {

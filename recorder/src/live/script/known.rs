@@ -3,10 +3,8 @@
 
 use std::{borrow::Borrow, cell::RefCell, collections::HashMap, hash::Hash, sync::Arc};
 
-use debuginfo::{
-    Machine, Space, Value,
-    expr::{self, Known, PlainValue},
-};
+use debuginfo::{Machine, Space, Value};
+use expr::{Known, PlainValue};
 
 /// Addresses whose names are kept; with more, all are forgotten.
 const MOST_PLACES: usize = 1024;

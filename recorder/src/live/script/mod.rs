@@ -15,7 +15,7 @@ mod tests;
 
 use std::{borrow::Cow, cell::RefCell, collections::HashMap, rc::Rc};
 
-use debuginfo::expr::{self, ParseError, Part, Template};
+use expr::{ParseError, Part, Template};
 
 pub use engine::{MEMORY_LIMIT, TIME_LIMIT};
 

@@ -8,12 +8,11 @@ use std::{
     sync::Arc,
 };
 
-use debuginfo::{
-    Frame, Machine, Register, RenderOptions, Space, Value, backtrace,
-    expr::{self, Context, PlainValue},
-    render,
-    value::{Look, containers::Container},
-};
+use ::values::containers::Container;
+use ::values::{RenderOptions, render};
+use debuginfo::value::Look;
+use debuginfo::{Frame, Machine, Register, Space, Value, backtrace};
+use expr::{Context, PlainValue};
 
 use super::{
     known::{Found, KnownNames},

@@ -3,7 +3,7 @@
 
 use std::{cell::RefCell, rc::Rc};
 
-use debuginfo::expr::MAX_LENGTH;
+use expr::MAX_LENGTH;
 use proptest::{
     prelude::{Strategy, any},
     prop_assert, prop_assert_eq, prop_oneof,
