@@ -327,7 +327,7 @@ fn mistakes_are_refused_with_their_place() {
         ("items.some(i => i.price >)", 25),
         ("[1, 2].includes(id", 18),
         ("id >", 4),
-        ("p->items.some(i => i > 1)", 17),
+        ("p->items.some(i => i > 1)", 16),
         ("js: p->items.some(i => i > 1)", 6),
     ] {
         for words in [

@@ -396,7 +396,7 @@ fn mistakes_have_positions() {
         ("[1, 2].includes(i", 17, "JavaScript"),
         ("list.some(i =>\n i >)", 19, "line 2, column 5"),
         ("1) } , function() { return (2 => 1", 3, "JavaScript"),
-        ("p->items.some(i => i > 1)", 17, "expected"),
+        ("p->items.some(i => i > 1)", 16, "expected"),
         ("js: p->items.some(i => i > 1)", 6, "p->x is p.x"),
         ("js: i >", 7, "line 1, column 8"),
     ] {
