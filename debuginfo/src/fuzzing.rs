@@ -16,8 +16,8 @@ use std::sync::Arc;
 pub use location::location;
 
 use crate::{
-    Certainty, Machine, Mapped, Module, OpenOptions, Register, Result, Site, Space, Svma, Unknown,
-    Value, backtrace, disassemble_function,
+    AddressSpace, Certainty, Machine, Mapped, Module, OpenOptions, Register, Result, Site, Svma,
+    Unknown, Value, backtrace, disassemble_function,
 };
 
 /// How many ways there are to take the bytes: what the first byte is divided by.
@@ -153,7 +153,7 @@ fn ask(module: Result<Module>, show: Show<'_>) {
 
 /// Asks what is asked of a program that runs: lines, frames, instructions.
 fn ask_live(module: Arc<Module>, starts: &[u64]) {
-    let space = Space::new(vec![Mapped {
+    let space = AddressSpace::new(vec![Mapped {
         module,
         number: 0,
         bias: 0,

@@ -15,7 +15,8 @@
 //! ```
 #![deny(unsafe_code)]
 
-mod args;
+mod abi;
+mod address_space;
 mod code;
 mod demangle;
 mod dies;
@@ -26,8 +27,8 @@ mod error;
 mod frames;
 mod functions;
 pub mod fuzzing;
+mod glob;
 mod kept;
-pub mod layout;
 mod lines;
 pub mod location;
 mod machine;
@@ -38,20 +39,20 @@ mod parallel;
 mod plt;
 pub mod scope;
 mod separate;
-mod space;
 mod symbols;
-mod types;
+pub mod types;
 mod units;
 mod unwind;
 pub mod value;
 
+pub use address_space::{AddressSpace, Mapped};
 pub use demangle::{function_name, type_name};
 pub use disassemble::{
     Instruction, disassemble, disassemble_before, disassemble_bytes, disassemble_function,
     return_addresses,
 };
 pub use error::{Error, Result, Warning};
-pub use layout::{Role, Type, TypeKind, find_type};
+pub use glob::Glob;
 pub use lines::{
     CallAt, FunctionPlace, LineError, LinePlace, SourceCopies, SourceError, SourceLine, SourceText,
     Standing, StepLine, with_source_copies,
@@ -65,7 +66,7 @@ pub use model::{
 };
 pub use module::{Module, OpenOptions};
 pub use scope::{Described, Variable, global_names, has_variable, returned, variables_at};
-pub use space::{Mapped, Space};
+pub use types::{Role, Type, TypeKind, find_type};
 pub use unwind::{
     Backtrace, Frame, FrameMachine, FrameRegisters, InnermostFrame, Wish, backtrace,
     backtrace_of_caller, innermost_call,

@@ -12,7 +12,6 @@ use crate::error::{Result, Warning};
 use crate::frames;
 use crate::functions::{self, Neighbours, SplitFiles};
 use crate::kept::KeptUnits;
-use crate::layout::Known;
 use crate::lines::{ByName, Units};
 use crate::map::Bytes;
 use crate::model::{CodeRange, EntryFrame, Functions, PltEntry, Segment, Svma, Symbol};
@@ -20,6 +19,7 @@ use crate::plt;
 use crate::scope::{KnownVariables, Vtables};
 use crate::separate::{Search, hex};
 use crate::symbols::{DataSymbols, SymbolFiles, SymbolIndex};
+use crate::types::Known;
 use crate::unwind::{KnownCalls, UnwindTables};
 
 /// How a module is opened.

@@ -1,7 +1,7 @@
 //! Expressions over variables of functions that are named with them, as in `push::q->len`: which function is meant, and how the
 //! expression reads inside it.
 
-use debuginfo::layout::name_fit;
+use debuginfo::types::name_fit;
 
 fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'

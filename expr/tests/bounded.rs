@@ -12,7 +12,7 @@ use std::process::Command;
 
 use common::{Bench, program, run};
 use core_file::CoreFile;
-use debuginfo::{Certainty, Frame, Machine, Register, Space, Unknown, backtrace};
+use debuginfo::{AddressSpace, Certainty, Frame, Machine, Register, Unknown, backtrace};
 use expr::Context;
 use values::{RenderOptions, render};
 
@@ -55,7 +55,7 @@ fn stopped(bench: &Bench, path: &std::path::Path) -> (PathBuf, u32) {
     (PathBuf::from(core), tid.parse().expect("a thread"))
 }
 
-fn shown(text: &str, space: &Space, machine: &dyn Machine, frames: &[Frame]) -> String {
+fn shown(text: &str, space: &AddressSpace, machine: &dyn Machine, frames: &[Frame]) -> String {
     let context = Context {
         space,
         machine,

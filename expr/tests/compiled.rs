@@ -7,7 +7,7 @@ mod common;
 use std::sync::Arc;
 
 use common::{Bench, program};
-use debuginfo::{Certainty, Machine, Mapped, Module, Register, Space, Unknown, backtrace};
+use debuginfo::{AddressSpace, Certainty, Machine, Mapped, Module, Register, Unknown, backtrace};
 use expr::{
     Context, MessagePart, Shown, compile_condition, compile_message, evaluate_condition, is_type,
     parse_with,
@@ -168,9 +168,9 @@ struct Tally {
     refused: usize,
 }
 
-fn space_of(path: &std::path::Path) -> Space {
+fn space_of(path: &std::path::Path) -> AddressSpace {
     let module = Arc::new(Module::open(path).expect("a module"));
-    Space::new(vec![Mapped {
+    AddressSpace::new(vec![Mapped {
         module,
         number: 1,
         bias: BIAS,
@@ -180,7 +180,7 @@ fn space_of(path: &std::path::Path) -> Space {
 }
 
 /// Asks both ways; panics where they differ.
-fn compare(space: &Space, pc: u64, text: &str, seeds: u64, tally: &mut Tally) {
+fn compare(space: &AddressSpace, pc: u64, text: &str, seeds: u64, tally: &mut Tally) {
     let compiled = match compile_condition(text, space, pc, 0) {
         Ok(compiled) => compiled,
         Err(_) => {
@@ -212,7 +212,7 @@ fn compare(space: &Space, pc: u64, text: &str, seeds: u64, tally: &mut Tally) {
     }
 }
 
-fn places(space: &Space, function: &str) -> Vec<u64> {
+fn places(space: &AddressSpace, function: &str) -> Vec<u64> {
     let found = space.functions_matching(function);
     let place = found.first().expect("the function exists");
     let range = &place.ranges[0];

@@ -11,9 +11,9 @@ use std::process::Command;
 
 use common::{Bench, program, run};
 use core_file::{CoreFile, CoreThread};
-use debuginfo::layout::TypeKind;
+use debuginfo::types::TypeKind;
 use debuginfo::value::Value;
-use debuginfo::{Certainty, Frame, Machine, Register, Space, Unknown, backtrace};
+use debuginfo::{AddressSpace, Certainty, Frame, Machine, Register, Unknown, backtrace};
 use expr::{
     Context, Template, assign, assign_value, evaluate, is_type, parse, parse_assignment, parse_with,
 };
@@ -61,7 +61,7 @@ fn stop(bench: &Bench, path: &Path, expressions: &[&str]) -> Stopped {
 
 /// Asks in the frame that called `stop_here`.
 struct Asker<'a> {
-    space: &'a Space,
+    space: &'a AddressSpace,
     machine: CoreThread<'a>,
     frames: Vec<Frame>,
 }

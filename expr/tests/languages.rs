@@ -14,7 +14,7 @@ use common::{Bench, program, run};
 use core_file::CoreFile;
 use debuginfo::location::at_frame;
 use debuginfo::value::Look;
-use debuginfo::{Machine, Space, backtrace};
+use debuginfo::{AddressSpace, Machine, backtrace};
 use expr::Context;
 use values::{RenderOptions, render};
 
@@ -237,7 +237,7 @@ fn elements_that_are_not_there_are_refused() {
 
 /// The elements of a variable with their names.
 fn children(
-    space: &Space,
+    space: &AddressSpace,
     machine: &dyn Machine,
     name: &str,
     site: &debuginfo::location::Site<'_>,

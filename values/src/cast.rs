@@ -1,7 +1,7 @@
 //! Values as numbers with a fraction, and as values of other types.
 
 use debuginfo::Unknown;
-use debuginfo::layout::{FloatFormat, Type, TypeKind};
+use debuginfo::types::{FloatFormat, Type, TypeKind};
 use debuginfo::value::inside::wrong;
 use debuginfo::value::{Look, Value, ValueError};
 

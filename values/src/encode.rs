@@ -1,7 +1,7 @@
 //! Text and numbers as the bytes of a type, for writing them.
 
 use crate::floats;
-use debuginfo::layout::{FloatFormat, Type, TypeKind};
+use debuginfo::types::{FloatFormat, Type, TypeKind};
 use debuginfo::value::{Value, ValueError, number};
 
 /// Makes the bytes of a value of type `ty` from text: numbers in decimal, hexadecimal (`0x`), octal (`0o`) or binary

@@ -2,7 +2,7 @@
 
 use crate::floats;
 use debuginfo::Unknown;
-use debuginfo::layout::{FloatFormat, Step, TypeKind};
+use debuginfo::types::{FloatFormat, Step, TypeKind};
 use debuginfo::value::number::{raw, signed};
 use debuginfo::value::{Value, ValueError};
 

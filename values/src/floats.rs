@@ -4,7 +4,7 @@ use rustc_apfloat::ieee::{BFloat, Double, Half, Quad, X87DoubleExtended};
 use rustc_apfloat::{Float, FloatConvert};
 
 use crate::decimal;
-use debuginfo::layout::FloatFormat;
+use debuginfo::types::FloatFormat;
 
 /// The number, rounded to a double; `None` if there are fewer bytes than the format has.
 pub(super) fn parse(format: FloatFormat, bytes: &[u8]) -> Option<f64> {

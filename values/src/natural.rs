@@ -8,8 +8,8 @@ use crate::render::{Format, RenderOptions, absent, field_name, is_number, unknow
 use crate::scalar::{scalar, symbol};
 use crate::strings;
 use debuginfo::Unknown;
-use debuginfo::layout::{Language, Role, Type, TypeKind};
 use debuginfo::location::ValuePlace;
+use debuginfo::types::{Language, Role, Type, TypeKind};
 use debuginfo::value::{Look, Value, ada, inside, number, variants};
 
 /// Equal elements in a row that are counted instead of shown.
@@ -491,7 +491,7 @@ impl<'a> Renderer<'a> {
     /// `Name { a: 1 }`, `Name(1, 2)`, `(1, 2)` or `Name`.
     fn fields(&mut self, value: &Value, ty: &Type, name: &str, depth: usize) {
         let members = ty.members();
-        let plain = |m: &debuginfo::layout::Member| m.name.clone().unwrap_or_default();
+        let plain = |m: &debuginfo::types::Member| m.name.clone().unwrap_or_default();
         let is_tuple = members
             .iter()
             .all(|m| plain(m).strip_prefix("__").is_some_and(is_number));

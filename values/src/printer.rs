@@ -1,7 +1,7 @@
 //! The seam for types that are shown otherwise than as their members: strings, vectors, maps.
 
 use crate::containers;
-use debuginfo::layout::Type;
+use debuginfo::types::Type;
 use debuginfo::value::Look;
 use debuginfo::value::Value;
 use debuginfo::{Certainty, Unknown};

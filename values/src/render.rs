@@ -4,10 +4,10 @@ use std::cell::Cell;
 
 use crate::natural::Renderer;
 use crate::printer::{Children, printer_for};
-use debuginfo::layout::{Language, Role, TypeKind};
 use debuginfo::location::ValuePlace;
+use debuginfo::types::{Language, Role, TypeKind};
 use debuginfo::value::{Look, Value, ada, inside, variants};
-use debuginfo::{Certainty, Machine, Register, Space, Unknown};
+use debuginfo::{AddressSpace, Certainty, Machine, Register, Unknown};
 
 /// How numbers are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -65,7 +65,7 @@ pub fn render(
     value: &Value,
     options: &RenderOptions,
     machine: &dyn Machine,
-    space: &Space,
+    space: &AddressSpace,
 ) -> String {
     render_with(value, options, &Look { space, machine })
 }

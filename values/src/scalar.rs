@@ -2,7 +2,7 @@
 
 use crate::render::Format;
 use crate::{fixed, floats, strings};
-use debuginfo::layout::{FloatFormat, Language, Type, TypeKind};
+use debuginfo::types::{FloatFormat, Language, Type, TypeKind};
 use debuginfo::value::{Look, Value, ValueError, number};
 
 /// A floating-point number as Rust's Debug writes it.

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use super::Show;
-use crate::layout::{Type, find_type};
+use crate::address_space::{AddressSpace, Mapped};
 use crate::location::Site;
 use crate::machine::{Certainty, Machine, Register, Unknown};
 use crate::module::Module;
 use crate::scope::{globals, variables_at};
-use crate::space::{Mapped, Space};
+use crate::types::{Type, find_type};
 use crate::value::{Look, Value};
 
 /// Functions whose variables are asked for.
@@ -59,7 +59,7 @@ pub(super) fn ask(module: &Arc<Module>, show: Show<'_>) {
         range: BIAS..BIAS + (1 << 32),
         is_system: false,
     };
-    let space = Space::new(vec![mapped]);
+    let space = AddressSpace::new(vec![mapped]);
     let functions = module.functions().list.iter().take(MAX_FUNCTIONS);
     let ranges = functions.flat_map(|f| f.ranges.first());
     let places = ranges.flat_map(|r| [r.start.0, r.start.0.midpoint(r.end.0)]);

@@ -20,12 +20,12 @@ use std::sync::Arc;
 use gimli::constants as dw;
 use gimli::{AttributeValue, Expression};
 
+use crate::address_space::AddressSpace;
 use crate::dies::{Die, Session, Value as Attribute};
 use crate::dwarf::Slice;
-use crate::layout::{DieId, Type, constant, with_session};
 use crate::machine::{Certainty, Machine, Register, Unknown};
 use crate::module::Module;
-use crate::space::Space;
+use crate::types::{DieId, Type, constant, with_session};
 use crate::value::Value;
 pub(crate) use dynamic::decided;
 use evaluate::Evaluator;
@@ -80,7 +80,7 @@ pub struct Piece {
 #[derive(Clone, Copy)]
 pub struct Site<'a> {
     /// The modules.
-    pub space: &'a Space,
+    pub space: &'a AddressSpace,
     /// Registers as of the frame, and memory.
     pub machine: &'a dyn Machine,
     /// The address by which variables are looked up: inside the instruction that runs, for callers inside the call.
@@ -100,7 +100,7 @@ pub struct Site<'a> {
 impl<'a> Site<'a> {
     /// Makes a site that is in no function.
     #[must_use]
-    pub fn outside(space: &'a Space, machine: &'a dyn Machine) -> Site<'a> {
+    pub fn outside(space: &'a AddressSpace, machine: &'a dyn Machine) -> Site<'a> {
         Site {
             space,
             machine,

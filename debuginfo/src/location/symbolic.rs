@@ -10,9 +10,9 @@ use super::ir::{Int, IntOp};
 use super::{Context, Site, ValuePlace, base, with_context};
 use crate::dies::Die;
 use crate::dwarf::Slice;
-use crate::layout::{DieId, Type};
 use crate::machine::Register;
 use crate::module::Module;
+use crate::types::{DieId, Type};
 
 /// Operations of one expression that are looked at.
 const MAX_OPERATIONS: usize = 64;

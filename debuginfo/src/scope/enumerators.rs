@@ -6,10 +6,10 @@
 use gimli::constants as dw;
 
 use super::functions::copies_at;
+use crate::address_space::Mapped;
 use crate::dies::{Die, Session};
-use crate::layout::{DieId, EntryKind, Language, Type, name_fit, qualified, with_session};
 use crate::location::Site;
-use crate::space::Mapped;
+use crate::types::{DieId, EntryKind, Language, Type, name_fit, qualified, with_session};
 
 /// Enumerations with one name among their enumerators that are looked at.
 const MAX_CANDIDATES: usize = 256;

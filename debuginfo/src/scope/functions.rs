@@ -5,10 +5,10 @@ use std::sync::Arc;
 use gimli::constants as dw;
 
 use crate::dies::{Die, Home, Session};
-use crate::layout::{DieId, Type, qualified, with_session};
 use crate::location::Site;
 use crate::model::Svma;
 use crate::module::Module;
+use crate::types::{DieId, Type, qualified, with_session};
 
 /// Ranges of one entry that are looked at.
 const MAX_RANGES: usize = 1 << 12;

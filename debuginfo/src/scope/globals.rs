@@ -7,12 +7,12 @@ use gimli::constants as dw;
 
 use super::Variable;
 use super::known::{Described, Learned};
+use crate::address_space::{AddressSpace, Mapped};
 use crate::dies::Home;
-use crate::layout::{ComputedOffset, DieId, EntryKind, Language, Member, MemberOffset};
-use crate::layout::{language_of, name_fit, qualified, with_session};
 use crate::location::Site;
 use crate::module::Module;
-use crate::space::{Mapped, Space};
+use crate::types::{ComputedOffset, DieId, EntryKind, Language, Member, MemberOffset};
+use crate::types::{language_of, name_fit, qualified, with_session};
 
 /// Candidates for one name whose full names are compared.
 const MAX_CANDIDATES: usize = 4096;
@@ -94,7 +94,7 @@ fn is_of_unit(variable: &Variable, unit: Option<usize>) -> bool {
 /// Lists names of global variables and static members of the program and its libraries, not of the system's, in
 /// alphabetical order, without their namespaces: of each module at most `limit`.
 #[must_use]
-pub fn global_names(space: &Space, limit: usize) -> Vec<String> {
+pub fn global_names(space: &AddressSpace, limit: usize) -> Vec<String> {
     let own = space.modules().iter().filter(|mapped| !mapped.is_system);
     let names = own.flat_map(|Mapped { module, .. }| {
         let index = module.known().index(module);
@@ -186,7 +186,7 @@ fn described(module: &Arc<Module>, id: DieId) -> Option<Described> {
 
 /// Finds the variable that a static member of a class is; `None` if it is not one, or exists nowhere.
 #[must_use]
-pub fn static_member(member: &Member, class: &crate::layout::Type) -> Option<Variable> {
+pub fn static_member(member: &Member, class: &crate::types::Type) -> Option<Variable> {
     let MemberOffset::Static(ComputedOffset(declaration)) = &member.offset else {
         return None;
     };

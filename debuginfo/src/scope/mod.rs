@@ -16,11 +16,11 @@ use std::sync::Arc;
 
 use gimli::constants as dw;
 
-use crate::layout::{DieId, Link, Type, with_session};
 use crate::location::ir::Int;
 use crate::location::{self, Piece, Site, ValuePlace};
 use crate::machine::{Certainty, EntryPlace, Machine, Unknown};
 use crate::module::Module;
+use crate::types::{DieId, Link, Type, with_session};
 use crate::value::Value;
 
 pub use enumerators::{enumerators, has_enumerator};

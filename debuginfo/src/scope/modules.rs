@@ -2,9 +2,9 @@
 //!
 //! A name without its module means what the nearest modules have, never what some other one happens to call so.
 
-use crate::space::{Mapped, Space};
+use crate::address_space::{AddressSpace, Mapped};
 
-impl Space {
+impl AddressSpace {
     /// Returns the modules whose names need no module in front at `pc`, the nearest first: the one that has `pc`, then the
     /// program itself, whose names come first for the dynamic linker too.
     pub fn near(&self, pc: u64) -> Vec<&Mapped> {

@@ -6,11 +6,11 @@ use std::sync::{Arc, OnceLock};
 use gimli::constants as dw;
 use gimli::{AttributeValue, EvaluationResult};
 
+use crate::address_space::AddressSpace;
 use crate::dies::{Die, Home, Session};
-use crate::layout::{DieId, Type};
 use crate::model::Svma;
 use crate::module::Module;
-use crate::space::Space;
+use crate::types::{DieId, Type};
 
 /// The described tables of one module, read when first asked for.
 #[derive(Debug, Default)]
@@ -18,7 +18,7 @@ pub(crate) struct Vtables(OnceLock<HashMap<Svma, DieId>>);
 
 /// Returns the type that the table of functions at `address` of the process is for.
 #[must_use]
-pub fn trait_object_type(address: u64, space: &Space) -> Option<Type> {
+pub fn trait_object_type(address: u64, space: &AddressSpace) -> Option<Type> {
     let mapped = space.at(address)?;
     let module = &mapped.module;
     let known = module.vtables().0.get_or_init(|| read(module));

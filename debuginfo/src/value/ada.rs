@@ -3,8 +3,8 @@
 use super::inside::{self, wrong};
 use super::trail::Trail;
 use super::{Look, Value, ValueError, number};
-use crate::layout::{Bound, Count, Dimension, Language, Type, TypeKind, elements};
 use crate::machine::Unknown;
+use crate::types::{Bound, Count, Dimension, Language, Type, TypeKind, elements};
 
 /// The array that such a pair stands for; `None` of all else.
 pub fn array(value: &Value, look: &Look<'_>) -> Option<Result<Value, ValueError>> {

@@ -1,12 +1,12 @@
 //! From a value to those inside it and behind it.
 
 use super::{Look, Site, Value, ValueError, ValuePlace, ada, elements, number, place, variants};
-use crate::layout::{
-    BitRange, ComputedOffset, Language, Member, MemberOffset, Role, Type, TypeKind,
-};
 use crate::location;
 use crate::machine::{Ages, Certainty, Unknown};
 use crate::scope::static_member;
+use crate::types::{
+    BitRange, ComputedOffset, Language, Member, MemberOffset, Role, Type, TypeKind,
+};
 
 /// Base classes and unnamed members that are searched for one name.
 const MAX_DEPTH: usize = 32;
@@ -210,7 +210,7 @@ pub fn bit_field(value: &Value, ty: &Type, bits: BitRange, look: &Look<'_>) -> V
 
 /// So many bytes without a meaning.
 pub fn storage(bytes: u64) -> Type {
-    let byte = crate::layout::builtin("u8").expect("u8 is a base type");
+    let byte = crate::types::builtin("u8").expect("u8 is a base type");
     byte.array(bytes)
 }
 

@@ -1,13 +1,13 @@
 //! What values are looked at with.
 
+use crate::address_space::AddressSpace;
 use crate::machine::Machine;
-use crate::space::Space;
 
 /// What values are looked at with: the modules, and the moment.
 #[derive(Clone, Copy)]
 pub struct Look<'a> {
     /// The modules, for symbols and places of static members.
-    pub space: &'a Space,
+    pub space: &'a AddressSpace,
     /// Registers and memory.
     pub machine: &'a dyn Machine,
 }

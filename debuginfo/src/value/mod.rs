@@ -11,9 +11,9 @@ mod rust;
 pub mod trail;
 pub mod variants;
 
-use crate::layout::{BitRange, Type, TypeKind};
 use crate::location::{Piece, Site, ValuePlace};
 use crate::machine::{Ages, Certainty, Machine, Unknown};
+use crate::types::{BitRange, Type, TypeKind};
 
 pub use error::ValueError;
 pub use look::Look;

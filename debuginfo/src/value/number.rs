@@ -1,7 +1,7 @@
 //! Numbers out of the bytes of a value.
 
 use super::{Value, ValueError};
-use crate::layout::{Type, TypeKind};
+use crate::types::{Type, TypeKind};
 
 /// The bits of a value as an unsigned number, and how many they are.
 pub fn raw(value: &Value) -> Result<(u128, u32), ValueError> {

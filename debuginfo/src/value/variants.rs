@@ -1,7 +1,7 @@
 //! Members that a structure has only sometimes: those of the variant that its discriminant chooses (Ada's, Pascal's records).
 
 use super::{Look, Value, ValueError, inside, number};
-use crate::layout::{Branch, Language, Member, Shape, VariantPart, member_of};
+use crate::types::{Branch, Language, Member, Shape, VariantPart, member_of};
 
 /// Returns the members of the live variants, in the order of the source; none of what has no variants.
 ///

@@ -8,9 +8,9 @@ use crate::ast::{Expr, ExprKind, Span};
 use crate::eval::operand::number_value;
 use crate::eval::{Answer, EvalError, Evaluator, base_type};
 use crate::number::{IntKind, Number};
-use debuginfo::layout::Type;
 use debuginfo::location::ValuePlace;
 use debuginfo::scope::{Variable, variables_at};
+use debuginfo::types::Type;
 use debuginfo::value::Value;
 use debuginfo::{Param, Place, Register, ValueKind};
 

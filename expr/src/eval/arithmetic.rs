@@ -7,7 +7,7 @@ use crate::eval::operand::{Operand, number_value, pointer_value};
 use crate::eval::{Answer, EvalError, Evaluator};
 use crate::number::{self, IntKind, Number, compares, ordered};
 use debuginfo::Certainty;
-use debuginfo::layout::Type;
+use debuginfo::types::Type;
 use debuginfo::value::Value;
 
 impl Evaluator<'_> {
@@ -123,7 +123,7 @@ fn step(pointer: &Type, at: Span) -> Answer<u64> {
         Some(size) if size > 0 => Ok(size),
         _ if matches!(
             target.strip().kind(),
-            debuginfo::layout::TypeKind::Void | debuginfo::layout::TypeKind::Function
+            debuginfo::types::TypeKind::Void | debuginfo::types::TypeKind::Function
         ) =>
         {
             Ok(1)

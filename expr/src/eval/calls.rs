@@ -4,7 +4,7 @@ use crate::ast::{Expr, ExprKind, Span};
 use crate::eval::operand::number_value;
 use crate::eval::{Answer, EvalError, Evaluator};
 use crate::number::{IntKind, Number};
-use debuginfo::layout::{Language, TypeKind};
+use debuginfo::types::{Language, TypeKind};
 use debuginfo::value::Value;
 
 /// Functions on texts that are answered without calling them.

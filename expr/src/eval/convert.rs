@@ -4,7 +4,7 @@ use crate::ast::Span;
 use crate::eval::operand::{Operand, int_kind};
 use crate::eval::{Answer, Evaluator, failed};
 use crate::number::Number;
-use debuginfo::layout::{Type, TypeKind};
+use debuginfo::types::{Type, TypeKind};
 use debuginfo::value::Value;
 
 impl Evaluator<'_> {

@@ -6,7 +6,7 @@ use crate::eval::operand::{Operand, is_rust_reference};
 use crate::eval::strings::presented;
 use crate::eval::{Answer, EvalError, Evaluator};
 use debuginfo::Certainty;
-use debuginfo::layout::{Language, Type, TypeKind};
+use debuginfo::types::{Language, Type, TypeKind};
 use debuginfo::value::trail::Trail;
 use debuginfo::value::{Look, MAX_BYTES, Value};
 use values::Children;

@@ -8,8 +8,8 @@ use crate::eval::calls::miscounted;
 use crate::eval::operand::pointer_value;
 use crate::eval::{Answer, EvalError, Evaluator};
 use debuginfo::Certainty;
-use debuginfo::layout::{Language, Role, Type, TypeKind, find_type};
 use debuginfo::scope::function_type;
+use debuginfo::types::{Language, Role, Type, TypeKind, find_type};
 use debuginfo::value::Value;
 use values::text_at;
 
@@ -220,7 +220,7 @@ fn has_virtual_functions(ty: &Type, nesting: usize) -> bool {
             .name
             .as_deref()
             .is_some_and(|name| name.starts_with("_vptr"));
-        let is_first = matches!(member.offset, debuginfo::layout::MemberOffset::Bytes(0));
+        let is_first = matches!(member.offset, debuginfo::types::MemberOffset::Bytes(0));
         is_table
             || member.role == Role::Base && is_first && has_virtual_functions(&member.ty, nesting)
     })

@@ -25,10 +25,10 @@ use std::fmt;
 
 use crate::ast::{BinaryOp, Expr, ExprKind, Literal, Span, UnaryOp};
 use crate::number::Number;
-use debuginfo::layout::{self, Type, TypeKind};
 use debuginfo::location::{Site, at_frame};
+use debuginfo::types::{self, Type, TypeKind};
 use debuginfo::value::{Look, Value, ValueError};
-use debuginfo::{Certainty, Frame, Machine, Register, Space};
+use debuginfo::{AddressSpace, Certainty, Frame, Machine, Register};
 
 pub use assign::{assign, assign_value};
 pub use calls::miscounted;
@@ -38,7 +38,7 @@ pub use lookup::{argument, argument_count, find_global, find_local, unknown_name
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
     /// The modules.
-    pub space: &'a Space,
+    pub space: &'a AddressSpace,
     /// The thread.
     pub machine: &'a dyn Machine,
     /// Its frames; none where only global things are asked for.
@@ -332,7 +332,7 @@ impl Evaluator<'_> {
     /// The type that `text` names.
     pub(super) fn find_type(&self, text: &str) -> Option<Type> {
         let context = Some(self.site.lookup_pc).filter(|_| !self.context.frames.is_empty());
-        layout::find_type(self.look.space, context, text)
+        types::find_type(self.look.space, context, text)
     }
 
     fn wanted_type(&self, text: &str, at: Span) -> Answer<Type> {
@@ -352,7 +352,7 @@ fn size_of_type(ty: &Type, at: Span) -> Answer<Value> {
 
 /// A type of the language itself.
 fn base_type(name: &str) -> Type {
-    layout::builtin(name).expect("one of the base types of C or Rust")
+    types::builtin(name).expect("one of the base types of C or Rust")
 }
 
 fn failed(at: Span) -> impl Fn(ValueError) -> EvalError {

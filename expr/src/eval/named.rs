@@ -3,9 +3,9 @@
 use crate::ast::Span;
 use crate::eval::names::{entry_in, nearest};
 use crate::eval::{Answer, Context, EvalError, Evaluator};
-use debuginfo::layout::name_fit;
 use debuginfo::location::{Site, at_frame};
 use debuginfo::scope::{globals_of, has_variable, split_module, variable_at, variables_of};
+use debuginfo::types::name_fit;
 use debuginfo::value::Value;
 use debuginfo::{Frame, Mapped};
 

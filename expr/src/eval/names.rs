@@ -5,12 +5,12 @@ use crate::ast::{Expr, ExprKind, Span};
 use crate::eval::operand::{number_value, pointer_value};
 use crate::eval::{Answer, EvalError, Evaluator, base_type};
 use crate::number::{IntKind, Number};
-use debuginfo::layout::{Type, TypeKind};
 use debuginfo::location::Site;
 use debuginfo::scope::{
     Variable, enumerators, function_type, globals, has_enumerator, is_in_file, scope_at,
     variable_at, variables_at,
 };
+use debuginfo::types::{Type, TypeKind};
 use debuginfo::value::{Value, ValueError};
 use debuginfo::{Certainty, Mapped};
 

@@ -3,7 +3,7 @@
 use crate::ast::{CharKind, Span};
 use crate::eval::{Answer, EvalError, Evaluator, base_type};
 use crate::number::{IntKind, Number};
-use debuginfo::layout::{Language, Type, TypeKind};
+use debuginfo::types::{Language, Type, TypeKind};
 use debuginfo::value::Value;
 use debuginfo::{Certainty, Unknown};
 

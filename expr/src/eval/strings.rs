@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use crate::ast::Span;
 use crate::eval::{Answer, EvalError, Evaluator};
 use debuginfo::Unknown;
-use debuginfo::layout::{Type, TypeKind};
+use debuginfo::types::{Type, TypeKind};
 use debuginfo::value::trail::Trail;
 use debuginfo::value::{Look, Value};
 use values::{Children, Presented, printer_for, text_at};

@@ -4,7 +4,7 @@
 //! registers held.
 
 use debuginfo::TypeKind;
-use debuginfo::layout::Type;
+use debuginfo::types::Type;
 use debuginfo::value::{Look, Value};
 use expr::Expr;
 use replay::{Event, Places, StateMachine};

@@ -2,9 +2,11 @@
 
 use std::{collections::BTreeMap, fmt::Write, ops::Range};
 
-use debuginfo::layout::{Language, TypeKind};
+use debuginfo::types::{Language, TypeKind};
 use debuginfo::value::{Look, Value};
-use debuginfo::{Certainty, Frame, Machine, Register, Space, at_frame, backtrace, variables_at};
+use debuginfo::{
+    AddressSpace, Certainty, Frame, Machine, Register, at_frame, backtrace, variables_at,
+};
 use values::{RenderOptions, children, render_certain};
 
 use crate::stops::place;
@@ -58,7 +60,7 @@ pub const LEFT_BY_LIBC: [&str; 4] = ["r8", "r9", "r10", "r11"];
 
 impl Moment {
     /// What Hindsight says of a stopped thread.
-    pub fn of(space: &Space, machine: &dyn Machine) -> Moment {
+    pub fn of(space: &AddressSpace, machine: &dyn Machine) -> Moment {
         let frames = backtrace(space, machine, 60).frames;
         let mut moment = Moment::with(space, machine, &REGISTERS, &frames);
         for number in 0..VECTORS {
@@ -71,7 +73,7 @@ impl Moment {
 
     /// What Hindsight says of these frames where only these registers are known.
     pub fn with(
-        space: &Space,
+        space: &AddressSpace,
         machine: &dyn Machine,
         registers: &[&str],
         frames: &[Frame],

@@ -2,8 +2,8 @@
 
 use debuginfo::value::Look;
 use debuginfo::{
-    Certainty, EntryPlace, Machine, Register, Space, Type, TypeKind, Unknown, Value, ValuePlace,
-    at_frame, variables_at,
+    AddressSpace, Certainty, EntryPlace, Machine, Register, Type, TypeKind, Unknown, Value,
+    ValuePlace, at_frame, variables_at,
 };
 use rustc_hash::FxHashMap;
 use store::columns::ReadCall;
@@ -84,7 +84,7 @@ impl Parameters {
             return Ok(Some(None));
         }
         let look = Look {
-            space: &Space::default(),
+            space: &AddressSpace::default(),
             machine: &machine,
         };
         let text = render_with(&value, &RenderOptions::default(), &look);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use debuginfo::layout::{Type, TypeKind};
+use debuginfo::types::{Type, TypeKind};
 use debuginfo::value::Value;
 use expr::Calls;
 use recorder::live::{Call, Live, Returned, Tid};
@@ -150,7 +150,7 @@ fn check_return(name: &str, ty: Option<&Type>) -> Result<(), String> {
 /// Makes the value of what registers hold after the call.
 fn value(ty: Option<Type>, returned: &Returned) -> Result<Value, String> {
     let Some(ty) = ty else {
-        let void = debuginfo::layout::builtin("void").expect("a type of C");
+        let void = debuginfo::types::builtin("void").expect("a type of C");
         return Ok(Value::constant(void, Vec::new()));
     };
     let stripped = ty.strip();

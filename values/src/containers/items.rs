@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use crate::containers::spot::{At, Reach, Slot, Spot, size};
 use debuginfo::Unknown;
-use debuginfo::layout::Type;
+use debuginfo::types::Type;
 
 /// An element, with its key if it is a map's.
 pub(crate) struct Element {

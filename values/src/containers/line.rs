@@ -5,7 +5,7 @@ use crate::containers::content::{Content, Part};
 use crate::containers::items::Items;
 use crate::containers::spot::{Reach, Spot};
 use crate::render::unknown;
-use debuginfo::layout::Language;
+use debuginfo::types::Language;
 use debuginfo::value::{Look, Value};
 
 /// Damaged elements that are written of a container with no others: it is not made yet, or no more.

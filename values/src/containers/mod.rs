@@ -23,11 +23,11 @@ use crate::containers::content::Content;
 use crate::containers::items::Items;
 use crate::containers::spot::{At, Reach, Spot};
 use crate::{RenderOptions, render_with};
-use debuginfo::layout::{Language, Type};
 use debuginfo::location::ValuePlace;
+use debuginfo::types::{Language, Type};
 use debuginfo::value::trail::{APART, Piece, Trail};
 use debuginfo::value::{Look, Value};
-use debuginfo::{Certainty, Machine, Register, Space, Unknown};
+use debuginfo::{AddressSpace, Certainty, Machine, Register, Unknown};
 
 pub use line::{Limits, Show};
 pub(crate) use presented::printers;
@@ -126,7 +126,7 @@ impl Container {
     /// Tells whether values of `ty` are containers.
     #[must_use]
     pub fn is_type(ty: &Type) -> bool {
-        let space = Space::default();
+        let space = AddressSpace::default();
         let reach = Reach::new(&Nothing, &space);
         let spot = Spot {
             ty: ty.clone(),
@@ -135,7 +135,7 @@ impl Container {
         recognise(&spot, &reach).is_some()
     }
 
-    fn reach<'a>(&self, machine: &'a dyn Machine, space: &'a Space) -> Reach<'a> {
+    fn reach<'a>(&self, machine: &'a dyn Machine, space: &'a AddressSpace) -> Reach<'a> {
         Reach::along(self.trail.clone(), machine, space)
     }
 

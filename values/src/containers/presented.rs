@@ -6,7 +6,7 @@ use crate::containers::line::{Limits, Show};
 use crate::printer::{Children, Presented, Printer};
 use crate::{RenderOptions, render_with};
 use debuginfo::Unknown;
-use debuginfo::layout::Type;
+use debuginfo::types::Type;
 use debuginfo::value::{Look, Value};
 
 /// All printers; the first that matches a type shows it.

@@ -6,9 +6,9 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use crate::containers::names;
-use debuginfo::layout::{Discriminants, Member, MemberOffset, Role, Type, TypeKind, Variant};
+use debuginfo::types::{Discriminants, Member, MemberOffset, Role, Type, TypeKind, Variant};
 use debuginfo::value::trail::{Piece, Trail};
-use debuginfo::{Certainty, Machine, Space, Unknown};
+use debuginfo::{AddressSpace, Certainty, Machine, Unknown};
 
 /// Nodes, blocks and groups that one walk through a container may take.
 const MAX_STEPS: u64 = 1 << 20;
@@ -22,19 +22,23 @@ const END_OF_MEMORY: u64 = 1 << 47;
 /// The machine, and what was spent and found out while reading from it.
 pub(crate) struct Reach<'a> {
     pub machine: &'a dyn Machine,
-    pub space: &'a Space,
+    pub space: &'a AddressSpace,
     certainty: Cell<Certainty>,
     trail: RefCell<Trail>,
     steps: Cell<u64>,
 }
 
 impl<'a> Reach<'a> {
-    pub(crate) fn new(machine: &'a dyn Machine, space: &'a Space) -> Reach<'a> {
+    pub(crate) fn new(machine: &'a dyn Machine, space: &'a AddressSpace) -> Reach<'a> {
         Reach::along(Trail::default(), machine, space)
     }
 
     /// Goes on where another one got to.
-    pub(crate) fn along(trail: Trail, machine: &'a dyn Machine, space: &'a Space) -> Reach<'a> {
+    pub(crate) fn along(
+        trail: Trail,
+        machine: &'a dyn Machine,
+        space: &'a AddressSpace,
+    ) -> Reach<'a> {
         Reach {
             machine,
             space,

@@ -1,8 +1,8 @@
 //! The members of the fixtures' structure, found as a debugger finds them.
 
-use debuginfo::layout::TypeKind;
 use debuginfo::location::Site;
 use debuginfo::scope::global;
+use debuginfo::types::TypeKind;
 use debuginfo::value::{Look, Value};
 use values::containers::Container;
 use values::{RenderOptions, render_with};

@@ -1,10 +1,10 @@
-//! A fixture stopped at `stop_here`, as a core file that gdb saved: the `Machine` and the `Space` of these tests.
+//! A fixture stopped at `stop_here`, as a core file that gdb saved: the `Machine` and the `AddressSpace` of these tests.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use debuginfo::{Certainty, Machine, Mapped, Module, Register, Space, Unknown};
+use debuginfo::{AddressSpace, Certainty, Machine, Mapped, Module, Register, Unknown};
 use object::Endianness;
 use object::elf::{FileHeader64, NT_FILE, PT_LOAD};
 use object::read::elf::{FileHeader, ProgramHeader};
@@ -15,7 +15,7 @@ pub struct Snapshot {
     core: Vec<u8>,
     /// Address, offset in `core`, bytes.
     segments: Vec<(u64, usize, usize)>,
-    pub space: Space,
+    pub space: AddressSpace,
     /// What gdb printed.
     pub said: String,
     /// What the program printed, if it was asked to.
@@ -125,7 +125,7 @@ fn file_note(bytes: &[u8]) -> Vec<(u64, u64, String)> {
     names.enumerate().map(entry).collect()
 }
 
-fn space(program: &Path, core: &[u8]) -> Space {
+fn space(program: &Path, core: &[u8]) -> AddressSpace {
     let program = program.canonicalize().expect("the program exists");
     let files = mapped_files(core);
     let own = files.iter().filter(|f| Path::new(&f.2) == program);
@@ -133,7 +133,7 @@ fn space(program: &Path, core: &[u8]) -> Space {
     let end = own.map(|f| f.1).max().expect("it is mapped");
     let module = Module::open(&program).expect("a readable program");
     let bias = if module.is_pie() { start } else { 0 };
-    Space::new(vec![Mapped {
+    AddressSpace::new(vec![Mapped {
         module: Arc::new(module),
         number: 0,
         bias,

@@ -5,8 +5,8 @@ use crate::eval::arguments::Argument;
 use crate::eval::compile::value::{Bytes, Operand, Static};
 use crate::eval::compile::{Compiler, Result, not};
 use crate::eval::operand::is_rust_reference;
-use debuginfo::layout::{BitRange, Member, MemberOffset, Role, Type, TypeKind};
 use debuginfo::location::ir::{Int, IntOp};
+use debuginfo::types::{BitRange, Member, MemberOffset, Role, Type, TypeKind};
 
 /// Pointers that are looked through for a member, and base classes for a name.
 const MAX_STEPS: usize = 8;
@@ -37,7 +37,7 @@ impl Compiler<'_, '_> {
                 }
                 TypeKind::Pointer | TypeKind::Reference | TypeKind::RvalueReference => {
                     if LENGTHS.contains(&name)
-                        && value.ty.language() == debuginfo::layout::Language::Rust
+                        && value.ty.language() == debuginfo::types::Language::Rust
                     {
                         return Err(not(format!("{name} may be a length")));
                     }

@@ -2,12 +2,12 @@
 
 use crate::eval::compile::value::{Bytes, Static};
 use crate::eval::compile::{Compiler, Result, at_address};
-use debuginfo::layout::{Type, TypeKind};
 use debuginfo::location::ir::{Float, Int};
 use debuginfo::location::{Symbolic, ValuePlace};
 use debuginfo::scope::Variable;
+use debuginfo::types::{Type, TypeKind};
 use debuginfo::value::Value;
-use debuginfo::{Machine, Space};
+use debuginfo::{AddressSpace, Machine};
 
 /// What a name is at an address.
 #[derive(Debug, Clone)]
@@ -50,7 +50,7 @@ pub enum PlainValue {
 /// Finds what [`find_local`](super::super::find_local) would, for the innermost frame of all threads that get to `pc`. `None`:
 /// it depends on more than registers and memory.
 #[must_use]
-pub fn known_local(name: &str, space: &Space, pc: u64) -> Option<Known> {
+pub fn known_local(name: &str, space: &AddressSpace, pc: u64) -> Option<Known> {
     with_compiler(space, pc, |compiler| {
         for depth in compiler.evaluator.depths(name) {
             if let Some(variable) = compiler.evaluator.variable_in(depth, name) {
@@ -66,7 +66,7 @@ pub fn known_local(name: &str, space: &Space, pc: u64) -> Option<Known> {
 
 /// Finds what [`find_global`](super::super::find_global) would, in the same way.
 #[must_use]
-pub fn known_global(name: &str, space: &Space, pc: u64) -> Option<Known> {
+pub fn known_global(name: &str, space: &AddressSpace, pc: u64) -> Option<Known> {
     with_compiler(space, pc, |compiler| {
         if let Some(variable) = compiler.evaluator.global(name) {
             return place_of(compiler, &variable);
@@ -78,14 +78,14 @@ pub fn known_global(name: &str, space: &Space, pc: u64) -> Option<Known> {
 
 /// Finds what [`argument`](super::super::argument) would, in the same way.
 #[must_use]
-pub fn known_argument(number: u32, space: &Space, pc: u64) -> Option<Known> {
+pub fn known_argument(number: u32, space: &AddressSpace, pc: u64) -> Option<Known> {
     with_compiler(space, pc, |compiler| {
         let argument: Result<Static> = compiler.argument(number.into());
         place_of_value(compiler, argument.ok()?)
     })
 }
 
-fn with_compiler<T>(space: &Space, pc: u64, ask: impl FnOnce(&Compiler<'_, '_>) -> T) -> T {
+fn with_compiler<T>(space: &AddressSpace, pc: u64, ask: impl FnOnce(&Compiler<'_, '_>) -> T) -> T {
     at_address(space, pc, 0, |context| {
         super::with_evaluator(context, |evaluator| ask(&Compiler { evaluator }))
     })

@@ -6,9 +6,9 @@ use crate::eval::compile::{Compiler, Result, at_address, not};
 use crate::eval::strings::is_character;
 use crate::eval::{Evaluator, is_type, with_evaluator};
 use crate::template::{Format, Part, Template};
-use debuginfo::Space;
-use debuginfo::layout::{BitRange, Language, TypeKind};
+use debuginfo::AddressSpace;
 use debuginfo::location::ir::Int;
+use debuginfo::types::{BitRange, Language, TypeKind};
 use debuginfo::value::Value;
 use values::{RenderOptions, printer_for, render_with};
 
@@ -79,7 +79,12 @@ pub enum Shown {
 ///
 /// # Errors
 /// One of its values cannot be compiled.
-pub fn compile_message(text: &str, space: &Space, pc: u64, to_come: usize) -> Result<Message> {
+pub fn compile_message(
+    text: &str,
+    space: &AddressSpace,
+    pc: u64,
+    to_come: usize,
+) -> Result<Message> {
     at_address(space, pc, to_come, |context| {
         let is_type = |name: &str| is_type(name, context);
         let template =

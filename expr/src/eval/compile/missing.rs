@@ -7,8 +7,8 @@ use crate::eval::compile::{Compiler, at_address};
 use crate::eval::{Evaluator, is_type, with_evaluator};
 use crate::parse::parse_with;
 use crate::template::{Part, Template};
-use debuginfo::Space;
-use debuginfo::layout::Language;
+use debuginfo::AddressSpace;
+use debuginfo::types::Language;
 
 /// Words with a meaning of their own.
 const WORDS: [&str; 4] = ["args", "this", "self", HIT_COUNT];
@@ -16,7 +16,7 @@ const WORDS: [&str; 4] = ["args", "this", "self", HIT_COUNT];
 /// Says of each name in an expression that nothing has it at `pc`, for what `to_come` is see
 /// [`compile_condition`](super::compile_condition). Nothing is said of an expression that cannot be read.
 #[must_use]
-pub fn missing_names(text: &str, space: &Space, pc: u64, to_come: usize) -> Vec<String> {
+pub fn missing_names(text: &str, space: &AddressSpace, pc: u64, to_come: usize) -> Vec<String> {
     at_address(space, pc, to_come, |context| {
         let is_type = |name: &str| is_type(name, context);
         let Ok(expr) = parse_with(text, &is_type) else {
@@ -28,7 +28,12 @@ pub fn missing_names(text: &str, space: &Space, pc: u64, to_come: usize) -> Vec<
 
 /// The same of the expressions in a log message.
 #[must_use]
-pub fn missing_values(template: &Template, space: &Space, pc: u64, to_come: usize) -> Vec<String> {
+pub fn missing_values(
+    template: &Template,
+    space: &AddressSpace,
+    pc: u64,
+    to_come: usize,
+) -> Vec<String> {
     at_address(space, pc, to_come, |context| {
         with_evaluator(context, |evaluator| {
             let values = template.parts.iter().filter_map(|part| match part {

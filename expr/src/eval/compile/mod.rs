@@ -19,7 +19,7 @@ use crate::eval::{Context, Evaluator, is_type, with_evaluator};
 use crate::parse::parse_with;
 use debuginfo::location::ir::Int;
 use debuginfo::{
-    Certainty, Frame, FrameRegisters, Machine, Register, Space, Unknown, innermost_call,
+    AddressSpace, Certainty, Frame, FrameRegisters, Machine, Register, Unknown, innermost_call,
 };
 use value::{Bytes, Static};
 
@@ -50,7 +50,7 @@ fn not(why: impl Into<String>) -> NotCompiled {
 ///
 /// # Errors
 /// It cannot be compiled.
-pub fn compile_condition(text: &str, space: &Space, pc: u64, to_come: usize) -> Result<Int> {
+pub fn compile_condition(text: &str, space: &AddressSpace, pc: u64, to_come: usize) -> Result<Int> {
     at_address(space, pc, to_come, |context| {
         let is_type = |name: &str| is_type(name, context);
         let expr = parse_with(text, &is_type).map_err(|error| not(error.to_string()))?;
@@ -63,7 +63,12 @@ pub fn compile_condition(text: &str, space: &Space, pc: u64, to_come: usize) -> 
 }
 
 /// Asks about names, types and locations as of an address, without a thread.
-fn at_address<T>(space: &Space, pc: u64, to_come: usize, ask: impl FnOnce(&Context<'_>) -> T) -> T {
+fn at_address<T>(
+    space: &AddressSpace,
+    pc: u64,
+    to_come: usize,
+    ask: impl FnOnce(&Context<'_>) -> T,
+) -> T {
     let (depth, entry) = innermost_call(space, pc);
     let depth = depth.saturating_sub(to_come);
     let frame = Frame {

@@ -4,10 +4,10 @@ use crate::ast::{Expr, ExprKind};
 use crate::eval::compile::value::{Bytes, Static};
 use crate::eval::compile::{Compiler, Result, not};
 use debuginfo::Register;
-use debuginfo::layout::TypeKind;
 use debuginfo::location::Symbolic;
 use debuginfo::location::ir::Int;
 use debuginfo::scope::Variable;
+use debuginfo::types::TypeKind;
 
 impl Compiler<'_, '_> {
     pub(super) fn name(&self, name: &str) -> Result<Static> {

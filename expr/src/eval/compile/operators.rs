@@ -5,8 +5,8 @@ use crate::eval::compile::value::{Bytes, Operand, Static, bool_value, float_valu
 use crate::eval::compile::{Compiler, Result, not};
 use crate::eval::operand::int_kind;
 use crate::number::{IntKind, compares};
-use debuginfo::layout::{Type, TypeKind};
 use debuginfo::location::ir::{Float, FloatOp, Int, IntOp, Order};
+use debuginfo::types::{Type, TypeKind};
 
 impl Compiler<'_, '_> {
     pub(super) fn unary(&self, op: UnaryOp, of: &Expr) -> Result<Static> {

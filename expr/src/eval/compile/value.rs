@@ -5,8 +5,8 @@ use crate::eval::base_type;
 use crate::eval::compile::{Compiler, Result, not};
 use crate::eval::operand::{self, int_kind, is_rust_reference};
 use crate::number::{IntKind, Number};
-use debuginfo::layout::{BitRange, FloatFormat, Type, TypeKind};
 use debuginfo::location::ir::{Float, Int, Order};
+use debuginfo::types::{BitRange, FloatFormat, Type, TypeKind};
 use debuginfo::value::Value;
 use debuginfo::{Certainty, Register};
 

@@ -11,7 +11,7 @@ use std::{
 use ::values::containers::Container;
 use ::values::{RenderOptions, render};
 use debuginfo::value::Look;
-use debuginfo::{Frame, Machine, Register, Space, Value, backtrace};
+use debuginfo::{AddressSpace, Frame, Machine, Register, Value, backtrace};
 use expr::{Context, PlainValue};
 
 use super::{
@@ -25,7 +25,7 @@ const FIRST_WALK: usize = 1024;
 
 /// A moment.
 pub struct Moment {
-    space: Arc<Space>,
+    space: Arc<AddressSpace>,
     machine: Box<dyn Machine>,
     /// How many frames are asked for names: one, or several for a watched place, whose writer need not know them.
     asked: usize,
@@ -46,7 +46,7 @@ pub struct Moment {
 impl Moment {
     /// A moment of a thread. Names are looked for in the innermost `asked` frames, of `unwound` at most.
     pub fn new(
-        space: Arc<Space>,
+        space: Arc<AddressSpace>,
         machine: Box<dyn Machine>,
         known: &Rc<KnownNames>,
         asked: usize,

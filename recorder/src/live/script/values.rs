@@ -3,7 +3,7 @@
 //! Text, numbers and what has elements become what they are there; null pointers and `None` become `null`; wrappers and
 //! smart pointers are looked through. What is not known stays so: looking at it is an error with the reason.
 
-use debuginfo::layout::{Language, Role};
+use debuginfo::types::{Language, Role};
 use debuginfo::{Type, TypeKind, Value, ValueError, ValuePlace};
 use values::containers::{Container, Key};
 use values::{RenderOptions, render_with, text_at};

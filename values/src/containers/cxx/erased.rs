@@ -4,7 +4,7 @@ use crate::containers::content::{Content, Part};
 use crate::containers::names;
 use crate::containers::spot::{Reach, Spot};
 use debuginfo::Unknown;
-use debuginfo::layout::find_type;
+use debuginfo::types::find_type;
 
 /// The readable name of the function at `address`.
 fn function_name(address: u64, reach: &Reach) -> Result<String, Unknown> {

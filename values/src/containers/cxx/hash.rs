@@ -5,7 +5,7 @@ use crate::containers::cxx::trees::entries;
 use crate::containers::items::{Each, Items, Pair, Seen, Visit, miscounted};
 use crate::containers::spot::{Reach, Slot, Spot, path_of};
 use debuginfo::Unknown;
-use debuginfo::layout::Type;
+use debuginfo::types::Type;
 
 pub(super) fn table(spot: &Spot, reach: &Reach) -> Result<Items, Unknown> {
     let table = spot.field("_M_h")?;

@@ -16,7 +16,7 @@ use crate::containers::content::Content;
 use crate::containers::names;
 use crate::containers::spot::{Reach, Spot, argument, path_of};
 use debuginfo::Unknown;
-use debuginfo::layout::{Type, TypeKind, find_type};
+use debuginfo::types::{Type, TypeKind, find_type};
 
 type Found = Option<Result<(String, Content), Unknown>>;
 

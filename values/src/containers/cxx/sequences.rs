@@ -4,7 +4,7 @@ use crate::containers::content::Content;
 use crate::containers::items::{Bits, Each, Element, Items, Run, Visit};
 use crate::containers::spot::{Reach, Spot, argument, argument_value, size};
 use debuginfo::Unknown;
-use debuginfo::layout::Type;
+use debuginfo::types::Type;
 
 /// Bits that a `bitset` may have: more are damage.
 const MAX_BITS: u64 = 1 << 32;
@@ -83,7 +83,7 @@ pub(super) fn bitset(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
 }
 
 fn bool_type(reach: &Reach) -> Result<Type, Unknown> {
-    let found = debuginfo::layout::find_type(reach.space, None, "bool");
+    let found = debuginfo::types::find_type(reach.space, None, "bool");
     found.ok_or_else(|| Unknown::because("there is no type bool"))
 }
 

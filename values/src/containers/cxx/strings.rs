@@ -5,7 +5,7 @@ use crate::containers::room::{self, Room};
 use crate::containers::spot::{At, Reach, Spot, argument, size};
 use crate::containers::text::{Form, Text};
 use debuginfo::Unknown;
-use debuginfo::layout::Type;
+use debuginfo::types::Type;
 
 /// Bytes in front of a counted string: its length, its capacity, its count. This layout is frozen.
 const COUNTED_HEADER: u64 = 24;

@@ -4,7 +4,7 @@ use crate::containers::cxx::{NODE_VALUE, named_argument, node_type};
 use crate::containers::items::{Each, Items, Pair, Seen, Visit, miscounted};
 use crate::containers::spot::{Reach, Slot, Spot, path_of};
 use debuginfo::Unknown;
-use debuginfo::layout::Type;
+use debuginfo::types::Type;
 
 pub(super) fn tree(spot: &Spot, reach: &Reach) -> Result<Items, Unknown> {
     let holder = spot.path(&["_M_t", "_M_impl"])?;

@@ -10,7 +10,7 @@ use crate::containers::content::{Content, Part};
 use crate::containers::spot::{Reach, Spot, path_of};
 use crate::containers::text::Form;
 use debuginfo::Unknown;
-use debuginfo::layout::{Type, TypeKind};
+use debuginfo::types::{Type, TypeKind};
 
 pub(super) use sequences::string_room;
 

@@ -7,7 +7,7 @@ use crate::containers::rust::element_type;
 use crate::containers::spot::{Reach, Slot, Spot, first_target, size};
 use crate::containers::text::{Form, Text};
 use debuginfo::Unknown;
-use debuginfo::layout::Type;
+use debuginfo::types::Type;
 
 /// Where a vector's storage begins, how many elements fit and how many there are.
 struct Parts {

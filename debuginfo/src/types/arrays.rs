@@ -291,7 +291,7 @@ impl Type {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::layout::builtin;
+    use crate::types::builtin;
 
     fn array(counts: &[u64], column_major: bool) -> Type {
         let int = builtin("int").expect("int is a base type");

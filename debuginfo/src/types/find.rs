@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::index::EntryKind;
 use super::text::{self, Rank};
 use super::{Type, TypeKind, builtin};
+use crate::address_space::{AddressSpace, Mapped};
 use crate::module::Module;
-use crate::space::{Mapped, Space};
 
 /// Candidates for one name whose full names are compared.
 const MAX_CANDIDATES: usize = 4096;
@@ -16,11 +16,11 @@ const MAX_SIGNS: usize = 64;
 /// Finds the type that `text` names, as in a cast: `struct foo *`, `unsigned long`, `ns::Map<int, ns::A>`, `u32`,
 /// `*const u8`, `char[16]`. `context` is an address whose module and language are preferred.
 #[must_use]
-pub fn find_type(space: &Space, context: Option<u64>, text: &str) -> Option<Type> {
+pub fn find_type(space: &AddressSpace, context: Option<u64>, text: &str) -> Option<Type> {
     find(space, context, text.trim(), MAX_SIGNS)
 }
 
-fn find(space: &Space, context: Option<u64>, text: &str, signs: usize) -> Option<Type> {
+fn find(space: &AddressSpace, context: Option<u64>, text: &str, signs: usize) -> Option<Type> {
     let signs = signs.checked_sub(1)?;
     let pointer_to = |rest: &str| Some(find(space, context, rest, signs)?.pointer());
     let text = text.trim();
@@ -58,7 +58,7 @@ fn find(space: &Space, context: Option<u64>, text: &str, signs: usize) -> Option
     named(space, context, text)
 }
 
-fn named(space: &Space, context: Option<u64>, name: &str) -> Option<Type> {
+fn named(space: &AddressSpace, context: Option<u64>, name: &str) -> Option<Type> {
     if name.is_empty() {
         return None;
     }
@@ -67,7 +67,12 @@ fn named(space: &Space, context: Option<u64>, name: &str) -> Option<Type> {
 }
 
 /// Looks through the module of `context`, then the others in the order in which they were loaded.
-fn in_modules(space: &Space, context: Option<u64>, name: &str, word: Option<&str>) -> Option<Type> {
+fn in_modules(
+    space: &AddressSpace,
+    context: Option<u64>,
+    name: &str,
+    word: Option<&str>,
+) -> Option<Type> {
     let first = context.and_then(|address| space.at(address));
     let number = first.map(|m| m.number);
     let others = space.modules().iter();

@@ -1,7 +1,7 @@
 //! Hands out argument registers and stack words in the order of the parameters.
 
+use crate::abi::{Passing, RegClass, TypeInfo};
 use crate::model::{Place, RetPlace, RetReg};
-use crate::types::{Passing, RegClass, TypeInfo};
 
 /// Where one argument is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -37,16 +37,16 @@ impl Mapped {
 
 /// All modules of a process.
 #[derive(Debug, Clone, Default)]
-pub struct Space {
+pub struct AddressSpace {
     modules: Vec<Mapped>,
     hidden: Option<Mapped>,
 }
 
-impl Space {
+impl AddressSpace {
     /// Makes one of modules in the order in which they were loaded (the program first).
     #[must_use]
-    pub fn new(modules: Vec<Mapped>) -> Space {
-        Space {
+    pub fn new(modules: Vec<Mapped>) -> AddressSpace {
+        AddressSpace {
             modules,
             hidden: None,
         }
@@ -54,8 +54,8 @@ impl Space {
 
     /// Adds a module that is not the program's: backtraces go through its frames and do not show them.
     #[must_use]
-    pub fn with_hidden(self, hidden: Option<Mapped>) -> Space {
-        Space { hidden, ..self }
+    pub fn with_hidden(self, hidden: Option<Mapped>) -> AddressSpace {
+        AddressSpace { hidden, ..self }
     }
 
     /// Returns the module that is not the program's.
