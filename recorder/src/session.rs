@@ -438,13 +438,6 @@ impl Session {
         }
         let duration_ns = self.began.elapsed().as_nanos() as u64;
         let (sealed, incomplete) = self.close(ended.incomplete, sealer, observer);
-        if sealed.is_some()
-            && incomplete.is_none()
-            && let Err(error) = store::catalog::rebuild(&recording)
-        {
-            // Readers go on without it.
-            observer.warning(&chain(&error));
-        }
         Ok(Outcome {
             bytes_on_disk: folder_bytes(recording.dir()),
             recording: recording.dir().to_path_buf(),

@@ -159,14 +159,6 @@ pub enum Error {
         #[source]
         source: rmp_serde::encode::Error,
     },
-    /// The catalog cannot be used. Readers go on without it.
-    #[error("catalog {path}: {message}; it is derived and can be removed", path = path.display())]
-    Catalog {
-        /// The catalog's folder.
-        path: PathBuf,
-        /// The reason.
-        message: String,
-    },
     /// A Parquet file could not be written or read.
     #[error("columns {path}: {source}", path = path.display())]
     Columns {

@@ -1,11 +1,10 @@
-//! Keeps recordings: the append-only log, its sealed columns, the catalog and recovery. Knows no symbols and no SQL.
+//! Keeps recordings: the append-only log, its sealed columns and recovery. Knows no symbols and no SQL.
 //!
 //! The log is the truth; everything else in a recording can be derived from it again.
 //! `docs/format.md` and `docs/wire.md` are the norm for every byte written here.
 #![forbid(unsafe_code)]
 
 mod blob;
-pub mod catalog;
 pub mod check;
 pub mod clock;
 pub mod columns;
