@@ -26,6 +26,7 @@ mod error;
 pub mod expr;
 mod frames;
 mod functions;
+#[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
 mod kept;
 pub mod layout;

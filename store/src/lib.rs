@@ -4,7 +4,6 @@
 //! `docs/format.md` and `docs/wire.md` are the norm for every byte written here.
 #![forbid(unsafe_code)]
 
-mod blob;
 pub mod check;
 pub mod clock;
 pub mod columns;
@@ -14,6 +13,7 @@ pub mod document;
 pub mod error;
 pub mod file_header;
 pub mod format;
+#[cfg(any(test, feature = "testing"))]
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod log;
@@ -24,6 +24,7 @@ pub mod packed;
 pub mod recording;
 pub mod seal;
 pub mod storage;
+#[cfg(any(test, feature = "testing"))]
 pub mod synth;
 pub mod wire;
 
