@@ -26,6 +26,7 @@ mod elf;
 mod error;
 mod frames;
 mod functions;
+#[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
 mod glob;
 mod kept;

@@ -6,6 +6,7 @@
 
 pub mod ast;
 mod eval;
+#[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
 mod number;
 mod parse;

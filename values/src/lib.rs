@@ -11,6 +11,7 @@ mod decimal;
 mod encode;
 mod fixed;
 mod floats;
+#[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
 mod natural;
 mod printer;

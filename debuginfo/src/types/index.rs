@@ -85,6 +85,7 @@ impl Index {
     }
 
     /// Some names of the module, at most `limit`, as their entries have them.
+    #[cfg(any(test, feature = "fuzzing"))]
     pub(crate) fn names(&self, module: &Module, limit: usize) -> Vec<String> {
         self.names_where(module, limit, |kind| kind != EntryKind::Enumerator)
     }
