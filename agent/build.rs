@@ -8,12 +8,13 @@ use std::{
 };
 
 /// What both have.
-const FILES: [&str; 8] = [
+const FILES: [&str; 9] = [
     "runtime.c",
     "allowed.c",
     "ask.c",
     "capture.c",
     "interpose.c",
+    "limits.c",
     "logpoint.c",
     "traps.c",
     "thunks.S",

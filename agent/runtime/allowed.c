@@ -57,8 +57,8 @@ errno_location (void)
 }
 
 /* The system call's result as a C library returns it. */
-static int
-returned (long result)
+int
+hs_returned (long result)
 {
   int * place;
   if (result >= 0)
@@ -242,12 +242,12 @@ lock_within_limit (int flags)
   uint64_t bytes = each_mapping (1, 0);
   system_call (SYS_prlimit64, 0, LIMIT_OF_LOCKED, 0, (long) &limit);
   if (bytes == 0 || bytes > limit.rlim_cur)
-    return returned (-ENOMEM);
+    return hs_returned (-ENOMEM);
   if (flags & FUTURE)
   {
     long result = system_call (SYS_mlockall, flags & ~CURRENT, 0, 0, 0);
     if (result < 0)
-      return returned (result);
+      return hs_returned (result);
   }
   each_mapping (0, flags & ON_FAULT ? 1 : 0);
   return 0;
@@ -264,7 +264,7 @@ hs_mlockall (int flags)
   if (result == -ENOMEM && !hs_in_sandbox)
     return lock_within_limit (flags);
   if (result < 0 || hs_in_sandbox)
-    return returned (result);
+    return hs_returned (result);
   unlock_foreign ();
   if (flags & ON_FAULT)
     return 0;

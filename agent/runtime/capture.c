@@ -398,6 +398,10 @@ add_pointees (struct hs_capture * capture, const uint16_t * pointees,
       bytes = HS_CAPTURE_TEXT_MAX;
     if (bytes == 0 || is_later || at < PAGE || count == HS_POINTEES)
       continue;
+    if (pointees[n] & HS_POINTEE_TEXT)
+      bytes = terminated (capture->tid, at);
+    if (bytes == 0)
+      continue;
     while (same != count
            && (capture->pointee_at[same] != at || capture->pointee_bytes[same] != bytes))
       same++;

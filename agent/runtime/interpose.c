@@ -19,6 +19,8 @@ ORIGINAL (ssize_t, writev, int, const struct iovec *, int);
 ORIGINAL (pid_t, fork, void);
 ORIGINAL (pid_t, vfork, void);
 ORIGINAL (int, execve, const char *, char * const *, char * const *);
+ORIGINAL (int, execveat, int, const char *, char * const *, char * const *, int);
+ORIGINAL (int, fexecve, int, char * const *, char * const *);
 ORIGINAL (_Unwind_Reason_Code, _Unwind_Backtrace, _Unwind_Trace_Fn, void *);
 ORIGINAL (void, _dl_debug_state, void);
 ORIGINAL (int, pthread_setname_np, uintptr_t, const char *);
@@ -47,11 +49,68 @@ is_output (int fd)
   return fd == 1 || fd == 2;
 }
 
+/* The output call that a thread is in. */
+struct output_call
+{
+  uint64_t fd, argument, count; /* as in the registers of its system call; argument 0: in none */
+  uint32_t is_vector;
+};
+#ifndef HS_SELF_CONTAINED
+static __thread struct output_call output_call __attribute__ ((tls_model ("initial-exec")));
+
+/* Returns the call that a handler's interrupts. */
+static struct output_call
+begin_output (int fd, const void * argument, uint64_t count, uint32_t is_vector)
+{
+  struct output_call outer = output_call;
+  output_call = (struct output_call) { (uint64_t) fd, (uint64_t) argument, count, is_vector };
+  __atomic_signal_fence (__ATOMIC_SEQ_CST);
+  return outer;
+}
+
+static void
+end_output (struct output_call outer)
+{
+  __atomic_signal_fence (__ATOMIC_SEQ_CST);
+  output_call = outer;
+}
+#else
+/* There, no handler of ours asks. */
+static struct output_call
+begin_output (int fd, const void * argument, uint64_t count, uint32_t is_vector)
+{
+  return (struct output_call) { (uint64_t) fd, (uint64_t) argument, count, is_vector };
+}
+
+static void
+end_output (struct output_call outer)
+{
+  (void) outer;
+}
+#endif
+
+static void
+record_parts (int fd, const struct iovec * parts, int count, ssize_t left)
+{
+  for (int i = 0; i < count && left > 0; i++)
+  {
+    ssize_t length = (ssize_t) parts[i].iov_len < left ? (ssize_t) parts[i].iov_len : left;
+    hs_record_output (fd, parts[i].iov_base, (uint64_t) length);
+    left -= length;
+  }
+}
+
 ssize_t
 hs_write (int fd, const void * bytes, size_t length)
 {
-  ssize_t result = hs_original_write (fd, bytes, length);
-  if (is_output (fd) && result > 0)
+  struct output_call outer;
+  ssize_t result;
+  if (!is_output (fd))
+    return hs_original_write (fd, bytes, length);
+  outer = begin_output (fd, bytes, length, 0);
+  result = hs_original_write (fd, bytes, length);
+  end_output (outer);
+  if (result > 0)
     hs_record_output (fd, bytes, (uint64_t) result);
   return result;
 }
@@ -59,21 +118,46 @@ hs_write (int fd, const void * bytes, size_t length)
 ssize_t
 hs_writev (int fd, const struct iovec * parts, int count)
 {
-  ssize_t result = hs_original_writev (fd, parts, count);
-  ssize_t left = is_output (fd) ? result : 0;
-  for (int i = 0; i < count && left > 0; i++)
-  {
-    ssize_t length = (ssize_t) parts[i].iov_len < left ? (ssize_t) parts[i].iov_len : left;
-    hs_record_output (fd, parts[i].iov_base, (uint64_t) length);
-    left -= length;
-  }
+  struct output_call outer;
+  ssize_t result;
+  if (!is_output (fd))
+    return hs_original_writev (fd, parts, count);
+  outer = begin_output (fd, parts, (uint64_t) count, 1);
+  result = hs_original_writev (fd, parts, count);
+  end_output (outer);
+  record_parts (fd, parts, count, result);
   return result;
 }
+
+#ifndef HS_SELF_CONTAINED
+/* A signal ends the program where a system call has ended, so that an output
+ * call does not return: records what it has written. */
+void
+hs_record_interrupted_output (uint64_t rip, uint64_t result, uint64_t rdi, uint64_t rsi, uint64_t rdx)
+{
+  struct output_call call = output_call;
+  const uint8_t * instruction = (const uint8_t *) rip - 2;
+  if (call.argument == 0 || (uint32_t) call.fd != (uint32_t) rdi || call.argument != rsi
+      || call.count != rdx || (int64_t) result <= 0
+      || instruction[0] != 0x0f || instruction[1] != 0x05) /* syscall */
+    return;
+  output_call.argument = 0;
+  if (call.is_vector)
+    record_parts ((int) rdi, (const struct iovec *) rsi, (int) rdx, (ssize_t) result);
+  else
+    hs_record_output ((int) rdi, (const char *) rsi, result);
+}
+#endif
 
 pid_t
 hs_fork (void)
 {
+  int is_recorded = hs_alive == HS_MAGIC;
+  if (is_recorded)
+    hs_note_reserved ();
   pid_t child = hs_original_fork ();
+  if (child == 0 && is_recorded)
+    hs_lower_in_child ();
   if (child > 0)
     hs_record_fork (child);
   return child;
@@ -83,8 +167,32 @@ hs_fork (void)
 int
 hs_execve (const char * path, char * const * argv, char * const * environment)
 {
+  struct hs_limits found;
   hs_record_exec (path);
-  return hs_original_execve (path, argv, environment);
+  hs_lower_limits (&found);
+  int result = hs_original_execve (path, argv, environment);
+  hs_put_limits_back (&found);
+  return result;
+}
+
+static int
+hs_execveat (int folder, const char * path, char * const * argv, char * const * environment, int flags)
+{
+  struct hs_limits found;
+  hs_lower_limits (&found);
+  int result = hs_original_execveat (folder, path, argv, environment, flags);
+  hs_put_limits_back (&found);
+  return result;
+}
+
+static int
+hs_fexecve (int fd, char * const * argv, char * const * environment)
+{
+  struct hs_limits found;
+  hs_lower_limits (&found);
+  int result = hs_original_fexecve (fd, argv, environment);
+  hs_put_limits_back (&found);
+  return result;
 }
 
 static int
@@ -100,6 +208,9 @@ void
 hs_dl_debug_state (void)
 {
   hs_modules_changed ();
+#ifndef HS_SELF_CONTAINED
+  hs_look_for_signals ();
+#endif
   hs_original__dl_debug_state ();
 }
 
@@ -130,6 +241,9 @@ hs_unwind_backtrace (_Unwind_Trace_Fn callback, void * argument)
 extern int (* hs_original_prctl) (int, ...);
 extern int (* hs_original_mlockall) (int);
 extern long (* hs_original_syscall) (long, ...);
+/* limits.c */
+extern void * hs_original_setrlimit, * hs_original_getrlimit, * hs_original_prlimit;
+void hs_setrlimit (void), hs_getrlimit (void), hs_prlimit (void);
 
 #define REPLACED(name, by) { #name, (void *) by, (void **) &hs_original_##name }
 
@@ -139,6 +253,11 @@ const struct hs_replacement hs_replacements[] = {
   REPLACED (fork, hs_fork),
   REPLACED (vfork, hs_vfork),
   REPLACED (execve, hs_execve),
+  REPLACED (execveat, hs_execveat),
+  REPLACED (fexecve, hs_fexecve),
+  REPLACED (setrlimit, hs_setrlimit),
+  REPLACED (getrlimit, hs_getrlimit),
+  REPLACED (prlimit, hs_prlimit),
   REPLACED (pthread_setname_np, hs_setname),
   REPLACED (_dl_debug_state, hs_dl_debug_state),
   REPLACED (prctl, hs_prctl),

@@ -14,6 +14,7 @@
 #include "runtime.h"
 
 #include <errno.h>
+#include <linux/prctl.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -149,12 +150,45 @@ send_again (int signal, siginfo_t * info, ucontext_t * interrupted)
     system_call (SYS_tgkill, pid, tid, signal, 0);
 }
 
+/* The program has forbidden the thread the time stamp counter by a system call
+ * of its own, and the runtime has come to read it: answers, and the thread
+ * records nothing from there on. */
+static int
+answer_time (ucontext_t * interrupted)
+{
+  greg_t * registers = interrupted->uc_mcontext.gregs;
+  const uint8_t * at = (const uint8_t *) registers[REG_RIP];
+  uint32_t low, high;
+  if ((uint64_t) at - hs_runtime.own_base >= hs_runtime.own_size
+      || at[0] != 0x0f || at[1] != 0x31 /* rdtsc */ || !hs_time_is_forbidden ())
+    return 0;
+  system_call (SYS_prctl, PR_SET_TSC, PR_TSC_ENABLE, 0, 0);
+  __asm__ volatile ("rdtsc" : "=a" (low), "=d" (high));
+  registers[REG_RAX] = low;
+  registers[REG_RDX] = high;
+  registers[REG_RIP] += 2;
+  hs_forbid_time ();
+  system_call (SYS_prctl, PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0);
+  return 1;
+}
+
 void
 hs_on_fatal (int signal, siginfo_t * info, void * context)
 {
-  uint32_t tid = own_tid ();
+  uint32_t tid;
+  if (signal == SIGSEGV && answer_time (context))
+    return;
+  tid = own_tid ();
   if (tid != 0)
+  {
+    const greg_t * registers = ((ucontext_t *) context)->uc_mcontext.gregs;
+    hs_record_interrupted_output ((uint64_t) registers[REG_RIP],
+                                  (uint64_t) registers[REG_RAX],
+                                  (uint64_t) registers[REG_RDI],
+                                  (uint64_t) registers[REG_RSI],
+                                  (uint64_t) registers[REG_RDX]);
     show (tid, signal, info, context);
+  }
   send_again (signal, info, context);
 }
 
@@ -316,6 +350,15 @@ stop_catching (void)
         && found.handler == hs_on_fatal)
       system_call (SYS_rt_sigaction, fatal[n], (long) &usual, 0, 8);
   }
+}
+
+/* A library was loaded that takes over signals by itself: the recorder wants
+ * none any more. */
+void
+hs_look_for_signals (void)
+{
+  if (hs_alive == HS_MAGIC && !(hs_runtime.control->last_wanted & HS_LAST_SIGNALS))
+    stop_catching ();
 }
 
 /* Puts the program's action into what the kernel is given. */

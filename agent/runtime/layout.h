@@ -65,7 +65,8 @@
 
 /* How many bytes behind an argument are captured; with this bit at the return
  * only. */
-#define HS_POINTEE_BYTES_MASK 0x7fff
+#define HS_POINTEE_BYTES_MASK 0x3fff
+#define HS_POINTEE_TEXT 0x4000
 #define HS_POINTEE_RESULT 0x8000
 
 /* In the length of a section: its address is the thread pointer. */
@@ -201,7 +202,7 @@ struct hs_control
   volatile uint32_t watch_words;   /* how many of `watch` count */
   volatile uint32_t forbidden; /* how often a thread was forbidden the time stamp counter */
   volatile uint32_t foreign_count; /* how many of `foreign` count */
-  uint32_t unused[2];
+  volatile uint64_t reserved_data; /* bytes of `foreign` that count as data */
   volatile uint64_t taken[HS_RINGS / 64]; /* bit set: ring has a thread */
   /* Watched values, one after the other: head, address, then for each step
    * the offset behind the pointer that is found there, then the number of
@@ -222,6 +223,7 @@ struct hs_control
   volatile uint64_t copied_records; /* how many there were at the last copy */
   /* What is mapped and not the program's: first address, then end. */
   volatile uint64_t foreign[2 * HS_FOREIGN];
+  volatile uint64_t reserved_space; /* bytes of it that count as address space */
 };
 
 /* A question to the tracer: what a thread that has come to a statement looks

@@ -525,6 +525,7 @@ move_in (struct hs_local * local, int index, uint64_t here)
   ring->tid = local->tid;
   ring->exiting = 0;
   local->shared = ring;
+  hs_note_reserved ();
   if (__atomic_fetch_add (&registered, 1, __ATOMIC_SEQ_CST) != 0)
     hs_many = 1;
   hs_catch_signals ();

@@ -35,6 +35,12 @@ struct hs_runtime
 #define HS_OFF 1
 #define HS_OFF_NO_TIME 2 /* until the thread may read the counter again */
 
+/* Limits that are to be put back: what is reached, and what may be set. */
+struct hs_limits
+{
+  uint64_t space[2], data[2];
+};
+
 /* Addresses, up to before the second. */
 struct hs_range
 {
@@ -166,6 +172,8 @@ int hs_vfork (void);
 void hs_leave (void);
 void hs_leave_xmm (void);
 void hs_record_output (int fd, const char * bytes, uint64_t length);
+void hs_look_for_signals (void);
+void hs_record_interrupted_output (uint64_t rip, uint64_t result, uint64_t rdi, uint64_t rsi, uint64_t rdx);
 void hs_record_fork (int child);
 void hs_record_exec (const char * path);
 void hs_record_name (const char * name);
@@ -173,6 +181,11 @@ void hs_modules_changed (void);
 void hs_syscall (void);
 int hs_prctl (int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d);
 int hs_mlockall (int flags);
+int hs_returned (long result);
+void hs_note_reserved (void);
+void hs_lower_in_child (void);
+void hs_lower_limits (struct hs_limits * found);
+void hs_put_limits_back (const struct hs_limits * found);
 int hs_time_is_forbidden (void);
 void hs_forbid_time (void);
 void hs_allow_time (void);

@@ -99,6 +99,7 @@
     .hidden hs_enter, hs_enter_xmm, hs_leave, hs_leave_xmm, hs_vfork, hs_syscall
     .hidden hs_enter_slow, hs_leave_slow, hs_alive, hs_many, hs_original_vfork
     .hidden hs_record_fork, hs_prctl, hs_mlockall, hs_in_sandbox, hs_original_syscall
+    .hidden hs_setrlimit, hs_getrlimit, hs_prlimit
 
 /* Stack on entry, from %rsp: r11, return slot. r11 = the hs_probe. */
 .macro enter name xmm
@@ -640,6 +641,15 @@ hs_syscall:
     je 2f
     cmp $151, %rdi                   /* mlockall */
     je 3f
+    lea hs_setrlimit(%rip), %rax
+    cmp $160, %rdi
+    je 4f
+    lea hs_getrlimit(%rip), %rax
+    cmp $97, %rdi
+    je 4f
+    lea hs_prlimit(%rip), %rax
+    cmp $302, %rdi
+    je 4f
 0:  jmp *hs_original_syscall(%rip)
 1:  movl $1, hs_in_sandbox(%rip)
     jmp 0b

@@ -3,7 +3,7 @@
 // and what threads may still run or touch then is the library's, never unloaded, or mapped and never unmapped.
 
 const PROT_NONE = 0, PROT_READ_WRITE = 3, PROT_READ_EXECUTE = 5;
-const MAP_SHARED = 0x01, MAP_PRIVATE_ANONYMOUS = 0x22, MAP_NORESERVE = 0x4000, MAP_FIXED_NOREPLACE = 0x100000;
+const MAP_SHARED = 0x01, MAP_PRIVATE_ANONYMOUS = 0x22, MAP_GROWSDOWN = 0x100, MAP_NORESERVE = 0x4000, MAP_FIXED_NOREPLACE = 0x100000;
 const MADV_DONTFORK = 10, MADV_DONTDUMP = 16;
 const O_RDWR_CLOEXEC = 0x80002;
 const MAP_FAILED = ptr(-1);
@@ -64,7 +64,9 @@ function mapShadows(shadows) {
   let missing = 0;
   for (const [number, [base, size]] of shadows.entries()) {
     const address = ptr(base), bytes = uint64(size);
-    const r = mapUnlocked(address, bytes, MAP_PRIVATE_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1);
+    // The kernel counts what grows down as stack, and not as data, which the program may have a limit on.
+    const flags = MAP_PRIVATE_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE | MAP_GROWSDOWN;
+    const r = mapUnlocked(address, bytes, flags, -1);
     if (r.value.equals(address)) {
       madvise(address, bytes, MADV_DONTDUMP);
       continue;

@@ -40,7 +40,9 @@ def answer(host, request):
     try:
         return {"ok": getattr(host, operation)(**request)}
     except Exception as error:  # whatever it is, the recorder explains it to the user
-        return {"error": f"{error}" or type(error).__name__}
+        # Of what the script threw, the text without where it was thrown.
+        thrown = isinstance(error, frida.core.RPCException)
+        return {"error": f"{error.args[0] if thrown else error}" or type(error).__name__}
 
 
 def main():

@@ -65,6 +65,8 @@ pub const CAPTURE_POINTEES: u32 = 4;
 pub const POINTEE_MAX: u16 = 256;
 /// Beside the number of bytes behind an argument: they are captured at the return only.
 pub const POINTEE_RESULT: u16 = 0x8000;
+/// There too: a text, up to its NUL.
+pub const POINTEE_TEXT: u16 = 0x4000;
 /// Most bytes of the stack that are captured with a call.
 pub const CAPTURE_STACK_MAX: u32 = 16384;
 /// Words of all watched values.
@@ -180,7 +182,7 @@ pub struct Control {
     watch_words: AtomicU32,
     forbidden: AtomicU32,
     foreign_count: AtomicU32,
-    unused: [u32; 2],
+    reserved_data: AtomicU64,
     taken: [AtomicU64; RINGS / 64],
     watch: [AtomicU64; WATCH_WORDS],
     last_wanted: AtomicU32,
@@ -195,6 +197,7 @@ pub struct Control {
     copy_records: AtomicU64,
     copied_records: AtomicU64,
     foreign: [AtomicU64; 2 * FOREIGN],
+    reserved_space: AtomicU64,
 }
 
 /// Where the word lies that is marked when the thread that traces the program dies, from the control page on.
@@ -367,6 +370,13 @@ impl Shared {
         }
         let count = ranges.len().min(FOREIGN) as u32;
         control.foreign_count.store(count, Release);
+    }
+
+    /// Tells the runtime how many bytes of what is not the program's count for its limits on address space and on data.
+    pub fn set_reserved(&self, space_bytes: u64, data_bytes: u64) {
+        let control = self.control();
+        control.reserved_data.store(data_bytes, Release);
+        control.reserved_space.store(space_bytes, Release);
     }
 
     /// Returns how often a thread was found that must not read the time stamp counter, and records nothing since.

@@ -77,16 +77,17 @@ fn demangled(linkage: &str, options: DemangleOptions) -> Option<String> {
     Some(out.0)
 }
 
-/// Returns the types of the parameters of a C++ function, separated by commas; `None` if its linker name does not tell.
-pub(crate) fn parameters(linkage: &str) -> Option<String> {
+/// Returns the types of the parameters of a C++ function, separated by commas, and what follows them: which objects a member
+/// function is for; `None` if its linker name does not tell.
+pub(crate) fn parameters(linkage: &str) -> Option<(String, String)> {
     if linkage.len() > MAX_MANGLED_BYTES || rust(linkage).is_some() {
         return None;
     }
     let name = demangled(linkage, DemangleOptions::new().no_params())?;
     let whole = demangled(linkage, DemangleOptions::new())?;
-    let whole = without_qualifiers(&whole);
     let list = whole.strip_prefix(without_qualifiers(&name))?;
-    Some(list.strip_prefix('(')?.strip_suffix(')')?.to_owned())
+    let (list, qualifiers) = list.strip_prefix('(')?.rsplit_once(')')?;
+    Some((list.to_owned(), qualifiers.trim_start().to_owned()))
 }
 
 /// Empty argument packs leave a comma behind: `f<int, >` is `f<int>`.
@@ -194,16 +195,19 @@ mod tests {
     #[test]
     fn parameters_are_those_of_the_source() {
         for (linkage, expected) in [
-            ("_Z1fi", Some("int")),
-            ("_Z1fv", Some("")),
-            ("_Z1fPKcd", Some("char const*, double")),
-            ("_ZNK2ns1C6methodEi", Some("int")),
-            ("_Z3sumIiET_S0_S0_", Some("int, int")),
-            ("_ZL6hiddeni.isra.0", Some("int")),
+            ("_Z1fi", Some(("int", ""))),
+            ("_Z1fv", Some(("", ""))),
+            ("_Z1fPKcd", Some(("char const*, double", ""))),
+            ("_ZNK2ns1C6methodEi", Some(("int", "const"))),
+            ("_ZNKO1S1hEi", Some(("int", "const &&"))),
+            ("_Z3sumIiET_S0_S0_", Some(("int, int", ""))),
+            ("_ZL6hiddeni.isra.0", Some(("int", ""))),
             ("main", None),
             ("_RNvNtCs1234_7mycrate3foo3bar", None),
         ] {
-            assert_eq!(parameters(linkage).as_deref(), expected, "{linkage}");
+            let found = parameters(linkage);
+            let found = found.as_ref().map(|(list, own)| (&**list, &**own));
+            assert_eq!(found, expected, "{linkage}");
         }
     }
 

@@ -67,7 +67,7 @@ pub use model::{
 };
 pub use module::{Module, OpenOptions};
 pub use scope::{Described, Variable, global_names, has_variable, returned, variables_at};
-pub use types::{Role, Type, TypeKind, find_type};
+pub use types::{Near, Role, Type, TypeKind, find_type};
 pub use unwind::{
     Backtrace, Frame, FrameMachine, FrameRegisters, InnermostFrame, Wish, backtrace,
     backtrace_of_caller, innermost_call,

@@ -177,6 +177,12 @@ pub trait Machine {
         self.behind().map_or(Ages::One, |behind| behind.ages())
     }
 
+    /// Has memory read as it was at an earlier event, or again as it is here: `None`. What is not known of that event is unknown
+    /// then. Returns whether it can.
+    fn pin(&self, event: Option<u64>) -> bool {
+        self.behind().is_some_and(|behind| behind.pin(event))
+    }
+
     /// Tells whether values are read to be shown whole: what is inside them is then as old as they are, even if it was seen since.
     fn shows_wholes(&self) -> bool {
         self.behind().is_some_and(|behind| behind.shows_wholes())

@@ -7,7 +7,7 @@ use crate::code::Code;
 use crate::demangle;
 use crate::dies::{Home, Session};
 use crate::dwarf::DebugSections;
-use crate::elf::{Dynamic, Elf, TlsSlot};
+use crate::elf::{Dynamic, Elf, TlsSegment, TlsSlot};
 use crate::error::{Result, Warning};
 use crate::frames;
 use crate::functions::{self, Neighbours, SplitFiles};
@@ -210,13 +210,6 @@ impl Module {
         self.build_id.as_deref()
     }
 
-    /// Tells whether the file has a section of this name.
-    #[must_use]
-    pub fn has_section(&self, name: &str) -> bool {
-        let mut sections = self.elf.sections().iter();
-        sections.any(|section| section.name == name)
-    }
-
     /// Tells whether the module is an executable that may be loaded at any address.
     #[must_use]
     pub fn is_pie(&self) -> bool {
@@ -231,11 +224,15 @@ impl Module {
         self.elf.is_dyn() && !self.is_pie()
     }
 
-    /// Tells whether the module is a program whose main part Go's linker has made.
+    /// Tells whether Go's linker has made a part of the module: a program, a library, or an archive that is linked into C.
     #[must_use]
-    pub fn is_go(&self) -> bool {
+    pub fn has_go(&self) -> bool {
+        // A linker of C that puts the parts together merges the table of functions into another section. Of the others, a
+        // plugin has the data only, and a file without section headers the note.
+        const OF_GO: [&str; 2] = [".go.buildinfo", ".noptrdata"];
+        let of_go = |name: &str| name.ends_with("gopclntab") || OF_GO.contains(&name);
         let mut sections = self.elf.sections().iter();
-        sections.any(|section| section.name.ends_with("gopclntab"))
+        sections.any(|section| of_go(&section.name)) || self.elf.has_note_of(b"Go")
     }
 
     /// Returns the address of the first instruction that the kernel or the dynamic linker jumps to; 0 for none.
@@ -282,6 +279,13 @@ impl Module {
     #[must_use]
     pub fn code(&self, svma: Svma, len: u64) -> Option<&[u8]> {
         self.elf.at(svma.0, len)
+    }
+
+    /// Returns the constants of the program's code, texts among them, as the file has them.
+    #[must_use]
+    pub fn constants(&self) -> &[u8] {
+        let section = self.elf.section(".rodata");
+        section.map_or(&[], |section| self.elf.section_bytes(section))
     }
 
     /// Tells whether the module or its debug file holds DWARF.
@@ -379,8 +383,8 @@ impl Module {
         &self.known
     }
 
-    /// Bytes and alignment of the thread-local storage that the module brings along, if any.
-    pub(crate) fn tls(&self) -> Option<(u64, u64)> {
+    /// The thread-local storage that the module brings along, if any.
+    pub(crate) fn tls(&self) -> Option<TlsSegment> {
         self.elf.tls()
     }
 

@@ -7,6 +7,7 @@ mod common;
 #[path = "../../debuginfo/tests/core_file/mod.rs"]
 mod core_file;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -162,6 +163,9 @@ const FORTRAN: Questions = Questions {
         "pts(2)%tag",
         "pts(2)%marks",
         "q*3",
+        "konst",
+        "konst + 1",
+        "egreen",
     ],
 };
 
@@ -183,6 +187,55 @@ fn fortran_is_as_gdb_sees_it() {
         let name = options.concat();
         let path = bench.compile("gfortran", &program("arrays.f90"), &name, options);
         judged(&bench, &path, &FORTRAN, &own, 41);
+    }
+}
+
+#[test]
+fn optimised_fortran_is_the_same_or_unknown() {
+    let bench = Bench::new();
+    let answers = |level: &str| {
+        let options = ["-g", level, "-fno-inline", "-fno-ipa-cp", "-fno-ipa-sra"];
+        let path = bench.compile("gfortran", &program("arrays.f90"), level, &options);
+        let (core, tid, frames) = seen_by_gdb(&bench, &path, &FORTRAN);
+        let core = CoreFile::open(&core);
+        let thread = core.thread(tid);
+        let found = backtrace(&core.space, &thread, 64).frames;
+        let mut answers = BTreeMap::new();
+        for frame in &frames {
+            let context = Context {
+                space: &core.space,
+                machine: &thread,
+                frames: &found,
+                index: frame.level,
+                calls: None,
+            };
+            for (name, _) in frame.variables.iter().filter(|(name, _)| !name.is_empty()) {
+                let said = evaluated(&name.replace('%', "."), &context);
+                answers.insert((frame.level, name.clone()), said);
+            }
+        }
+        answers
+    };
+    let right = answers("-O0");
+    for level in ["-O1", "-O2"] {
+        let (mut wrong, mut known) = (Vec::new(), 0);
+        for ((frame, name), said) in answers(level) {
+            let Some(right) = right.get(&(frame, name.clone())) else {
+                continue;
+            };
+            let is_known = !["<unknown", "<optimized", "<error"]
+                .iter()
+                .any(|no| said.contains(no));
+            known += usize::from(is_known && said == *right);
+            let lies = ["no object address", "has no elements"]
+                .iter()
+                .any(|no| said.contains(no));
+            if lies || is_known && said != *right {
+                wrong.push(format!("{level}: {name} = {said}, and not {right}"));
+            }
+        }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+        assert!(known >= 12, "only {known} of {level}");
     }
 }
 

@@ -77,6 +77,11 @@ fn filters_on_names() {
 }
 
 #[test]
+fn subqueries_compare_with_the_question_around_them() {
+    check("subqueries.slt");
+}
+
+#[test]
 fn groups_by_names() {
     check("groups.slt");
 }

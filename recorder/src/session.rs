@@ -10,6 +10,7 @@ mod live_side;
 mod manifest;
 mod program;
 mod runtime_code;
+mod sanitizers;
 mod sealing;
 mod stopper;
 
@@ -35,7 +36,7 @@ use store::{
 use self::{
     bring_in::BringIn,
     manifest::{default_name, manifest},
-    program::{Running, may_need_frida, owner, read_maps, runtime_for, way_into},
+    program::{Running, check_mapped, may_need_frida, owner, read_maps, runtime_for, way_into},
     runtime_code::RuntimeCode,
     sealing::{Wanted, closed_early, seal_in_background},
 };
@@ -54,7 +55,7 @@ use crate::{
     guardian::{Announcer, Guardian},
     live::Stdio,
     process::{
-        Way,
+        Way, limits,
         spawn::{self, Parked, Pipes},
         stack_limit,
     },
@@ -67,8 +68,6 @@ use crate::{
 const STOP_PATIENCE: Duration = Duration::from_secs(5);
 /// How long a thread that loads a module may take to reserve memory.
 const RESERVE_PATIENCE: Duration = Duration::from_secs(2);
-/// Go's programs have it. Their runtime asks the kernel itself for handlers, and would find ours.
-const GO_SECTION: &str = ".go.buildinfo";
 /// How often a place for code is looked for before giving up: others map memory too.
 const RESERVE_TRIES: u32 = 4;
 
@@ -106,6 +105,13 @@ pub(crate) fn prepare(
     live: Option<&Stdio>,
     observer: &dyn Observer,
 ) -> Result<(Session, Plan)> {
+    limits::lift_own().map_err(|reason| match &options.target {
+        Target::Spawn { argv } => Error::Unsupported {
+            path: PathBuf::from(&argv[0]),
+            reason,
+        },
+        Target::Attach { pid, .. } => Error::Attach { pid: *pid, reason },
+    })?;
     let once = || prepare_once(options, filter, signals, live, observer);
     match once() {
         // The program has not run yet: nothing is lost by starting it once more.
@@ -135,7 +141,8 @@ fn prepare_once(
         Target::Spawn { argv } => {
             let (started, pipes) = {
                 let stdio = live.unwrap_or(&Stdio::Inherit);
-                spawn::start(argv, signals, stdio, |exe| way_into(exe).map(drop))?
+                let check = |exe: &Path| way_into(exe).map(drop);
+                spawn::start(argv, signals, stdio, check, check_mapped)?
             };
             (Running::spawned(started, argv)?, pipes)
         }
@@ -159,7 +166,7 @@ fn prepare_once(
     Ok((session, plan))
 }
 
-/// Makes the memory that the program's threads write to. Under live control the tracer sees how the program ends.
+/// Makes the memory that the program's threads write to. Under live control the tracer sees which signal ends the program.
 fn shared_memory(
     options: &RecordOptions,
     target: &Running,
@@ -167,15 +174,14 @@ fn shared_memory(
 ) -> Result<Arc<Shared>> {
     let shared = Shared::create(options.on_full == OnFull::Drop, owner(target.pid))?;
     capture::announce(&options.captures, &shared);
-    if !is_controlled {
-        let at_exit = match options.snapshots {
-            SnapshotTimes::Never | SnapshotTimes::AtPauses => 0,
-            SnapshotTimes::Every(_) | SnapshotTimes::EveryEvents(_) => LAST_EXIT,
-        };
-        // Nothing could take the handlers back from a program that is left running.
-        let signals = if target.spawned { LAST_SIGNALS } else { 0 };
-        shared.want_last(signals | at_exit);
-    }
+    let at_exit = match options.snapshots {
+        SnapshotTimes::Never | SnapshotTimes::AtPauses => 0,
+        SnapshotTimes::Every(_) | SnapshotTimes::EveryEvents(_) => LAST_EXIT,
+    };
+    // Nothing could take the handlers back from a program that is left running.
+    let has_handlers = target.spawned && !is_controlled;
+    let signals = if has_handlers { LAST_SIGNALS } else { 0 };
+    shared.want_last(signals | at_exit);
     if let SnapshotTimes::EveryEvents(count) = options.snapshots {
         shared.copy_every(count.get());
     }
@@ -228,7 +234,8 @@ impl Session {
             shared.set_main_thread(target.pid as u32, high, stack_limit(target.pid));
         }
         modules.update(target.pid, maps.files(), &target.exe, &runtime);
-        if modules.has_section(GO_SECTION) {
+        // Go's runtime asks the kernel itself for handlers and signal stacks, and would find ours.
+        if modules.have_go() {
             shared.pass_signals();
         }
         let mut prepared: Vec<Prepared> = Vec::new();
@@ -300,9 +307,6 @@ impl Session {
         };
         session.find_runtime_code()?;
         session.log_start(prepared, &plan)?;
-        if session.armed == 0 && !options.include.is_empty() {
-            observer.warning("no function matches the patterns given with -f; `hindsight sql REC \"SELECT name FROM functions\"` of a recording without -f lists names");
-        }
         Ok((session, plan))
     }
 
@@ -435,6 +439,10 @@ impl Session {
                 Exit::Detached => guardian.leave_pipes(),
                 Exit::Code(_) | Exit::Signal(_) => guardian.farewell(),
             }
+        }
+        // Plugins may have come that have them.
+        if ended.armed == 0 && !self.options.include.is_empty() {
+            observer.warning("no function matches the patterns given with -f; `hindsight sql REC \"SELECT name FROM functions\"` of a recording without -f lists names");
         }
         let duration_ns = self.began.elapsed().as_nanos() as u64;
         let (sealed, incomplete) = self.close(ended.incomplete, sealer, observer);

@@ -18,16 +18,26 @@ impl Timeline {
         if ended_by.is_none() {
             return Ok(None);
         }
-        let Some(told) = self.marks.between(Kind::Exception, 0, end.seq).last() else {
+        let exceptions = self.marks.between(Kind::Exception, 0, end.seq);
+        // Of a crash under live control, older recordings tell twice, the second time without a thread.
+        let last = exceptions.iter().rev().take(2);
+        let mut told = None;
+        for mark in last {
+            let event = self.others.event(mark.seq)?;
+            let is_it = event.is_some_and(|event| {
+                event.detail.as_deref() == Some("unhandled") && event.aux == ended_by
+            });
+            if !is_it {
+                break;
+            }
+            told = Some(mark);
+            if mark.tid.is_some() {
+                break;
+            }
+        }
+        let Some(told) = told else {
             return Ok(None);
         };
-        let event = self.others.event(told.seq)?;
-        let is_it = event.is_some_and(|event| {
-            event.detail.as_deref() == Some("unhandled") && event.aux == ended_by
-        });
-        if !is_it {
-            return Ok(None);
-        }
         let stops = self.marks.between(Kind::Pause, told.seq, end.seq);
         let stop = stops.iter().find(|stop| stop.tid == told.tid);
         Ok(Some(stop.map_or(told.seq, |stop| stop.seq)))

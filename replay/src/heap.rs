@@ -1,9 +1,9 @@
 //! Blocks of the heap, as the recorded calls of allocation functions handed them out.
 //!
 //! What was seen at an address before a block there was handed out belonged to something else, and is no older value of what the
-//! block holds. Recordings without such calls, which are those of the default filters, do not tell.
+//! block holds. Recordings without all such calls, among them those of the default filters, do not tell of all blocks.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use store::control::FunctionDef;
@@ -11,9 +11,15 @@ use store::control::FunctionDef;
 use crate::calls::Calls;
 use crate::error::Result;
 
-/// What is said of stale bytes of the heap in a recording without such calls.
-pub const UNKNOWN_BLOCK: &str = "calls of malloc are not recorded: an earlier object may have been at that address; -f 'module:libc.so*' records them";
+/// What is said of stale bytes of the heap where no such call tells of their block.
+pub const UNKNOWN_BLOCK: &str = "no recorded call of malloc tells of that block: an earlier object may have been at that address; -f 'module:libc.so*' records them";
 
+/// What hands out every block, directly or for others. Unless all of them are recorded, no block is known to be the only one at its
+/// address.
+const SOURCES: [&str; 3] = ["malloc", "calloc", "realloc"];
+
+/// What mmap(2) returns where there is nothing.
+const MAP_FAILED: u64 = u64::MAX;
 /// Blocks that are remembered: with more, nothing is told of any.
 const MOST_BLOCKS: usize = 1 << 22;
 /// Blocks that are looked at for one answer.
@@ -24,8 +30,10 @@ const MOST_LOOKED_AT: usize = 1 << 16;
 enum Size {
     /// In an argument.
     Argument(usize),
-    /// It is the product of the first two.
-    Product,
+    /// It is the product of two arguments, from this one on.
+    Product(usize),
+    /// The call does not tell: it stores the address of the block.
+    Stored,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +51,10 @@ pub(crate) struct Heap {
     blocks: Vec<Block>,
     /// The highest end among each block and those before it.
     ends: Vec<u64>,
+    /// The events with which blocks were handed out somewhere, in order.
+    anywhere: Vec<u64>,
+    /// No block was handed out by functions that are not recorded.
+    has_all: bool,
 }
 
 impl Heap {
@@ -51,13 +63,18 @@ impl Heap {
         calls: &Calls,
         functions: impl Iterator<Item = &'f FunctionDef>,
     ) -> Result<Option<Heap>> {
-        let sizes = functions.filter_map(|function| Some((function.id, size_of(&function.name)?)));
-        let sizes: std::collections::BTreeMap<u32, Size> = sizes.collect();
+        let mut sizes = BTreeMap::new();
+        let mut sources: BTreeSet<&str> = BTreeSet::new();
+        for function in functions {
+            let plain = plain(&function.name);
+            sources.extend(SOURCES.iter().filter(|source| **source == plain));
+            sizes.extend(size_of(&function.name).map(|size| (function.id, size)));
+        }
         if sizes.is_empty() {
             return Ok(None);
         }
         let ids: BTreeSet<u32> = sizes.keys().copied().collect();
-        let mut blocks = Vec::new();
+        let (mut blocks, mut anywhere) = (Vec::new(), Vec::new());
         for head in calls.entered_in(&(0..u64::MAX), &ids)? {
             let (Some(given), false) = (head.end, head.unwound) else {
                 continue;
@@ -65,9 +82,13 @@ impl Heap {
             let call = calls.call(&head)?;
             let len = match sizes[&head.function] {
                 Size::Argument(number) => call.args[number],
-                Size::Product => call.args[0].saturating_mul(call.args[1]),
+                Size::Product(first) => call.args[first].saturating_mul(call.args[first + 1]),
+                Size::Stored => {
+                    anywhere.push(given);
+                    continue;
+                }
             };
-            let Some(addr) = call.rax.filter(|addr| *addr != 0) else {
+            let Some(addr) = call.rax.filter(|addr| !matches!(*addr, 0 | MAP_FAILED)) else {
                 continue;
             };
             if blocks.len() == MOST_BLOCKS {
@@ -79,7 +100,12 @@ impl Heap {
                 given,
             });
         }
-        Ok((!blocks.is_empty()).then(|| Heap::of(blocks)))
+        anywhere.sort_unstable();
+        Ok((!blocks.is_empty()).then(|| Heap {
+            anywhere,
+            has_all: sources.len() == SOURCES.len(),
+            ..Heap::of(blocks)
+        }))
     }
 
     fn of(mut blocks: Vec<Block>) -> Heap {
@@ -90,7 +116,34 @@ impl Heap {
             highest
         };
         let ends = blocks.iter().map(end).collect();
-        Heap { blocks, ends }
+        Heap {
+            blocks,
+            ends,
+            anywhere: Vec::new(),
+            has_all: false,
+        }
+    }
+
+    /// Tells whether `range` is known to have been in one block from event `since` to event `until`, and no other.
+    pub(crate) fn is_one_block(&self, range: &Range<u64>, since: u64, until: u64) -> bool {
+        let next = self.anywhere.partition_point(|given| *given <= since);
+        let is_elsewhere = self.anywhere.get(next).is_none_or(|given| *given > until);
+        let is_around = |block: &Block| {
+            block.addr <= range.start && range.end <= block.end && block.given <= since
+        };
+        self.has_all
+            && is_elsewhere
+            && self.reaching(range).any(is_around)
+            && self.given(range, since, until).is_none()
+    }
+
+    /// The blocks that reach into `range`, among others, the highest first.
+    fn reaching(&self, range: &Range<u64>) -> impl Iterator<Item = &Block> {
+        let behind = self.blocks.partition_point(|block| block.addr < range.end);
+        let start = range.start;
+        let around = (0..behind).rev().take(MOST_LOOKED_AT);
+        let around = around.take_while(move |at| self.ends[*at] > start);
+        around.map(|at| &self.blocks[at])
     }
 
     /// Finds a part of `range` that was handed out after event `after` and up to event `until`, and the event that did.
@@ -100,11 +153,7 @@ impl Heap {
         after: u64,
         until: u64,
     ) -> Option<(Range<u64>, u64)> {
-        let behind = self.blocks.partition_point(|block| block.addr < range.end);
-        let around = (0..behind).rev().take(MOST_LOOKED_AT);
-        let mut around = around.take_while(|at| self.ends[*at] > range.start);
-        around.find_map(|at| {
-            let block = &self.blocks[at];
+        self.reaching(range).find_map(|block| {
             let part = range.start.max(block.addr)..range.end.min(block.end);
             let is_later = after < block.given && block.given <= until;
             (is_later && !part.is_empty()).then_some((part, block.given))
@@ -112,24 +161,31 @@ impl Heap {
     }
 }
 
-/// Tells whether the function hands out blocks of the heap.
-pub(crate) fn allocates(function: &FunctionDef) -> bool {
-    size_of(&function.name).is_some()
-}
-
 /// Where the function of this name has the size of the block that it returns; `None` if it allocates nothing.
 fn size_of(name: &str) -> Option<Size> {
-    // glibc describes its functions by one of several names: `__libc_malloc`, `__GI___libc_malloc`.
-    let plain = name.strip_prefix("__GI_").unwrap_or(name);
-    let plain = plain.strip_prefix("__libc_").unwrap_or(plain);
-    match plain {
+    match plain(name) {
         "malloc" | "valloc" | "pvalloc" => Some(Size::Argument(0)),
-        "realloc" | "aligned_alloc" | "memalign" => Some(Size::Argument(1)),
-        "calloc" => Some(Size::Product),
+        "realloc" | "aligned_alloc" | "memalign" | "mmap" | "mmap64" => Some(Size::Argument(1)),
+        "calloc" => Some(Size::Product(0)),
+        "reallocarray" => Some(Size::Product(1)),
+        "posix_memalign" => Some(Size::Stored),
         "__rust_alloc" | "__rdl_alloc" | "__rust_alloc_zeroed" => Some(Size::Argument(0)),
         "__rust_realloc" | "__rdl_realloc" => Some(Size::Argument(3)),
         other if other.starts_with("operator new") => Some(Size::Argument(0)),
         _ => None,
+    }
+}
+
+/// The name of a function without what glibc adds to it, which describes its functions by one of several names: `__libc_malloc`,
+/// `__GI___libc_malloc`, `__mmap`.
+fn plain(name: &str) -> &str {
+    let name = name.strip_prefix("__GI_").unwrap_or(name);
+    let name = name.strip_prefix("__libc_").unwrap_or(name);
+    match name.strip_prefix("__") {
+        Some(name @ ("mmap" | "mmap64" | "posix_memalign" | "aligned_alloc" | "reallocarray")) => {
+            name
+        }
+        _ => name,
     }
 }
 
@@ -169,9 +225,29 @@ mod tests {
         );
     }
 
+    /// A block is the only one at its address since `since` where every function that hands out blocks was recorded.
+    #[test]
+    fn one_block_is_told_from_several() {
+        let mut heap = Heap::of(vec![block(0x100, 0x40, 5), block(0x120, 0x10, 20)]);
+        assert!(!heap.is_one_block(&(0x100..0x108), 6, 30));
+        heap.has_all = true;
+        assert!(heap.is_one_block(&(0x100..0x108), 6, 30));
+        assert!(!heap.is_one_block(&(0x100..0x108), 4, 30));
+        assert!(!heap.is_one_block(&(0x120..0x128), 6, 30));
+        assert!(!heap.is_one_block(&(0x138..0x148), 6, 30));
+        assert!(!heap.is_one_block(&(0x200..0x208), 6, 30));
+        heap.anywhere = vec![10];
+        assert!(!heap.is_one_block(&(0x100..0x108), 6, 30));
+        assert!(heap.is_one_block(&(0x100..0x108), 10, 30));
+        assert!(heap.is_one_block(&(0x100..0x108), 6, 9));
+    }
+
     #[test]
     fn sizes_are_where_each_function_has_them() {
-        assert_eq!(size_of("__libc_calloc"), Some(Size::Product));
+        assert_eq!(size_of("__libc_calloc"), Some(Size::Product(0)));
+        assert_eq!(size_of("reallocarray"), Some(Size::Product(1)));
+        assert_eq!(size_of("__posix_memalign"), Some(Size::Stored));
+        assert_eq!(size_of("__mmap"), Some(Size::Argument(1)));
         assert_eq!(size_of("__GI___libc_malloc"), Some(Size::Argument(0)));
         assert_eq!(
             size_of("operator new(unsigned long)"),

@@ -31,6 +31,10 @@ impl Machine for LeftMachine<'_> {
         self.now.ages()
     }
 
+    fn pin(&self, event: Option<u64>) -> bool {
+        self.now.pin(event)
+    }
+
     fn is_of_unknown_block(&self) -> bool {
         self.now.is_of_unknown_block()
     }

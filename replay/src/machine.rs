@@ -37,6 +37,8 @@ pub struct StateMachine<'s> {
     passing: OnceCell<Vec<(Range<u64>, u64)>>,
     /// Whether what was read last had been seen together.
     ages: Cell<Ages>,
+    /// Memory is read as it was at this event.
+    pinned: Cell<Option<u64>>,
     /// Older bytes of the heap were read, and no recorded call tells of which block they were.
     is_of_unknown_block: Cell<bool>,
 }
@@ -53,6 +55,7 @@ impl<'s> StateMachine<'s> {
             frames: &[],
             passing: OnceCell::new(),
             ages: Cell::new(Ages::One),
+            pinned: Cell::new(None),
             is_of_unknown_block: Cell::new(false),
         }
     }
@@ -63,6 +66,13 @@ impl<'s> StateMachine<'s> {
         let is_on_stack =
             |sp: u64| (sp.saturating_sub(STACK)..sp.saturating_add(STACK)).contains(&address);
         self.space.at(address).is_none() && !stack.is_some_and(is_on_stack)
+    }
+
+    /// Tells whether recorded calls show that memory was in one block of the heap from event `since` on.
+    fn is_of_one_block(&self, range: &Range<u64>, since: u64) -> Result<bool, Unknown> {
+        let heap = self.state.timeline.heap();
+        let heap = heap.map_err(|error| Unknown(error.to_string()))?;
+        Ok(heap.is_some_and(|heap| heap.is_one_block(range, since, self.state.seq)))
     }
 
     /// Makes one that tells what lies in these frames from what lay there before.
@@ -202,19 +212,45 @@ impl<'s> StateMachine<'s> {
             Seen::Unknown(_) => None,
         });
         let oldest = seen.collect::<Option<Vec<_>>>()?.into_iter().min()?;
+        self.read_at(oldest, address, bytes).map(|()| oldest)
+    }
+
+    /// Fills `bytes` with what they were at event `then`, if that is known, and of what lies there now.
+    fn read_at(&self, then: u64, address: u64, bytes: &mut [u8]) -> Option<()> {
         let end = address.checked_add(bytes.len() as u64)?;
-        if self.state.frame_begun(end).ok()? > oldest
-            || self.is_of_another_frame(&(address..end), oldest)
+        if !self.state.is_of_frame(end, then).ok()?
+            || self.is_of_another_frame(&(address..end), then)
         {
             return None;
         }
-        let then = State::new(self.state.timeline, oldest, self.state.tid).ok()?;
+        let then = State::new(self.state.timeline, then, self.state.tid).ok()?;
         let found = then.memory(address, bytes.len() as u64).ok()?;
         if !found.iter().all(|run| run.bytes.is_known()) {
             return None;
         }
         bytes.copy_from_slice(&self::bytes(&found)?);
-        Some(oldest)
+        Some(())
+    }
+
+    /// Reads memory as it was at event `then`.
+    fn pinned_memory(
+        &self,
+        then: u64,
+        address: u64,
+        bytes: &mut [u8],
+        runs: &[Run],
+    ) -> Result<Certainty, Unknown> {
+        self.ages.set(Ages::One);
+        // A block that was handed out since was something else then.
+        let unknown = runs.iter().find_map(|run| match &run.bytes {
+            Seen::Unknown(reason) => Some(reason.unknown()),
+            Seen::Known { .. } | Seen::Stale { .. } => None,
+        });
+        match (unknown, self.read_at(then, address, bytes)) {
+            (None, Some(())) => Ok(Certainty::Stale { as_of: then }),
+            (Some(why), _) => Err(why),
+            (None, None) => Err(Unknown(format!("unknown: not seen at event {then}"))),
+        }
     }
 
     fn not_captured<T>() -> Result<T, Unknown> {
@@ -236,6 +272,9 @@ impl Machine for StateMachine<'_> {
         }
         let runs = self.state.memory(address, bytes.len() as u64);
         let runs = runs.map_err(|error| Unknown(error.to_string()))?;
+        if let Some(then) = self.pinned.get() {
+            return self.pinned_memory(then, address, bytes, &runs);
+        }
         let mut certainty = Certainty::Known;
         let mut ages = runs.iter().map(|run| match run.bytes {
             Seen::Stale { as_of, .. } => Some(as_of),
@@ -257,19 +296,19 @@ impl Machine for StateMachine<'_> {
         }
         for run in runs {
             if let (Trust::Stale, Seen::Stale { as_of, .. }) = (self.trust, &run.bytes) {
-                let begun = self.state.frame_begun(run.address.saturating_add(run.len));
-                if begun.map_err(|error| Unknown(error.to_string()))? > *as_of {
+                let range = run.address..run.address.saturating_add(run.len);
+                let is_of_frame = self.state.is_of_frame(range.end, *as_of);
+                if !is_of_frame.map_err(|error| Unknown(error.to_string()))? {
                     return Self::not_captured();
                 }
-                let range = run.address..run.address.saturating_add(run.len);
                 if self.is_of_another_frame(&range, *as_of) {
                     return Err(Unknown::because(
                         "unknown: its function is not recorded, and was not seen since it was called",
                     ));
                 }
                 if !self.is_of_unknown_block.get()
-                    && !self.state.timeline.has_allocations()
                     && self.may_be_in_heap(run.address)
+                    && !self.is_of_one_block(&range, *as_of)?
                 {
                     self.is_of_unknown_block.set(true);
                 }
@@ -286,7 +325,11 @@ impl Machine for StateMachine<'_> {
         self.ages.get()
     }
 
-    // Only in recordings without calls of malloc.
+    fn pin(&self, event: Option<u64>) -> bool {
+        self.pinned.set(event);
+        true
+    }
+
     fn is_of_unknown_block(&self) -> bool {
         self.is_of_unknown_block.get()
     }

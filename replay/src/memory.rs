@@ -20,6 +20,7 @@ use store::wire::Section;
 use crate::calls::CallHead;
 use crate::captures::Capture;
 use crate::error::Result;
+use crate::event::Kind;
 use crate::modules::read_only;
 use crate::snapshots::Last;
 use crate::state::{Reason, Seen, State};
@@ -209,18 +210,33 @@ impl State<'_> {
         Ok(kept)
     }
 
-    /// Returns which event began the innermost call around the stack memory that ends at `end`; 0 if it is none of a recorded call.
-    /// What the memory held before belonged to frames that are gone: no variable of now.
-    pub(crate) fn frame_begun(&self, end: u64) -> Result<u64> {
+    /// Tells whether what event `shown` showed of the stack memory that ends at `end` is the innermost recorded call's around it. What
+    /// was there before belonged to frames that are gone, and so did what a copy found that was made where the call was entered: its
+    /// first instructions had not run.
+    pub(crate) fn is_of_frame(&self, end: u64, shown: u64) -> Result<bool> {
         for index in 0..MAX_SLOTS {
             let Some(link) = self.open_call(index)? else {
                 break;
             };
             if is_around(link.slot, end) {
-                return Ok(link.call.start);
+                let begun = link.call.start;
+                let is_copy = self.timeline.snapshots.is_at(shown);
+                return Ok(shown >= begun && (!is_copy || self.has_run_on(begun, shown)?));
             }
         }
-        Ok(0)
+        Ok(true)
+    }
+
+    /// Tells whether the thread is known to have run on behind event `begun` when memory was copied with event `copied`: by an event
+    /// of its own in between, or by its stop that the copy was made for, which follows.
+    fn has_run_on(&self, begun: u64, copied: u64) -> Result<bool> {
+        let timeline = self.timeline;
+        let between = timeline.last_of_thread(self.tid, copied, begun + 1)?;
+        if between.is_some() {
+            return Ok(true);
+        }
+        let next = timeline.others.head(copied + 1)?;
+        Ok(next.is_some_and(|head| head.kind == Kind::Pause && head.tid == Some(self.tid)))
     }
 
     /// Fills gaps with what was shown of them, what was shown last first, until there are none.

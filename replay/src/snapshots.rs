@@ -125,6 +125,13 @@ impl Snapshots {
         }))
     }
 
+    /// Tells whether event `seq` tells of a snapshot.
+    pub(crate) fn is_at(&self, seq: u64) -> bool {
+        self.taken
+            .binary_search_by_key(&seq, |taken| taken.seq)
+            .is_ok()
+    }
+
     /// Tells whether a snapshot covers the byte at `address`.
     pub(crate) fn covers(&self, last: &Last, address: u64) -> bool {
         let memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);

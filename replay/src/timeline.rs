@@ -45,7 +45,6 @@ pub struct Timeline {
     /// Where probes of live control were set, in the order of seq.
     placed: OnceLock<Vec<Placed>>,
     heap: OnceLock<Option<Heap>>,
-    has_allocations: OnceLock<bool>,
     logged: OnceLock<FxHashMap<u32, Vec<u64>>>,
     pub(crate) stack_cache: Cache<u64, Vec<u8>>,
     states: Vec<(u64, StatesFile)>,
@@ -106,7 +105,6 @@ impl Timeline {
             written: OnceLock::new(),
             placed: OnceLock::new(),
             heap: OnceLock::new(),
-            has_allocations: OnceLock::new(),
             logged: OnceLock::new(),
             stack_cache: Cache::new(STACKS),
             states,
@@ -303,12 +301,6 @@ impl Timeline {
             }
         }
         Ok(self.logged.get_or_init(|| found))
-    }
-
-    /// Tells whether calls of allocation functions are among what was recorded.
-    pub(crate) fn has_allocations(&self) -> bool {
-        let found = || self.functions().any(crate::heap::allocates);
-        *self.has_allocations.get_or_init(found)
     }
 
     /// Returns the blocks of the heap, if their allocation was recorded.

@@ -55,6 +55,16 @@ fn it_is_the_stop_of_the_thread_that_died() {
     assert_eq!(crash(synth, Some(11)), Ok(4));
 }
 
+/// Older recordings tell of a crash under live control twice.
+#[test]
+fn an_exception_without_a_thread_hides_no_stop() {
+    let mut synth = begun();
+    synth.live(|ticks| exception(ticks, THREAD, ExceptionPhase::Unhandled));
+    stop(&mut synth, THREAD);
+    synth.live(|ticks| exception(ticks, 0, ExceptionPhase::Unhandled));
+    assert_eq!(crash(synth, Some(11)), Ok(2));
+}
+
 #[test]
 fn without_a_stop_it_is_the_event_of_the_signal() {
     let mut synth = begun();

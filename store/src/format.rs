@@ -66,6 +66,8 @@ pub const MAX_NOTE_LEN: usize = 4096;
 pub const MODULES_DIR: &str = "modules";
 /// In that folder: which copies there are.
 pub const MODULES_INDEX_FILE: &str = "index";
+/// Empty; there since copies were first made, so that a lost folder of copies is missed.
+pub const PACKED_FILE: &str = "packed";
 /// In the columns folder: how far sealing has come.
 pub const SEAL_STATE_FILE: &str = "seal.state";
 /// In the columns folder: the definitions found in the log so far.

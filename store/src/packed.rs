@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::document;
 use crate::error::{Error, Result};
 use crate::file_header::FileHeader;
-use crate::format::{FileKind, MODULES_DIR, MODULES_INDEX_FILE};
+use crate::format::{FileKind, MODULES_DIR, MODULES_INDEX_FILE, PACKED_FILE};
 use crate::notes::must_be_writable;
 use crate::recording::{Recording, RecordingState};
 use crate::storage::{self, FILE_MODE};
@@ -87,8 +87,10 @@ pub fn read(recording: &Recording) -> Result<Packed> {
     let dir = dir_of(recording);
     let path = dir.join(MODULES_INDEX_FILE);
     if !path.try_exists().map_err(Error::io("read", &path))? {
-        if fs::read_dir(&dir).is_ok_and(|mut entries| entries.next().is_some()) {
-            let what = "there are copies but no such file: \"hindsight pack\" makes both anew";
+        let was_packed = recording.dir().join(PACKED_FILE).exists();
+        if was_packed || fs::read_dir(&dir).is_ok_and(|mut entries| entries.next().is_some()) {
+            let what =
+                "copies were made, and there is no such file: \"hindsight pack\" makes both anew";
             return Err(Error::corrupt(&path, 0, what));
         }
         return Ok(Packed::default());
@@ -159,6 +161,7 @@ impl Packer {
         if !index.try_exists().map_err(Error::io("read", &index))? {
             document::write(&index, header, &Packed::default())?;
         }
+        mark(recording)?;
         let packed = read(recording)?;
         Ok(Self {
             dir,
@@ -249,6 +252,15 @@ fn is_inside(name: &str) -> bool {
         && Path::new(name)
             .components()
             .all(|part| matches!(part, Component::Normal(_)))
+}
+
+/// Says that there are copies. Whoever loses this file only loses the notice of a lost folder.
+fn mark(recording: &Recording) -> Result<()> {
+    let path = recording.dir().join(PACKED_FILE);
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).mode(FILE_MODE);
+    let file = options.open(&path).map_err(Error::io("create", &path))?;
+    file.sync_all().map_err(Error::io("sync", &path))
 }
 
 fn make_dir(dir: &Path) -> Result<()> {

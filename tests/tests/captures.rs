@@ -762,6 +762,31 @@ fn copies_that_are_left_out_are_gaps() {
     assert!(left_out >= 39, "{left_out} left out");
 }
 
+/// So are those that nobody waits for, because threads that find their ring full go on.
+#[test]
+fn copies_that_nobody_waits_for_are_gaps() {
+    let options = ["--snapshot", "every=1000events", "--on-full", "drop"];
+    let scratch = Scratch::new("unawaited");
+    let program = Program::new(fixture_artifact("steady", "steady"), scratch.path())
+        .args(["steady", "20000"])
+        .ending(21);
+    let (_, recording) = Hindsight::record(&scratch, &options, &program);
+    let made = recording.number(
+        "SELECT count(*) FROM events WHERE kind = 'snapshot' AND aux IN ('interval', 'exit')",
+    );
+    let left_out = recording.number(
+        "SELECT coalesce(sum(lost), 0)::bigint FROM gaps WHERE reason = 'memory not copied'",
+    );
+    let events = recording.number("SELECT count(*) FROM events WHERE kind <> 'gap'");
+    // Records that were dropped count for none. The next copy is due so many records behind one that came late.
+    let due = events / 1000;
+    assert!(due > 10, "{events} events");
+    assert!(
+        made + left_out >= due - 1 - made,
+        "{made} made, {left_out} left out of {due}"
+    );
+}
+
 /// A library that is loaded later is no reason to copy all memory again.
 #[test]
 fn libraries_that_come_later_copy_no_memory() {

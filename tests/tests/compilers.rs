@@ -103,6 +103,36 @@ fn clang_makes_the_same_object() {
     makes_the_same(&scratch, Path::new("/usr/bin/clang"), &args, "lstring.o");
 }
 
+/// The optimiser alone, from the text of a program's intermediate form to that of another.
+#[test]
+fn opt_makes_the_same_text() {
+    let _alone = alone();
+    let scratch = Scratch::new("opt");
+    let source = lua_source().join("lstring.c");
+    let source = source.to_str().expect("UTF-8");
+    let emitted = ["-O0", "-Xclang", "-disable-O0-optnone", "-S", "-emit-llvm"];
+    let args = [&emitted[..], &["-o", "lstring.ll", source]].concat();
+    run(&scratch, Path::new("/usr/bin/clang"), &args);
+    let args = ["-O2", "-S", "lstring.ll", "-o", "better.ll"];
+    makes_the_same(&scratch, Path::new("/usr/bin/opt"), &args, "better.ll");
+}
+
+#[test]
+fn clang_makes_the_same_object_of_cxx() {
+    let _alone = alone();
+    let scratch = Scratch::new("clang++");
+    let source =
+        "template <int N> struct Sum { static constexpr int value = N + Sum<N - 1>::value; };
+template <> struct Sum<0> { static constexpr int value = 0; };
+struct Shape { virtual ~Shape() = default; virtual int area() const { return Sum<50>::value; } };
+int of(const Shape &shape) { return shape.area(); }
+int main() { return of(Shape()); }
+";
+    fs::write(scratch.join("shape.cc"), source).expect("the folder is ours");
+    let args = ["-O2", "-c", "-o", "shape.o", "shape.cc"];
+    makes_the_same(&scratch, Path::new("/usr/bin/clang++"), &args, "shape.o");
+}
+
 /// Cargo starts the compiler through a script that records it too, when it compiles the crate.
 #[test]
 fn cargo_builds_the_same_crate() {

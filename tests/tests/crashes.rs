@@ -2,7 +2,8 @@
 //! would have. Method: programs that crash in every way, natively, under gdb, and recorded.
 
 use e2e::{
-    Hindsight, Program, Recording, Scratch, Status, fixture_artifact, gdb_places, split_own_lines,
+    Hindsight, Live, Program, Recording, Scratch, Status, fixture_artifact, gdb_places,
+    split_own_lines,
 };
 
 /// A program that was recorded to its end by a signal.
@@ -267,4 +268,31 @@ fn memory_is_not_copied_where_that_is_refused() {
     let copies = "SELECT count(*) FROM events WHERE kind = 'snapshot'";
     assert_eq!(crash.recording.number(copies), 0);
     crash.is_as_in_gdb(3);
+}
+
+/// A crash of a live session is told of once, with its thread, and the recording opens there.
+#[test]
+fn a_crash_under_live_control_is_told_of_once() {
+    let path = fixture_artifact("crashes", "crashes");
+    let live = Live::started("live_crash", &["--stop-on-entry"], &path, &["segv"]);
+    while live.ask(&["continue"])["status"] != "ended" {}
+    let recording = live.recording();
+    let told = recording.rows("SELECT tid, signal FROM exceptions WHERE phase = 'unhandled'");
+    assert_eq!(told.len(), 1, "{told:#?}");
+    assert!(!told[0]["tid"].is_null(), "{told:#?}");
+    let words = [
+        "--cmd",
+        "where",
+        "--cmd",
+        "goto first",
+        "--cmd",
+        "goto crash",
+        "--cmd",
+        "where",
+    ];
+    let shown = recording.command("repl", &words).text();
+    assert!(
+        shown.matches("in last").count() + shown.matches(": last at").count() >= 2,
+        "{shown}"
+    );
 }

@@ -1,10 +1,11 @@
 //! Goal: whatever happens to a file of a recording, `check` tells it and names the file, or every answer is as before; and no
 //! answer of a damaged recording is wrong. Method: 200 damages, from a fixed seed, to four recordings: one that was closed, one
-//! that kept its log, one with notes and copies of modules, and one whose recorder was killed.
+//! that kept its log, one with notes and copies of modules, and one whose recorder was killed; and each of their folders is removed.
 //!
 //! What `docs/format.md` ("What a check cannot see") says is left out: the removal of added notes, and an unfinished
 //! log that lacks its end, as if the recorder had died earlier.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -130,6 +131,13 @@ fn damage(file: &Path, random: &mut Random) -> Option<String> {
     (bytes != whole).then_some(what)
 }
 
+/// The folders of a recording. The catalog is derived, and what has no files is no loss.
+fn folders(names: &[PathBuf]) -> BTreeSet<PathBuf> {
+    let above = names.iter().filter_map(|name| name.ancestors().nth(1));
+    let above = above.flat_map(Path::ancestors).map(Path::to_path_buf);
+    above.filter(|name| name != Path::new("")).collect()
+}
+
 /// A recording before it was harmed.
 struct Before {
     questions: Vec<String>,
@@ -167,6 +175,17 @@ fn harm(scratch: &Scratch, recording: &Recording, state: [&str; 2], seed: u64) {
         "all questions have an answer"
     );
     fs::remove_dir_all(copy.path()).expect("the copy is ours");
+    for folder in folders(&names) {
+        copy_folder(recording.path(), copy.path());
+        fs::remove_dir_all(copy.path().join(&folder)).expect("the copy is ours");
+        assert_seen(
+            &copy,
+            &folder,
+            &before,
+            &format!("{} removed", folder.display()),
+        );
+        fs::remove_dir_all(copy.path()).expect("the copy is ours");
+    }
     let mut random = Random(seed);
     let mut done = 0;
     while done < DAMAGES {
@@ -207,8 +226,9 @@ fn assert_seen(copy: &Recording, name: &Path, before: &Before, told: &str) {
     }
     let (status, said) = told_of(copy, name);
     let found = answers(copy, &before.questions);
+    // Of a folder nothing was said before.
     let known = before.said.iter().find(|(of, _)| of == name);
-    let is_new = known.is_some_and(|(_, lines)| *lines != said);
+    let is_new = known.map_or(!said.is_empty(), |(_, lines)| *lines != said);
     let is_damage =
         matches!(status, Status::Code(1 | 2)) && (is_new || name == Path::new("manifest"));
     // What was at the end of an unfinished log is dropped, and said.

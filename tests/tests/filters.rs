@@ -90,3 +90,17 @@ fn a_filter_that_matches_nothing_is_pointed_out() {
         ended.errors()
     );
 }
+
+/// Functions of a plugin count, though it comes when the program runs.
+#[test]
+fn a_filter_that_only_a_plugin_matches_is_not() {
+    let scratch = Scratch::new("plugin_filter");
+    let program = Program::new(fixture_artifact("plugin", "plugin_host"), scratch.path());
+    let (ended, recording) = Hindsight::record(&scratch, &["-f", "file:*plugin.c"], &program);
+    assert!(recording.calls_of("red_work") > 0);
+    assert!(
+        !ended.errors().contains("no function matches"),
+        "{}",
+        ended.errors()
+    );
+}

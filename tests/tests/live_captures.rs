@@ -140,3 +140,15 @@ fn what_was_set_in_a_caller_is_not_what_it_was_when_the_call_was_made() {
     assert_eq!(count(format!("seq >= {written} AND x = '7'")), 0);
     assert!(count(format!("seq >= {written} AND x = '1000'")) >= 4);
 }
+
+/// A session that copies memory at regular times copies it once more where the program exits.
+#[test]
+fn a_session_copies_memory_at_the_exit() {
+    let live = started(
+        "outer_O0",
+        &["--stop-on-entry", "--snapshot", "every=1000000events"],
+    );
+    let _ = live.run_to_end();
+    let sql = "SELECT count(*) FROM events WHERE kind = 'snapshot' AND aux = 'exit'";
+    assert_eq!(live.recording().number(sql), 1);
+}

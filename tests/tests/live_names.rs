@@ -238,3 +238,105 @@ fn what_callers_of_callers_passed_is_known() {
         "{trace:#}"
     );
 }
+
+/// Stops where a mark is and asks for values.
+fn values_at(program: &str, file: &str, mark: &str, wanted: &[(&str, &str)]) {
+    let path = fixture_artifact("nested_names", program);
+    let live = Live::started(
+        &format!("nested-{program}"),
+        &["--stop-on-entry"],
+        &path,
+        &[],
+    );
+    let line = marked_line("nested_names", file, mark);
+    live.ask(&["break", &format!("{file}:{line}")]);
+    live.moved(&["continue"]);
+    for (expression, value) in wanted {
+        let found = live.ask(&["print", expression]);
+        assert_eq!(found["value"], *value, "{program} {mark}: {expression}");
+    }
+}
+
+#[test]
+fn the_innermost_namespace_around_the_function_is_meant() {
+    for program in ["nested_gxx", "nested_clangxx"] {
+        let at = |mark, wanted: &[(&str, &str)]| values_at(program, "nested.cc", mark, wanted);
+        at(
+            "f: sum",
+            &[("x", "2"), ("y", "6"), ("::x", "1"), ("sizeof(node)", "32")],
+        );
+        at("g: sum", &[("x", "2"), ("y", "7"), ("sizeof(node)", "32")]);
+        at("m: sum", &[("x", "9"), ("y", "6")]);
+        at(
+            "outside: sum",
+            &[
+                ("x", "1"),
+                ("y", "5"),
+                ("ns::x", "2"),
+                ("sizeof(node)", "1"),
+            ],
+        );
+    }
+    values_at("modules", "modules.rs", "a: sum", &[("X", "11")]);
+    values_at(
+        "modules",
+        "modules.rs",
+        "b: sum",
+        &[("X", "22"), ("a::X", "11")],
+    );
+}
+
+#[test]
+fn functions_of_the_innermost_namespace_are_meant() {
+    let at = |mark, wanted| values_at("nested_gxx", "nested.cc", mark, &[wanted]);
+    at("f: sum", ("twice == ns::twice", "true"));
+    at("outside: sum", ("twice == ns::twice", "false"));
+}
+
+#[test]
+fn the_types_and_statics_of_the_file_are_meant() {
+    for program in ["files_gcc", "files_clang"] {
+        let shape = "sizeof(struct shape)";
+        values_at(
+            program,
+            "first.c",
+            "first: sum",
+            &[(shape, "3"), ("same", "1")],
+        );
+        let wanted = [(shape, "40"), ("same", "2"), ("'first.c'::same", "1")];
+        values_at(program, "second.c", "second: sum", &wanted);
+        let wanted = [("'first.c'::same", "1"), ("'second.c'::same", "2")];
+        values_at(program, "third.c", "third: nothing", &wanted);
+    }
+}
+
+#[test]
+fn a_name_that_several_files_have_for_themselves_is_refused_elsewhere() {
+    for (program, file, mark, name, ways) in [
+        (
+            "files_gcc",
+            "third.c",
+            "third: nothing",
+            "same",
+            "'first.c'::same or 'second.c'::same",
+        ),
+        (
+            "modules",
+            "modules.rs",
+            "neither: nothing",
+            "X",
+            "modules::a::X or modules::b::X",
+        ),
+    ] {
+        let path = fixture_artifact("nested_names", program);
+        let live = Live::started("several", &["--stop-on-entry"], &path, &[]);
+        let line = marked_line("nested_names", file, mark);
+        live.ask(&["break", &format!("{file}:{line}")]);
+        live.moved(&["continue"]);
+        let refused = live.refused(&["print", name]);
+        let message = refused["message"].as_str().expect("text").to_owned();
+        let hint = refused["hint"].as_str().unwrap_or_default();
+        let told = format!("{message} {hint}");
+        assert!(told.contains(ways), "{program}: {refused:#}");
+    }
+}

@@ -280,6 +280,11 @@ fn a_condition_that_fails_is_an_event_and_stops_nothing() {
         listed["probes"][0]["message"],
         "its condition failed 10 times: division by zero"
     );
+    let listed = live.command(&["break", "list"]).run().text();
+    assert!(
+        listed.contains("1: its condition failed 10 times: division by zero"),
+        "{listed}"
+    );
     let recording = live.recording();
     assert_eq!(
         recording.number("SELECT count(*) FROM events WHERE kind = 'condition_error'"),
@@ -331,6 +336,10 @@ fn the_live_recording_knows_what_was_done() {
         "SELECT text FROM events WHERE kind = 'resume' ORDER BY seq",
     );
     assert_eq!(resumes, ["continue", "next", "step", "continue"]);
+    // Functions with a breakpoint, a logpoint or a step in them are recorded as others are.
+    for (function, calls) in [("middle", 1), ("leaf", 2)] {
+        assert_eq!(recording.calls_of(function), calls, "{function}");
+    }
     let write = recording.row("SELECT target, old, new FROM writes");
     assert_eq!(
         (&write["target"], &write["old"], &write["new"]),
@@ -347,4 +356,41 @@ fn the_live_recording_knows_what_was_done() {
             json!({"reason": "step", "function": "middle", "line": line("middle: last")}),
         ]
     );
+}
+
+/// What the types at the place can never allow is refused when it is set.
+#[test]
+fn conditions_that_can_never_be_right_are_refused() {
+    let live = Live::started(
+        "never_right",
+        &["--stop-on-entry"],
+        &fixture_artifact("control", "control_O0"),
+        &[],
+    );
+    for condition in [
+        "by.x == 3",
+        "by->x == 3",
+        "*by == 3",
+        "(Nope*)by == 0",
+        "$raxx == 1",
+        "args[9] == 1",
+        "by = 3",
+        "counter > 0 && by.x",
+    ] {
+        let refused = live.refused(&["break", "bump", "--condition", condition]);
+        let code = refused["code"].as_str().expect("text");
+        assert!(
+            ["INVALID_CONDITION", "EVAL_FAILED"].contains(&code),
+            "{condition}: {refused:#}"
+        );
+    }
+    for condition in [
+        "by == 3",
+        "$rax != 0",
+        "args[0] > 0",
+        "*(int*)&by == 3",
+        "&by != 0",
+    ] {
+        live.ask(&["break", "bump", "--condition", condition]);
+    }
 }

@@ -110,3 +110,26 @@ fn an_address_is_watched() {
         assert_eq!(refused["code"], code, "{expression}: {refused:#}");
     }
 }
+
+/// The instruction that stores runs elsewhere if a breakpoint stands on it: the stop is told of where the program is then.
+#[test]
+fn a_store_under_a_breakpoint_is_told_of_in_its_function() {
+    for program in ["stores_O0", "stores_O2", "stores_clang"] {
+        let path = fixture_artifact("stores", program);
+        let live = Live::started("stores", &["--stop-on-entry"], &path, &[]);
+        let second = marked_line("stores", "stores.c", "second");
+        live.ask(&["break", &format!("stores.c:{second}")]);
+        live.ask(&["continue"]);
+        live.ask(&["watch", "place", "--condition", "n > 0 && place == 6"]);
+        let stop = live.ask(&["continue"])["stop"].take();
+        assert_eq!(stop["reason"], "watch", "{program}: {stop:#}");
+        assert_eq!(stop["by"]["line"].as_u64(), Some(second), "{stop:#}");
+        let frames = live.ask(&["backtrace"])["threads"][0]["frames"].take();
+        assert_eq!(frames[0]["function"], "store", "{program}: {frames:#}");
+        assert_eq!(live.print("n"), "7", "{program}");
+        let recording = live.recording();
+        while live.ask(&["continue"])["status"] != "ended" {}
+        let unnamed = "SELECT count(*) FROM pauses WHERE function IS NULL";
+        assert_eq!(recording.number(unnamed), 0, "{program}");
+    }
+}

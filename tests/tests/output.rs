@@ -1,7 +1,10 @@
 //! Goal: input and output pass through a recorded program unchanged, and output is in the recording too.
 //! Method: modes of one fixture, natively and recorded, through pipes and through a terminal made by script(1).
 
-use e2e::{Comparison, Hindsight, Nesting, Program, Scratch, fixture_artifact, split_own_lines};
+use e2e::{
+    Comparison, Hindsight, Nesting, Program, Scratch, Status, fixture_artifact, split_own_lines,
+    wait_until,
+};
 
 /// Both streams in the recording are what the program really wrote.
 fn assert_captured(both: &Comparison) {
@@ -40,6 +43,25 @@ fn ending(way: &str, code: i32) -> Comparison {
 #[test]
 fn what_was_never_flushed_is_not_invented() {
     assert_captured(&ending("lost", 4));
+}
+
+#[test]
+fn what_a_write_wrote_before_a_signal_ended_it_is_recorded() {
+    for way in ["cut", "cut_parts"] {
+        let scratch = Scratch::new(way);
+        let told = scratch.join("told");
+        let program = Program::new(fixture_artifact("stdio", "stdio"), scratch.path())
+            .args([way.as_ref(), told.as_os_str()]);
+        let (ended, recording) = Hindsight::record(&scratch, &[], &program);
+        let wanted = Status::Code(Status::Signal(15).as_shell_code());
+        assert_eq!(ended.status, wanted, "{}", ended.errors());
+        // The reader may still be reading.
+        let got: usize = wait_until("the reader has told what it got", || {
+            std::fs::read_to_string(&told).ok()?.trim().parse().ok()
+        });
+        assert!((100_000..1 << 20).contains(&got), "{way}: {got}");
+        assert_eq!(recording.output("stdout").len(), got, "{way}");
+    }
 }
 
 #[test]

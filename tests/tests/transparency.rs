@@ -202,6 +202,25 @@ fn parts_of_functions_are_not_recorded() {
     }
 }
 
+/// Who may not raise limits is told so, and how to go on.
+#[test]
+fn a_hard_limit_on_address_space_is_refused() {
+    let live = Live::new("hard-limit");
+    let path = fixture_artifact("memory_limits", "memory_limits");
+    let path = path.to_str().expect("paths of tests are text");
+    let line = "ulimit -v 4000000; exec \"$0\" \"$@\"";
+    let words = ["--bounding-set", "-sys_resource", "/bin/sh", "-c", line];
+    for verb in ["record", "start"] {
+        let command = live.command(&[verb, path, "show"]);
+        let ended = command.wrapped(Path::new("/usr/bin/setpriv"), words).run();
+        assert_eq!(ended.status.as_shell_code(), 4, "{}", ended.errors());
+        for told in ["limited to 4000000 kB", "ulimit -S -v"] {
+            assert!(ended.errors().contains(told), "{}", ended.errors());
+        }
+        assert_eq!(ended.text(), "", "{verb}");
+    }
+}
+
 /// What is recorded and replaced at once is recorded, and output is still seen.
 #[test]
 fn output_is_an_event_also_when_write_is_recorded() {
@@ -244,10 +263,18 @@ fn threads_that_begin_in_a_sandbox_are_recorded() {
     }
 }
 
+/// By a function of the C library, which the runtime sees, and by a system call of its own, which it does not.
 #[test]
 fn a_program_that_forbids_the_time_is_recorded_until_then_and_from_when_it_may_be_read() {
-    let scratch = Scratch::new("no-time");
-    let program = Program::new(fixture_artifact("no_time", "no_time"), scratch.path());
+    for args in [&[][..], &["itself"]] {
+        assert_no_time(args);
+    }
+}
+
+fn assert_no_time(args: &[&str]) {
+    let scratch = Scratch::new(&format!("no-time{}", args.concat()));
+    let path = fixture_artifact("no_time", "no_time");
+    let program = Program::new(path, scratch.path()).args(args);
     let native = program.run();
     let (recorded, recording) = Hindsight::record(&scratch, &[], &program);
     assert_eq!(native.text(), recorded.text());
@@ -271,6 +298,79 @@ fn a_program_that_forbids_the_time_is_recorded_until_then_and_from_when_it_may_b
         .number("SELECT count(*) FROM events WHERE kind = 'warning' AND text LIKE '%PR_SET_TSC%'");
     assert_eq!(warnings, 1);
     assert_eq!(recording.command("check", &[]).status.as_shell_code(), 0);
+}
+
+/// Each part of it: the C is recorded, and of the Go the recording says why it is not.
+#[test]
+fn go_that_c_calls_runs_the_same() {
+    for artifact in ["linked", "archive", "stripped/linked"] {
+        let both = ending("go_library", artifact, &[], 19);
+        let refused =
+            "SELECT count(*) FROM probes WHERE function = 'main.deep' AND reason LIKE '%it is Go%'";
+        let wanted = i64::from(!artifact.starts_with("stripped"));
+        assert_eq!(both.recording.number(refused), wanted, "{artifact}");
+    }
+    // Without symbols nothing of it is recorded.
+    let scratch = Scratch::new("stripped-archive");
+    let archive = fixture_artifact("go_library", "stripped/archive");
+    let program = Program::new(archive, scratch.path()).ending(19);
+    let native = program.run();
+    let (recorded, _) = Hindsight::record(&scratch, &[], &program);
+    assert_eq!(recorded.status, native.status, "{}", recorded.errors());
+    assert_eq!(recorded.text(), native.text());
+}
+
+#[test]
+fn go_that_c_loads_runs_the_same() {
+    for library in ["libsum.so", "stripped/libsum.so"] {
+        let library = fixture_artifact("go_library", library);
+        let library = library.to_str().expect("paths of tests are text");
+        let _ = ending("go_library", "loads", &[library], 19);
+    }
+}
+
+/// What it may use is what it has set; so it is for its children and for what it becomes.
+#[test]
+fn a_program_that_limits_its_memory_goes_on() {
+    for resource in ["data", "space"] {
+        let both = ending("memory_limits", "memory_limits", &[resource], 30);
+        let text = both.native.text();
+        assert!(text.contains("small 1, large 0"), "{text}");
+    }
+}
+
+/// The limits of the shell hold for the program, and not for what we reserve in it. A limit that may not be raised is refused.
+#[test]
+fn a_program_whose_memory_is_limited_is_recorded() {
+    let path = fixture_artifact("memory_limits", "memory_limits");
+    for limit in ["-S -v 4000000", "-S -d 300000", "-d 300000"] {
+        let scratch = Scratch::new(&format!("limit{}", limit.replace(' ', "")));
+        let line = format!("ulimit {limit}; exec \"$0\" \"$@\"");
+        let native = Program::new("/bin/sh", scratch.path())
+            .args(["-c", &line])
+            .args([&path])
+            .args(["show"]);
+        let native = native.run();
+        assert_eq!(native.status.as_shell_code(), 30, "{}", native.errors());
+        let target = scratch.join("rec");
+        let words = [
+            "record",
+            "-o",
+            target.to_str().expect("text"),
+            path.to_str().expect("text"),
+            "show",
+        ];
+        let recorded =
+            Hindsight::command(&scratch, &words).wrapped(Path::new("/bin/sh"), ["-c", &line]);
+        let recorded = recorded.run();
+        assert_eq!(
+            recorded.text(),
+            native.text(),
+            "{limit}: {}",
+            recorded.errors()
+        );
+        assert_eq!(recorded.status.as_shell_code(), 30, "{limit}");
+    }
 }
 
 /// Recorded and under control: says why, and nothing of the program has run.
@@ -314,6 +414,22 @@ fn thread_sanitizer_is_refused_before_anything_runs() {
     );
 }
 
+/// Where only a library of the program has it, where its symbols were stripped, and clang's.
+#[test]
+fn sanitizers_are_found_wherever_they_are() {
+    for (artifact, sanitizer) in [
+        ("thread_library", "ThreadSanitizer"),
+        ("thread_stripped", "ThreadSanitizer"),
+        ("memory", "MemorySanitizer"),
+        ("memory_stripped", "MemorySanitizer"),
+        ("flow", "DataFlowSanitizer"),
+        ("flow_stripped", "DataFlowSanitizer"),
+    ] {
+        let program = fixture_artifact("sanitized", artifact);
+        assert_refused(artifact, &program, sanitizer, "build it without");
+    }
+}
+
 /// It would print a line.
 #[test]
 fn a_32_bit_program_is_refused_before_anything_runs() {
@@ -338,10 +454,12 @@ fn a_program_with_address_sanitizer_runs_the_same() {
 /// Its C is recorded. Of its own functions the recording says why they are not.
 #[test]
 fn go_with_c_in_it_runs_the_same() {
-    let both = ending("go_cgo", "go_cgo", &[], 24);
-    let refused =
-        "SELECT count(*) FROM probes WHERE function = 'main.deep' AND reason LIKE '%it is Go%'";
-    assert_eq!(both.recording.number(refused), 1);
+    for artifact in ["go_cgo", "go_cgo_pie"] {
+        let both = ending("go_cgo", artifact, &[], 24);
+        let refused =
+            "SELECT count(*) FROM probes WHERE function = 'main.deep' AND reason LIKE '%it is Go%'";
+        assert_eq!(both.recording.number(refused), 1, "{artifact}");
+    }
 }
 
 /// Everything of it, with output and status as they are.

@@ -76,10 +76,17 @@ fn a_static_program_without_debug_information_is_recorded_whole() {
     assert_eq!(recording.command("check", &[]).status, Status::Code(0));
 }
 
+/// Static, and position-independent: then it names a dynamic linker that it needs nothing from.
 #[test]
 fn entries_of_go_functions_are_recorded() {
-    let scratch = Scratch::new("go");
-    let program = Program::new(fixture_artifact("go", "counts"), scratch.path());
+    for artifact in ["counts", "counts_pie"] {
+        assert_entries_of_go(artifact);
+    }
+}
+
+fn assert_entries_of_go(artifact: &str) {
+    let scratch = Scratch::new(&format!("go-{artifact}"));
+    let program = Program::new(fixture_artifact("go", artifact), scratch.path());
     let native = program.run();
     assert_eq!(native.status, Status::Code(7), "{}", native.errors());
     let (recorded, recording) = Hindsight::record(&scratch, &[], &program);

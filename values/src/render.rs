@@ -195,11 +195,12 @@ pub fn children(value: &Value, options: &RenderOptions, look: &Look<'_>) -> Vec<
             None => members(value, look),
         },
         TypeKind::Array => {
-            let (first, count) = (ty.lower_bound(), ty.count().unwrap_or(0));
-            let count = usize::try_from(count).unwrap_or(usize::MAX).min(limit);
+            let count = usize::try_from(ty.count().unwrap_or(0))
+                .unwrap_or(usize::MAX)
+                .min(limit);
             let element = |at: usize| {
                 let element = value.nth(at as u64, look).ok()?;
-                Some((format!("[{}]", first.wrapping_add(at as i64)), element))
+                Some((format!("[{}]", ty.index_of(at as u64)), element))
             };
             (0..count).filter_map(element).collect()
         }

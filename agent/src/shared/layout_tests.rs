@@ -135,9 +135,9 @@ fn control_fields() -> Fields {
     fields!(Control:
         magic stop drop_when_full owner modules_asked modules_answered main_tid main_stack_high stack_bytes
         lost_no_ring map_address map_bytes map_result map_asked map_answered tracer
-        capture capture_stack watch_words forbidden foreign_count unused taken watch
+        capture capture_stack watch_words forbidden foreign_count reserved_data taken watch
         last_wanted last_tid last_state last_signal last_info last_context last_sandboxed unused_b
-        copy_every copy_records copied_records foreign)
+        copy_every copy_records copied_records foreign reserved_space)
 }
 
 #[test]
@@ -180,6 +180,7 @@ fn both_sides_have_the_same_constants() {
         ("HS_CAPTURE_POINTEES", CAPTURE_POINTEES.into()),
         ("HS_CAPTURE_TEXT_MAX", POINTEE_MAX.into()),
         ("HS_POINTEE_RESULT", POINTEE_RESULT.into()),
+        ("HS_POINTEE_TEXT", POINTEE_TEXT.into()),
         ("HS_CAPTURE_STACK_MAX", CAPTURE_STACK_MAX.into()),
         ("HS_WATCH_WORDS", WATCH_WORDS as u64),
         ("HS_FOREIGN", FOREIGN as u64),
@@ -318,6 +319,7 @@ fn the_page_and_the_header_say_the_same_of_records() {
         "HS_CAPTURE_POINTEES",
         "HS_POINTEE_BYTES_MASK",
         "HS_POINTEE_RESULT",
+        "HS_POINTEE_TEXT",
         "HS_TEXT_TERMINATED",
         "HS_TEXT_SLICE",
         "HS_TEXT_VIEW",

@@ -16,6 +16,7 @@ use gimli::DW_AT_name;
 
 use crate::dies::{Die, Home, Session};
 use crate::model::ValueKind;
+use crate::types::constant;
 use shape::{Encoding, Shape};
 
 /// Entries that may be visited to classify one type; more than any type of 16 bytes has.
@@ -205,7 +206,10 @@ impl<'s, 't, 'a> Types<'s, 't, 'a> {
             }
             let value = self.session.attr(&child, gimli::DW_AT_const_value);
             let name = self.session.string(&child, DW_AT_name);
-            if let Some((value, name)) = value.and_then(|v| enumerator_value(&v)).zip(name) {
+            let value = value.and_then(|v| constant(v, true));
+            if let Some((value, name)) = value.zip(name) {
+                // Of unsigned numbers these are the bits.
+                let value = value as i64;
                 negative |= value < 0;
                 names.push((value, name.to_string_lossy().into_owned()));
             }
@@ -220,12 +224,5 @@ impl<'s, 't, 'a> Types<'s, 't, 'a> {
             signed,
             names: Arc::from(names),
         }
-    }
-}
-
-fn enumerator_value(value: &crate::dies::Value<'_>) -> Option<i64> {
-    match value.sdata_value() {
-        Some(value) => Some(value),
-        None => value.udata_value().map(|v| v as i64),
     }
 }

@@ -21,6 +21,8 @@ pub(super) enum Encoding {
     X87,
     /// 16 bytes of floating point in one vector register.
     Quad,
+    /// A decimal floating-point number, in a vector register.
+    Decimal,
     /// A pair of floats.
     Complex,
     /// A pair of x87 extended precision numbers.
@@ -145,11 +147,7 @@ impl<'a> Types<'_, '_, 'a> {
             dw::DW_ATE_decimal_float | dw::DW_ATE_lo_user
                 if encoding == dw::DW_ATE_decimal_float || name.starts_with(b"_Decimal") =>
             {
-                if size == 16 {
-                    Encoding::Quad
-                } else {
-                    Encoding::Float
-                }
+                Encoding::Decimal
             }
             dw::DW_ATE_complex_float if size == 32 && !quad => Encoding::ComplexX87,
             dw::DW_ATE_complex_float => Encoding::Complex,

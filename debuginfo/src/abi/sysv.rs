@@ -184,7 +184,8 @@ impl<'a> Types<'_, '_, 'a> {
 
 fn base(encoding: Encoding, size: u64, at: u64, out: &mut Eightbytes) {
     match encoding {
-        Encoding::Float => scalar(Class::Sse, size, at, out),
+        Encoding::Decimal if size > 8 => pair(Class::Sse, Class::SseUp, 16, at, out),
+        Encoding::Float | Encoding::Decimal => scalar(Class::Sse, size, at, out),
         Encoding::Quad => pair(Class::Sse, Class::SseUp, 16, at, out),
         Encoding::X87 => pair(Class::X87, Class::X87Up, 16, at, out),
         Encoding::ComplexX87 => out.add(0, Class::ComplexX87),

@@ -15,7 +15,7 @@ use object::elf;
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 
 pub(crate) use dynamic::Dynamic;
-pub(crate) use tls::TlsSlot;
+pub(crate) use tls::{TlsSegment, TlsSlot};
 
 use crate::error::{Error, Result};
 use crate::map::Bytes;
@@ -63,8 +63,7 @@ pub(crate) struct Elf {
     interp: Option<String>,
     dynamic: Option<(u64, u64)>,
     notes: Vec<(u64, u64)>,
-    /// Bytes and alignment of the thread-local storage.
-    tls: Option<(u64, u64)>,
+    tls: Option<TlsSegment>,
     sections: Vec<Section>,
     /// Executable address ranges (start, end exclusive), by start.
     code: Vec<(u64, u64)>,
@@ -161,8 +160,11 @@ impl Elf {
             }
             elf::PT_DYNAMIC => self.dynamic = Some((offset, size)),
             elf::PT_TLS => {
-                let (size, align) = (program.p_memsz(LittleEndian), program.p_align(LittleEndian));
-                self.tls = Some((size, align));
+                self.tls = Some(TlsSegment {
+                    vaddr: program.p_vaddr(LittleEndian),
+                    size: program.p_memsz(LittleEndian),
+                    align: program.p_align(LittleEndian),
+                });
             }
             elf::PT_NOTE => self.notes.push((offset, size)),
             _ => {}
@@ -189,8 +191,8 @@ impl Elf {
         &self.segments
     }
 
-    /// Bytes and alignment of the thread-local storage, if the module has any.
-    pub(crate) fn tls(&self) -> Option<(u64, u64)> {
+    /// The thread-local storage, if the module has any.
+    pub(crate) fn tls(&self) -> Option<TlsSegment> {
         self.tls
     }
 

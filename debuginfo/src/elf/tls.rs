@@ -7,6 +7,16 @@ use object::pod::slice_from_all_bytes;
 
 use super::{Elf, Section};
 
+/// The thread-local storage that a file brings along (`PT_TLS`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TlsSegment {
+    /// Where its first contents are in the file.
+    pub vaddr: u64,
+    /// Its bytes.
+    pub size: u64,
+    pub align: u64,
+}
+
 /// A word that the dynamic linker has filled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TlsSlot {

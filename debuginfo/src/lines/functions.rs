@@ -22,9 +22,8 @@ impl Mapped {
 
     /// As [`AddressSpace::functions_matching`], of this module alone.
     pub fn functions_matching(&self, pattern: &str) -> Vec<FunctionPlace> {
-        let pattern = &Pattern::read(pattern);
-        let ways = [Way::Whole, Way::WithoutScope].into_iter();
-        let mut found = ways.map(|way| matching(self, pattern, way));
+        let readings = readings(pattern);
+        let mut found = readings.iter().map(|(of, way)| matching(self, of, *way));
         found.find(|all| !all.is_empty()).unwrap_or_default()
     }
 }
@@ -59,9 +58,8 @@ impl AddressSpace {
     /// without any the symbols.
     #[must_use]
     pub fn functions_matching(&self, pattern: &str) -> Vec<FunctionPlace> {
-        let pattern = &Pattern::read(pattern);
-        for way in [Way::Whole, Way::WithoutScope] {
-            let found = |m: &Mapped| matching(m, pattern, way);
+        for (pattern, way) in &readings(pattern) {
+            let found = |m: &Mapped| matching(m, pattern, *way);
             let all: Vec<FunctionPlace> = self.modules().iter().flat_map(found).collect();
             if !all.is_empty() {
                 return all;
@@ -75,13 +73,12 @@ impl AddressSpace {
     /// means no copies, of which there may be very many.
     #[must_use]
     pub fn function_places(&self, pattern: &str) -> Vec<LinePlace> {
-        let pattern = &Pattern::read(pattern);
-        for way in [Way::Whole, Way::WithoutScope] {
+        for (pattern, way) in &readings(pattern) {
             let found = |m: &Mapped| {
-                let own = matching(m, pattern, way).into_iter();
+                let own = matching(m, pattern, *way).into_iter();
                 let mut places: Vec<LinePlace> = own.map(|f| entered(m, f)).collect();
                 if !pattern.is_glob() {
-                    places.extend(copies(m, pattern, way));
+                    places.extend(copies(m, pattern, *way));
                 }
                 places.sort_by_key(|place| (place.address, place.inlined));
                 places.dedup_by_key(|place| place.address);
@@ -94,6 +91,16 @@ impl AddressSpace {
         }
         Vec::new()
     }
+}
+
+/// What a pattern may mean, the nearest first.
+fn readings(pattern: &str) -> Vec<(Pattern<'_>, Way)> {
+    let readings = Pattern::read(pattern).readings();
+    let ways = [Way::Whole, Way::WithoutScope];
+    readings
+        .into_iter()
+        .flat_map(|reading| ways.map(|way| (reading.clone(), way)))
+        .collect()
 }
 
 /// The place of the function that the unit describes around `svma`.
@@ -167,7 +174,7 @@ fn place_at(
 fn copies(mapped: &Mapped, pattern: &Pattern<'_>, way: Way) -> Vec<LinePlace> {
     let module = &mapped.module;
     let mut found = Vec::new();
-    for unit in module.units().with_copies(module, pattern.name) {
+    for unit in module.units().with_copies(module, &pattern.name) {
         let scopes = unit.scopes(module);
         for copy in scopes.list.iter().filter(|scope| scope.parent.is_some()) {
             let is_named = |own: &Arc<str>| pattern.fits(way, own, "");
@@ -209,7 +216,7 @@ fn matching(mapped: &Mapped, pattern: &Pattern<'_>, way: Way) -> Vec<FunctionPla
     let symbols = module.kept_symbols();
     let (functions, symbols) = match pattern.is_glob() {
         true => (list.iter().collect(), symbols.iter().collect()),
-        false => named(module, pattern.name),
+        false => named(module, &pattern.name),
     };
     let by_debug = functions
         .into_iter()

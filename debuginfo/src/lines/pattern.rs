@@ -2,6 +2,7 @@
 //!
 //! Scopes, template arguments and parameters may be left out, from the outside in, of any scope, and as a whole.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use gimli::constants as dw;
@@ -22,11 +23,13 @@ pub(super) struct Pattern<'p> {
     /// The end of the path of the file that they are in.
     file: Option<&'p str>,
     /// What they are called.
-    pub name: &'p str,
+    pub name: Cow<'p, str>,
     /// The name, if it stands for any text in places.
     glob: Option<Glob>,
     /// The types that they take, in one way of writing.
     parameters: Option<String>,
+    /// What follows the list of types, without spaces: which objects a member function is for. `None` for any.
+    qualifiers: Option<String>,
 }
 
 /// How much of a name a pattern has to match.
@@ -45,17 +48,36 @@ impl<'p> Pattern<'p> {
         };
         let (name, parameters) = match parameters_start(name) {
             Some(at) => {
-                let list = name[at + 1..].rsplit_once(')').map_or("", |(list, _)| list);
-                (name[..at].trim_end(), Some(canonical(list)))
+                let end = name[at + 1..].rsplit_once(')');
+                let (list, qualifiers) = end.unwrap_or_default();
+                let qualifiers = qualifiers.split_whitespace().collect();
+                (name[..at].trim_end(), Some((canonical(list), qualifiers)))
             }
             None => (name, None),
         };
+        let (parameters, qualifiers) = parameters.unzip();
         Pattern {
             file,
-            name,
+            name: name.into(),
             glob: Glob::is_one(name).then(|| Glob::new(name)),
             parameters,
+            qualifiers,
         }
+    }
+
+    /// What it may mean, the nearest first: `f()` is the function for objects that change, but where there is none of that
+    /// kind, the other one. `Outer.Inner` is what Ada calls `outer__inner`.
+    pub(super) fn readings(self) -> Vec<Pattern<'p>> {
+        let is_plain = self.qualifiers.as_deref() == Some("");
+        let any = is_plain.then(|| Pattern {
+            qualifiers: None,
+            ..self.clone()
+        });
+        let ada = is_dotted(&self.name).then(|| Pattern {
+            name: self.name.replace('.', "__").to_ascii_lowercase().into(),
+            ..self.clone()
+        });
+        [Some(self), any, ada].into_iter().flatten().collect()
     }
 
     /// Tells whether it stands for any text in places.
@@ -74,7 +96,7 @@ impl<'p> Pattern<'p> {
 
     /// Matches names without what stands around them: `f` means `ns::f<int>` too.
     fn fits_inside(&self, name: &str) -> bool {
-        let name = &*without_tags(name, self.name);
+        let name = &*without_tags(name, &self.name);
         let own = components(name);
         if let Some(glob) = &self.glob {
             let bare: Vec<&str> = own.iter().map(|part| without_arguments(part)).collect();
@@ -88,7 +110,7 @@ impl<'p> Pattern<'p> {
                 ends.iter().any(|end| glob.matches(end))
             });
         }
-        let wanted = components(self.name.strip_prefix("::").unwrap_or(self.name));
+        let wanted = components(self.name.strip_prefix("::").unwrap_or(&self.name));
         let is_same = |(wanted, own): (&&str, &&str)| {
             same_text(wanted, own) || same_text(wanted, without_arguments(own))
         };
@@ -112,11 +134,18 @@ impl<'p> Pattern<'p> {
         let Some(wanted) = &self.parameters else {
             return true;
         };
-        let mangled = |linkage: &str| {
-            demangle::parameters(linkage).is_some_and(|list| canonical(&list) == *wanted)
+        let are_for = |own: &str| {
+            let qualifiers = self.qualifiers.as_deref();
+            qualifiers.is_none_or(|wanted| own.split_whitespace().collect::<String>() == wanted)
         };
-        if linkage.is_some_and(mangled) {
-            return true;
+        // Types have several names, and the debug information has others than the linker; objects have not.
+        let is_stated = |linkage: &str| match demangle::parameters(linkage) {
+            Some((_, own)) if !are_for(&own) => Some(false),
+            Some((list, _)) if canonical(&list) == *wanted => Some(true),
+            _ => None,
+        };
+        if let Some(is_it) = linkage.and_then(is_stated) {
+            return is_it;
         }
         let described = die().and_then(|die| {
             with_session(module, die, |session, die| {
@@ -124,8 +153,8 @@ impl<'p> Pattern<'p> {
                 let stated = chain
                     .iter()
                     .find_map(|die| session.string(die, dw::DW_AT_linkage_name));
-                let is_mangled = stated.is_some_and(|name| mangled(&name.to_string_lossy()));
-                is_mangled || canonical(&declared(module, session, &chain)) == *wanted
+                let stated = stated.and_then(|name| is_stated(&name.to_string_lossy()));
+                stated.unwrap_or_else(|| canonical(&declared(module, session, &chain)) == *wanted)
             })
         });
         described.unwrap_or(false)
@@ -156,6 +185,16 @@ fn declared<'a>(module: &Arc<Module>, session: &Session<'_, 'a>, chain: &[Die<'a
     String::new()
 }
 
+/// Tells whether a name is words with dots between them.
+fn is_dotted(name: &str) -> bool {
+    let mut words = name.split('.');
+    let is_word = |word: &str| {
+        let starts = word.starts_with(|c: char| c.is_ascii_alphabetic());
+        starts && word.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+    };
+    name.contains('.') && words.all(is_word)
+}
+
 /// Where a file's name ends: at the one colon that is none of a scope.
 fn file_end(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
@@ -173,7 +212,11 @@ fn file_end(text: &str) -> Option<usize> {
 
 /// Where the list of parameters at the end of a name begins.
 fn parameters_start(name: &str) -> Option<usize> {
-    let end = name.trim_end_matches("const").trim_end();
+    let mut end = name;
+    for qualifier in ["&&", "&", "volatile", "const"] {
+        end = end.trim_end().trim_end_matches(qualifier);
+    }
+    let end = end.trim_end();
     let mut depth = 0usize;
     for (at, byte) in end.bytes().enumerate().rev() {
         match byte {
@@ -217,11 +260,15 @@ fn components(name: &str) -> Vec<&str> {
 pub(super) fn key(name: &str) -> String {
     let name = without_tags(name, "");
     let last = components(&name).last().copied().unwrap_or_default();
-    without_arguments(last).to_owned()
+    match last.strip_prefix("operator\"\"") {
+        // The space before the name is a matter of taste.
+        Some(suffix) => format!("operator\"\"{}", suffix.trim_start()),
+        None => without_arguments(last).to_owned(),
+    }
 }
 
 /// `name` without the tags of its ABI (`f[abi:cxx11]`), unless `pattern` has some.
-fn without_tags<'n>(name: &'n str, pattern: &str) -> std::borrow::Cow<'n, str> {
+fn without_tags<'n>(name: &'n str, pattern: &str) -> Cow<'n, str> {
     const TAG: &str = "[abi:";
     if pattern.contains(TAG) || !name.contains(TAG) {
         return name.into();
@@ -395,11 +442,13 @@ mod tests {
             ("P::operator->", "ns::P<int>::operator->", true),
             ("operator()", "main::{lambda()#1}::operator()", true),
             ("name", "ns::name[abi:cxx11]", true),
+            ("operator\"\"_s", "operator\"\" _s[abi:cxx11]", true),
+            ("operator\"\" _s", "ns::operator\"\" _s", true),
         ] {
             let pattern = Pattern::read(pattern);
             let fits = pattern.fits(Way::WithoutScope, name, "");
             assert_eq!(fits, expected, "{pattern:?} {name}");
-            let is_same = key(name) == key(pattern.name);
+            let is_same = key(name) == key(&pattern.name);
             assert!(
                 !fits || pattern.is_glob() || is_same,
                 "{name}: {}",
@@ -409,10 +458,51 @@ mod tests {
     }
 
     #[test]
+    fn functions_for_other_objects_are_other_functions() {
+        let itself = std::env::current_exe().expect("the test has a file");
+        let module = Arc::new(Module::open(itself).expect("it is a module"));
+        let linkages = ["_ZN1S1gEv", "_ZNK1S1gEv", "_ZNO1S1gEv", "_ZNKR1S1gEv"];
+        for (text, expected) in [
+            ("S::g", [true; 4]),
+            ("S::g()", [true, false, false, false]),
+            ("S::g() const", [false, true, false, false]),
+            ("S::g() &&", [false, false, true, false]),
+            ("S::g()const&", [false, false, false, true]),
+            ("S::g(int)", [false; 4]),
+        ] {
+            let pattern = Pattern::read(text);
+            assert_eq!(pattern.name, "S::g");
+            let fits = |linkage| pattern.fits_parameters(&module, || None, Some(linkage));
+            assert_eq!(linkages.map(fits), expected, "{text}");
+        }
+        // Where there is only one for objects that stay, it is the one.
+        let readings = Pattern::read("S::g()").readings();
+        let any = readings.last().expect("there are some");
+        assert!(any.fits_parameters(&module, || None, Some("_ZNK1S1gEv")));
+        assert_eq!(Pattern::read("S::g() const").readings().len(), 1);
+    }
+
+    #[test]
+    fn names_of_ada_have_dots() {
+        for (text, expected) in [
+            ("Outer.Stop_Here", Some("outer__stop_here")),
+            ("a.b.c", Some("a__b__c")),
+            ("main.(*T).f", None),
+            ("libc.so.6", None),
+            ("f", None),
+            ("a::b.c", None),
+        ] {
+            let readings = Pattern::read(text).readings();
+            let found = readings.get(1).map(|reading| &*reading.name);
+            assert_eq!(found, expected, "{text}");
+        }
+    }
+
+    #[test]
     fn files_and_parameters_are_told_from_names() {
         let read = |text| {
             let pattern = Pattern::read(text);
-            (pattern.file, pattern.name, pattern.parameters)
+            (pattern.file, pattern.name.into_owned(), pattern.parameters)
         };
         let list = |list: &str| Some(list.to_owned());
         for (text, expected) in [
@@ -432,7 +522,8 @@ mod tests {
                 (None, "(anonymous namespace)::f", None),
             ),
         ] {
-            assert_eq!(read(text), expected, "{text}");
+            let (file, name, parameters) = expected;
+            assert_eq!(read(text), (file, name.to_owned(), parameters), "{text}");
         }
     }
 

@@ -41,7 +41,7 @@ pub(super) fn behind(module: &Module, unit: &CodeUnit, function: &Scope) -> u64 
         return entry;
     };
     let lines = unit.lines(module);
-    if unit.compiler == Compiler::Llvm {
+    if unit.compiler(module) == Compiler::Llvm {
         let stated = lines.sequence(entry).unwrap_or_default().iter();
         let mut stated = stated.filter(|r| r.prologue_end && (from..to).contains(&r.address));
         if let Some(row) = stated.next() {

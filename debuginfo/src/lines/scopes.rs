@@ -146,7 +146,9 @@ struct Walk<'s, 't, 'a> {
 /// Tells whether an entry with these attributes declares something in the block that it lies in.
 fn declares(tag: DwTag, has: impl Fn(gimli::DwAt) -> bool) -> bool {
     match tag {
-        dw::DW_TAG_variable => has(dw::DW_AT_name) || has(dw::DW_AT_abstract_origin),
+        dw::DW_TAG_variable | dw::DW_TAG_constant => {
+            has(dw::DW_AT_name) || has(dw::DW_AT_abstract_origin)
+        }
         dw::DW_TAG_label => has(dw::DW_AT_low_pc),
         dw::DW_TAG_structure_type
         | dw::DW_TAG_class_type

@@ -24,7 +24,7 @@ pub(crate) struct CodeUnit {
     /// Its number among the units of `.debug_info`.
     pub index: usize,
     /// Which compiler made it.
-    pub compiler: Compiler,
+    compiler: OnceLock<Compiler>,
     /// It has location lists.
     has_lists: OnceLock<bool>,
     line_table: Option<DebugLineOffset>,
@@ -190,10 +190,17 @@ impl CodeUnit {
         self.scopes.get_or_init(|| Scopes::read(module, self.index))
     }
 
+    /// Which compiler made it: of a split unit, its other half says so.
+    pub(super) fn compiler(&self, module: &Module) -> Compiler {
+        let ask = |session: &Session<'_, '_>, index| compiler(session, index);
+        let read = || module.in_unit(self.index, ask).unwrap_or(Compiler::Other);
+        *self.compiler.get_or_init(read)
+    }
+
     /// Tells whether the locations of its variables are right from the first instruction of a function on: so they are where
     /// gcc makes lists of them.
     pub(super) fn locates_at_entry(&self, module: &Module) -> bool {
-        if self.compiler != Compiler::Gnu {
+        if self.compiler(module) != Compiler::Gnu {
             return false;
         }
         let ask = |session: &Session<'_, '_>, index| has_lists(session, index);
@@ -223,7 +230,7 @@ fn root(session: &Session<'_, '_>, index: usize, module: &Module) -> Option<(Cod
     }
     let unit_of = CodeUnit {
         index,
-        compiler: compiler(session, index),
+        compiler: OnceLock::new(),
         has_lists: OnceLock::new(),
         line_table,
         files: OnceLock::new(),
@@ -249,6 +256,7 @@ const LLVM: [&str; 9] = [
     "clang", "llvm", "flang", "rustc", "aocc", "zig ", "swift", "ldc", "oneapi",
 ];
 
+/// Which compiler made unit `index`.
 fn compiler(session: &Session<'_, '_>, index: usize) -> Compiler {
     let Ok(root) = session.root(Home::Info, index) else {
         return Compiler::Other;

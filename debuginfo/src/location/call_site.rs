@@ -4,7 +4,9 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use gimli::constants as dw;
-use gimli::{DwTag, Expression, Unit, UnitOffset, UnitSectionOffset};
+use gimli::{
+    DwTag, Encoding, Expression, Operation, Unit, UnitOffset, UnitSectionOffset, Value as Number,
+};
 
 use super::evaluate::Evaluator;
 use super::{Context, MAX_CALLERS, with_context};
@@ -38,8 +40,28 @@ fn unknown() -> Unknown {
 pub(super) fn entry_value<'a>(
     context: &Context<'_, '_, 'a>,
     expression: Expression<Slice<'a>>,
-) -> Result<(u64, Certainty), Unknown> {
+) -> Result<(Number, Certainty), Unknown> {
     passed(context, Wanted::Location(expression.0.slice()))
+}
+
+/// The register that `expression` is, and the type that it is read as if it says one.
+pub(super) fn only_register(
+    expression: Expression<Slice<'_>>,
+    encoding: Encoding,
+) -> Option<(u16, Option<UnitOffset>)> {
+    let mut operations = expression.operations(encoding);
+    let first = operations.next().ok()??;
+    let is_all = operations.next().is_ok_and(|next| next.is_none());
+    match first {
+        Operation::Register { register } if is_all => Some((register.0, None)),
+        // `DW_OP_regval_type`
+        Operation::RegisterOffset {
+            register,
+            offset: 0,
+            base_type,
+        } if is_all && base_type.0 != 0 => Some((register.0, Some(base_type))),
+        _ => None,
+    }
 }
 
 /// The value that the caller of the context's function passed for the parameter at `offset` of `unit`, which the function
@@ -49,8 +71,16 @@ pub(super) fn parameter<'a>(
     offset: UnitOffset,
     unit: &Unit<Slice<'a>>,
 ) -> Result<(u64, Certainty), Unknown> {
-    passed(context, Wanted::Parameter(unit.header.offset(), offset))
-        .map_err(|_| Unknown::because("the argument was optimized out"))
+    let passed = passed(context, Wanted::Parameter(unit.header.offset(), offset));
+    let number = passed.and_then(|(value, certainty)| {
+        let bits = match value {
+            Number::F32(value) => u64::from(value.to_bits()),
+            Number::F64(value) => value.to_bits(),
+            value => value.to_u64(u64::MAX).map_err(|_| unknown())?,
+        };
+        Ok((bits, certainty))
+    });
+    number.map_err(|_| Unknown::because("the argument was optimized out"))
 }
 
 /// What is looked for at a call.
@@ -67,8 +97,17 @@ impl Wanted<'_> {
         match self {
             Wanted::Location(wanted) => {
                 let location = session.attr(parameter, dw::DW_AT_location);
-                let location = location.and_then(|l| l.exprloc_value());
-                location.is_some_and(|l| l.0.slice() == wanted)
+                let Some(location) = location.and_then(|l| l.exprloc_value()) else {
+                    return false;
+                };
+                let encoding = parameter.unit.encoding();
+                let asked = Expression(Slice::new(wanted, gimli::LittleEndian));
+                let number = |e| only_register(e, encoding).map(|(number, _)| number);
+                // One of both may say as what the register is read.
+                match (number(asked), number(location)) {
+                    (Some(asked), Some(stated)) => asked == stated,
+                    _ => location.0.slice() == wanted,
+                }
             }
             Wanted::Parameter(unit, offset) => {
                 let stated = session
@@ -83,7 +122,7 @@ impl Wanted<'_> {
 fn passed<'a>(
     context: &Context<'_, '_, 'a>,
     wanted: Wanted<'_>,
-) -> Result<(u64, Certainty), Unknown> {
+) -> Result<(Number, Certainty), Unknown> {
     let caller = context.site.caller.ok_or_else(unknown)?;
     if context.nesting >= MAX_CALLERS || !is_within_work(context.nesting) {
         return Err(unknown());
@@ -216,7 +255,7 @@ fn argument<'a>(
     context: &Context<'_, '_, 'a>,
     site: &Die<'a>,
     wanted: Wanted<'_>,
-) -> Result<(u64, Certainty), Unknown> {
+) -> Result<(Number, Certainty), Unknown> {
     let session = context.session;
     let tags = [
         dw::DW_TAG_call_site_parameter,
@@ -231,8 +270,8 @@ fn argument<'a>(
             .or_else(|| session.attr(&parameter, dw::DW_AT_GNU_call_site_value));
         let value = value.and_then(|v| v.exprloc_value()).ok_or_else(unknown)?;
         let evaluator = Evaluator::new(context, &site.unit);
-        let number = evaluator.number(value)?;
-        return Ok((number, evaluator.certainty()));
+        let value = evaluator.value(value)?;
+        return Ok((value, evaluator.certainty()));
     }
     Err(unknown())
 }

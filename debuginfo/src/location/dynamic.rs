@@ -36,11 +36,16 @@ pub(crate) fn decided(
         return value;
     };
     let object = value.address();
+    let held = match value.place {
+        ValuePlace::Register(_) | ValuePlace::Pieces(_) | ValuePlace::Implicit(_) => Some(&value),
+        _ => None,
+    };
     let found = with_context(site, &module, id, function, 0, |context, die| {
         let asked = Asked {
             context,
             die,
             object,
+            held,
             record,
             certainty: Cell::new(Certainty::Known),
         };
@@ -62,8 +67,10 @@ pub(crate) fn decided(
             }
         }
         // Without its length, the place of an array is still known.
-        Err(why) => match value.address() {
-            Some(_) if is_without_length(&ty) => value,
+        Err(why) => match (value.address(), &value.place) {
+            (Some(_), _) if is_without_length(&ty) => value,
+            // It has a reason of its own.
+            (None, ValuePlace::OptimizedOut | ValuePlace::Unknown(_)) => value,
             _ => Value::unknown(value.ty, why),
         },
     }
@@ -94,6 +101,8 @@ struct Asked<'c, 'x, 't, 'a> {
     die: &'c Die<'a>,
     /// What the expressions call the object.
     object: Option<u64>,
+    /// The object, if it has no address: optimised code keeps what it needs of a descriptor in registers.
+    held: Option<&'c Value>,
     /// The structure that it is a member of.
     record: Option<u64>,
     certainty: Cell<Certainty>,
@@ -154,6 +163,7 @@ impl<'x, 't, 'a> Asked<'_, 'x, 't, 'a> {
             count,
             lower: Bound::Known(lower),
             stride,
+            indexes: of.indexes.clone(),
         })
     }
 
@@ -254,7 +264,7 @@ impl<'x, 't, 'a> Asked<'_, 'x, 't, 'a> {
         let expression = value.exprloc_value();
         let expression =
             expression.ok_or_else(|| Unknown::because("its description cannot be read"))?;
-        let evaluator = Evaluator::about(self.context, &die.unit, self.object);
+        let evaluator = Evaluator::about(self.context, &die.unit, self.object, self.held);
         Ok((evaluator, expression))
     }
 

@@ -4,8 +4,8 @@ use std::cell::Cell;
 
 use gimli::constants as dw;
 use gimli::{
-    AttributeValue, DieReference, EvaluationResult, Expression, Location, Unit, UnitOffset,
-    Value as Number, ValueType,
+    AttributeValue, DieReference, EvaluationResult, Expression, Location, Operation, Reader as _,
+    Unit, UnitOffset, Value as Number, ValueType,
 };
 
 use super::parts::{self, Parts};
@@ -14,6 +14,7 @@ use crate::dies::{Die, Home};
 use crate::dwarf::Slice;
 use crate::machine::{Certainty, Register, Unknown};
 use crate::types::{DieId, Type};
+use crate::units::root_attributes;
 use crate::value::Value;
 
 /// Operations of one expression that are carried out.
@@ -22,6 +23,10 @@ const MAX_OPERATIONS: u32 = 1 << 12;
 const MAX_ANSWERS: usize = 1 << 12;
 /// Pieces of one value.
 const MAX_PIECES: usize = 1 << 10;
+
+/// Where an object is taken to be that has no address: where no memory is. And bytes from there on that are taken for it.
+const HELD_AT: u64 = 0x4000_0000_0000_0000;
+const HELD_BYTES: u64 = 1 << 16;
 
 type Request<'a> = EvaluationResult<Slice<'a>>;
 type Step<'a> = gimli::Result<Request<'a>>;
@@ -33,6 +38,12 @@ pub(super) struct Evaluator<'c, 'x, 't, 'a> {
     depth: usize,
     /// The object that is described, for what its type computes.
     object: Option<u64>,
+    /// The object, if it has no address: what is read from [`HELD_AT`] on is read from it.
+    held: Option<&'c Value>,
+    /// The expression is meant of all of a function's body; else of where it is evaluated.
+    is_everywhere: bool,
+    /// The last word that was taken from `.debug_addr`, after what was made of it.
+    indexed: Cell<Option<(u64, u64)>>,
 }
 
 fn damaged(error: gimli::Error) -> Unknown {
@@ -50,6 +61,17 @@ impl<'c, 'x, 't, 'a> Evaluator<'c, 'x, 't, 'a> {
             certainty: Cell::new(Certainty::Known),
             depth: context.nesting,
             object: None,
+            held: None,
+            is_everywhere: false,
+            indexed: Cell::new(None),
+        }
+    }
+
+    /// For a location that is stated once for all of a function.
+    pub(super) fn everywhere(context: &'c Context<'x, 't, 'a>, unit: &'c Unit<Slice<'a>>) -> Self {
+        Evaluator {
+            is_everywhere: true,
+            ..Evaluator::new(context, unit)
         }
     }
 
@@ -58,9 +80,11 @@ impl<'c, 'x, 't, 'a> Evaluator<'c, 'x, 't, 'a> {
         context: &'c Context<'x, 't, 'a>,
         unit: &'c Unit<Slice<'a>>,
         object: Option<u64>,
+        held: Option<&'c Value>,
     ) -> Self {
         Evaluator {
-            object,
+            object: object.or(held.map(|_| HELD_AT)),
+            held,
             ..Evaluator::new(context, unit)
         }
     }
@@ -115,16 +139,91 @@ impl<'c, 'x, 't, 'a> Evaluator<'c, 'x, 't, 'a> {
         }
     }
 
-    /// The number that an expression computes.
+    /// The whole number that an expression computes.
     pub(super) fn number(&self, expression: Expression<Slice<'a>>) -> Result<u64, Unknown> {
+        self.value(expression)?.to_u64(u64::MAX).map_err(damaged)
+    }
+
+    /// The number that an expression computes, of whatever type.
+    pub(super) fn value(&self, expression: Expression<Slice<'a>>) -> Result<Number, Unknown> {
         let expression = parts::without_uninit(expression, self.unit.encoding());
+        if let Some(typed) = self.typed(expression) {
+            return typed;
+        }
         let pieces = self.run(expression, None)?;
         match pieces.first().map(|p| &p.location) {
-            Some(Location::Value { value }) => value.to_u64(u64::MAX).map_err(damaged),
-            Some(Location::Address { address }) => Ok(*address),
-            Some(Location::Register { register }) => self.register(register.0),
+            Some(Location::Value { value }) => Ok(*value),
+            Some(Location::Address { address }) => Ok(Number::Generic(*address)),
+            Some(Location::Register { register }) => self.register(register.0).map(Number::Generic),
             _ => Err(Unknown::because("its expression computes no number")),
         }
+    }
+
+    /// The number that an expression ends with, if it ends with one of a stated type: the machine takes what is left at an
+    /// expression's end for an address, which has to be whole.
+    fn typed(&self, expression: Expression<Slice<'a>>) -> Option<Result<Number, Unknown>> {
+        let encoding = self.unit.encoding();
+        let Expression(whole) = expression;
+        let (mut rest, mut last) = (whole, None);
+        let mut start = 0;
+        while !rest.is_empty() {
+            start = whole.len() - rest.len();
+            last = Some(Operation::parse(&mut rest, encoding).ok()?);
+        }
+        let mut before = whole;
+        before.truncate(start).ok()?;
+        match last? {
+            Operation::TypedLiteral { base_type, value } if start == 0 => {
+                let ty = self.base_type(base_type);
+                Some(ty.and_then(|ty| parse(ty, value.slice())))
+            }
+            Operation::RegisterOffset {
+                register,
+                offset: 0,
+                base_type,
+            } if start == 0 && base_type.0 != 0 => Some(self.typed_register(register.0, base_type)),
+            Operation::EntryValue { expression } if start == 0 => {
+                Some(self.entry_value(Expression(expression)))
+            }
+            Operation::Deref {
+                base_type,
+                size,
+                space: false,
+            } if start > 0 && base_type.0 != 0 => {
+                let address = self.number(Expression(before));
+                Some(address.and_then(|address| self.memory(address, size, base_type)))
+            }
+            _ => None,
+        }
+    }
+
+    /// What `expression`, a register, was when the function was entered.
+    fn entry_value(&self, expression: Expression<Slice<'a>>) -> Result<Number, Unknown> {
+        let (value, certainty) = super::call_site::entry_value(self.context, expression)?;
+        self.note(certainty);
+        self.read_as(value, expression)
+    }
+
+    /// What a register held, as the type that `expression`, which asks for it, reads it as.
+    fn read_as(&self, value: Number, expression: Expression<Slice<'a>>) -> Result<Number, Unknown> {
+        let register = super::call_site::only_register(expression, self.unit.encoding());
+        let Some((_, Some(base))) = register else {
+            return Ok(value);
+        };
+        let ty = self.base_type(base)?;
+        let has = value.value_type();
+        if has == ty {
+            return Ok(value);
+        }
+        let bits = |ty: ValueType| ty.bit_size(u64::MAX);
+        if has != ValueType::Generic && bits(has) != bits(ty) {
+            return Err(Unknown::because(
+                "the caller passed a number of another size",
+            ));
+        }
+        let mut bytes = bytes_of(value);
+        bytes.resize(8, 0);
+        parse(ty, &bytes)
     }
 
     fn single(&self, location: &Location<Slice<'a>>) -> Result<ValuePlace, Unknown> {
@@ -227,6 +326,7 @@ impl<'c, 'x, 't, 'a> Evaluator<'c, 'x, 't, 'a> {
                 evaluation.resume_with_frame_base(self.frame_base()?)
             }
             EvaluationResult::RequiresTls(offset) => {
+                let offset = self.tls_offset(offset)?;
                 let address = tls::address(context.site, context.module, offset)?;
                 self.note(address.1);
                 evaluation.resume_with_tls(address.0)
@@ -239,9 +339,7 @@ impl<'c, 'x, 't, 'a> Evaluator<'c, 'x, 't, 'a> {
                 evaluation.resume_with_at_location(self.called(reference)?)
             }
             EvaluationResult::RequiresEntryValue(expression) => {
-                let (value, certainty) = super::call_site::entry_value(context, expression)?;
-                self.note(certainty);
-                evaluation.resume_with_entry_value(Number::Generic(value))
+                evaluation.resume_with_entry_value(self.entry_value(expression)?)
             }
             EvaluationResult::RequiresParameterRef(offset) => {
                 let (value, certainty) = super::call_site::parameter(context, offset, self.unit)?;
@@ -255,12 +353,35 @@ impl<'c, 'x, 't, 'a> Evaluator<'c, 'x, 't, 'a> {
                 let dwarf = context.session.table.dwarf(Home::Info);
                 let address = dwarf.address(self.unit, index).map_err(damaged)?;
                 let bias = if relocate { context.bias } else { 0 };
-                evaluation.resume_with_indexed_address(address.wrapping_add(bias))
+                let made = address.wrapping_add(bias);
+                self.indexed.set(Some((made, address)));
+                evaluation.resume_with_indexed_address(made)
             }
             EvaluationResult::RequiresBaseType(offset) => {
                 evaluation.resume_with_base_type(self.base_type(offset)?)
             }
         })
+    }
+
+    /// Which byte of its module's thread-local storage a variable begins at.
+    fn tls_offset(&self, stated: u64) -> Result<u64, Unknown> {
+        match self.indexed.take() {
+            Some((made, word)) if made == stated && self.is_gnu() => {
+                tls::indexed(self.context.module, word)
+            }
+            Some((made, word)) if made == stated => Ok(word),
+            _ => Ok(stated),
+        }
+    }
+
+    /// Tells whether a compiler of GCC's made the unit.
+    fn is_gnu(&self) -> bool {
+        let attributes = root_attributes(self.unit).unwrap_or_default();
+        let mut attributes = attributes.iter();
+        let producer = attributes.find(|a| a.name() == dw::DW_AT_producer);
+        let dwarf = self.context.session.table.dwarf(Home::Info);
+        let producer = producer.and_then(|p| dwarf.attr_string(self.unit, p.value()).ok());
+        producer.is_some_and(|p| p.slice().starts_with(b"GNU "))
     }
 
     fn base_type(&self, offset: UnitOffset) -> Result<ValueType, Unknown> {
@@ -290,12 +411,7 @@ impl<'c, 'x, 't, 'a> Evaluator<'c, 'x, 't, 'a> {
     fn memory(&self, address: u64, size: u8, base: UnitOffset) -> Result<Number, Unknown> {
         let mut bytes = [0; 16];
         let size = usize::from(size).min(bytes.len());
-        let certainty = self
-            .context
-            .site
-            .machine
-            .memory(address, &mut bytes[..size])?;
-        self.note(certainty);
+        self.read(address, &mut bytes[..size])?;
         match self.base_type(base)? {
             ValueType::Generic => {
                 let mut word = [0; 8];
@@ -304,6 +420,22 @@ impl<'c, 'x, 't, 'a> Evaluator<'c, 'x, 't, 'a> {
             }
             ty => parse(ty, &bytes),
         }
+    }
+
+    /// Reads memory, or the object that has no place in it.
+    fn read(&self, address: u64, bytes: &mut [u8]) -> Result<(), Unknown> {
+        let machine = self.context.site.machine;
+        let inside = address.checked_sub(HELD_AT).filter(|at| *at < HELD_BYTES);
+        let certainty = match (self.held, inside) {
+            (Some(held), Some(offset)) => {
+                let part = held.bytes_at(offset, bytes.len() as u64, machine);
+                bytes.copy_from_slice(&part.bytes?);
+                part.certainty
+            }
+            _ => machine.memory(address, bytes)?,
+        };
+        self.note(certainty);
+        Ok(())
     }
 
     fn register(&self, number: u16) -> Result<u64, Unknown> {
@@ -319,7 +451,10 @@ impl<'c, 'x, 't, 'a> Evaluator<'c, 'x, 't, 'a> {
             self.note(certainty);
             return parse(ty, &bytes);
         }
-        let value = self.register(number)?;
+        let value = match self.is_everywhere {
+            true => self.base_register(Register(number))?,
+            false => self.register(number)?,
+        };
         match ty {
             ValueType::Generic => Ok(Number::Generic(value)),
             ty => parse(ty, &value.to_le_bytes()),
@@ -347,6 +482,9 @@ impl<'c, 'x, 't, 'a> Evaluator<'c, 'x, 't, 'a> {
             certainty: Cell::new(Certainty::Known),
             depth: self.depth + 1,
             object: None,
+            held: None,
+            is_everywhere: false,
+            indexed: Cell::new(None),
         };
         let place = inner.place(expression.ok_or_else(unknown)?, None)?;
         self.note(inner.certainty());
@@ -361,12 +499,15 @@ impl<'c, 'x, 't, 'a> Evaluator<'c, 'x, 't, 'a> {
         }
     }
 
-    /// What a register that is stated as frame base has once the prologue has run.
+    /// What a register has once the prologue has run.
     fn base_register(&self, register: Register) -> Result<u64, Unknown> {
         let context = self.context;
         let svma = base::svma_of(context.site, context.bias);
         match base::distance(context.module, svma, register) {
-            None => self.register(register.0),
+            None => {
+                base::in_body(context.module, svma)?;
+                self.register(register.0)
+            }
             Some(distance) => {
                 let unknown = || Unknown::because("its frame could not be unwound");
                 let cfa = context.site.cfa.ok_or_else(unknown)?;

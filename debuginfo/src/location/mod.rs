@@ -224,7 +224,10 @@ impl<'a> Context<'_, '_, 'a> {
                 .find_map(|die| Some((die, self.session.attr(die, name)?)))
         };
         if let Some((at, value)) = attr(dw::DW_AT_location) {
-            let evaluator = Evaluator::new(self, &at.unit);
+            let evaluator = match value.exprloc_value() {
+                Some(_) => Evaluator::everywhere(self, &at.unit),
+                None => Evaluator::new(self, &at.unit),
+            };
             let place = match self.expression(at, value) {
                 Ok(Some(expression)) if expression.0.is_empty() => Ok(ValuePlace::OptimizedOut),
                 Ok(Some(expression)) => evaluator.place(expression, None),

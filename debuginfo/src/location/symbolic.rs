@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use gimli::constants as dw;
-use gimli::{Expression, Operation, Unit, UnitOffset};
+use gimli::{Expression, Operation, UnitOffset};
 
 use super::ir::{Int, IntOp};
 use super::{Context, Site, ValuePlace, base, with_context};
@@ -59,7 +59,8 @@ impl<'a> Context<'_, '_, 'a> {
             let expression = self.expression(at, value).map_err(|why| why.0)?;
             let expression = expression.filter(|e| !e.0.is_empty());
             let expression = expression.ok_or("it is optimized out there")?;
-            return self.operations(at, &at.unit, expression);
+            let is_everywhere = value.exprloc_value().is_some();
+            return self.operations(at, expression, is_everywhere);
         }
         if let Some((at, value)) = attr(dw::DW_AT_const_value) {
             return match self.implicit(at, &value, ty) {
@@ -73,12 +74,13 @@ impl<'a> Context<'_, '_, 'a> {
     fn operations(
         &self,
         die: &Die<'a>,
-        unit: &Unit<Slice<'a>>,
         expression: Expression<Slice<'a>>,
+        is_everywhere: bool,
     ) -> Found<Symbolic> {
+        let encoding = die.unit.encoding();
         let mut stack: Vec<Int> = Vec::new();
-        let expression = super::parts::without_uninit(expression, unit.encoding());
-        let mut operations = expression.operations(unit.encoding());
+        let expression = super::parts::without_uninit(expression, encoding);
+        let mut operations = expression.operations(encoding);
         let mut is_value = false;
         let damaged = |_| "its location cannot be read".to_owned();
         for _ in 0..MAX_OPERATIONS {
@@ -101,6 +103,14 @@ impl<'a> Context<'_, '_, 'a> {
                     return Ok(Symbolic::Bytes(data.slice().to_vec()));
                 }
                 Operation::StackValue => is_value = true,
+                Operation::RegisterOffset {
+                    register,
+                    offset,
+                    base_type: UnitOffset(0),
+                } if is_everywhere => {
+                    let base = self.base_register(Register(register.0))?;
+                    stack.push(base.plus(offset as u64));
+                }
                 operation => self.push(die, operation, &mut stack)?,
             }
         }
@@ -183,17 +193,18 @@ impl<'a> Context<'_, '_, 'a> {
                 return Err("its function's frame base refers to itself".to_owned());
             }
         }
-        match self.operations(function, &function.unit, expression)? {
+        match self.operations(function, expression, false)? {
             Symbolic::Memory(address) | Symbolic::Number(address) => Ok(address),
             Symbolic::Register(register) => self.base_register(register),
             Symbolic::Bytes(_) => Err(NONE.to_owned()),
         }
     }
 
-    /// What a register that is stated as frame base has once the prologue has run.
+    /// What a register has once the prologue has run.
     fn base_register(&self, register: Register) -> Found<Int> {
         let svma = base::svma_of(self.site, self.bias);
         let Some(distance) = base::distance(self.module, svma, register) else {
+            base::in_body(self.module, svma).map_err(|why| why.0)?;
             return self.register(register.0);
         };
         let rule = crate::unwind::cfa_rule(self.site.space, self.site.lookup_pc);

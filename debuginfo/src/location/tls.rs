@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::{Site, bias_of};
-use crate::elf::TlsSlot;
+use crate::elf::{TlsSegment, TlsSlot};
 use crate::machine::{Certainty, Register, Unknown};
 use crate::module::Module;
 
@@ -22,7 +22,7 @@ pub(super) fn address(
     let (thread, certainty) = site.machine.register(Register::FS_BASE)?;
     let name = module.path().display();
     let none = || Unknown::because(format!("{name} has no thread-local storage"));
-    let (size, align) = module.tls().ok_or_else(none)?;
+    let TlsSegment { size, align, .. } = module.tls().ok_or_else(none)?;
     let (start, start_certainty) = if module.is_library() {
         library(site, module, thread)?
     } else {
@@ -33,6 +33,23 @@ pub(super) fn address(
         )
     };
     Ok((start.wrapping_add(offset), certainty.and(start_certainty)))
+}
+
+/// Which byte of the thread-local storage of `module` a word of `.debug_addr` means.
+///
+/// gcc asks for the variable's address there (`R_X86_64_64`) where it should ask for its place in the storage
+/// (`R_X86_64_DTPOFF64`). GNU's linker writes the address in the file then, others write the place.
+pub(super) fn indexed(module: &Module, word: u64) -> Result<u64, Unknown> {
+    let Some(tls) = module.tls() else {
+        return Ok(word);
+    };
+    let from_address = word.checked_sub(tls.vaddr).filter(|at| *at < tls.size);
+    match (word < tls.size, from_address) {
+        (true, Some(_)) => Err(Unknown::because(
+            "gcc's split debug information does not tell a place from an address in so much thread-local storage",
+        )),
+        (_, from_address) => Ok(from_address.unwrap_or(word)),
+    }
 }
 
 /// Where the storage of a library begins.

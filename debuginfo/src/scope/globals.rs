@@ -25,40 +25,162 @@ pub fn global(site: &Site<'_>, name: &str) -> Option<Variable> {
     globals(site, name).into_iter().next()
 }
 
-/// Finds the global variables and static members called `name`, which may leave out namespaces: those of the site's unit
-/// first, then its module's, then the program's own; the fullest match first. Those of other modules are none of them, unless
-/// one of these modules imports the name. At a site in no module, what one library of the program alone has is found too.
+/// Finds the global variables and static members called `name`, which may leave out namespaces: those of the innermost
+/// namespace around the site's function first, those of its unit before those of others; the fullest match first. A library sees
+/// what the program exports as well; what other modules have is none of them, unless one of these modules imports the name.
+/// There are none either where the name may mean several variables, see [`rivals`].
 #[must_use]
 pub fn globals(site: &Site<'_>, name: &str) -> Vec<Variable> {
-    let modules = site.space.near(site.lookup_pc);
-    let own = modules.iter().flat_map(|m| globals_of(m, site, name));
-    let own: Vec<Variable> = own.collect();
+    let own = near(site, name);
     if !own.is_empty() {
-        return own;
+        return own.into_iter().map(|one| one.variable).collect();
     }
+    if !rivals(site, name).is_empty() {
+        return Vec::new();
+    }
+    let modules = site.space.near(site.lookup_pc);
     if modules.iter().any(|mapped| mapped.module.imports(name)) {
         let foreign = site.space.foreign(site.lookup_pc).into_iter();
         let mut found = foreign.map(|mapped| globals_of(mapped, site, name));
         return found.find(|all| !all.is_empty()).unwrap_or_default();
     }
-    if site.space.at(site.lookup_pc).is_some() {
-        return Vec::new();
-    }
-    let libraries = site.space.libraries();
-    let mut found = libraries.map(|mapped| globals_of(mapped, site, name));
-    let mut found = found.by_ref().filter(|own| !own.is_empty());
-    match (found.next(), found.next()) {
-        (Some(own), None) => own,
-        _ => Vec::new(),
+    Vec::new()
+}
+
+/// Returns the variables of which `name` may mean each, because nothing at the site prefers one: static ones of other files, or
+/// those of other namespaces.
+#[must_use]
+pub fn rivals(site: &Site<'_>, name: &str) -> Vec<Variable> {
+    let modules = site.space.near(site.lookup_pc);
+    let mut all = modules.into_iter().map(|m| visible(m, site, name));
+    let found = all.find(|found| !found.is_empty()).unwrap_or_default();
+    match is_undecided(&found) {
+        true => found.into_iter().map(|one| one.variable).collect(),
+        false => Vec::new(),
     }
 }
 
-/// Finds those of one module, those of the site's unit first.
+/// Finds those of the nearest module that has any; none if it cannot be told which is meant.
+fn near(site: &Site<'_>, name: &str) -> Vec<Candidate> {
+    let modules = site.space.near(site.lookup_pc);
+    let mut all = modules.into_iter().map(|m| visible(m, site, name));
+    let found = all.find(|found| !found.is_empty()).unwrap_or_default();
+    match is_undecided(&found) {
+        true => Vec::new(),
+        false => found,
+    }
+}
+
+/// Finds those of a module that code at the site can see.
+fn visible(mapped: &Mapped, site: &Site<'_>, name: &str) -> Vec<Candidate> {
+    let mut found = candidates(mapped, site, name);
+    let here = site.space.at(site.lookup_pc);
+    if here.is_some_and(|here| here.number != mapped.number) {
+        found.retain(|one| one.variable.is_external());
+    }
+    found
+}
+
+/// A variable that a name may mean. The smallest is meant.
+struct Candidate {
+    variable: Variable,
+    preference: Preference,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Preference {
+    /// It is in no namespace or class around the site's function.
+    is_elsewhere: bool,
+    /// It is another file's own.
+    is_of_other_file: bool,
+    /// How much of the function's name its namespaces are: more is nearer.
+    shared: std::cmp::Reverse<usize>,
+    is_of_other_unit: bool,
+    /// How much of its full name the name leaves out.
+    rank: u8,
+}
+
+/// Tells whether the first of the candidates is no better than another variable.
+fn is_undecided(found: &[Candidate]) -> bool {
+    let [first, second, ..] = found else {
+        return false;
+    };
+    let is_hidden = first.preference.is_elsewhere || first.preference.is_of_other_file;
+    is_hidden
+        && first.preference == second.preference
+        && (first.variable.id.index, &first.variable.name)
+            != (second.variable.id.index, &second.variable.name)
+}
+
+fn candidates(mapped: &Mapped, site: &Site<'_>, name: &str) -> Vec<Candidate> {
+    let found = in_module(&mapped.module, name);
+    let unit = unit_in(mapped, site);
+    // With one there is nothing to prefer.
+    let function = match found.len() > 1 {
+        true => super::scope_at(site),
+        false => String::new(),
+    };
+    let mut found: Vec<Candidate> = found
+        .into_iter()
+        .map(|(rank, variable)| {
+            let scope = variable.name.strip_suffix(name).unwrap_or(&variable.name);
+            let is_around = function.starts_with(scope);
+            let is_of_other_unit = !is_of_unit(&variable, unit);
+            // Units are no scopes of Rust's.
+            let is_private = || variable.language() != Language::Rust && !variable.is_external();
+            let preference = Preference {
+                is_elsewhere: !is_around,
+                is_of_other_file: is_of_other_unit && is_private(),
+                shared: std::cmp::Reverse(if is_around { scope.len() } else { 0 }),
+                is_of_other_unit,
+                rank,
+            };
+            Candidate {
+                preference,
+                variable,
+            }
+        })
+        .collect();
+    found.sort_by_key(|one| one.preference);
+    found
+}
+
+/// Finds those of one module, the nearest to the site first.
 pub fn globals_of(mapped: &Mapped, site: &Site<'_>, name: &str) -> Vec<Variable> {
-    let unit = unit_at(mapped, site);
-    let mut own = in_module(&mapped.module, name);
-    own.sort_by_key(|(rank, variable)| (!is_of_unit(variable, unit), *rank));
-    own.into_iter().map(|(_, variable)| variable).collect()
+    let found = candidates(mapped, site, name).into_iter();
+    found.map(|one| one.variable).collect()
+}
+
+/// Finds those of the units whose file is `file`, or ends with it: `dir/file.c`.
+pub fn globals_of_file(mapped: &Mapped, file: &str, name: &str) -> Vec<Variable> {
+    let mut found = in_module(&mapped.module, name);
+    found.retain(|(rank, variable)| *rank < DECLARED && variable.is_of_file(file));
+    found.sort_by_key(|(rank, _)| *rank);
+    found.into_iter().map(|(_, variable)| variable).collect()
+}
+
+impl Variable {
+    fn language(&self) -> Language {
+        let read = with_session(&self.module, self.id, |session, die| {
+            language_of(session, die)
+        });
+        read.unwrap_or(Language::Other)
+    }
+
+    /// Returns the file that its unit was compiled from, as the compiler was given it.
+    pub fn unit_file(&self) -> Option<String> {
+        let read = with_session(&self.module, self.id, |_, die| {
+            let name = die.unit.name?;
+            Some(String::from_utf8_lossy(name.slice()).into_owned())
+        });
+        read.flatten()
+    }
+
+    fn is_of_file(&self, file: &str) -> bool {
+        let whole = self.unit_file();
+        let rest = whole.as_deref().and_then(|whole| whole.strip_suffix(file));
+        rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
+    }
 }
 
 /// Tells whether `name` is a global variable that the source of the site's function sees: one of its unit, in the function's own
@@ -67,7 +189,7 @@ pub fn is_in_file(site: &Site<'_>, name: &str) -> bool {
     let Some(mapped) = site.space.at(site.lookup_pc) else {
         return false;
     };
-    let unit = unit_at(mapped, site);
+    let unit = unit_in(mapped, site);
     let found = in_module(&mapped.module, name);
     let mut own = found.iter().filter(|(_, v)| is_of_unit(v, unit)).peekable();
     if own.peek().is_none() {
@@ -80,7 +202,13 @@ pub fn is_in_file(site: &Site<'_>, name: &str) -> bool {
     })
 }
 
-fn unit_at(mapped: &Mapped, site: &Site<'_>) -> Option<usize> {
+/// Returns the unit of the code at the site.
+#[must_use]
+pub fn unit_at(site: &Site<'_>) -> Option<usize> {
+    unit_in(site.space.at(site.lookup_pc)?, site)
+}
+
+fn unit_in(mapped: &Mapped, site: &Site<'_>) -> Option<usize> {
     let is_here = mapped.range.contains(&site.lookup_pc);
     let svma = mapped.svma(site.lookup_pc);
     let function = is_here.then(|| super::function_at(&mapped.module, svma));

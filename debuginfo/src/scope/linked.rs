@@ -9,7 +9,7 @@ use super::Variable;
 use super::globals::definitions;
 use crate::address_space::Mapped;
 use crate::location::Site;
-use crate::types::with_session;
+use crate::types::{Type, with_session};
 
 /// What linking tells of a variable.
 pub(super) enum Linked {
@@ -54,6 +54,23 @@ impl Variable {
     /// Tells whether other files know it by its name.
     pub(super) fn is_external(&self) -> bool {
         self.function.is_none() && self.linkage().is_some()
+    }
+
+    /// The type that its definition has, if its own is incomplete: the file that only declares it may not know more.
+    pub(super) fn complete(&self, ty: Type, site: &Site<'_>) -> Type {
+        if ty.size().is_some() {
+            return ty;
+        }
+        let Some(linkage) = self.linkage() else {
+            return ty;
+        };
+        let is_it = |own: &Linkage| own.is_located && own.name == linkage.name;
+        let mut defined = site.space.modules().iter().flat_map(|mapped| {
+            let all = definitions(&mapped.module, &self.about.name).into_iter();
+            all.filter(|one| one.linkage().is_some_and(is_it))
+        });
+        let known = defined.find_map(|one| Some(one.ty()).filter(|ty| ty.size().is_some()));
+        known.unwrap_or(ty)
     }
 
     /// Finds what is meant by it at `site`; `None` if its own description tells.

@@ -120,7 +120,10 @@ fn is_block(tag: DwTag) -> bool {
 }
 
 fn is_variable(tag: DwTag) -> bool {
-    matches!(tag, dw::DW_TAG_variable | dw::DW_TAG_formal_parameter)
+    matches!(
+        tag,
+        dw::DW_TAG_variable | dw::DW_TAG_constant | dw::DW_TAG_formal_parameter
+    )
 }
 
 impl<'a> Walk<'_, '_, 'a> {

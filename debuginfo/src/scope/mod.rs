@@ -27,7 +27,7 @@ pub use enumerators::{enumerators, has_enumerator};
 pub(crate) use functions::function_at;
 pub use functions::{function_type, scope_at};
 pub use globals::{global, global_names, globals, static_member};
-pub use globals::{globals_of, is_in_file};
+pub use globals::{globals_of, globals_of_file, is_in_file, rivals, unit_at};
 pub use known::Described;
 pub(crate) use known::KnownVariables;
 pub use locals::{has_variable, variables_at};
@@ -123,7 +123,9 @@ impl Variable {
             return Value::read(ty, place, site.machine);
         }
         match self.linked(site) {
-            Some(Linked::Address(address)) => return Value::at(ty, address, site.machine),
+            Some(Linked::Address(address)) => {
+                return Value::at(self.complete(ty, site), address, site.machine);
+            }
             Some(Linked::Definition(definition)) => return definition.read(site),
             Some(Linked::Nowhere) => {
                 let why = Unknown::because(UNDEFINED);

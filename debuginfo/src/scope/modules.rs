@@ -23,13 +23,6 @@ impl AddressSpace {
         others
     }
 
-    /// Returns the program's own libraries.
-    pub(crate) fn libraries(&self) -> impl Iterator<Item = &Mapped> {
-        let program = self.program().map(|own| own.number);
-        let own = self.modules().iter().filter(|m| !m.is_system);
-        own.filter(move |m| Some(m.number) != program)
-    }
-
     /// Returns the modules that are called `name`.
     pub fn called(&self, name: &str) -> Vec<&Mapped> {
         let all = self.modules().iter();

@@ -3,6 +3,8 @@
 //!
 //! Dimensions are kept in the order in which an index names them; [`Type::in_order_of_display`] has them in that of memory.
 
+use std::sync::Arc;
+
 use super::node::{Count, DieId, Link, Shape};
 use super::{MAX_STEPS, Type, members};
 
@@ -30,6 +32,9 @@ pub(crate) struct Dimension {
     /// The index of the first element.
     pub lower: Bound,
     pub stride: Stride,
+    /// The indexes in order, where they are not consecutive: Ada's arrays have one element for each name of an enumeration,
+    /// whatever number stands for it.
+    pub indexes: Option<Arc<[i64]>>,
 }
 
 impl Dimension {
@@ -39,6 +44,7 @@ impl Dimension {
             count: Count::Known(count),
             lower: Bound::Known(0),
             stride: Stride::Natural,
+            indexes: None,
         }
     }
 
@@ -139,6 +145,32 @@ impl Type {
             Some(Bound::Known(lower)) => lower,
             _ => 0,
         }
+    }
+
+    /// Returns the position of the element with an index, counted from 0; `None` if there can be none.
+    pub(crate) fn position_of(&self, index: i64) -> Option<i64> {
+        match self.indexes() {
+            Some(indexes) => {
+                let position = indexes.iter().position(|of| *of == index)?;
+                i64::try_from(position).ok()
+            }
+            None => index.checked_sub(self.lower_bound()),
+        }
+    }
+
+    /// Returns the index of the element at a position, counted from 0.
+    #[must_use]
+    pub fn index_of(&self, position: u64) -> i64 {
+        let listed = self.indexes().zip(usize::try_from(position).ok());
+        match listed.and_then(|(indexes, position)| indexes.get(position)) {
+            Some(index) => *index,
+            None => self.lower_bound().wrapping_add_unsigned(position),
+        }
+    }
+
+    /// Returns the indexes of an array in order, where they are not consecutive.
+    pub(crate) fn indexes(&self) -> Option<&[i64]> {
+        self.dimensions().first()?.indexes.as_deref()
     }
 
     /// Returns the dimensions of an array in the order of its indexes; none of other types.

@@ -6,6 +6,7 @@ use super::index::EntryKind;
 use super::text::{self, Rank};
 use super::{Type, TypeKind, builtin};
 use crate::address_space::{AddressSpace, Mapped};
+use crate::dies::Home;
 use crate::module::Module;
 
 /// Candidates for one name whose full names are compared.
@@ -13,14 +14,37 @@ const MAX_CANDIDATES: usize = 4096;
 /// Signs behind a name (`*`, `[4]`) that are read.
 const MAX_SIGNS: usize = 64;
 
-/// Finds the type that `text` names, as in a cast: `struct foo *`, `unsigned long`, `ns::Map<int, ns::A>`, `u32`,
-/// `*const u8`, `char[16]`. `context` is an address whose module and language are preferred.
-#[must_use]
-pub fn find_type(space: &AddressSpace, context: Option<u64>, text: &str) -> Option<Type> {
-    find(space, context, text.trim(), MAX_SIGNS)
+/// The code whose source names a type.
+#[derive(Clone, Copy)]
+pub struct Near<'a> {
+    /// An address of it. Its module and language are preferred.
+    pub address: u64,
+    /// Its unit, whose types are preferred to those of others.
+    pub unit: Option<usize>,
+    /// Tells the name of its function, whose namespaces are preferred. Asked where several types fit.
+    pub function: &'a dyn Fn() -> String,
 }
 
-fn find(space: &AddressSpace, context: Option<u64>, text: &str, signs: usize) -> Option<Type> {
+impl Near<'_> {
+    /// Code in no unit.
+    #[must_use]
+    pub fn address(address: u64) -> Near<'static> {
+        Near {
+            address,
+            unit: None,
+            function: &String::new,
+        }
+    }
+}
+
+/// Finds the type that `text` names, as in a cast: `struct foo *`, `unsigned long`, `ns::Map<int, ns::A>`, `u32`,
+/// `*const u8`, `char[16]`.
+#[must_use]
+pub fn find_type(space: &AddressSpace, near: Option<Near<'_>>, text: &str) -> Option<Type> {
+    find(space, near, text.trim(), MAX_SIGNS)
+}
+
+fn find(space: &AddressSpace, context: Option<Near<'_>>, text: &str, signs: usize) -> Option<Type> {
     let signs = signs.checked_sub(1)?;
     let pointer_to = |rest: &str| Some(find(space, context, rest, signs)?.pointer());
     let text = text.trim();
@@ -58,7 +82,7 @@ fn find(space: &AddressSpace, context: Option<u64>, text: &str, signs: usize) ->
     named(space, context, text)
 }
 
-fn named(space: &AddressSpace, context: Option<u64>, name: &str) -> Option<Type> {
+fn named(space: &AddressSpace, context: Option<Near<'_>>, name: &str) -> Option<Type> {
     if name.is_empty() {
         return None;
     }
@@ -69,11 +93,11 @@ fn named(space: &AddressSpace, context: Option<u64>, name: &str) -> Option<Type>
 /// Looks through the module of `context`, then the others in the order in which they were loaded.
 fn in_modules(
     space: &AddressSpace,
-    context: Option<u64>,
+    context: Option<Near<'_>>,
     name: &str,
     word: Option<&str>,
 ) -> Option<Type> {
-    let first = context.and_then(|address| space.at(address));
+    let first = context.and_then(|near| space.at(near.address));
     let number = first.map(|m| m.number);
     let others = space.modules().iter();
     let others = others.filter(|m| Some(m.number) != number);
@@ -81,15 +105,22 @@ fn in_modules(
     // A base type's words may come in any order.
     let usual =
         builtin(name).and_then(|ty| Some((ty.plain_name()?.to_owned(), ty.kind(), ty.size())));
-    all.find_map(|Mapped { module, .. }| {
-        let found = in_module(module, name, word);
-        found.or_else(|| {
-            let (usual, kind, size) = usual.as_ref()?;
-            let spellings = spellings(usual);
-            let mut found = spellings.iter().filter_map(|s| in_module(module, s, None));
-            found.find(|ty| ty.kind() == *kind && ty.size() == *size)
-        })
-    })
+    all.find_map(
+        |Mapped {
+             module, number: of, ..
+         }| {
+            let near = context.filter(|_| Some(*of) == number);
+            let found = in_module(module, name, word, near);
+            found.or_else(|| {
+                let (usual, kind, size) = usual.as_ref()?;
+                let spellings = spellings(usual);
+                let mut found = spellings
+                    .iter()
+                    .filter_map(|s| in_module(module, s, None, near));
+                found.find(|ty| ty.kind() == *kind && ty.size() == *size)
+            })
+        },
+    )
 }
 
 /// How compilers write a base type whose usual name is `usual`.
@@ -110,8 +141,13 @@ fn spellings(usual: &str) -> Vec<String> {
     all
 }
 
-fn in_module(module: &Arc<Module>, name: &str, word: Option<&str>) -> Option<Type> {
-    let best = best(module, name, |kind| match word {
+fn in_module(
+    module: &Arc<Module>,
+    name: &str,
+    word: Option<&str>,
+    near: Option<Near<'_>>,
+) -> Option<Type> {
+    let wanted = |kind| match word {
         Some(_) => matches!(kind, EntryKind::Tagged | EntryKind::Declared),
         None => !matches!(
             kind,
@@ -120,8 +156,9 @@ fn in_module(module: &Arc<Module>, name: &str, word: Option<&str>) -> Option<Typ
                 | EntryKind::Inlined
                 | EntryKind::Enumerator
         ),
-    });
-    let ty = best?.definition();
+    };
+    let own = near.and_then(|near| best_of_unit(module, name, wanted, near));
+    let ty = own.or_else(|| best(module, name, wanted))?.definition();
     let fits = match (word, ty.kind()) {
         (Some("enum"), kind) => kind == TypeKind::Enum,
         (Some("union"), kind) => kind == TypeKind::Union,
@@ -129,6 +166,39 @@ fn in_module(module: &Arc<Module>, name: &str, word: Option<&str>) -> Option<Typ
         _ => true,
     };
     fits.then_some(ty)
+}
+
+/// The type of the unit that the source of its code means: of the innermost namespace around its function.
+fn best_of_unit(
+    module: &Arc<Module>,
+    name: &str,
+    wanted: impl Fn(EntryKind) -> bool,
+    near: Near<'_>,
+) -> Option<Type> {
+    let unit = near.unit?;
+    let candidates = module.known().index(module).candidates(name);
+    let own = candidates.iter().filter(|entry| {
+        let is_own = entry.id.index == unit && entry.id.home == Home::Info;
+        is_own && entry.kind != EntryKind::Declared && wanted(entry.kind)
+    });
+    let mut found: Vec<(Rank, EntryKind, String, Type)> = own
+        .take(MAX_CANDIDATES)
+        .filter_map(|entry| {
+            let ty = Type::at(module, entry.id);
+            let full = ty.own_name()?;
+            Some((text::matches(name, &full)?, entry.kind, full, ty))
+        })
+        .collect();
+    if found.len() > 1 {
+        let function = (near.function)();
+        found.sort_by_key(|(rank, kind, full, _)| {
+            let scope = full.strip_suffix(name).unwrap_or(full);
+            let is_around = function.starts_with(scope);
+            let shared = if is_around { scope.len() } else { 0 };
+            (!is_around, std::cmp::Reverse(shared), *rank, *kind)
+        });
+    }
+    found.into_iter().next().map(|(.., ty)| ty)
 }
 
 fn best(module: &Arc<Module>, name: &str, wanted: impl Fn(EntryKind) -> bool) -> Option<Type> {

@@ -164,7 +164,8 @@ fn kind_of(tag: DwTag) -> Option<EntryKind> {
         | dw::DW_TAG_union_type
         | dw::DW_TAG_enumeration_type => Some(EntryKind::Tagged),
         dw::DW_TAG_typedef | dw::DW_TAG_base_type => Some(EntryKind::Named),
-        dw::DW_TAG_variable => Some(EntryKind::Variable),
+        // A constant of Fortran's or Ada's has a value in the place of a location.
+        dw::DW_TAG_variable | dw::DW_TAG_constant => Some(EntryKind::Variable),
         _ => None,
     }
 }

@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 pub(crate) use arrays::{Bound, Dimension, Stride, elements};
 pub use builtin::builtin;
-pub use find::find_type;
+pub use find::{Near, find_type};
 pub(crate) use index::{EntryKind, hash};
 pub(crate) use known::Known;
 pub(crate) use members::member_of;

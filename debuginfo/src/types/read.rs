@@ -1,5 +1,7 @@
 //! Reads one entry of the debug information as a node of the type graph.
 
+use std::sync::Arc;
+
 use gimli::constants as dw;
 use gimli::{AttributeValue, DwAt, DwTag, UnitOffset};
 
@@ -7,7 +9,7 @@ use super::members::{BitRange, Enumerator, Role};
 use super::node::{
     Argument, Branch, DieId, Field, Keyword, Link, Node, Offset, Qualifier, Shape, VariantPart,
 };
-use super::{Language, TypeKind};
+use super::{Language, Type, TypeKind};
 use crate::dies::{Die, Home, Session, Value};
 use crate::module::Module;
 
@@ -115,11 +117,13 @@ pub(crate) fn constant(value: Value<'_>, signed: bool) -> Option<i128> {
         let bytes = <[u8; 16]>::try_from(block.slice()).ok()?;
         return Some(i128::from_le_bytes(bytes));
     }
-    let unsigned = value.udata_value().map(i128::from);
-    let with_sign = value.sdata_value().map(i128::from);
-    match signed {
-        true => with_sign.or(unsigned),
-        false => unsigned.or(with_sign),
+    match (signed, &value) {
+        // Shorter forms have no sign: gcc chooses them by the number alone, and writes negative ones as such.
+        (true, AttributeValue::Data8(number)) => Some(i128::from(*number as i64)),
+        _ => {
+            let unsigned = value.udata_value().map(i128::from);
+            unsigned.or_else(|| value.sdata_value().map(i128::from))
+        }
     }
 }
 
@@ -137,6 +141,8 @@ impl<'a> Reader<'_, '_, 'a> {
         let is_null = tag == dw::DW_TAG_unspecified_type
             && name.is_some_and(|n| n.slice() == b"decltype(nullptr)");
         let size = session.unsigned(die, dw::DW_AT_byte_size);
+        // Its bytes are no value that could be shown.
+        let size = size.filter(|_| !self.is_biased(die));
         Some(Node {
             id: Some(DieId::of(die)),
             language: self.language,
@@ -173,9 +179,8 @@ impl<'a> Reader<'_, '_, 'a> {
                 target: target(),
                 class: self.link(die, dw::DW_AT_containing_type),
             },
-            dw::DW_TAG_typedef | dw::DW_TAG_template_alias | dw::DW_TAG_subrange_type => {
-                Shape::Typedef(target())
-            }
+            dw::DW_TAG_typedef | dw::DW_TAG_template_alias => Shape::Typedef(target()),
+            dw::DW_TAG_subrange_type => self.subrange(die),
             dw::DW_TAG_const_type => Shape::Qualified(Qualifier::Const, target()),
             dw::DW_TAG_volatile_type => Shape::Qualified(Qualifier::Volatile, target()),
             dw::DW_TAG_restrict_type => Shape::Qualified(Qualifier::Restrict, target()),
@@ -191,6 +196,70 @@ impl<'a> Reader<'_, '_, 'a> {
             dw::DW_TAG_subroutine_type | dw::DW_TAG_subprogram => self.function(die),
             _ => Shape::Unspecified,
         }
+    }
+
+    /// A type of which some numbers are left out. What is left may need fewer bytes, and no sign.
+    fn subrange(&self, die: &Die<'a>) -> Shape {
+        if self.is_biased(die) {
+            return Shape::Unspecified;
+        }
+        let is_shorter = self.session.unsigned(die, dw::DW_AT_byte_size).is_some();
+        match is_shorter && self.is_natural(die) {
+            true => Shape::Base(TypeKind::Integer { signed: false }),
+            false => Shape::Typedef(self.target(die)),
+        }
+    }
+
+    /// Tells whether what is stored of a type of Ada is the distance from its first number.
+    fn is_biased(&self, die: &Die<'a>) -> bool {
+        let bias = match self.language {
+            Language::Ada => self.session.attr(die, dw::DW_AT_GNU_bias),
+            _ => None,
+        };
+        bias.is_some_and(|bias| constant(bias, true) != Some(0))
+    }
+
+    /// Tells whether `die` is a range of a signed integer that begins at 0 or later.
+    fn is_natural(&self, die: &Die<'a>) -> bool {
+        let session = self.session;
+        let lower = session.attr(die, dw::DW_AT_lower_bound);
+        let is_from_zero = lower
+            .and_then(|l| constant(l, true))
+            .is_some_and(|l| l >= 0);
+        let mut of = session.follow(die, dw::DW_AT_type);
+        for _ in 0..super::MAX_STEPS {
+            let Some(at) = of.filter(|_| is_from_zero) else {
+                return false;
+            };
+            if let Some(encoding) = session.attr(&at, dw::DW_AT_encoding) {
+                return encoding == AttributeValue::Encoding(dw::DW_ATE_signed);
+            }
+            of = session.follow(&at, dw::DW_AT_type);
+        }
+        false
+    }
+
+    /// The type of what has fewer bits than its type: a number that is never negative has no bit for a sign then.
+    pub(super) fn packed(&self, die: &Die<'a>) -> Link {
+        let session = self.session;
+        let mut of = session.follow(die, dw::DW_AT_type);
+        for _ in 0..super::MAX_STEPS {
+            let Some(at) = of else { break };
+            match session.tag(&at) {
+                Some(dw::DW_TAG_subrange_type) if self.is_natural(&at) => {
+                    let size = self.storage_size(die);
+                    let shape = Shape::Base(TypeKind::Integer { signed: false });
+                    let mut node = Node::made(shape, self.name(&at), size);
+                    node.language = self.language;
+                    return Link::Made(Box::new(Type::new(None, Arc::new(node))));
+                }
+                Some(dw::DW_TAG_typedef | dw::DW_TAG_const_type) => {
+                    of = session.follow(&at, dw::DW_AT_type);
+                }
+                _ => break,
+            }
+        }
+        self.target(die)
     }
 
     fn base(&self, die: &Die<'a>) -> TypeKind {
@@ -287,10 +356,14 @@ impl<'a> Reader<'_, '_, 'a> {
                 _ => Offset::Computed(DieId::of(die)),
             },
         };
+        let bits = self.bits(die, &offset);
         Some(Field {
             name,
-            ty: self.target(die),
-            bits: self.bits(die, &offset),
+            ty: match bits {
+                Some(_) => self.packed(die),
+                None => self.target(die),
+            },
+            bits,
             offset,
             role: match (is_static, tag == dw::DW_TAG_inheritance, is_virtual) {
                 (true, ..) => Role::Static,

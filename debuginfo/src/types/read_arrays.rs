@@ -7,7 +7,7 @@ use gimli::{AttributeValue, DwLang};
 
 use super::arrays::{ArrayForm, Bound, Dimension, Stride, elements};
 use super::node::{Computed, Count, DieId, Link, Node, Shape};
-use super::read::Reader;
+use super::read::{Reader, constant};
 use super::{Language, Type, TypeKind};
 use crate::dies::{Die, Value};
 
@@ -38,11 +38,15 @@ impl<'a> Reader<'_, '_, 'a> {
             dw::DW_AT_allocated,
             dw::DW_AT_associated,
         ];
+        let element_bits = session.unsigned(die, dw::DW_AT_bit_stride);
         Shape::Array {
-            element: self.target(die),
+            element: match element_bits {
+                Some(_) => self.packed(die),
+                None => self.target(die),
+            },
             form: ArrayForm {
                 column_major: column_major && dimensions.len() > 1,
-                element_bits: session.unsigned(die, dw::DW_AT_bit_stride),
+                element_bits,
                 has_descriptor: descriptor
                     .iter()
                     .any(|name| session.attr(die, *name).is_some()),
@@ -74,6 +78,7 @@ impl<'a> Reader<'_, '_, 'a> {
                 count,
                 lower: Bound::Known(1),
                 stride: Stride::Natural,
+                indexes: None,
             }],
             form: ArrayForm {
                 has_descriptor: session.attr(die, dw::DW_AT_data_location).is_some(),
@@ -102,11 +107,49 @@ impl<'a> Reader<'_, '_, 'a> {
                 None => Stride::Computed(DieId::of(die)),
             },
         };
+        let indexes = self.indexes(die);
         Dimension {
-            count: self.count(die, lower),
+            count: match &indexes {
+                Some(indexes) => Count::Known(indexes.len() as u64),
+                None => self.count(die, lower),
+            },
             lower,
             stride,
+            indexes,
         }
+    }
+
+    /// The numbers of the enumeration's names that are indexes, if there are numbers between them that no name has.
+    fn indexes(&self, die: &Die<'a>) -> Option<Arc<[i64]>> {
+        if self.language != Language::Ada {
+            return None;
+        }
+        let session = self.session;
+        let mut at = die.clone();
+        // The nearest bounds count.
+        let (mut lower, mut upper) = (None, None);
+        for _ in 0..super::MAX_STEPS {
+            if session.tag(&at) == Some(dw::DW_TAG_enumeration_type) {
+                let names = session.children(&at, &[dw::DW_TAG_enumerator]);
+                let numbers = names.iter().filter_map(|name| {
+                    let value = session.attr(name, dw::DW_AT_const_value)?;
+                    i64::try_from(constant(value, true)?).ok()
+                });
+                let all: Vec<i64> = numbers.collect();
+                let (first, last) = (*all.first()?, *all.last()?);
+                if elements(first, last) == all.len() as u64 {
+                    return None;
+                }
+                let wanted = lower.unwrap_or(first)..=upper.unwrap_or(last);
+                let inside = all.into_iter().filter(|number| wanted.contains(number));
+                return Some(inside.collect());
+            }
+            let bound = |name| session.attr(&at, name).and_then(|v| self.number(&at, &v));
+            lower = lower.or_else(|| bound(dw::DW_AT_lower_bound));
+            upper = upper.or_else(|| bound(dw::DW_AT_upper_bound));
+            at = session.follow(&at, dw::DW_AT_type)?;
+        }
+        None
     }
 
     /// Where indexes begin if nothing says so.

@@ -253,8 +253,8 @@ where
     })
 }
 
-/// By how much the canonical frame address exceeds rsp where a function begins: the return address lies there.
-const AT_ENTRY: i64 = 8;
+/// How the canonical frame address is counted where a function begins: the return address lies at rsp.
+const AT_ENTRY: (u16, i64) = (7, 8);
 
 fn distance<'a, S>(
     section: &S,
@@ -271,22 +271,15 @@ where
     let mut context = UnwindContext::new();
     let mut rows = fde.rows(section, bases, &mut context).ok()?;
     // A frame may be set up far from the entry, and arguments be pushed in between: neither lasts for most of the code.
-    let mut lengths: BTreeMap<i64, u64> = BTreeMap::new();
+    // The frame that does may be counted from another register: then this one's distance to it is not stated.
+    let mut lengths: BTreeMap<(u16, i64), u64> = BTreeMap::new();
     while let Ok(Some(row)) = rows.next_row() {
-        match row.cfa() {
-            CfaRule::RegisterAndOffset {
-                register: base,
-                offset,
-            } if base.0 == register => {
-                let len = row.end_address().saturating_sub(row.start_address());
-                *lengths.entry(*offset).or_default() += len;
-            }
-            _ => {}
+        if let CfaRule::RegisterAndOffset { register, offset } = row.cfa() {
+            let len = row.end_address().saturating_sub(row.start_address());
+            *lengths.entry((register.0, *offset)).or_default() += len;
         }
     }
-    let has_frame = |(offset, len): &(&i64, &u64)| (**offset != AT_ENTRY, **len);
-    lengths
-        .iter()
-        .max_by_key(has_frame)
-        .map(|(offset, _)| *offset)
+    let has_frame = |(rule, len): &(&(u16, i64), &u64)| (**rule != AT_ENTRY, **len);
+    let (rule, _) = lengths.iter().max_by_key(has_frame)?;
+    (rule.0 == register).then_some(rule.1)
 }

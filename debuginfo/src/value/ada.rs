@@ -33,6 +33,7 @@ fn found(first: &Value, bounds: &Value, look: &Look<'_>) -> Result<Value, ValueE
         Ok(Dimension {
             count: Count::Known(elements(lower, last)),
             lower: Bound::Known(lower),
+            indexes: None,
             ..dimension.clone()
         })
     });

@@ -10,8 +10,7 @@ pub(super) fn index(value: &Value, index: i64, look: &Look<'_>) -> Result<Value,
     let ty = value.ty.strip();
     match ty.kind() {
         TypeKind::Array => {
-            let lower = ty.lower_bound();
-            let position = index.checked_sub(lower);
+            let position = ty.position_of(index);
             let position = position.ok_or_else(|| missing(&ty, index))?;
             if has_bounds(&ty) && !is_inside(&ty, position) {
                 return Err(missing(&ty, index));
@@ -66,6 +65,10 @@ fn is_inside(ty: &Type, position: i64) -> bool {
 }
 
 fn missing(ty: &Type, index: i64) -> ValueError {
+    if ty.indexes().is_some() {
+        let why = format!("no element has the number {index} as its index");
+        return ValueError::Unknown(Unknown::because(why));
+    }
     let lower = ty.lower_bound();
     let last = ty
         .count()

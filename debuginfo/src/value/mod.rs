@@ -69,6 +69,13 @@ impl Value {
         }
     }
 
+    /// Reads `size` bytes that begin `offset` bytes behind its start, wherever they are.
+    pub(crate) fn bytes_at(&self, offset: u64, size: u64, machine: &dyn Machine) -> Value {
+        let byte = crate::types::builtin("u8").expect("u8 is a base type");
+        let place = place::part(&self.place, offset, size);
+        Value::read(byte.array(size), place, machine).reached_by(self.reached)
+    }
+
     /// Reads the value of type `ty` at `place`. What cannot be read is in [`Value::bytes`] as an error.
     #[must_use]
     pub fn read(ty: Type, place: ValuePlace, machine: &dyn Machine) -> Value {

@@ -119,7 +119,9 @@ impl Trail {
     }
 }
 
-fn apart() -> Unknown {
+/// Why something is not known of which each part is.
+#[must_use]
+pub fn apart() -> Unknown {
     Unknown::because(APART)
 }
 

@@ -2,6 +2,10 @@
 module kept
   implicit none
   integer :: shared(3) = [5, 6, 7]
+  integer, parameter :: konst = 42
+  enum, bind(c)
+    enumerator :: ered = 1, egreen = 7
+  end enum
   type point
     real(8) :: x, y
     character(len=4) :: tag

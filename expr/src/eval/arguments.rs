@@ -40,7 +40,11 @@ impl Evaluator<'_> {
 
     pub(super) fn argument(&self, number: i128, at: Span) -> Answer<Value> {
         let found = self.argument_place(number);
-        match found.map_err(|message| EvalError::new(at, message))? {
+        let refused = |message| EvalError {
+            is_meaningless: !is_register(number),
+            ..EvalError::new(at, message)
+        };
+        match found.map_err(refused)? {
             Argument::Register(ty, register) => {
                 let place = ValuePlace::Register(register);
                 Ok(Value::read(ty, place, self.look.machine))
@@ -51,12 +55,12 @@ impl Evaluator<'_> {
 
     /// Where an argument is; the error is a message.
     pub(super) fn argument_place(&self, number: i128) -> Result<Argument, String> {
-        let index = usize::try_from(number)
-            .ok()
-            .filter(|n| *n < REGISTERS.len());
-        let index = index.ok_or_else(|| {
-            format!("no argument {number}; args has 0 to 5, the integer argument registers")
-        })?;
+        if !is_register(number) {
+            return Err(format!(
+                "no argument {number}; args has 0 to 5, the integer argument registers"
+            ));
+        }
+        let index = number as usize;
         let frame = self.context.frames.get(self.context.index);
         let frame = frame.ok_or("there are no arguments without a frame")?;
         let parameter = frame
@@ -108,6 +112,10 @@ impl Evaluator<'_> {
         let number = Number::integer(IntKind::INT, count.count() as u128);
         Some(number_value(number, debuginfo::Certainty::Known))
     }
+}
+
+fn is_register(argument: i128) -> bool {
+    usize::try_from(argument).is_ok_and(|index| index < REGISTERS.len())
 }
 
 fn base_of(kind: &ValueKind) -> Option<Type> {

@@ -1,7 +1,7 @@
 //! Elements and ranges of arrays, pointers, slices and containers.
 
 use crate::BinaryOp;
-use crate::ast::{Expr, Span};
+use crate::ast::{Expr, ExprKind, Span};
 use crate::eval::operand::{Operand, is_rust_reference};
 use crate::eval::strings::presented;
 use crate::eval::{Answer, EvalError, Evaluator};
@@ -46,6 +46,10 @@ impl Evaluator<'_> {
             Some(found) => found,
             None => self.element_by(look, &self.value(of)?, key_at, of.at)?,
         };
+        // Which element is meant depends on the moment too.
+        if !matches!(index.kind, ExprKind::Literal(_)) {
+            self.compute_with(&found);
+        }
         Ok(found.reached_by(key.certainty))
     }
 

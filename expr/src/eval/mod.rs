@@ -25,10 +25,12 @@ use std::fmt;
 
 use crate::ast::{BinaryOp, Expr, ExprKind, Literal, Span, UnaryOp};
 use crate::number::Number;
-use debuginfo::location::{Site, at_frame};
-use debuginfo::types::{self, Type, TypeKind};
+use debuginfo::location::{Site, ValuePlace, at_frame};
+use debuginfo::scope::{scope_at, unit_at};
+use debuginfo::types::{self, Near, Type, TypeKind};
+use debuginfo::value::trail::apart;
 use debuginfo::value::{Look, Value, ValueError};
-use debuginfo::{AddressSpace, Certainty, Frame, Machine, Register};
+use debuginfo::{AddressSpace, Ages, Certainty, Frame, Machine, Register};
 
 pub use assign::{assign, assign_value};
 pub use calls::miscounted;
@@ -123,10 +125,16 @@ pub(super) type Answer<T> = Result<T, EvalError>;
 /// # Errors
 /// It has no value; the error says why, and which part is concerned.
 pub fn evaluate(expr: &Expr, context: &Context<'_>) -> Result<Value, EvalError> {
-    with_evaluator(context, |evaluator| {
+    let asked = at_one_moment(context, |evaluator| {
         let value = evaluator.value(expr)?;
         Ok(value.reached_by(evaluator.seen.get()))
-    })
+    });
+    match asked {
+        Asked::Together(answer) => answer,
+        Asked::Apart(Ok(value)) => Ok(Value::unknown(value.ty, apart())),
+        Asked::Apart(Err(error)) if error.is_meaningless => Err(error),
+        Asked::Apart(Err(_)) => Err(EvalError::new(expr.at, apart().0)),
+    }
 }
 
 /// Evaluates a condition.
@@ -137,11 +145,50 @@ pub fn evaluate_condition(
     expr: &Expr,
     context: &Context<'_>,
 ) -> Result<(bool, Certainty), EvalError> {
-    with_evaluator(context, |evaluator| {
+    let asked = at_one_moment(context, |evaluator| {
         let value = evaluator.value(expr)?;
         let is_true = evaluator.truth(&value, expr.at)?;
         Ok((is_true, value.certainty.and(evaluator.seen.get())))
-    })
+    });
+    match asked {
+        Asked::Together(answer) => answer,
+        Asked::Apart(Err(error)) if error.is_meaningless => Err(error),
+        Asked::Apart(_) => Err(EvalError::new(expr.at, apart().0)),
+    }
+}
+
+/// An answer, and whether all that it was computed of was there at one moment.
+enum Asked<T> {
+    Together(Answer<T>),
+    /// Its operands were seen at different events, and are not all known at the oldest of them.
+    Apart(Answer<T>),
+}
+
+/// Asks. Where the operands were seen at different events, the answer would be one that there never was: then it is asked again
+/// about the moment of the oldest.
+fn at_one_moment<T>(context: &Context<'_>, ask: impl Fn(&Evaluator<'_>) -> Answer<T>) -> Asked<T> {
+    let run = || {
+        with_evaluator(context, |evaluator| {
+            (ask(evaluator), evaluator.moments.get())
+        })
+    };
+    let (answer, moments) = run();
+    let Moments::Several {
+        oldest: Certainty::Stale { as_of },
+    } = moments
+    else {
+        return Asked::Together(answer);
+    };
+    if !context.machine.pin(Some(as_of)) {
+        return Asked::Together(answer);
+    }
+    let (then, moments) = run();
+    context.machine.pin(None);
+    let is_one = moments == Moments::One(Certainty::Stale { as_of });
+    match then {
+        Ok(then) if is_one => Asked::Together(Ok(then)),
+        _ => Asked::Apart(answer),
+    }
 }
 
 /// Tells whether `name` is a type at the place of `context` and no variable: what [`super::parse_with`] asks.
@@ -164,6 +211,7 @@ fn with_evaluator<T>(context: &Context<'_>, ask: impl FnOnce(&Evaluator<'_>) -> 
                 machine: site.machine,
             },
             seen: Cell::new(Certainty::Known),
+            moments: Cell::default(),
         };
         ask.take().map(|ask| ask(&evaluator))
     };
@@ -180,12 +228,55 @@ pub(super) struct Evaluator<'e> {
     look: Look<'e>,
     /// How old what was looked at is that no operand is: texts that were compared, what references refer to.
     seen: Cell<Certainty>,
+    /// When what is computed with was seen.
+    moments: Cell<Moments>,
+}
+
+/// When the operands of an expression were seen.
+#[derive(Clone, Copy, Default, PartialEq)]
+enum Moments {
+    /// There are none but constants.
+    #[default]
+    None,
+    One(Certainty),
+    Several {
+        oldest: Certainty,
+    },
+}
+
+impl Moments {
+    fn with(self, certainty: Certainty, ages: Ages) -> Moments {
+        let before = match self {
+            Moments::None if ages != Ages::Several => return Moments::One(certainty),
+            Moments::One(before) if before == certainty && ages != Ages::Several => return self,
+            Moments::None => certainty,
+            Moments::One(before) | Moments::Several { oldest: before } => before,
+        };
+        Moments::Several {
+            oldest: before.and(certainty),
+        }
+    }
 }
 
 impl Evaluator<'_> {
     /// Notes that the answer depends on something so old.
     fn note(&self, certainty: Certainty) {
         self.seen.set(self.seen.get().and(certainty));
+    }
+
+    /// Notes that the answer is computed of something that is in the program.
+    fn compute_with(&self, value: &Value) {
+        if !matches!(value.place, ValuePlace::Implicit(_)) {
+            let moments = self.moments.get();
+            self.moments.set(moments.with(value.certainty, value.ages));
+        }
+    }
+
+    /// Notes that the answer depends on a text that was read.
+    fn note_text(&self, certainty: Certainty) {
+        self.note(certainty);
+        let moments = self.moments.get();
+        self.moments.set(moments.with(certainty, Ages::One));
     }
 
     pub(super) fn value(&self, expr: &Expr) -> Answer<Value> {
@@ -223,6 +314,8 @@ impl Evaluator<'_> {
                     true => self.value(if_true)?,
                     false => self.value(if_false)?,
                 };
+                // Which one is meant depends on the moment too.
+                self.compute_with(&chosen);
                 Ok(chosen.reached_by(asked.certainty))
             }
             ExprKind::Cast { to, of } => {
@@ -260,7 +353,7 @@ impl Evaluator<'_> {
             let message = format!(
                 "no register \"{name}\"; known are rax to r15, rip, rflags, xmm0 to xmm15, fs_base and gs_base"
             );
-            return Err(EvalError::new(at, message));
+            return Err(EvalError::meaningless(at, message));
         };
         let is_vector = (17..=32).contains(&register.0);
         let kind = if is_vector {
@@ -331,8 +424,14 @@ impl Evaluator<'_> {
 
     /// The type that `text` names.
     pub(super) fn find_type(&self, text: &str) -> Option<Type> {
-        let context = Some(self.site.lookup_pc).filter(|_| !self.context.frames.is_empty());
-        types::find_type(self.look.space, context, text)
+        let has_frame = !self.context.frames.is_empty();
+        let function = || scope_at(self.site);
+        let near = has_frame.then(|| Near {
+            address: self.site.lookup_pc,
+            unit: unit_at(self.site),
+            function: &function,
+        });
+        types::find_type(self.look.space, near, text)
     }
 
     fn wanted_type(&self, text: &str, at: Span) -> Answer<Type> {

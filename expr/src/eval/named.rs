@@ -4,7 +4,10 @@ use crate::ast::Span;
 use crate::eval::names::{entry_in, nearest};
 use crate::eval::{Answer, Context, EvalError, Evaluator};
 use debuginfo::location::{Site, at_frame};
-use debuginfo::scope::{globals_of, has_variable, split_module, variable_at, variables_of};
+use debuginfo::scope::{
+    Variable, globals_of, globals_of_file, has_variable, rivals, split_module, variable_at,
+    variables_of,
+};
 use debuginfo::types::name_fit;
 use debuginfo::value::Value;
 use debuginfo::{Frame, Mapped};
@@ -107,18 +110,51 @@ impl Evaluator<'_> {
         is_unknown && self.of_module(name, self.site).is_none()
     }
 
-    /// What a module has that is named with it.
+    /// What a module or a source file has that is named with it.
     pub(super) fn of_module(&self, name: &str, site: &Site<'_>) -> Option<Value> {
         let (module, rest) = split_module(name)?;
         let modules = self.look.space.called(module);
-        let variable = modules.iter().find_map(|m| {
-            let found = globals_of(m, self.site, rest);
-            found.into_iter().next()
-        });
+        let of_module = || {
+            let mut found = modules.iter().flat_map(|m| globals_of(m, self.site, rest));
+            found.next()
+        };
+        let of_file = || {
+            let near = self.look.space.near(self.site.lookup_pc);
+            let all = near.into_iter();
+            let mut found = all.flat_map(|m| globals_of_file(m, module, rest));
+            found.next()
+        };
+        let variable = of_module().or_else(of_file);
         if let Some(variable) = variable {
             return Some(variable.read(site));
         }
         Some(self.function_value(entry_in(&modules, rest, "")?))
+    }
+
+    /// Says that several variables have this name and none is nearer than the others.
+    pub(super) fn undecided(&self, name: &str) -> Option<String> {
+        let plain = name.strip_prefix("::").unwrap_or(name);
+        let all = rivals(self.site, plain);
+        let mut ways: Vec<String> = all.iter().map(|one| one.name.clone()).collect();
+        ways.dedup();
+        if let [_] = ways[..] {
+            let file = |one: &Variable| Some((one.unit_file()?, plain));
+            let files = all.iter().filter_map(file);
+            let last = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
+            ways = files
+                .map(|(file, name)| format!("'{}'::{name}", last(&file)))
+                .collect();
+            ways.dedup();
+        }
+        let (last, others) = ways.split_last()?;
+        let first = others.first()?;
+        let more = match others.len() {
+            1 => String::new(),
+            more => format!(", {} more", more - 1),
+        };
+        Some(format!(
+            "several variables are called {plain}; write which one: {first}{more} or {last}"
+        ))
     }
 
     /// Says which other module has something of this name.

@@ -201,7 +201,8 @@ impl Evaluator<'_> {
     }
 
     pub(super) fn unknown_name(&self, name: &str) -> String {
-        if let Some(why) = self.ambiguous(name).or_else(|| self.elsewhere(name)) {
+        let why = self.ambiguous(name).or_else(|| self.undecided(name));
+        if let Some(why) = why.or_else(|| self.elsewhere(name)) {
             return why;
         }
         let mut known: Vec<String> = Vec::new();
@@ -236,24 +237,29 @@ impl Evaluator<'_> {
     }
 }
 
-/// The entry of the function called `name` in the first of `modules` that has one: by its whole name, or by what is left of it
-/// in function `around`.
+/// The entry of the function called `name` in the first of `modules` that has one: of the innermost namespace or class that
+/// function `around` is in, by its whole name where that is none.
 pub(super) fn entry_in(modules: &[&Mapped], name: &str, around: &str) -> Option<u64> {
-    let is_meant = |full: &str| {
-        let rest = full.find(name).and_then(|at| full.split_at_checked(at));
-        let (scope, rest) = rest.unwrap_or_default();
-        let is_whole = rest
-            .strip_prefix(name)
-            .is_some_and(|rest| !rest.starts_with("::"));
-        is_whole && (scope.is_empty() || scope.ends_with("::") && around.starts_with(scope))
+    let scope_of = |full: &str| {
+        let (scope, rest) = full.split_at_checked(full.find(name)?)?;
+        let is_whole = !rest.strip_prefix(name)?.starts_with("::");
+        let is_around = scope.is_empty() || scope.ends_with("::") && around.starts_with(scope);
+        (is_whole && is_around).then_some(scope.len())
     };
     modules.iter().find_map(|mapped| {
         let found = mapped.functions_matching(name);
-        let exact = found.iter().find(|f| f.name == name);
-        let exact = exact.or_else(|| found.iter().find(|f| is_meant(&f.name)));
+        let mut best = None;
+        for function in &found {
+            // An exact name comes before one with template arguments or parameters behind it.
+            let nearness = scope_of(&function.name)
+                .map(|scope| (scope, function.name.len() == scope + name.len()));
+            if nearness > best.map(|(nearness, _)| nearness) {
+                best = nearness.map(|nearness| (nearness, function.entry));
+            }
+        }
         // Many functions of the C library are described by one of their names only: `puts` as `_IO_puts`.
         let alias = || mapped.functions_called(name).first().map(|f| f.entry);
-        exact.map(|f| f.entry).or_else(alias)
+        best.map(|(_, entry)| entry).or_else(alias)
     })
 }
 

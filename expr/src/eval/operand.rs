@@ -114,6 +114,7 @@ impl Evaluator<'_> {
         );
         if is_scalar || int_kind(&ty).is_some() {
             self.note(value.certainty);
+            self.compute_with(&value);
         }
         Ok(match ty.kind() {
             TypeKind::Bool => Operand::Number(Number::Bool(self.integer(&value, at)? != 0)),

@@ -83,7 +83,7 @@ impl Evaluator<'_> {
         let in_memory = |address: u64| {
             let read = text_at(self.look.machine, address, 1, MAX_TEXT);
             let read = read.map_err(|why| EvalError::new(at, why.to_string()))?;
-            self.note(read.certainty);
+            self.note_text(read.certainty);
             Ok(Some(Found {
                 bytes: read.bytes,
                 is_certain: false,
@@ -93,7 +93,7 @@ impl Evaluator<'_> {
             TypeKind::Array if ty.element().is_some_and(|e| is_character(&e)) => {
                 let bytes = value.known_bytes();
                 let bytes = bytes.map_err(|e| self.unusable(&value, e, at))?;
-                self.note(value.certainty);
+                self.note_text(value.certainty);
                 let end = bytes.iter().position(|byte| *byte == 0);
                 Ok(Some(Found {
                     bytes: bytes[..end.unwrap_or(bytes.len())].to_vec(),
@@ -132,7 +132,7 @@ impl Evaluator<'_> {
             );
             let fits = Trail::check(&[&pointer, &count], &text, self.look.machine);
             fits.map_err(|why| EvalError::new(at, why.to_string()))?;
-            self.note(text.certainty);
+            self.note_text(text.certainty);
             return Ok(Some(Found {
                 bytes: text
                     .bytes
@@ -146,7 +146,7 @@ impl Evaluator<'_> {
                 certainty,
                 ..
             })) => {
-                self.note(certainty);
+                self.note_text(certainty);
                 Ok(Some(Found {
                     bytes,
                     is_certain: true,

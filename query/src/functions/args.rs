@@ -199,6 +199,14 @@ fn write_param(
         return text.push_str(&known);
     }
     match param.place {
+        // Registers hold a part of it: of a structure it is shown as one.
+        Place::Int(first) if is_apart(param) => match param.kind {
+            ValueKind::Struct { .. } if usize::from(first) < INT_REGISTERS.len() => {
+                let bits = registers.int[usize::from(first)];
+                append(text, format_args!("{{{bits:#x}, ..}}"));
+            }
+            _ => text.push('?'),
+        },
         Place::Int(first) if usize::from(first) < INT_REGISTERS.len() => {
             write_int(text, &param.kind, &registers.int[usize::from(first)..]);
         }
@@ -207,6 +215,19 @@ fn write_param(
             write_sse(text, &param.kind, bits);
         }
         Place::Int(_) | Place::Memory => text.push('?'),
+    }
+}
+
+/// Tells whether the rest of a parameter is not in the general register behind the first one.
+fn is_apart(param: &Param) -> bool {
+    match (
+        param.place,
+        param.second.map(|second| second.place),
+        &param.kind,
+    ) {
+        (_, None, _) => false,
+        (Place::Int(first), Some(Place::Int(second)), ValueKind::Int { .. }) => second != first + 1,
+        _ => true,
     }
 }
 
@@ -295,6 +316,7 @@ fn append(text: &mut String, what: std::fmt::Arguments<'_>) {
 #[cfg(test)]
 mod tests {
     use expect_test::{Expect, expect};
+    use store::control::SecondPlace;
 
     use super::*;
 
@@ -339,6 +361,28 @@ mod tests {
     }
 
     const NONE: [Option<u64>; 8] = [None; 8];
+
+    #[test]
+    fn a_part_is_not_shown_as_the_whole() {
+        let in_two = |name: &str, kind, second| Param {
+            second: Some(SecondPlace {
+                from: 4,
+                place: second,
+            }),
+            ..param(name, kind, Place::Int(0))
+        };
+        check(
+            vec![
+                in_two("a", ValueKind::Struct { bytes: 8 }, Place::Memory),
+                in_two("b", ValueKind::Struct { bytes: 8 }, Place::Sse(0)),
+                in_two("c", int(16, true), Place::Memory),
+                in_two("d", int(16, true), Place::Int(1)),
+            ],
+            [1, 0, 0, 0, 0, 0],
+            [None; 8],
+            expect!["a={0x1, ..}, b={0x1, ..}, c=?, d=1"],
+        );
+    }
 
     #[test]
     fn integers_of_every_width_and_sign() {

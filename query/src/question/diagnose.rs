@@ -111,6 +111,13 @@ fn of_schema(sql: &str, error: &SchemaError, spanned: Option<Place>) -> Finding 
             if let Some(table) = unknown_qualifier(field, valid_fields) {
                 // A subquery may name a table of the question around it, whose columns are not among these.
                 if let Some(known) = aliases::table_of(sql, table) {
+                    if columns_of(&known).any(|column| column == field.name) {
+                        return Finding {
+                            message: format!("{table}.{} {TOO_FAR_OUT}", field.name),
+                            place: spanned.or_else(|| place::of_word(sql, &field.name, 0)),
+                            suggestions: Vec::new(),
+                        };
+                    }
                     return Finding {
                         message: format!("there is no column \"{}\" in {table}", field.name),
                         place: spanned.or_else(|| place::of_word(sql, &field.name, 0)),
@@ -127,6 +134,14 @@ fn of_schema(sql: &str, error: &SchemaError, spanned: Option<Place>) -> Finding 
                 };
             }
             let known = valid_fields.iter().map(|field| field.name.as_str());
+            // A column of ours behind one of the question's: no plan could be made for the subquery that names it.
+            if spanned.is_none() && place::of_word(sql, &field.name, 0).is_none() {
+                return Finding {
+                    message: BY_EQUALITY.to_owned(),
+                    place: None,
+                    suggestions: Vec::new(),
+                };
+            }
             Finding {
                 message: format!("there is no column \"{}\"", field.name),
                 place: spanned.or_else(|| place::of_word(sql, &field.name, 0)),
@@ -197,6 +212,14 @@ fn of_plan(sql: &str, message: &str, spanned: Option<Place>, names: &Names) -> F
     }
 }
 
+/// What a correlated subquery may not do, and what is written instead.
+const BY_EQUALITY: &str = "a subquery that compares with the question around it stands in SELECT or WHERE, does so by = alone, and has no LIMIT: \
+     for LIMIT 1 write an aggregate: first_value(x order by y); \
+     for <, > and others a join: select a.seq, count(*) from A a left join B b on b.x < a.x group by a.seq";
+/// Follows the name of a column that only the question two levels out has.
+const TOO_FAR_OUT: &str = "is of the question two levels out: a subquery can compare only with the one right around it; \
+     write the inner subquery as a join";
+
 /// Says how a question is written whose subquery no plan can be made for.
 fn of_subquery(message: &str) -> Option<String> {
     if message.contains("scalar subquery must be aggregated") {
@@ -206,15 +229,18 @@ fn of_subquery(message: &str) -> Option<String> {
                 .to_owned(),
         );
     }
+    if message.contains("scalar subquery can only be used in Projection") {
+        return Some(
+            "a subquery that compares with the question around it stands in SELECT or WHERE; \
+             to sort by it, name it in SELECT and write that name: \
+             select a.seq, (select count(*) from B b where b.x = a.x) n from A a order by n"
+                .to_owned(),
+        );
+    }
     let (_, what) = message.split_once("Physical plan does not support logical expression ")?;
     let starts = |names: &[&str]| names.iter().any(|name| what.starts_with(name));
     if starts(&["ScalarSubquery", "OuterReferenceColumn"]) {
-        return Some(
-            "a subquery may compare with a column of the question around it by = alone, and has no LIMIT then: \
-             for LIMIT 1 write an aggregate: first_value(x order by y); \
-             for <, > and others a join: select a.seq, count(*) from A a left join B b on b.x < a.x group by a.seq"
-                .to_owned(),
-        );
+        return Some(BY_EQUALITY.to_owned());
     }
     starts(&["Exists", "InSubquery"]).then(|| {
         "EXISTS and IN with a subquery stand in WHERE; \

@@ -131,6 +131,13 @@ fn out(name: &str, value: &Value, look: &Look<'_>) -> Option<String> {
             let shown = text(&value.unreferenced(look).ok()?, look)?;
             Some(format!("{name}={shown}"))
         }
+        TypeKind::Pointer
+            if !target.is_const() && matches!(target.strip().kind(), TypeKind::Char { .. }) =>
+        {
+            let shown = text(value, look)?;
+            // The text is told with its pointer.
+            Some(format!("*{name}={}", shown.get(shown.find('"')?..)?))
+        }
         TypeKind::Pointer if !target.is_const() && is_mutable(&ty) && has_value(&ty) => {
             let shown = text(&value.deref(look).ok()?, look)?;
             Some(format!("*{name}={shown}"))

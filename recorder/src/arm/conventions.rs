@@ -205,7 +205,7 @@ impl Collected {
             elf.address_of("runtime.text")
                 .zip(elf.address_of("runtime.etext"))
         };
-        let go = match elf.is_go() {
+        let go = match elf.has_go() {
             true => bounds().map_or(0..u64::MAX, |(from, to)| from.0..to.0),
             false => 0..0,
         };

@@ -40,7 +40,7 @@ impl Prepared {
     /// Plans the hook of a function of a Go program.
     pub(super) fn probe_of_go(&mut self, judge: &Judge<'_>, candidate: Candidate) {
         let def = &candidate.def;
-        let refused = match judge.elf.is_go() {
+        let refused = match judge.elf.has_go() {
             true => refused(def),
             false => Some("Go and other code of one process are not recorded together"),
         };

@@ -98,10 +98,10 @@ impl Modules {
             .collect();
     }
 
-    /// Tells whether one of the files that are mapped now has a section of this name.
-    pub fn has_section(&self, name: &str) -> bool {
+    /// Tells whether there is Go in one of the files that are mapped now.
+    pub fn have_go(&self) -> bool {
         let mut files = self.loaded.iter().filter_map(|module| module.elf.as_ref());
-        files.any(|file| file.has_section(name))
+        files.any(|file| file.has_go())
     }
 
     /// Returns a mapped module by number.

@@ -1,12 +1,12 @@
 //! What arguments lead to: how many bytes are captured behind each argument register, by the types of the parameters.
 //!
 //! Pointers and references to what has a size count, and structures that are passed by their address; of more than
-//! [`POINTEE_MAX`] bytes the first ones. What is text is left to `texts`. Where a result lies in memory, the register has its
-//! address too, and it is captured at the return.
+//! [`POINTEE_MAX`] bytes the first ones. Text that the function may write is captured at the return; what it was before is left to
+//! `texts`. Where a result lies in memory, the register has its address too, and it is captured at the return.
 
 use std::sync::Arc;
 
-use agent::shared::{POINTEE_MAX, POINTEE_RESULT};
+use agent::shared::{POINTEE_MAX, POINTEE_RESULT, POINTEE_TEXT};
 use debuginfo::scope::result_type;
 use debuginfo::{Module, Svma, Type, TypeKind};
 use store::control::{FunctionDef, RetPlace};
@@ -25,11 +25,10 @@ pub(crate) fn of(
 ) -> [u16; REGISTERS] {
     let mut pointees = [0; REGISTERS];
     for parameter in parameters {
-        let target = match parameter.is_indirect {
-            true => Some(parameter.ty.strip()),
-            false => target(&parameter.ty),
+        pointees[parameter.register] = match parameter.is_indirect {
+            true => len(&parameter.ty.strip()),
+            false => of_pointer(&parameter.ty),
         };
-        pointees[parameter.register] = target.map_or(0, |target| len(&target));
     }
     if function.ret_place == Some(RetPlace::Memory) {
         let result = result_type(module, Svma(function.svma)).map_or(0, |ty| len(&ty));
@@ -40,18 +39,21 @@ pub(crate) fn of(
     pointees
 }
 
-/// What a pointer or reference leads to, if it is not a text.
-fn target(ty: &Type) -> Option<Type> {
+/// What is captured behind a pointer or reference.
+fn of_pointer(ty: &Type) -> u16 {
     let ty = ty.strip();
-    let target = ty.target()?.strip();
+    let Some(target) = ty.target() else {
+        return 0;
+    };
+    let value = target.strip();
+    // A reference of Rust is one to a single value.
+    let is_reference = ty.own_name().is_some_and(|name| name.starts_with('&'));
     match ty.kind() {
-        TypeKind::Reference | TypeKind::RvalueReference => Some(target),
-        TypeKind::Pointer => {
-            // A reference of Rust is one to a single value.
-            let is_reference = ty.own_name().is_some_and(|name| name.starts_with('&'));
-            (is_reference || !is_character(&target)).then_some(target)
-        }
-        _ => None,
+        TypeKind::Reference | TypeKind::RvalueReference => len(&value),
+        TypeKind::Pointer if is_reference || !is_character(&value) => len(&value),
+        TypeKind::Pointer if target.is_const() => 0,
+        TypeKind::Pointer => POINTEE_MAX | POINTEE_TEXT | POINTEE_RESULT,
+        _ => 0,
     }
 }
 

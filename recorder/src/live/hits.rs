@@ -264,6 +264,10 @@ impl Tracer {
                 _ => false,
             })
             .map(|probe| probe.view.id);
+        if probe.is_some() {
+            // Its condition is about the program's place. A thread that cannot be moved was killed.
+            let _ = self.leave_ours(tid);
+        }
         if probe.is_some() || fatal || FAULTS.contains(&signal) {
             self.journal
                 .exception(tid, Some(signal), None, fatal, fault_address, None);

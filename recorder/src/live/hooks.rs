@@ -90,11 +90,6 @@ impl Hooks {
         self.runtime.contains(&address) || self.ours.iter().any(|range| range.contains(&address))
     }
 
-    /// Tells whether `address` lies in the runtime's library.
-    pub fn is_runtime(&self, address: u64) -> bool {
-        self.runtime.contains(&address)
-    }
-
     /// Returns the return addresses that are ours; the program's own then stand in the shadow.
     pub fn leave(&self) -> &LeaveCode {
         &self.leave

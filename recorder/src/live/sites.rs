@@ -211,7 +211,7 @@ impl Sites {
         let copied = Copied {
             site: address,
             end: slot.at + slot.bytes.len() as u64,
-            exact: vec![(slot.at, address)],
+            exact: slot.moves.iter().map(|m| (m.new, m.old)).collect(),
         };
         self.by_slot.insert(slot.at, copied);
         self.by_address.insert(

@@ -134,6 +134,7 @@ fn begin(options: &LiveOptions, observer: &dyn Observer) -> Result<(Session, Liv
         end: Arc::clone(&end),
         space: Arc::clone(&space),
         board: Arc::clone(&board),
+        fatal: None,
     };
     session.control(side, hooks);
     let snapshots = session.snapshots.clone();

@@ -224,6 +224,9 @@ impl Tracer {
     }
 
     fn accessed(&mut self, tid: Tid, bits: u64) {
+        // The instruction may have run in a slot or a copy: its successor in the program is what conditions and stops name.
+        // A thread that cannot be moved was killed.
+        let _ = self.leave_ours(tid);
         let mut told = None;
         for number in 0..REGISTERS {
             if bits & 1 << number == 0 {

@@ -140,7 +140,8 @@ impl<'a> Inside<'a> {
     pub fn map_shadows(&mut self) -> Result<u64, Failure> {
         let mut missing = 0;
         for (number, shadow) in shared::SHADOWS.iter().enumerate() {
-            let flags = PRIVATE | libc::MAP_FIXED_NOREPLACE;
+            // The kernel counts what grows down as stack, and not as data, which the program may have a limit on.
+            let flags = PRIVATE | libc::MAP_FIXED_NOREPLACE | libc::MAP_GROWSDOWN;
             let mapped = self.mmap(shadow.base, shadow.bytes, READ_WRITE, flags, NO_FILE)?;
             match mapped {
                 Ok(_) => self.advise(shadow.base, shadow.bytes, libc::MADV_DONTDUMP)?,

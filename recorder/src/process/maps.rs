@@ -15,6 +15,8 @@ pub struct Mapping {
     pub path: String,
     /// Executable.
     pub executable: bool,
+    /// Writable and the process's own: the kernel counts it as data, unless it grows down.
+    pub is_data: bool,
 }
 
 /// A mapped file that has code.
@@ -74,6 +76,14 @@ impl Maps {
         }
         found.sort_by_key(|range| std::cmp::Reverse(range.end - range.start));
         found
+    }
+
+    /// Returns how many bytes are data here and were not mapped in `before`.
+    pub fn data_since(&self, before: &Maps) -> u64 {
+        let data = self.mappings.iter().filter(|mapping| mapping.is_data);
+        data.flat_map(|mapping| without(mapping.range.clone(), &before.mappings))
+            .map(|range| range.end - range.start)
+            .sum()
     }
 
     /// Returns the end of the main thread's stack.
@@ -162,6 +172,7 @@ fn mapping(line: &str) -> Option<Mapping> {
         offset,
         file: (device, inode),
         executable: access.contains('x'),
+        is_data: access.contains('w') && access.ends_with('p'),
         path: rest.trim_start().to_owned(),
     })
 }

@@ -1,5 +1,6 @@
 //! Starts processes and reads what the system tells about them.
 
+pub mod limits;
 pub mod maps;
 pub mod spawn;
 pub mod status;

@@ -19,6 +19,9 @@ use std::{
     process::{self, Command},
 };
 
+use debuginfo::Module;
+
+use super::{Maps, limits};
 use crate::{Error, Result, live::Stdio, signals::ChildSignals, stop::Registers};
 
 /// Sleeps a millisecond at a time while the parent is the one whose id is at [`PARK_PARENT`].
@@ -42,7 +45,11 @@ const PARK: [u8; 64] = [
 ];
 const PARK_PARENT: usize = 8;
 const INT3: u8 = 0xcc;
+const AT_BASE: u64 = 7;
 const AT_ENTRY: u64 = 9;
+/// Dynamic linkers call it for debuggers: before and after they load the libraries that a program is linked with, or after.
+const LINKER_NOTICE: &str = "_dl_debug_state";
+const NOTICES: usize = 2;
 
 /// A child that waits at its entry point.
 #[derive(Debug)]
@@ -71,16 +78,17 @@ pub enum Started {
     Ended(i32),
 }
 
-/// Starts `argv` and parks it. `check` may refuse the executable before any of the program's code runs. Returns the pipes
-/// to it if `stdio` asks for some.
+/// Starts `argv` and parks it. `check` may refuse the executable, and `check_mapped` what is mapped with it, before any code of
+/// the program or of its libraries runs. Returns the pipes to it if `stdio` asks for some.
 ///
 /// # Errors
-/// [`Error::Start`] when it cannot be run; what `check` returns.
+/// [`Error::Start`] when it cannot be run; what the checks return.
 pub fn start(
     argv: &[OsString],
     signals: &ChildSignals,
     stdio: &Stdio,
-    check: impl FnOnce(&Path) -> Result<()>,
+    check: impl Fn(&Path) -> Result<()>,
+    check_mapped: impl Fn(&Path, &Maps) -> Result<()>,
 ) -> Result<(Started, Option<Pipes>)> {
     let program = argv[0].to_string_lossy().into_owned();
     refuse_what_only_a_shell_would_run(&argv[0])?;
@@ -97,10 +105,11 @@ pub fn start(
             .process_group(0);
     }
     let signals = *signals;
-    // SAFETY: between fork and exec only async-signal-safe calls: ptrace, prctl and sigaction.
+    // SAFETY: between fork and exec only async-signal-safe calls: ptrace, prctl, prlimit and sigaction.
     unsafe {
         command.pre_exec(move || {
             signals.restore();
+            limits::put_back_own();
             // Where Yama restricts tracing to ancestors, Frida's helper is a sibling.
             libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY, 0, 0, 0);
             match libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) {
@@ -122,7 +131,7 @@ pub fn start(
         pid,
         running: false,
     };
-    Ok((tracee.park(check)?, pipes))
+    Ok((tracee.park(check, check_mapped)?, pipes))
 }
 
 /// The C library hands a file that the kernel does not know to the shell. Nobody wants to record that shell.
@@ -163,7 +172,11 @@ struct Tracee {
 }
 
 impl Tracee {
-    fn park(mut self, check: impl FnOnce(&Path) -> Result<()>) -> Result<Started> {
+    fn park(
+        mut self,
+        check: impl Fn(&Path) -> Result<()>,
+        check_mapped: impl Fn(&Path, &Maps) -> Result<()>,
+    ) -> Result<Started> {
         let pid = self.pid;
         if self.wait()?.is_none() {
             return self.ended();
@@ -171,7 +184,9 @@ impl Tracee {
         let exe = fs::read_link(format!("/proc/{pid}/exe"))
             .map_err(Error::system("find the program's file"))?;
         check(&exe)?;
-        let entry = entry_point(pid)?;
+        let entry = told_by_kernel(pid, AT_ENTRY)?.ok_or_else(|| {
+            Error::system("find where the program begins")(io::ErrorKind::NotFound.into())
+        })?;
         let memory = fs::OpenOptions::new()
             .read(true)
             .write(true)
@@ -184,7 +199,13 @@ impl Tracee {
         memory
             .write_all_at(&[INT3], entry)
             .map_err(Error::system("write to the program's entry point"))?;
-        if !self.run_to(entry)? {
+        let notice = linker_notice(pid, &exe)?;
+        let check_loaded = || {
+            let maps =
+                Maps::read(pid).map_err(Error::system("read what the program has mapped"))?;
+            check_mapped(&exe, &maps)
+        };
+        if !self.run_to_entry(&memory, entry, notice, check_loaded)? {
             return self.ended();
         }
         let registers = self
@@ -207,23 +228,68 @@ impl Tracee {
         }))
     }
 
-    /// Runs until the trap at `entry`; passes signals on. False: it ended.
-    fn run_to(&mut self, entry: u64) -> Result<bool> {
+    /// Runs to the trap at `entry`; at its notices the dynamic linker has loaded what `check` is to look at. False: it ended.
+    fn run_to_entry(
+        &mut self,
+        memory: &fs::File,
+        entry: u64,
+        notice: Option<u64>,
+        check: impl Fn() -> Result<()>,
+    ) -> Result<bool> {
+        for notice in notice.into_iter().cycle().take(NOTICES) {
+            match self.run_to_notice(memory, notice, entry)? {
+                None => return Ok(false),
+                Some(at) if at == entry => return Ok(true),
+                Some(_) => check()?,
+            }
+        }
+        Ok(self.run_to(&[entry])?.is_some())
+    }
+
+    /// Runs until the dynamic linker calls the function at `notice`, or to the trap at `entry`. Returns where it stands;
+    /// `None`: it ended.
+    fn run_to_notice(&mut self, memory: &fs::File, notice: u64, entry: u64) -> Result<Option<u64>> {
+        let patch = |bytes: &[u8]| {
+            memory
+                .write_all_at(bytes, notice)
+                .map_err(Error::system("write to the dynamic linker"))
+        };
+        let mut original = [0];
+        memory
+            .read_exact_at(&mut original, notice)
+            .map_err(Error::system("read the dynamic linker"))?;
+        patch(&[INT3])?;
+        let found = self.run_to(&[notice, entry])?;
+        if found.is_some() {
+            patch(&original)?;
+        }
+        if found != Some(notice) {
+            return Ok(found);
+        }
+        // Behind the function's first instruction, so that it can be stopped at again.
+        self.request(libc::PTRACE_SINGLESTEP, 0)
+            .map_err(Error::system("start the program"))?;
+        Ok(self.wait()?.map(|_| notice))
+    }
+
+    /// Runs until one of the traps; passes signals on. Returns where it stands; `None`: it ended.
+    fn run_to(&mut self, traps: &[u64]) -> Result<Option<u64>> {
         let mut signal = 0;
         loop {
             self.request(libc::PTRACE_CONT, signal)
                 .map_err(Error::system("start the program"))?;
             let Some(stopped_by) = self.wait()? else {
-                return Ok(false);
+                return Ok(None);
             };
             let mut registers = self
                 .registers()
                 .map_err(Error::system("read the program's registers"))?;
-            if stopped_by == libc::SIGTRAP && registers.rip == entry + 1 {
-                registers.rip = entry;
+            let at = registers.rip.wrapping_sub(1);
+            if stopped_by == libc::SIGTRAP && traps.contains(&at) {
+                registers.rip = at;
                 self.set_registers(&registers)
                     .map_err(Error::system("set the program's registers"))?;
-                return Ok(true);
+                return Ok(Some(at));
             }
             signal = if stopped_by == libc::SIGTRAP {
                 0
@@ -316,19 +382,26 @@ pub fn kill(pid: i32) {
     }
 }
 
-/// Reads where the program begins, as the kernel told the dynamic linker (getauxval(3)).
-fn entry_point(pid: i32) -> Result<u64> {
+/// Finds the function that the dynamic linker calls for debuggers.
+fn linker_notice(pid: i32, exe: &Path) -> Result<Option<u64>> {
+    let base = told_by_kernel(pid, AT_BASE)?.filter(|base| *base != 0);
+    let linker = Module::open(exe)
+        .ok()
+        .and_then(|module| Module::open(module.interp()?).ok());
+    let function = linker.and_then(|linker| linker.address_of(LINKER_NOTICE));
+    Ok(base.zip(function).map(|(base, function)| base + function.0))
+}
+
+/// Reads a word that the kernel told the dynamic linker (getauxval(3)).
+fn told_by_kernel(pid: i32, key: u64) -> Result<Option<u64>> {
     let auxv = fs::read(format!("/proc/{pid}/auxv"))
         .map_err(Error::system("read where the program begins"))?;
     let words: Vec<u64> = auxv
         .chunks_exact(8)
         .map(|word| u64::from_le_bytes(word.try_into().expect("eight bytes")))
         .collect();
-    let entry = words
+    Ok(words
         .chunks_exact(2)
-        .find(|pair| pair[0] == AT_ENTRY)
-        .map(|pair| pair[1]);
-    entry.ok_or_else(|| {
-        Error::system("find where the program begins")(io::ErrorKind::NotFound.into())
-    })
+        .find(|pair| pair[0] == key)
+        .map(|pair| pair[1]))
 }

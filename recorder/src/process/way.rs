@@ -30,7 +30,8 @@ impl Way {
         let is_musl = linker
             .flatten()
             .is_some_and(|name| name.starts_with("ld-musl"));
-        if linker.is_some() && !is_musl {
+        // Frida calls functions of the C library, which a program that needs no library does not have.
+        if linker.is_some() && !is_musl && !module.needed().is_empty() {
             return Ok(Self::Frida);
         }
         if linker.is_none() && module.soname().is_some() {
@@ -38,12 +39,12 @@ impl Way {
         }
         if !has_fsgsbase() {
             return Err(
-                "it has no dynamic linker of glibc; such programs take Linux 5.9 or newer and a processor with FSGSBASE"
+                "it has no dynamic linker of glibc, or no C library; such programs take Linux 5.9 or newer and a processor with FSGSBASE"
                     .to_owned(),
             );
         }
-        // Go with C in it has a dynamic linker: of such a program the C is recorded.
-        Ok(match linker.is_none() && module.is_go() {
+        // Go with C in it needs the C library: of such a program the C is recorded.
+        Ok(match module.needed().is_empty() && module.has_go() {
             true => Self::LoaderForGo,
             false => Self::Loader,
         })

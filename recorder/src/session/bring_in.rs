@@ -5,7 +5,7 @@ use std::{ops::Range, path::Path, sync::Arc, thread};
 
 use agent::{
     host::{self, Host},
-    shared::Shared,
+    shared::{SHADOWS, Shared, TOTAL_BYTES},
 };
 
 use super::{
@@ -21,7 +21,7 @@ use crate::{
         unwinders_can_be_told,
     },
     loader::Loader,
-    process::{Maps, Way},
+    process::{Maps, Way, limits::Lifted},
 };
 
 /// What is needed for it.
@@ -41,11 +41,82 @@ impl BringIn<'_> {
         armer: &mut Armer,
         plan: &mut Plan,
     ) -> Result<Vec<Prepared>> {
-        let Some(host) = host else {
-            return self.by_loader(modules, armer, plan);
-        };
         let pid = self.target.pid;
+        let limits = Lifted::of(pid, self.reserved_bytes()).map_err(|why| self.refused(why))?;
         let before = read_maps(pid)?;
+        let prepared = match host {
+            Some(host) => self.by_frida(host, modules, armer, plan)?,
+            None => self.by_loader(modules, armer, plan)?,
+        };
+        // Frida leaves a few libraries behind that its agent needed, and memory.
+        let after = read_maps(pid)?;
+        modules.ignore(&after.files());
+        let foreign = self.foreign(&before, &after);
+        self.shared.set_foreign(&foreign);
+        let (space_bytes, data_bytes) = self.counted(&foreign, &before, &after);
+        // What an earlier recording has left, its limits know.
+        let was_there = |range: &Range<u64>| {
+            before
+                .mappings
+                .iter()
+                .any(|had| had.range.start == range.start)
+        };
+        let new = foreign.iter().filter(|range| !was_there(range));
+        let new_bytes = new.map(|range| range.end - range.start).sum();
+        let data_bytes = limits
+            .settle(new_bytes, data_bytes)
+            .map_err(Error::system("set the program's limits on memory"))?;
+        self.shared.set_reserved(space_bytes, data_bytes);
+        Ok(prepared)
+    }
+
+    /// How much address space is about to be taken.
+    fn reserved_bytes(&self) -> u64 {
+        let shadows = match self.target.way {
+            Way::LoaderForGo => 0,
+            Way::Frida | Way::Loader => SHADOWS.iter().map(|shadow| shadow.bytes).sum(),
+        };
+        shadows + TOTAL_BYTES
+    }
+
+    /// Says why nothing is brought in.
+    fn refused(&self, reason: String) -> Error {
+        match self.target.spawned {
+            true => Error::Unsupported {
+                path: self.target.exe.clone(),
+                reason,
+            },
+            false => Error::Attach {
+                pid: self.target.pid,
+                reason,
+            },
+        }
+    }
+
+    /// Counts the bytes of what is not the program's as its limits do: as address space, and as data.
+    fn counted(&self, foreign: &[Range<u64>], before: &Maps, after: &Maps) -> (u64, u64) {
+        let space = foreign.iter().map(|range| range.end - range.start).sum();
+        let of_shadows: u64 = SHADOWS
+            .iter()
+            .filter(|shadow| foreign.iter().any(|range| range.contains(&shadow.base)))
+            .map(|shadow| shadow.bytes)
+            .sum();
+        let data = match self.target.spawned {
+            true => after.data_since(before).saturating_sub(of_shadows),
+            // It maps memory of its own meanwhile.
+            false => 0,
+        };
+        (space, data)
+    }
+
+    fn by_frida(
+        &self,
+        host: &mut dyn Host,
+        modules: &mut Modules,
+        armer: &mut Armer,
+        plan: &mut Plan,
+    ) -> Result<Vec<Prepared>> {
+        let pid = self.target.pid;
         let mut prepared = self.start(host, modules, armer)?;
         for (module, prepared) in modules.loaded.iter().zip(&mut prepared) {
             armer.prepare_replacements(module, prepared);
@@ -58,10 +129,6 @@ impl BringIn<'_> {
         }
         host.detach()?;
         host::wait_until_gone(pid)?;
-        // Frida leaves a few libraries behind that its agent needed, and memory.
-        let after = read_maps(pid)?;
-        modules.ignore(&after.files());
-        self.shared.set_foreign(&self.foreign(&before, &after));
         Ok(prepared)
     }
 
@@ -70,7 +137,7 @@ impl BringIn<'_> {
         if self.target.spawned {
             return after.since(before);
         }
-        let reserved = agent::shared::SHADOWS
+        let reserved = SHADOWS
             .iter()
             .map(|shadow| shadow.base..shadow.base + shadow.bytes);
         reserved.chain([self.shared.range_in_target()]).collect()
@@ -83,7 +150,6 @@ impl BringIn<'_> {
         plan: &mut Plan,
     ) -> Result<Vec<Prepared>> {
         let pid = self.target.pid;
-        let before = read_maps(pid)?;
         armer.goes_by(self.target.way, &self.target.exe);
         let mut prepared: Vec<_> = modules
             .loaded
@@ -112,9 +178,6 @@ impl BringIn<'_> {
             })?;
             lay_out(armer, prepared, base, plan, self.observer);
         }
-        let after = read_maps(pid)?;
-        modules.ignore(&after.files());
-        self.shared.set_foreign(&self.foreign(&before, &after));
         Ok(prepared)
     }
 

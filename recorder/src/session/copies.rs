@@ -31,8 +31,7 @@ impl Session {
         }
         if self.shared.last_is_done() {
             // The last copy was made. Nothing waits for one more.
-            self.shared.copied(self.shared.copy_records());
-            return Ok(());
+            return Ok(self.account_for_copies(0)?);
         }
         let copied = self.snapshots.clone().map(|all| self.copy(all));
         self.copied = Instant::now();
@@ -41,17 +40,28 @@ impl Session {
             // Where no copy can be made any more, nobody waits for one.
             None => (Ok(()), self.due(now), now),
             Some(Ok((taken, records))) => (self.note_snapshot(Some(taken)), 1, records),
-            Some(Err(StopError::Gone { .. } | StopError::Zombie { .. })) => (Ok(()), u64::MAX, now),
+            // What is due then is told of at the end.
+            Some(Err(StopError::Gone { .. } | StopError::Zombie { .. })) => return Ok(()),
             // Another tracer holds it, say.
             Some(Err(_)) => (Ok(()), 0, now),
         };
         noted?;
         let missing = self.due(records).saturating_sub(made);
         self.shared.copied(records);
-        match missing {
-            0 => Ok(()),
-            copies => self.note_missing(copies),
-        }
+        Ok(self.note_missing(missing)?)
+    }
+
+    /// Has nobody wait for copies that have become due, and writes down that they were not made but for so many.
+    pub(super) fn account_for_copies(&mut self, made: u64) -> store::Result<()> {
+        let records = self.shared.copy_records();
+        let missing = match self.options.snapshots {
+            SnapshotTimes::EveryEvents(_) if self.snapshots.is_some() => {
+                self.due(records).saturating_sub(made)
+            }
+            _ => 0,
+        };
+        self.shared.copied(records);
+        self.note_missing(missing)
     }
 
     fn copy(&self, snapshots: SharedSnapshots) -> Copied {
@@ -74,12 +84,15 @@ impl Session {
         }
     }
 
-    fn note_missing(&mut self, copies: u64) -> Result<()> {
-        Ok(self.log.append_control(&Control::Gap {
+    fn note_missing(&mut self, copies: u64) -> store::Result<()> {
+        if copies == 0 {
+            return Ok(());
+        }
+        self.log.append_control(&Control::Gap {
             ticks: clock::ticks(),
             tid: 0,
             lost: copies,
             reason: GapReason::NotCopied,
-        })?)
+        })
     }
 }

@@ -102,6 +102,16 @@ impl Session {
         if let Err(error) = drain.finish(&mut self.log) {
             incomplete.get_or_insert(chain(&error));
         }
+        if exit == Exit::Detached
+            && self.live.is_none()
+            && self.death.is_none()
+            && self.target.watch.poll().is_some()
+        {
+            observer.warning(
+                "the program has ended, and how is told only to whoever started it: its status, and its last moment if a signal \
+                 ended it, are in recordings of programs that `hindsight record` or `hindsight attach` watches",
+            );
+        }
         self.log_end(exit, &mut incomplete);
         if let Some(live) = &self.live {
             // Who hears of the end finds everything in the recording, though sealing it takes longer. What cannot be
@@ -210,6 +220,7 @@ impl Session {
         if incomplete.is_none() {
             let written = self
                 .note_death(exit)
+                .and_then(|()| self.account_for_copies(0))
                 .and_then(|()| self.log.append_control(&end))
                 .and_then(|()| self.log.append_watermark(clock::ticks()));
             *incomplete = written.err().map(|error| chain(&error));
@@ -319,6 +330,9 @@ impl Session {
         if change.added.is_empty() {
             self.tell_modules();
             return Ok(());
+        }
+        if self.modules.have_go() {
+            shared.pass_signals();
         }
         self.log_modules(&change.added)?;
         let mut plan = Plan::default();

@@ -90,6 +90,13 @@ impl Session {
         {
             return Ok(());
         }
+        if self
+            .live
+            .as_ref()
+            .is_some_and(|live| live.fatal == Some(signal))
+        {
+            return Ok(());
+        }
         self.death = None;
         self.log
             .append_control(&Control::Exception(exception(0, signal, None, None)))
@@ -118,7 +125,9 @@ impl Session {
         self.log.append_control(&Control::Exception(exception(
             tid, signal, told.addr, message,
         )))?;
+        let made = u64::from(matches!(copied, Some(Ok(_))));
         self.note_copy(copied)?;
+        self.account_for_copies(made)?;
         let mut death = Death {
             signal,
             tid,
@@ -157,7 +166,10 @@ impl Session {
             .while_stopped(self.target.pid, STOP_PATIENCE, move |_| {
                 snapshot::take(&snapshots, SnapshotReason::Exit)
             });
-        self.note_copy(copied.ok())
+        let copied = copied.ok();
+        let made = u64::from(matches!(copied, Some(Ok(_))));
+        self.note_copy(copied)?;
+        self.account_for_copies(made)
     }
 
     fn note_copy(

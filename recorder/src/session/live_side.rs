@@ -7,7 +7,7 @@ use std::sync::{
 
 use crossbeam::channel::{Receiver, Sender};
 use debuginfo::{AddressSpace, Mapped};
-use store::control::Control;
+use store::control::{Control, ExceptionPhase};
 
 use super::{Session, Stopper, lock};
 use crate::{
@@ -31,6 +31,8 @@ pub(crate) struct LiveSide {
     pub end: Arc<AtomicBool>,
     pub space: Arc<RwLock<Arc<AddressSpace>>>,
     pub board: Arc<Board>,
+    /// The last signal that the tracer told of as one that ends the program.
+    pub fatal: Option<i32>,
 }
 
 impl LiveSide {
@@ -59,11 +61,16 @@ impl Session {
 
     /// Writes down what the tracer has sent. Returns whether that was anything.
     pub(super) fn take_journal(&mut self) -> store::Result<bool> {
-        let Some(live) = &self.live else {
+        let Some(live) = &mut self.live else {
             return Ok(false);
         };
         let mut any = false;
         for control in live.journal.try_iter() {
+            if let Control::Exception(told) = &control
+                && told.phase == ExceptionPhase::Unhandled
+            {
+                live.fatal = told.signal.or(live.fatal);
+            }
             self.log.append_control(&control)?;
             live.counts.written();
             any = true;

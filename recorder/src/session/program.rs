@@ -10,6 +10,7 @@ use std::{
 use agent::runtime;
 use debuginfo::Module;
 
+use super::sanitizers;
 use crate::{
     Error, Result,
     process::{ExitWatch, Maps, Way, spawn},
@@ -99,6 +100,7 @@ impl Running {
             Error::Attach { pid, reason }
         })?;
         let way = way_into(&exe)?;
+        check_mapped(&exe, &read_maps(pid)?)?;
         if way == Way::LoaderForGo {
             let reason = "it is a Go program, and its goroutines may wait anywhere in code that is to be patched; start \
                           it with hindsight record or hindsight start"
@@ -168,12 +170,25 @@ pub(super) fn way_into(exe: &Path) -> Result<Way> {
         reason,
     };
     let module = Module::open(exe).map_err(|error| refuse(error.to_string()))?;
-    if let Some(sanitizer) = colliding_sanitizer(&module) {
-        return Err(refuse(format!(
-            "it was built with {sanitizer}, whose memory lies where Hindsight keeps return addresses; build it without, or with AddressSanitizer"
-        )));
+    if let Some(sanitizer) = sanitizers::of_program(&module) {
+        return Err(has_sanitizer(exe, sanitizer));
     }
     Way::of(&module).map_err(refuse)
+}
+
+/// Refuses what is mapped with an executable.
+pub(super) fn check_mapped(exe: &Path, maps: &Maps) -> Result<()> {
+    sanitizers::mapped(maps).map_or(Ok(()), |sanitizer| Err(has_sanitizer(exe, sanitizer)))
+}
+
+fn has_sanitizer(exe: &Path, sanitizer: &str) -> Error {
+    Error::Unsupported {
+        path: exe.to_owned(),
+        reason: format!(
+            "it was built with {sanitizer}, or a library of it was, whose memory lies where Hindsight keeps return addresses; \
+             build it without, or with AddressSanitizer"
+        ),
+    }
 }
 
 /// Tells whether Frida is likely to be needed for what is to be started, so that it can be started meanwhile.
@@ -181,34 +196,6 @@ pub(super) fn may_need_frida(program: &OsStr) -> bool {
     let found = spawn::find_in_path(program).and_then(|path| Module::open(path).ok());
     // A script's interpreter is known once the kernel has found it.
     found.is_none_or(|module| Way::of(&module) == Ok(Way::Frida))
-}
-
-/// Sanitizers that lay out the whole address space, and what shows that a program has one: a symbol, or the library that
-/// has it.
-const COLLIDING: [(&str, &str, [&str; 2]); 3] = [
-    (
-        "ThreadSanitizer",
-        "__tsan_init",
-        ["libtsan.so", "libclang_rt.tsan"],
-    ),
-    (
-        "MemorySanitizer",
-        "__msan_init",
-        ["libmsan.so", "libclang_rt.msan"],
-    ),
-    (
-        "DataFlowSanitizer",
-        "__dfsan_union",
-        ["libdfsan.so", "libclang_rt.dfsan"],
-    ),
-];
-
-fn colliding_sanitizer(module: &Module) -> Option<&'static str> {
-    let found = COLLIDING.iter().find(|(_, symbol, libraries)| {
-        let is_linked = |needed: &String| libraries.iter().any(|name| needed.starts_with(name));
-        module.needed().iter().any(is_linked) || module.address_of(symbol).is_some()
-    });
-    found.map(|(sanitizer, ..)| *sanitizer)
 }
 
 pub(super) fn read_maps(pid: i32) -> Result<Maps> {

@@ -58,6 +58,21 @@ const SCRATCH: [&str; 9] = [
 /// Libc leaves other things in these once the agent has had a thread: its locks and its memory go other ways.
 pub const LEFT_BY_LIBC: [&str; 4] = ["r8", "r9", "r10", "r11"];
 
+/// Where a program without address randomisation has its heap, behind what its file takes.
+const HEAP: std::ops::Range<u64> = 0x5555_5557_0000..0x5556_0000_0000;
+/// What malloc hands out lies at multiples of this.
+const HEAP_ALIGNMENT: u64 = 16;
+
+/// Compares vector registers by their halves. Two pointers to blocks of the heap are not comparable: where a block lies depends on
+/// what was allocated before the program ran.
+fn holds_the_same(ours: u128, theirs: u128) -> bool {
+    [0, 64].into_iter().all(|half| {
+        let (ours, theirs) = ((ours >> half) as u64, (theirs >> half) as u64);
+        let are_blocks = HEAP.contains(&ours) && HEAP.contains(&theirs);
+        ours == theirs || are_blocks && ours.abs_diff(theirs).is_multiple_of(HEAP_ALIGNMENT)
+    })
+}
+
 impl Moment {
     /// What Hindsight says of a stopped thread.
     pub fn of(space: &AddressSpace, machine: &dyn Machine) -> Moment {
@@ -200,9 +215,17 @@ impl Moment {
 
     /// How many vector registers are the same, and how many are not: no call keeps one, so that libc leaves what it likes in them.
     pub fn vectors_left(&self, theirs: &Moment) -> [usize; 2] {
-        let is_same = |(number, value): &(&usize, &u128)| theirs.vectors.get(number) == Some(value);
-        let same = self.vectors.iter().filter(is_same).count();
-        [same, self.vectors.len() - same]
+        let apart = self.vectors_apart(theirs).len();
+        [self.vectors.len() - apart, apart]
+    }
+
+    /// The vector registers that are not the same, with what they hold here and there.
+    pub fn vectors_apart(&self, theirs: &Moment) -> Vec<(usize, u128, u128)> {
+        let pair = |(number, value): (&usize, &u128)| {
+            let other = theirs.vectors.get(number).copied().unwrap_or_default();
+            (!holds_the_same(*value, other)).then_some((*number, *value, other))
+        };
+        self.vectors.iter().filter_map(pair).collect()
     }
 
     /// How many registers that libc leaves other things in are the same, and how many are not.

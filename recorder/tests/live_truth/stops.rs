@@ -129,6 +129,11 @@ fn compare(
             false => ours.forget_vectors(&at_entry, theirs, output),
         }
         let [same, other] = ours.vectors_left(theirs);
+        if other > 0 {
+            let at = &ours.place;
+            let apart = ours.vectors_apart(theirs);
+            eprintln!("{at}: vector registers {apart:x?} are not the same");
+        }
         vectors = [vectors[0] + same, vectors[1] + other];
         let [same, other] = ours.left(theirs);
         left = [left[0] + same, left[1] + other];

@@ -180,7 +180,7 @@ fn values_are_known_stale_or_unknown() {
             ->    34 | int settle(struct order *order) {
             order = 0x55a5866573d0
             *order = {id = 0, pieces = 0, each = 0, customer = 0x0} <stale: as of event 5>
-            (calls of malloc are not recorded: an earlier object may have been at that address; -f 'module:libc.so*' records them)
+            (no recorded call of malloc tells of that block: an earlier object may have been at that address; -f 'module:libc.so*' records them)
             *(struct order *)&takings = {id = 0, pieces = 0, each = 0, customer = 0x0} <stale: as of event 5>
             --- stderr
             error: no variable "first" here

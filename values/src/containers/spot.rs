@@ -139,10 +139,19 @@ pub(crate) fn size(ty: &Type) -> Result<u64, Unknown> {
     ty.size().ok_or_else(unknown)
 }
 
+/// What `ty` lacks: everything, if its description is in another file's debug information.
+fn lacks(ty: &Type, what: &str) -> Unknown {
+    let what = match ty.size() {
+        None => "is only declared in the debug information",
+        Some(_) => what,
+    };
+    Unknown::because(format!("{} {what}", ty.name()))
+}
+
 /// Argument `index` of a generic type, if it is a type.
 pub(crate) fn argument(ty: &Type, index: usize) -> Result<Type, Unknown> {
     let arguments = ty.template_arguments();
-    let unknown = || Unknown::because(format!("{} names no argument {index}", ty.name()));
+    let unknown = || lacks(ty, &format!("names no argument {index}"));
     arguments
         .get(index)
         .map(|a| a.ty.clone())
@@ -268,7 +277,7 @@ impl Spot {
 
     /// The member `name`, or that the type has none: it is of a version that is not known here.
     pub(crate) fn field(&self, name: &str) -> Result<Spot, Unknown> {
-        let unknown = || Unknown::because(format!("{} has no member {name}", self.ty.name()));
+        let unknown = || lacks(&self.ty, &format!("has no member {name}"));
         self.find(name).ok_or_else(unknown)
     }
 
@@ -277,7 +286,7 @@ impl Spot {
         let found = names.iter().find_map(|name| self.find(name));
         let unknown = || {
             let names = names.join(" or ");
-            Unknown::because(format!("{} has no member {names}", self.ty.name()))
+            lacks(&self.ty, &format!("has no member {names}"))
         };
         found.ok_or_else(unknown)
     }

@@ -196,7 +196,7 @@ impl<'x, 's, 't, 'a> Locations<'x, 's, 't, 'a> {
             }),
             Operation::RegisterOffset {
                 register, offset, ..
-            } if matches!(register.0, super::RBP | super::RSP) => Some(Home {
+            } if argument_register(register.0).is_none() => Some(Home {
                 base: FrameBase::Register(register.0),
                 offset: *offset,
                 deref,

@@ -1,4 +1,4 @@
-//! Names that stand for nothing at a place, and calls: what would fail at every hit is said before the first.
+//! Names that stand for nothing at a place, calls, and what types do not allow: what would fail at every hit is said before the first.
 
 use crate::HIT_COUNT;
 use crate::ast::{Expr, ExprKind};
@@ -13,7 +13,7 @@ use debuginfo::types::Language;
 /// Words with a meaning of their own.
 const WORDS: [&str; 4] = ["args", "this", "self", HIT_COUNT];
 
-/// Says of each name in an expression that nothing has it at `pc`, for what `to_come` is see
+/// Says of each name in an expression that nothing has it at `pc`, or else what its types do not allow; for what `to_come` is see
 /// [`compile_condition`](super::compile_condition). Nothing is said of an expression that cannot be read.
 #[must_use]
 pub fn missing_names(text: &str, space: &AddressSpace, pc: u64, to_come: usize) -> Vec<String> {
@@ -62,7 +62,36 @@ fn missing_in(expr: &Expr, evaluator: &Evaluator<'_>) -> Vec<String> {
             missing.push(evaluator.unknown_name(name));
         }
     });
+    if missing.is_empty() {
+        missing.extend(never_right(expr, evaluator));
+    }
     missing
+}
+
+/// Says what in an expression its types do not allow, whichever values there are: a member that there is not, an unknown type. The
+/// evaluator's thread is not there, so that nothing is said of what depends on values, among them what pointers lead to.
+fn never_right(expr: &Expr, evaluator: &Evaluator<'_>) -> Option<String> {
+    let mut found = None;
+    // Names have been judged, and functions are not called to be judged.
+    let mut is_judged = matches!(expr.kind, ExprKind::Name(_) | ExprKind::Call { .. });
+    expr.kind.for_each_child(|child| {
+        if found.is_none() {
+            found = never_right(child, evaluator);
+        }
+        // What has no value without a thread may have one.
+        is_judged = is_judged || calls(child) || evaluator.value(child).is_err();
+    });
+    if found.is_some() || is_judged {
+        return found;
+    }
+    let error = evaluator.value(expr).err()?;
+    error.is_meaningless.then_some(error.message)
+}
+
+fn calls(expr: &Expr) -> bool {
+    let mut found = matches!(expr.kind, ExprKind::Call { .. });
+    expr.kind.for_each_child(|child| found |= calls(child));
+    found
 }
 
 /// Returns the names in an expression, without those of functions that are called.

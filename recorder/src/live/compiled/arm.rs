@@ -426,14 +426,14 @@ impl Tracer {
         reads_text || self.sites.is_judging(pc)
     }
 
-    /// Lets a halted thread run out of code of ours that records or judges, so that its registers and its frames are the
-    /// program's. It may get to the trap there; then it stands at its site.
+    /// Lets a halted thread run out of code of ours: what records or judges, and what follows a displaced instruction. Then
+    /// its registers and its frames are the program's. It may get to the trap there; then it stands at its site.
     pub fn leave_ours(&mut self, tid: Tid) -> LiveResult<()> {
         const MOST_STEPS: usize = 20_000;
         self.dismiss(tid);
         let mut pc = self.registers(tid)?.rip;
         for _ in 0..MOST_STEPS {
-            let is_ours = self.sites.is_judging(pc) || self.memory.hooks_now().is_runtime(pc);
+            let is_ours = self.sites.is_judging(pc) || self.exact_pc(pc).is_none();
             if !is_ours || self.sites.by_trap(pc).is_some() {
                 return Ok(());
             }

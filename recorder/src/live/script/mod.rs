@@ -86,6 +86,12 @@ impl Scripts {
         let Err(ours) = expr::parse(text) else {
             return Ok(None);
         };
+        if expr::parse_assignment(text).is_ok() {
+            return Err(ParseError {
+                position: ours.position,
+                message: "a condition changes nothing: compare with ==".to_owned(),
+            });
+        }
         let script = self.compile(text);
         script.map(Some).map_err(|theirs| ours.or_later(theirs))
     }

@@ -183,8 +183,17 @@ fn listed(probes: &[ProbeReport], terminal: &Terminal) -> String {
     table + &notes
 }
 
-/// Says why a probe's hits take longer than they might, if they do.
+/// Says what is wrong with a probe, and why its hits take longer than they might, if they do.
 fn note(probe: &ProbeReport) -> Option<String> {
+    let message = probe.message.as_ref();
+    let message = message.map(|message| format!("{}: {message}\n", probe.id));
+    match (message, slow(probe)) {
+        (None, slow) => slow,
+        (Some(message), slow) => Some(message + &slow.unwrap_or_default()),
+    }
+}
+
+fn slow(probe: &ProbeReport) -> Option<String> {
     let slow = |place: &&PlaceReport| place.not_compiled.is_some();
     let place = probe.places.iter().find(slow)?;
     let why = place.not_compiled.as_deref()?;

@@ -4,7 +4,7 @@ use crate::containers::content::{Content, Part};
 use crate::containers::names;
 use crate::containers::spot::{Reach, Spot};
 use debuginfo::Unknown;
-use debuginfo::types::find_type;
+use debuginfo::types::{Near, find_type};
 
 /// The readable name of the function at `address`.
 fn function_name(address: u64, reach: &Reach) -> Result<String, Unknown> {
@@ -29,7 +29,7 @@ pub(super) fn any(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
     };
     let contained = names::arguments(rest).first().copied().unwrap_or_default();
     let before = format!(" containing {contained}");
-    let Some(ty) = find_type(reach.space, Some(manager), contained) else {
+    let Some(ty) = find_type(reach.space, Some(Near::address(manager)), contained) else {
         return Ok(Content::words(before));
     };
     let value = match is_inside {

@@ -29,9 +29,24 @@ fn text(character: &Type, start: Spot, len: u64, reach: &Reach) -> Result<Conten
     Ok(Content::Text(Text { form, start, len }.checked(reach)?))
 }
 
+/// Where the characters are.
+fn start_of(spot: &Spot, reach: &Reach) -> Result<u64, Unknown> {
+    let holder = spot.field("_M_dataplus")?;
+    let start = match (holder.find("_M_p"), holder.ty.size()) {
+        (Some(start), _) => start,
+        // clang describes the holder only where it makes one, which is in the library. The pointer is all that it holds.
+        (None, None) => {
+            let word = debuginfo::types::builtin("u64").expect("u64 is a base type");
+            holder.inner(&word, 0)
+        }
+        (None, Some(_)) => holder.field("_M_p")?,
+    };
+    start.number(reach)
+}
+
 pub(super) fn string(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
     let character = argument(&spot.ty, 0)?;
-    let start = spot.path(&["_M_dataplus", "_M_p"])?.number(reach)?;
+    let start = start_of(spot, reach)?;
     let Some(len) = spot.find("_M_string_length") else {
         return counted(&character, start, reach);
     };
@@ -59,7 +74,7 @@ pub(in crate::containers) fn room(spot: &Spot, reach: &Reach) -> Result<Room, Un
     let Some(len) = spot.find("_M_string_length") else {
         return Err(Unknown::because("copies of it may share its characters"));
     };
-    let start = spot.path(&["_M_dataplus", "_M_p"])?.number(reach)?;
+    let start = start_of(spot, reach)?;
     Ok(Room {
         start,
         capacity: capacity(spot, &character, start, reach)?,

@@ -1,0 +1,11 @@
+// Texts of the C++ library as arguments. Made from iterators, their constructor is the program's own.
+#include <string>
+#include <vector>
+
+__attribute__((noinline)) unsigned long stop(const std::string &s, std::string v) { return s.size() + v.size(); }
+
+int main()
+{
+  std::vector<char> many(40, 'x'), few{'f', 'e', 'w'};
+  return stop(std::string(few.begin(), few.end()), std::string(many.begin(), many.end())) == 0;
+}
