@@ -2,7 +2,7 @@
 
 Usage: host.py FOLDER-OF-THE-FRIDA-PACKAGE
 Requests: {"op": "attach", "pid"}, {"op": "load", "source"}, {"op": "call", "name", "argument"}, {"op": "detach"}.
-Answers: {"ok": value} or {"error": text}; the first one, unasked, tells of Frida and of Python. Ends after detach, or when
+Answers: {"ok": value} or {"error": text, "timed_out": bool}; the first one, unasked, tells of Frida and of Python. Ends after detach, or when
 stdin does.
 """
 import json
@@ -40,7 +40,9 @@ def answer(host, request):
     try:
         return {"ok": getattr(host, operation)(**request)}
     except Exception as error:  # whatever it is, the recorder explains it to the user
-        return {"error": f"{error}" or type(error).__name__}
+        # Where it waits for the process, Frida says that this one does not respond.
+        late = isinstance(error, (frida.TimedOutError, frida.ProcessNotRespondingError))
+        return {"error": f"{error}" or type(error).__name__, "timed_out": late}
 
 
 def main():

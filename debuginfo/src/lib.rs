@@ -18,6 +18,7 @@
 mod args;
 mod code;
 mod demangle;
+mod diagnostic;
 mod dies;
 mod disassemble;
 mod dwarf;
@@ -47,6 +48,7 @@ mod unwind;
 pub mod value;
 
 pub use demangle::type_name;
+pub use diagnostic::{Diagnostic, with_causes};
 pub use disassemble::{
     Instruction, disassemble, disassemble_before, disassemble_bytes, disassemble_function,
     return_addresses,
@@ -58,7 +60,7 @@ pub use lines::{
     Standing, StepLine, with_source_copies,
 };
 pub use location::{Site, at_frame};
-pub use machine::{Ages, Certainty, EntryPlace, Machine, Register, Unknown};
+pub use machine::{Ages, Cause, Certainty, EntryPlace, Machine, Register, Unknown};
 pub use model::{
     Binding, CodeRange, EntryFrame, Function, Functions, Param, Place, PltEntry, RetPlace, RetReg,
     Segment, SegmentFlags, Svma, Symbol, SymbolKind, ValueKind,

@@ -492,6 +492,16 @@ fn a_program_that_cannot_be_recorded_is_told_with_the_reason() {
             --- exit code 4
         "#]],
     );
+    // A name is no text of ours: nothing is cut out of it.
+    check_args(
+        &folder,
+        &["record", "--", "./a; b"],
+        expect![[r#"
+            --- stderr
+            error: cannot start ./a; b: No such file or directory
+            --- exit code 4
+        "#]],
+    );
     check_args(
         &folder,
         &["record", "no-such-command"],

@@ -145,7 +145,7 @@ impl<'s> StateMachine<'s> {
 
     fn trusted<T: Clone>(&self, seen: &Seen<T>) -> Result<(T, Certainty), Unknown> {
         match (self.trust, seen) {
-            (Trust::KnownOnly, Seen::Stale { as_of, .. }) => Err(Unknown(format!(
+            (Trust::KnownOnly, Seen::Stale { as_of, .. }) => Err(Unknown::because(format!(
                 "it was last seen at event {as_of}, and may have changed since"
             ))),
             _ => seen.certain(),
@@ -235,7 +235,7 @@ impl Machine for StateMachine<'_> {
             return Ok(Certainty::Known);
         }
         let runs = self.state.memory(address, bytes.len() as u64);
-        let runs = runs.map_err(|error| Unknown(error.to_string()))?;
+        let runs = runs.map_err(|error| Unknown::because(error.one_line()))?;
         let mut certainty = Certainty::Known;
         let mut ages = runs.iter().map(|run| match run.bytes {
             Seen::Stale { as_of, .. } => Some(as_of),
@@ -258,7 +258,7 @@ impl Machine for StateMachine<'_> {
         for run in runs {
             if let (Trust::Stale, Seen::Stale { as_of, .. }) = (self.trust, &run.bytes) {
                 let begun = self.state.frame_begun(run.address.saturating_add(run.len));
-                if begun.map_err(|error| Unknown(error.to_string()))? > *as_of {
+                if begun.map_err(|error| Unknown::because(error.one_line()))? > *as_of {
                     return Self::not_captured();
                 }
                 let range = run.address..run.address.saturating_add(run.len);

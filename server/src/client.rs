@@ -293,7 +293,7 @@ fn late(command: &str, patience: Option<Duration>) -> Failure {
     let secs = patience.unwrap_or_default().as_secs_f64();
     Failure::new(
         Code::Timeout,
-        format!("{command} was not answered within {secs} s; the daemon goes on with it"),
+        format!("no answer to {command} within {secs} s; the daemon is still working on it"),
     )
     .hint("wait longer: request_secs under [timeouts] in ~/.config/hindsight/config.toml")
 }

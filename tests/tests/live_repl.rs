@@ -778,10 +778,10 @@ fn a_second_ctrl_c_leaves_the_waiting() {
     };
     kill(daemon, Signal::STOP);
     waiting.signal(Signal::INT);
-    said("stopping the program; Ctrl-C again leaves the waiting");
+    said("stopping the program; Ctrl-C again stops waiting");
     waiting.signal(Signal::INT);
     said(
-        "error: left the waiting; the program goes on\nhelp: wait again with: await; stop it with: pause",
+        "error: stopped waiting; the program is still running\nhelp: wait again with: await; stop it with: pause",
     );
     kill(daemon, Signal::CONT);
     let ended = waiting.finish();

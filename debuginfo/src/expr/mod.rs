@@ -19,7 +19,7 @@ pub use eval::compile::{
     known_local, missing_names, missing_values, names,
 };
 pub use eval::{
-    Calls, Context, EvalError, argument, argument_count, assign, assign_value, evaluate,
+    Calls, Context, EvalError, Missing, argument, argument_count, assign, assign_value, evaluate,
     evaluate_condition, find_global, find_local, is_type, miscounted, unknown_name,
 };
 pub use parse::{

@@ -168,11 +168,8 @@ impl Template {
                     pos = end;
                 }
                 '}' => {
-                    return Err(ParseError {
-                        position: pos,
-                        message: "a \"}\" without \"{\"; to write the brace itself, double it"
-                            .to_owned(),
-                    });
+                    let error = ParseError::new(pos, "a \"}\" without \"{\"");
+                    return Err(error.with_hint("to write the brace itself, double it"));
                 }
                 c => {
                     plain.push(c);
@@ -214,7 +211,7 @@ fn either(
     ours.map_err(|error| match meant {
         Some(meant) => ParseError {
             position: start + meant.position,
-            message: meant.message,
+            ..meant
         },
         None => error,
     })
@@ -234,12 +231,9 @@ fn value(
         let from = parser.here();
         let length = text[from..].find('}').unwrap_or(text.len() - from);
         let name = text[from..from + length].trim();
-        format = Format::by_name(name).ok_or_else(|| ParseError {
-            position: from,
-            message: format!(
-                "unknown format \"{}\"; known are x, d, u, o, b, c, s and a",
-                name.escape_debug()
-            ),
+        format = Format::by_name(name).ok_or_else(|| {
+            let message = format!("unknown format \"{}\"", name.escape_debug());
+            ParseError::new(from, message).with_hint("known are x, d, u, o, b, c, s and a")
         })?;
         parser.skip_to(from + length);
     }

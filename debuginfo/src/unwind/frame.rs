@@ -269,7 +269,7 @@ impl Machine for FrameMachine<'_> {
 pub(super) fn not_preserved(register: Register) -> Unknown {
     let name = register.name();
     let name = name.unwrap_or_else(|| format!("register {}", register.0));
-    Unknown(format!(
+    Unknown::because(format!(
         "{name} is not saved by the functions that were called"
     ))
 }

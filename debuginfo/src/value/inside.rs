@@ -19,6 +19,7 @@ pub(super) fn wrong(ty: &Type, what: &'static str) -> ValueError {
     ValueError::WrongType {
         ty: ty.name(),
         what,
+        hint: None,
     }
 }
 
@@ -39,14 +40,11 @@ pub(super) fn member(value: &Value, name: &str, look: &Look<'_>) -> Result<Value
     }
     let members = ty.members();
     let names: Vec<&str> = members.iter().filter_map(|m| m.name.as_deref()).collect();
-    let shown = &names[..names.len().min(MAX_NAMED)];
+    let known = names.into_iter().take(MAX_NAMED);
     Err(ValueError::NoMember {
         ty: value.ty.name(),
         name: name.to_owned(),
-        hint: match shown {
-            [] => String::new(),
-            shown => format!("; it has {}", shown.join(", ")),
-        },
+        known: known.map(str::to_owned).collect(),
     })
 }
 
@@ -309,7 +307,11 @@ pub(super) fn cast(value: &Value, ty: &Type, look: &Look<'_>) -> Result<Value, V
     let has_fraction = |kind| matches!(kind, TypeKind::Float | TypeKind::Fixed { .. });
     let bytes = match (from, to) {
         (_, TypeKind::Fixed { .. }) => {
-            return Err(wrong(ty, "cannot be converted to; write the number itself"));
+            return Err(ValueError::WrongType {
+                ty: ty.name(),
+                what: "cannot be converted to",
+                hint: Some("write the number itself"),
+            });
         }
         (_, TypeKind::Float) => {
             let format = ty.float_format().unwrap_or(FloatFormat::Decimal);

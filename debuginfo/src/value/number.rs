@@ -9,6 +9,7 @@ pub(super) fn raw(value: &Value) -> Result<(u128, u32), ValueError> {
     let wrong = |what| ValueError::WrongType {
         ty: value.ty.name(),
         what,
+        hint: None,
     };
     let mut wide = [0; 16];
     if let Some(bits) = value.bits {
@@ -58,6 +59,7 @@ pub(super) fn integer(value: &Value) -> Result<i128, ValueError> {
     let signedness = signedness(&value.ty).ok_or_else(|| ValueError::WrongType {
         ty: value.ty.name(),
         what: "is no integer",
+        hint: None,
     })?;
     let (raw, bits) = raw(value)?;
     Ok(match signedness {
@@ -79,6 +81,7 @@ pub(super) fn float(value: &Value) -> Result<f64, ValueError> {
     number.ok_or_else(|| ValueError::WrongType {
         ty: value.ty.name(),
         what: "is no floating-point number of a known format",
+        hint: None,
     })
 }
 
@@ -93,11 +96,13 @@ pub(super) fn address(value: &Value) -> Result<u64, ValueError> {
                 .ok_or_else(|| ValueError::WrongType {
                     ty: value.ty.name(),
                     what: "is no pointer of 8 bytes",
+                    hint: None,
                 })
         }
         _ => Err(ValueError::WrongType {
             ty: value.ty.name(),
             what: "is no pointer",
+            hint: None,
         }),
     }
 }

@@ -2,6 +2,7 @@
 
 use datafusion::common::{Column, DataFusionError, SchemaError, Span};
 use datafusion::sql::sqlparser::parser::ParserError;
+use debuginfo::Diagnostic;
 
 use super::aliases;
 use super::place::{self, Place};
@@ -25,6 +26,7 @@ struct Finding {
     message: String,
     place: Option<Place>,
     suggestions: Vec<String>,
+    hint: Option<String>,
 }
 
 /// Returns the error that a user sees for a question that could not be parsed or planned.
@@ -38,6 +40,7 @@ pub fn diagnose(sql: &str, error: &DataFusionError, names: &Names) -> Error {
             .map(|place| place.excerpt(sql))
             .unwrap_or_default(),
         suggestions: finding.suggestions,
+        hint: finding.hint,
     }))
 }
 
@@ -59,15 +62,19 @@ fn find(sql: &str, error: &DataFusionError, names: &Names) -> Finding {
                 message: plain(&diagnostic.message),
                 place: spanned,
                 suggestions: Vec::new(),
+                hint: None,
             },
             _ => of_plan(sql, message, spanned, names),
         },
         other => {
             let message = other.strip_backtrace();
+            let what = told(other).cloned().or_else(|| of_subquery(&message));
+            let what = what.unwrap_or_else(|| plain(&message).into());
             Finding {
-                message: of_subquery(&message).unwrap_or_else(|| plain(&message)),
-                place: spanned.or_else(|| quoted(sql, &message)),
+                place: spanned.or_else(|| quoted(sql, &what.message)),
+                message: what.message,
                 suggestions: Vec::new(),
+                hint: what.hint,
             }
         }
     }
@@ -99,6 +106,7 @@ fn of_parser(sql: &str, error: &ParserError) -> Finding {
         message: plain(&text.replace("Expected: ", "expected ")),
         place,
         suggestions: Vec::new(),
+        hint: None,
     }
 }
 
@@ -115,6 +123,7 @@ fn of_schema(sql: &str, error: &SchemaError, spanned: Option<Place>) -> Finding 
                         message: format!("there is no column \"{}\" in {table}", field.name),
                         place: spanned.or_else(|| place::of_word(sql, &field.name, 0)),
                         suggestions: suggest(&field.name, columns_of(&known)),
+                        hint: None,
                     };
                 }
                 let known = valid_fields
@@ -124,27 +133,31 @@ fn of_schema(sql: &str, error: &SchemaError, spanned: Option<Place>) -> Finding 
                     message: format!("there is no table \"{table}\" in this question"),
                     place: spanned.or_else(|| place::of_word(sql, table, 0)),
                     suggestions: suggest(table, known.map(|relation| relation.table())),
+                    hint: None,
                 };
             }
             let known = valid_fields.iter().map(|field| field.name.as_str());
+            // Most languages write a text in double quotes.
+            let quoted = format!("\"{}\"", field.name);
+            let hint = || format!("text is written in single quotes: '{}'", field.name);
             Finding {
-                message: format!("there is no column \"{}\"", field.name),
+                message: format!("there is no column {quoted}"),
                 place: spanned.or_else(|| place::of_word(sql, &field.name, 0)),
                 suggestions: suggest(&field.name, known),
+                hint: sql.contains(&quoted).then(hint),
             }
         }
         SchemaError::AmbiguousReference { field } => Finding {
-            message: format!(
-                "column \"{0}\" is in more than one table; write TABLE.{0}",
-                field.name
-            ),
+            message: format!("column \"{}\" is in more than one table", field.name),
             place: spanned.or_else(|| place::of_word(sql, &field.name, 0)),
             suggestions: Vec::new(),
+            hint: Some(format!("write TABLE.{}", field.name)),
         },
         other => Finding {
             message: plain(&other.to_string()),
             place: spanned,
             suggestions: Vec::new(),
+            hint: None,
         },
     }
 }
@@ -180,48 +193,53 @@ fn of_plan(sql: &str, message: &str, spanned: Option<Place>, names: &Names) -> F
     {
         if names.of_tables.iter().any(|name| name == function) {
             return Finding {
-                message: format!("{function} gives a table; write: select * from {function}(...)"),
+                message: format!("{function} gives a table"),
                 place: spanned.or_else(|| place::of_word(sql, function, 0)),
                 suggestions: Vec::new(),
+                hint: Some(format!("write: select * from {function}(...)")),
             };
         }
         return unknown(sql, "function", function, &names.functions, spanned);
     }
     let short = wrong_arguments(message)
+        .map(Diagnostic::new)
         .or_else(|| same_names(message))
         .or_else(|| of_subquery(message));
+    let what = short.unwrap_or_else(|| plain(message).into());
     Finding {
         place: spanned.or_else(|| quoted(sql, message)),
-        message: short.unwrap_or_else(|| plain(message)),
+        message: what.message,
         suggestions: Vec::new(),
+        hint: what.hint,
     }
 }
 
 /// Says how a question is written whose subquery no plan can be made for.
-fn of_subquery(message: &str) -> Option<String> {
+fn of_subquery(message: &str) -> Option<Diagnostic> {
+    let advised = |message: &str, hint: &str| Some(Diagnostic::new(message).with_hint(hint));
     if message.contains("scalar subquery must be aggregated") {
-        return Some(
-            "a subquery that compares with the question around it must have one row, which only an aggregate ensures: \
-             write max(x) for x, or a join: select a.start_seq, p.function from calls a left join calls p on p.start_seq = a.parent"
-                .to_owned(),
+        return advised(
+            "a subquery that compares with the question around it must have one row, which only an aggregate ensures",
+            "write max(x) for x, or a join: select a.start_seq, p.function from calls a left join calls p on p.start_seq = a.parent",
         );
     }
     let (_, what) = message.split_once("Physical plan does not support logical expression ")?;
     let starts = |names: &[&str]| names.iter().any(|name| what.starts_with(name));
     if starts(&["ScalarSubquery", "OuterReferenceColumn"]) {
-        return Some(
-            "a subquery may compare with a column of the question around it by = alone, and has no LIMIT then: \
-             for LIMIT 1 write an aggregate: first_value(x order by y); \
-             for <, > and others a join: select a.seq, count(*) from A a left join B b on b.x < a.x group by a.seq"
-                .to_owned(),
+        return advised(
+            "a subquery may compare with a column of the question around it by = alone, and has no LIMIT then",
+            "for LIMIT 1 write an aggregate: first_value(x order by y); \
+             for <, > and others a join: select a.seq, count(*) from A a left join B b on b.x < a.x group by a.seq",
         );
     }
-    starts(&["Exists", "InSubquery"]).then(|| {
-        "EXISTS and IN with a subquery stand in WHERE; \
-         to have the answer as a column, join with the subquery and ask whether its column is null: \
-         select a.seq, b.x is not null from A a left join (select distinct x from B) b on b.x = a.x"
-            .to_owned()
-    })
+    match starts(&["Exists", "InSubquery"]) {
+        true => advised(
+            "EXISTS and IN with a subquery stand in WHERE",
+            "to have the answer as a column, join with the subquery and ask whether its column is null: \
+             select a.seq, b.x is not null from A a left join (select distinct x from B) b on b.x = a.x",
+        ),
+        false => None,
+    }
 }
 
 /// Returns the place of the first name or text that a message quotes.
@@ -230,12 +248,11 @@ fn quoted(sql: &str, message: &str) -> Option<Place> {
 }
 
 /// Says which columns of an answer have one name.
-fn same_names(message: &str) -> Option<String> {
+fn same_names(message: &str) -> Option<Diagnostic> {
     let rest = message.strip_prefix("Projections require unique expression names")?;
     let name = between(rest, "expression \"", "\" at")?;
-    Some(format!(
-        "two columns are called \"{name}\"; name one of them with AS"
-    ))
+    let what = Diagnostic::new(format!("two columns are called \"{name}\""));
+    Some(what.with_hint("name one of them with AS"))
 }
 
 /// Says in short what DataFusion says at length: a function does not take such arguments.
@@ -271,6 +288,7 @@ fn unknown(sql: &str, what: &str, name: &str, known: &[String], spanned: Option<
         message: format!("there is no {what} \"{name}\""),
         place: spanned.or_else(|| place::of_word(sql, name, 0)),
         suggestions: suggest(name, known.iter().map(String::as_str)),
+        hint: None,
     }
 }
 
@@ -287,6 +305,7 @@ pub fn second_question(sql: &str) -> Error {
         position: place.map(|place| (place.line, place.column)),
         excerpt: place.map(|place| place.excerpt(sql)).unwrap_or_default(),
         suggestions: Vec::new(),
+        hint: None,
     }))
 }
 
@@ -321,12 +340,32 @@ pub fn message_of(error: &DataFusionError) -> String {
     if let Some(error) = store_error(error) {
         return error.to_string();
     }
+    if let Some(what) = told(error) {
+        return what.to_string();
+    }
     let message = error.find_root().strip_backtrace();
     plain(innermost(&message).unwrap_or(&message))
 }
 
+/// Returns the next step of an error of our own that DataFusion hands on.
+pub fn hint_of(error: &DataFusionError) -> Option<String> {
+    match store_error(error) {
+        Some(error) => error.hint().map(str::to_owned),
+        None => told(error)?.hint.clone(),
+    }
+}
+
+/// Returns what one of our own functions told.
+fn told(error: &DataFusionError) -> Option<&Diagnostic> {
+    within(error)
+}
+
 /// Returns the error of our own store that Parquet and DataFusion only hand on: a damaged file.
 fn store_error(error: &DataFusionError) -> Option<&store::Error> {
+    within(error)
+}
+
+fn within<T: std::error::Error + 'static>(error: &DataFusionError) -> Option<&T> {
     let first: &(dyn std::error::Error + 'static) = error;
     std::iter::successors(Some(first), |error| error.source())
         .find_map(|error| error.downcast_ref())

@@ -15,6 +15,7 @@ use std::sync::{Arc, OnceLock};
 
 use datafusion::common::{DataFusionError, Result};
 use datafusion::prelude::SessionContext;
+use debuginfo::Diagnostic;
 use replay::Timeline;
 
 pub use call_text::CallTexts;
@@ -28,7 +29,7 @@ pub struct States {
 struct Inner {
     path: PathBuf,
     temp_dir: PathBuf,
-    timeline: OnceLock<std::result::Result<Timeline, String>>,
+    timeline: OnceLock<std::result::Result<Timeline, Diagnostic>>,
 }
 
 impl std::fmt::Debug for Inner {
@@ -61,11 +62,12 @@ impl States {
     fn timeline(&self) -> Result<&Timeline> {
         let inner = &self.inner;
         let opened = inner.timeline.get_or_init(|| {
-            Timeline::open(&inner.path, &inner.temp_dir).map_err(|error| error.to_string())
+            Timeline::open(&inner.path, &inner.temp_dir).map_err(|error| Diagnostic {
+                message: error.to_string(),
+                hint: error.hint(),
+            })
         });
-        opened
-            .as_ref()
-            .map_err(|why| DataFusionError::Execution(why.clone()))
+        opened.as_ref().map_err(|why| told(why.clone()))
     }
 }
 
@@ -85,5 +87,12 @@ impl std::hash::Hash for States {
 }
 
 fn failed(error: replay::Error) -> DataFusionError {
-    DataFusionError::Execution(error.to_string())
+    let hint = error.hint();
+    let message = error.to_string();
+    told(Diagnostic { message, hint })
+}
+
+/// Sends a message with its next step through DataFusion.
+fn told(what: Diagnostic) -> DataFusionError {
+    DataFusionError::External(Box::new(what))
 }

@@ -2,13 +2,13 @@
 
 use debuginfo::expr::{self, Context, Expr};
 use debuginfo::value::{Look, RenderOptions, Value, render_certain, render_known};
-use debuginfo::{Certainty, Register};
+use debuginfo::{Certainty, Diagnostic, Register};
 use expr::ExprKind;
 use replay::{Event, Moment, Parameters, Places, Seen, State, Timeline};
 
 /// Why an expression has no value.
 struct NoValue {
-    message: String,
+    why: Diagnostic,
     /// It means nothing there, whichever values there are.
     is_meaningless: bool,
 }
@@ -140,7 +140,7 @@ fn why_unknown_in(moment: &Moment<'_>, expression: &Expr) -> String {
         Err(error) => {
             let of_left = || shown_in_left(moment, expression, why);
             let of_left = error.is_meaningless.then(of_left).flatten();
-            of_left.unwrap_or_else(|| format!("unknown: {}", error.message))
+            of_left.unwrap_or_else(|| format!("unknown: {}", error.why.one_line()))
         }
     };
     match shown_in_left(moment, expression, known).flatten() {
@@ -214,7 +214,7 @@ fn evaluate_in<T>(
     let is_known = frames.get(frame).is_some_and(|f| f.pc_is_known);
     if frame > 0 && !is_known {
         return Err(NoValue {
-            message: format!("frame {frame} is not known"),
+            why: format!("frame {frame} is not known").into(),
             is_meaningless: false,
         });
     }
@@ -228,7 +228,7 @@ fn evaluate_in<T>(
     };
     let value = expr::evaluate(expression, &context).map_err(|error| NoValue {
         is_meaningless: error.is_meaningless,
-        message: error.message,
+        why: error.into(),
     })?;
     let look = Look {
         space: &moment.space,

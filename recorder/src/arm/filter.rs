@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use debuginfo::Diagnostic;
 use globset::{GlobBuilder, GlobMatcher};
 
 use crate::{Error, Result};
@@ -95,7 +96,8 @@ impl Pattern {
             _ => (Self::Name, text),
         };
         if glob.is_empty() {
-            let reason = "it is empty; write a name, file:GLOB or module:GLOB".to_owned();
+            let reason =
+                Diagnostic::new("it is empty").with_hint("write a name, file:GLOB or module:GLOB");
             return Err(Error::Pattern {
                 pattern: text.to_owned(),
                 reason,

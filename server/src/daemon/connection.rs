@@ -84,7 +84,7 @@ fn answer_all(
         let request: Request = match serde_json::from_slice(&line) {
             Ok(request) => request,
             Err(error) => {
-                let failure = Failure::bad_request(format!("this is no request: {error}"));
+                let failure = Failure::bad_request(format!("this is not a request: {error}"));
                 say(writer, &Response::of(id_of(&line), Err(failure)))?;
                 continue;
             }
@@ -117,16 +117,16 @@ fn guarded(call: &Call<'_>, request: Request) -> Result<serde_json::Value, Failu
     }));
     answer.unwrap_or_else(|panic| {
         if let Some(given_up) = panic.downcast_ref::<GivenUp>() {
-            return Err(Failure::new(Code::Timeout, given_up.to_string()));
+            return Err(Failure::of(Code::Timeout, given_up.diagnostic()));
         }
         let what = panic
             .downcast_ref::<String>()
             .map(String::as_str)
             .or_else(|| panic.downcast_ref::<&str>().copied())
-            .unwrap_or("no word said");
+            .unwrap_or("no message");
         tracing::error!(command, what, "a verb panicked");
-        let message = format!("{command} came upon a mistake in Hindsight: {what}");
-        Err(Failure::new(Code::Failed, message).hint("the session goes on; please report this"))
+        let message = format!("internal error in {command}: {what}");
+        Err(Failure::new(Code::Failed, message).hint("please report it; the session continues"))
     })
 }
 

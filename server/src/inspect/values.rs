@@ -11,7 +11,7 @@ use debuginfo::{Certainty, Machine, Space, at_frame};
 use serde::{Deserialize, Serialize};
 
 use super::View;
-use crate::protocol::{Code, Failure};
+use crate::protocol::{Code, ExpressionFault, Failure};
 
 /// How values are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -281,9 +281,9 @@ pub fn assign(view: &View<'_>, target: &str, text: &str) -> Result<Change, Failu
     let context = context(view, None);
     let place = parsed(target, &context)?;
     let before = expr::evaluate(&place, &context).map_err(|error| of_eval(target, &error))?;
-    let writes = expr::assign_value(&place, text, &context).map_err(|error| Failure {
-        position: Some(error.at.start),
-        ..split(Code::WriteFailed, &error.message)
+    let writes = expr::assign_value(&place, text, &context).map_err(|error| {
+        let position = error.at.start;
+        Failure::of(Code::WriteFailed, error).at(position)
     })?;
     let look = Look {
         space: view.space,
@@ -361,31 +361,18 @@ impl From<ValueFormat> for Format {
 }
 
 fn of_eval(text: &str, error: &EvalError) -> Failure {
-    let failure = split(Code::EvalFailed, &error.message);
+    let failure = Failure::of(Code::EvalFailed, error.clone());
     Failure {
-        position: Some(error.at.start.min(text.len())),
-        ..failure
-    }
-}
-
-/// Makes a failure of a message whose next step stands behind its last semicolon.
-fn split(code: Code, text: &str) -> Failure {
-    match text.rsplit_once("; ") {
-        Some((message, hint)) => Failure::new(code, message).hint(hint),
-        None => Failure::new(code, text),
+        expression: error.missing.map(ExpressionFault::Missing),
+        ..failure.at(error.at.start.min(text.len()))
     }
 }
 
 pub(super) fn of_parse(code: Code, what: &str, text: &str, error: &ParseError) -> Failure {
-    // The engine tells line and column itself.
-    let place = match error.message.contains("(JavaScript, line ") {
-        true => String::new(),
-        false => format!(" at position {}", error.position),
-    };
-    let message = format!("the {what} \"{text}\": {}{place}", error.message);
     let failure = Failure {
-        position: Some(error.position),
-        ..Failure::new(code, message)
+        hint: error.hint.clone(),
+        expression: Some(ExpressionFault::Unreadable),
+        ..Failure::new(code, format!("the {what} \"{text}\": {error}")).at(error.position)
     };
     // What is left of p->x where the shell has taken the rest for the name of a file.
     match text.trim_end().ends_with('-') {

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use debuginfo::expr::Missing;
 use debuginfo::with_source_copies;
 use replay::{Moment, StateMachine, Target, Timeline};
 use serde::Serialize;
@@ -26,7 +27,7 @@ pub use moves::{
 pub use watch::{WatchLine, WatchRemoveArgs, WatchesReply};
 
 use crate::inspect::View;
-use crate::protocol::{Code, Failure};
+use crate::protocol::{Code, Details, ExpressionFault, Failure};
 
 /// Frames around the one that is looked at: what callers passed may tell the value of a parameter.
 const CALLERS: usize = 16;
@@ -97,12 +98,14 @@ impl Looked<'_> {
         );
         // What only another module has here may be one of a module that cannot be asked too.
         let elsewhere = failure.hint.clone();
-        let elsewhere = elsewhere.filter(|_| failure.message.starts_with("no \""));
+        let missing = match failure.expression {
+            // No module is to blame for what cannot be read.
+            Some(ExpressionFault::Unreadable) => return failure,
+            Some(ExpressionFault::Missing(missing)) => Some(missing),
+            None => None,
+        };
+        let elsewhere = elsewhere.filter(|_| missing == Some(Missing::Elsewhere));
         if !is_of_modules || failure.hint.is_some() && elsewhere.is_none() {
-            return failure;
-        }
-        // Where a text is none of the language, no module is to blame.
-        if failure.message.starts_with("the expression ") {
             return failure;
         }
         let somewhere = || {
@@ -110,7 +113,11 @@ impl Looked<'_> {
                 .filter(|_| failure.code == Code::EvalFailed)
         };
         // What has no name here may have one in a module that cannot be asked.
-        let is_unknown = failure.code != Code::EvalFailed || failure.message.starts_with("no ");
+        let is_unknown = failure.code != Code::EvalFailed
+            || matches!(
+                missing,
+                Some(Missing::Name | Missing::Elsewhere | Missing::Type)
+            );
         let first = || {
             let modules = self.moment.state.timeline().modules();
             modules
@@ -348,11 +355,11 @@ impl Past {
         match last {
             Some(last) if line > last => {
                 let message =
-                    format!("no code at {file}:{line}; the last line with code is {last}");
-                Err(Failure {
+                    format!("no code at {file}:{line}: the last line with code is {last}");
+                Err(Failure::new(Code::InvalidLine, message).details(Details {
                     valid_lines: vec![last],
-                    ..Failure::new(Code::InvalidLine, message)
-                })
+                    ..Details::default()
+                }))
             }
             _ => Ok(()),
         }
@@ -453,15 +460,17 @@ pub fn of_replay(error: &replay::Error) -> Failure {
         replay::Error::Expression { .. } => Code::EvalFailed,
         _ => Code::Failed,
     };
-    let text = error.to_string();
-    let failure = match text.split_once("; ") {
-        Some((message, hint)) => Failure::new(code, message).hint(hint),
-        None => Failure::new(code, text),
+    let failure = Failure {
+        hint: error.hint(),
+        ..Failure::new(code, error.to_string())
     };
     match error {
-        replay::Error::Expression { position, .. } => Failure {
-            position: *position,
-            ..failure
+        replay::Error::Expression {
+            position: Some(position),
+            ..
+        } => Failure {
+            expression: Some(ExpressionFault::Unreadable),
+            ..failure.at(*position)
         },
         _ => failure,
     }

@@ -132,7 +132,7 @@ impl Session {
             Origin::Started(_) => "run it again: hindsight restart",
             Origin::Attached(_) => "attach to another process: hindsight attach PID",
         });
-        failure.recording = Some(recording.to_owned());
+        failure.details.recording = Some(recording.to_owned());
         failure
     }
 

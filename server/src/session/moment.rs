@@ -61,7 +61,7 @@ impl Machine for RunningMachine<'_> {
         self.limit.check()?;
         match self.live.read(address, bytes) {
             Ok(()) => Ok(Certainty::Known),
-            Err(error) => Err(Unknown(error.to_string())),
+            Err(error) => Err(Unknown::because(error.one_line())),
         }
     }
 

@@ -285,8 +285,9 @@ fn unknown(command: &str) -> Failure {
         .collect();
     near.sort_by(|a, b| b.0.total_cmp(&a.0));
     let mut failure = Failure::bad_request(format!("there is no verb \"{command}\""));
-    failure.nearest = near.iter().take(3).map(|(_, n)| (*n).to_owned()).collect();
-    failure.hint = Some(match failure.nearest.as_slice() {
+    let nearest = near.iter().take(3).map(|(_, n)| (*n).to_owned());
+    failure.details.nearest = nearest.collect();
+    failure.hint = Some(match failure.details.nearest.as_slice() {
         [] => format!("verbs: {}", names().collect::<Vec<_>>().join(", ")),
         near => format!("did you mean {}?", near.join(" or ")),
     });

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::Call;
 use crate::inspect::{self, signal_name};
 use crate::location::{LineTarget, Spot, Target};
-use crate::protocol::{Code, Failure};
+use crate::protocol::{Code, Details, Failure};
 use crate::session::{PlaceReport, Session, hex, of_recorder};
 
 /// What a verb about probes is asked for; `A` is what adding one takes.
@@ -255,10 +255,12 @@ fn no_function(space: &debuginfo::Space, name: &str) -> Failure {
         near => format!("did you mean {}?", near.join(" or ")),
     };
     let message = format!("no loaded module has a function {name}");
-    Failure {
-        nearest,
-        ..Failure::new(Code::InvalidFunction, message).hint(hint)
-    }
+    Failure::new(Code::InvalidFunction, message)
+        .hint(hint)
+        .details(Details {
+            nearest,
+            ..Details::default()
+        })
 }
 
 fn line_location(

@@ -1,5 +1,6 @@
 //! `set`: writes a value: `set p->len 3`. A local needs a stopped thread, a global does not.
 
+use debuginfo::expr::Missing;
 use debuginfo::value::{Write, WriteTarget};
 use debuginfo::{Machine, Register};
 use recorder::live::{Stop, Tid};
@@ -7,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Call, Verb};
 use crate::inspect::{self, View};
-use crate::protocol::{Code, Failure};
+use crate::protocol::{Code, ExpressionFault, Failure};
 use crate::session::{RunningMachine, Session, hex, of_recorder_text};
 
 /// The verb.
@@ -153,9 +154,9 @@ fn whole_register(
 
 /// What is no global of a running program may be a local of one that is stopped.
 fn of_running(failure: Failure) -> Failure {
-    match failure.message.starts_with("no variable ") {
-        true => not_paused(),
-        false => failure,
+    match failure.expression {
+        Some(ExpressionFault::Missing(Missing::Name)) => not_paused(),
+        _ => failure,
     }
 }
 

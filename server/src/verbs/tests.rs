@@ -37,9 +37,12 @@ fn the_table_is_sorted_and_no_alias_hides_a_verb() {
 fn an_unknown_verb_names_the_nearest() {
     let failure = ask("brake", Value::Null).unwrap_err();
     assert_eq!(failure.code, Code::BadRequest);
-    assert_eq!(failure.nearest.first().map(String::as_str), Some("break"));
+    assert_eq!(
+        failure.details.nearest.first().map(String::as_str),
+        Some("break")
+    );
     let failure = ask("xyzzy", Value::Null).unwrap_err();
-    assert!(failure.nearest.is_empty());
+    assert!(failure.details.nearest.is_empty());
     assert!(failure.hint.unwrap().contains("backtrace"));
 }
 

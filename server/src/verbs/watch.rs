@@ -105,7 +105,7 @@ fn checked(expression: &str, address: u64, len: u64) -> Result<(u64, u8), Failur
         ))
         .hint("watch a part of it")),
         _ => Err(refused(format!(
-            "has {len} bytes; the processor watches 1, 2, 4 or 8"
+            "has {len} bytes, and the processor watches 1, 2, 4 or 8"
         ))
         .hint("watch a member or an element of it")),
     }

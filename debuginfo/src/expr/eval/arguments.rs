@@ -7,6 +7,7 @@
 use super::super::ast::{Expr, ExprKind, Span};
 use super::operand::number_value;
 use super::{Answer, EvalError, Evaluator, base_type};
+use crate::diagnostic::Diagnostic;
 use crate::expr::number::{IntKind, Number};
 use crate::layout::Type;
 use crate::location::ValuePlace;
@@ -41,7 +42,7 @@ impl Evaluator<'_> {
 
     pub(super) fn argument(&self, number: i128, at: Span) -> Answer<Value> {
         let found = self.argument_place(number);
-        match found.map_err(|message| EvalError::new(at, message))? {
+        match found.map_err(|why| EvalError::new(at, why))? {
             Argument::Register(ty, register) => {
                 let place = ValuePlace::Register(register);
                 Ok(Value::read(ty, place, self.look.machine))
@@ -50,13 +51,14 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Where an argument is; the error is a message.
-    pub(super) fn argument_place(&self, number: i128) -> Result<Argument, String> {
+    /// Where an argument is.
+    pub(super) fn argument_place(&self, number: i128) -> Result<Argument, Diagnostic> {
         let index = usize::try_from(number)
             .ok()
             .filter(|n| *n < REGISTERS.len());
         let index = index.ok_or_else(|| {
-            format!("no argument {number}; args has 0 to 5, the integer argument registers")
+            Diagnostic::new(format!("no argument {number}"))
+                .with_hint("args has 0 to 5, the integer argument registers")
         })?;
         let frame = self.context.frames.get(self.context.index);
         let frame = frame.ok_or("there are no arguments without a frame")?;
@@ -70,9 +72,10 @@ impl Evaluator<'_> {
         }
         let variable = parameter.and_then(|p| self.variable_in(0, &p.name));
         variable.map(Argument::Variable).ok_or_else(|| {
-            format!(
-                "args[{number}] is known at the first instruction of a function only; stop there, or use the parameter's name"
-            )
+            Diagnostic::new(format!(
+                "args[{number}] is known at the first instruction of a function only"
+            ))
+            .with_hint("stop there, or use the parameter's name")
         })
     }
 

@@ -38,10 +38,8 @@ impl Evaluator<'_> {
             return Ok(result);
         }
         let Some(calls) = self.context.calls else {
-            let message = format!(
-                "{function} cannot be called here; only what is in memory can be looked at"
-            );
-            return Err(EvalError::new(at, message));
+            let error = EvalError::new(at, format!("{function} cannot be called here"));
+            return Err(error.with_hint("only what is in memory can be looked at"));
         };
         let target = target?;
         let values: Answer<Vec<Value>> = arguments.iter().map(|a| self.value(a)).collect();

@@ -50,9 +50,9 @@ pub fn argument(number: i128, context: &Context<'_>) -> Result<Value, String> {
 /// Says that a name is not known, and which known one is like it.
 #[must_use]
 pub fn unknown_name(name: &str, context: &Context<'_>) -> String {
-    with_evaluator(context, |evaluator| evaluator.unknown_name(name))
+    with_evaluator(context, |evaluator| evaluator.unknown_name(name).one_line())
 }
 
 fn told<T>(answer: Answer<T>) -> Result<T, String> {
-    answer.map_err(|error| error.message)
+    answer.map_err(|error| error.one_line())
 }

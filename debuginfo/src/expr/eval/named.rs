@@ -2,7 +2,8 @@
 
 use super::super::ast::Span;
 use super::names::{entry_in, nearest};
-use super::{Answer, Context, EvalError, Evaluator};
+use super::{Answer, Context, EvalError, Evaluator, Missing};
+use crate::diagnostic::Diagnostic;
 use crate::layout::name_fit;
 use crate::location::{Site, at_frame};
 use crate::scope::{globals_of, has_variable, split_module, variable_at, variables_of};
@@ -90,12 +91,12 @@ impl Evaluator<'_> {
         if !is_function {
             return Ok(None);
         }
-        let hint = match nearest(last, names.iter().map(String::as_str)) {
-            Some(near) => format!("; did you mean \"{path}::{near}\"?"),
-            None => String::new(),
+        let near = nearest(last, names.iter().map(String::as_str));
+        let what = Diagnostic {
+            message: format!("{path} has no variable \"{last}\""),
+            hint: near.map(|near| format!("did you mean \"{path}::{near}\"?")),
         };
-        let message = format!("{path} has no variable \"{last}\"{hint}");
-        Err(EvalError::unknown_name(at, message))
+        Err(EvalError::missing(at, Missing::OfFunction, what))
     }
 
     /// Tells whether a name with a path means nothing, whatever the thread does.
@@ -103,7 +104,7 @@ impl Evaluator<'_> {
         let in_function = self.of_function(name, Span::default());
         let is_unknown = match in_function {
             Ok(found) => found.is_none(),
-            Err(error) => error.is_unknown_name,
+            Err(error) => error.missing.is_some(),
         };
         is_unknown && self.of_module(name, self.site).is_none()
     }
@@ -123,17 +124,15 @@ impl Evaluator<'_> {
     }
 
     /// Says which other module has something of this name.
-    pub(super) fn elsewhere(&self, name: &str) -> Option<String> {
+    pub(super) fn elsewhere(&self, name: &str) -> Option<Diagnostic> {
         let plain = name.strip_prefix("::").unwrap_or(name);
         let foreign = self.look.space.foreign(self.site.lookup_pc);
         let has = |m: &&&Mapped| {
             !globals_of(m, self.site, plain).is_empty() || entry_in(&[m], plain, "").is_some()
         };
         let found = foreign.iter().find(has)?;
-        Some(format!(
-            "no \"{name}\" here, but one in {}; if that is meant, write {}",
-            found.file_name(),
-            found.with_name(plain)
-        ))
+        let message = format!("no \"{name}\" here, but one in {}", found.file_name());
+        let hint = format!("if that is meant, write {}", found.with_name(plain));
+        Some(Diagnostic::new(message).with_hint(hint))
     }
 }

@@ -3,8 +3,9 @@
 use super::super::ast::{CharKind, Span};
 use super::super::number::{IntKind, Number};
 use super::{Answer, EvalError, Evaluator, base_type};
+use crate::diagnostic::Diagnostic;
 use crate::layout::{Language, Type, TypeKind};
-use crate::machine::{Certainty, Unknown};
+use crate::machine::Certainty;
 use crate::value::Value;
 
 /// What operators work on.
@@ -183,8 +184,9 @@ impl Evaluator<'_> {
         match value.is_optimized_out() {
             true => EvalError::new(at, "it is optimized out here and has no value"),
             false => match error {
-                crate::value::ValueError::Unknown(Unknown(why)) => {
-                    EvalError::new(at, format!("its value is not known: {why}"))
+                crate::value::ValueError::Unknown(why) => {
+                    let why = Diagnostic::from(why);
+                    EvalError::new(at, why.map(|why| format!("its value is not known: {why}")))
                 }
                 error => EvalError::of_value(at, &error),
             },
@@ -197,11 +199,8 @@ impl Evaluator<'_> {
             Operand::Number(number) => Ok(number.is_true()),
             Operand::Pointer { address, .. } => Ok(address != 0),
             Operand::Other => {
-                let message = format!(
-                    "{} is neither true nor false; compare it with something",
-                    value.ty.name()
-                );
-                Err(EvalError::new(at, message))
+                let message = format!("{} is neither true nor false", value.ty.name());
+                Err(EvalError::new(at, message).with_hint("compare it with something"))
             }
         }
     }

@@ -22,6 +22,7 @@ mod tests;
 use std::fmt;
 
 use super::ast::{BinaryOp, Expr, ExprKind, Span};
+use crate::diagnostic::{Diagnostic, one_line};
 pub(super) use cursor::Parser;
 
 /// Bytes that an expression may have.
@@ -36,11 +37,59 @@ pub struct ParseError {
     pub position: usize,
     /// What was expected or what is wrong there, as a fragment: `expected an expression`.
     pub message: String,
+    /// What to write instead, where there is something.
+    pub hint: Option<String>,
+    /// Line and column, both from 1, of a mistake in JavaScript: what people are told in place of the position.
+    pub in_script: Option<(usize, usize)>,
+}
+
+impl ParseError {
+    /// Makes one.
+    pub fn new(position: usize, message: impl Into<String>) -> ParseError {
+        ParseError {
+            position,
+            message: message.into(),
+            hint: None,
+            in_script: None,
+        }
+    }
+
+    /// Says what to write instead.
+    #[must_use]
+    pub fn with_hint(self, hint: impl Into<String>) -> ParseError {
+        ParseError {
+            hint: Some(hint.into()),
+            ..self
+        }
+    }
+
+    /// Returns the message with its place, and the next step, as one text, for places that have room for one line only.
+    #[must_use]
+    pub fn one_line(&self) -> String {
+        one_line(&self.to_string(), self.hint.as_deref())
+    }
+
+    /// Returns the message without its place, and the next step.
+    pub(in crate::expr) fn diagnostic(self) -> Diagnostic {
+        Diagnostic {
+            message: self.message,
+            hint: self.hint,
+        }
+    }
 }
 
 impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} at position {}", self.message, self.position)
+        match self.in_script {
+            Some((line, column)) => {
+                write!(
+                    f,
+                    "{} (JavaScript, line {line}, column {column})",
+                    self.message
+                )
+            }
+            None => write!(f, "{} at position {}", self.message, self.position),
+        }
     }
 }
 

@@ -25,7 +25,7 @@ use self::spot::{At, Reach, Spot};
 use super::trail::{APART, Piece, Trail};
 use super::{Look, RenderOptions, Value, ValuePlace, render_with};
 use crate::layout::{Language, Type};
-use crate::machine::{Certainty, Machine, Register, Unknown};
+use crate::machine::{Cause, Certainty, Machine, Register, Unknown};
 use crate::space::Space;
 
 pub use line::{Limits, Show};
@@ -68,7 +68,7 @@ pub struct Entries {
 /// Parts that were seen at different moments need not fit together: then nothing is damaged.
 fn mixed(why: Unknown, certainty: Certainty) -> Unknown {
     match certainty {
-        Certainty::Stale { .. } if why.0.starts_with("corrupt") => Unknown::because(APART),
+        Certainty::Stale { .. } if why.cause == Cause::Corrupt => Unknown::because(APART),
         _ => why,
     }
 }
@@ -385,7 +385,7 @@ fn read(spot: &Spot, reach: &Reach) -> Value {
 }
 
 fn beyond(index: u64, len: u64) -> Unknown {
-    Unknown::because(format!("there is no element {index}; there are {len}"))
+    Unknown::because(format!("there is no element {index}")).with_hint(format!("there are {len}"))
 }
 
 /// A key as it is written.

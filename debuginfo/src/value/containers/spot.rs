@@ -100,8 +100,8 @@ impl<'a> Reach<'a> {
         match end {
             _ if size == 0 || len == 0 => Ok(()),
             Some(end) if end <= END_OF_MEMORY => Ok(()),
-            _ => Err(Unknown::because(format!(
-                "corrupt: {len} elements at {start:#x} are more than memory holds"
+            _ => Err(Unknown::corrupt(format!(
+                "{len} elements at {start:#x} are more than memory holds"
             ))),
         }
     }
@@ -343,7 +343,7 @@ impl Spot {
             }
             None => variants.list.first(),
         };
-        let none = || Unknown::because(format!("corrupt: no variant of {}", self.ty.name()));
+        let none = || Unknown::corrupt(format!("no variant of {}", self.ty.name()));
         let live = live.ok_or_else(none)?;
         let data = self.member(&live.member).ok_or_else(unknown)?;
         Ok((live.name.clone().unwrap_or_default(), data))

@@ -155,7 +155,7 @@ fn leave_on_interrupt() {
         };
         if let Err(Error::Interrupted) = interrupts.wait(std::future::pending::<()>()) {
             eprintln!(
-                "\nhindsight: the program goes on; wait again with `hindsight await`, stop it with `hindsight pause`"
+                "\nhindsight: the program is still running; wait again with `hindsight await`, stop it with `hindsight pause`"
             );
             std::process::exit(exit::from_signal(libc::SIGINT).into());
         }

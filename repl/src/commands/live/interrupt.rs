@@ -82,7 +82,7 @@ impl Watch<'_> {
         }
         came.store(true, Ordering::Release);
         if let OnInterrupt::Pause(session) = self.on_interrupt {
-            eprintln!("\nhindsight: stopping the program; Ctrl-C again leaves the waiting");
+            eprintln!("\nhindsight: stopping the program; Ctrl-C again stops waiting");
             pause(self.paths.clone(), session);
             if self.interrupts.wait(&mut ended).is_ok() {
                 return;

@@ -96,7 +96,7 @@ fn reason(reason: &ReasonReport) -> String {
                 _ = write!(text, ": {}", escaped(message));
             }
             if *unhandled {
-                text += " (nobody catches it)";
+                text += " (uncaught)";
             }
             text
         }
@@ -161,7 +161,7 @@ pub fn motion(report: &MotionReport, colour: Colour) -> String {
     if let Some(tid) = report.thread_ended {
         let others = match report.status {
             StateWord::Stopped => "others are stopped: hindsight threads",
-            _ => "the program goes on: hindsight await, hindsight pause",
+            _ => "the program is still running: hindsight await, hindsight pause",
         };
         return format!("Thread {tid} has ended; {others}\n");
     }
@@ -183,7 +183,8 @@ pub fn motion(report: &MotionReport, colour: Colour) -> String {
             escaped(&report.recording.to_string_lossy())
         ),
         (None, None, true) => {
-            "No stop within the time; the program goes on. Wait again: hindsight await\n".to_owned()
+            "No stop within the time; the program is still running. Wait again: hindsight await\n"
+                .to_owned()
         }
         (None, None, false) => "The program is running.\n".to_owned(),
     }

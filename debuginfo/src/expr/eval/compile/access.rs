@@ -177,7 +177,11 @@ impl Compiler<'_, '_> {
 
     /// `args[N]`.
     pub(super) fn argument(&self, number: i128) -> Result<Static> {
-        match self.evaluator.argument_place(number).map_err(not)? {
+        match self
+            .evaluator
+            .argument_place(number)
+            .map_err(|why| not(why.one_line()))?
+        {
             Argument::Register(ty, register) => {
                 Ok(Static::new(ty, Bytes::Number(Int::Register(register))))
             }

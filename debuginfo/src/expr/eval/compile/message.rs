@@ -82,7 +82,7 @@ pub fn compile_message(text: &str, space: &Space, pc: u64, to_come: usize) -> Re
     at_address(space, pc, to_come, |context| {
         let is_type = |name: &str| is_type(name, context);
         let template =
-            Template::parse_with(text, &is_type).map_err(|error| not(error.to_string()))?;
+            Template::parse_with(text, &is_type).map_err(|error| not(error.one_line()))?;
         with_evaluator(context, |evaluator: &Evaluator<'_>| {
             let compiler = Compiler { evaluator };
             let parts = template.parts.iter().map(|part| match part {

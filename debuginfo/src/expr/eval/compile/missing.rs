@@ -1,6 +1,7 @@
 //! Names that stand for nothing at a place: what would fail at every hit is said before the first.
 
 use super::{Compiler, at_address};
+use crate::diagnostic::Diagnostic;
 use crate::expr::HIT_COUNT;
 use crate::expr::ast::{Expr, ExprKind};
 use crate::expr::eval::{Evaluator, is_type, with_evaluator};
@@ -14,7 +15,7 @@ const WORDS: [&str; 4] = ["args", "this", "self", HIT_COUNT];
 /// Says of each name in an expression that nothing has it at `pc`, for what `to_come` is see
 /// [`compile_condition`](super::compile_condition). Nothing is said of an expression that cannot be read.
 #[must_use]
-pub fn missing_names(text: &str, space: &Space, pc: u64, to_come: usize) -> Vec<String> {
+pub fn missing_names(text: &str, space: &Space, pc: u64, to_come: usize) -> Vec<Diagnostic> {
     at_address(space, pc, to_come, |context| {
         let is_type = |name: &str| is_type(name, context);
         let Ok(expr) = parse_with(text, &is_type) else {
@@ -26,7 +27,12 @@ pub fn missing_names(text: &str, space: &Space, pc: u64, to_come: usize) -> Vec<
 
 /// The same of the expressions in a log message.
 #[must_use]
-pub fn missing_values(template: &Template, space: &Space, pc: u64, to_come: usize) -> Vec<String> {
+pub fn missing_values(
+    template: &Template,
+    space: &Space,
+    pc: u64,
+    to_come: usize,
+) -> Vec<Diagnostic> {
     at_address(space, pc, to_come, |context| {
         with_evaluator(context, |evaluator| {
             let values = template.parts.iter().filter_map(|part| match part {
@@ -40,7 +46,7 @@ pub fn missing_values(template: &Template, space: &Space, pc: u64, to_come: usiz
     })
 }
 
-fn missing_in(expr: &Expr, evaluator: &Evaluator<'_>) -> Vec<String> {
+fn missing_in(expr: &Expr, evaluator: &Evaluator<'_>) -> Vec<Diagnostic> {
     let compiler = Compiler { evaluator };
     let mut missing = Vec::new();
     each_name(expr, &mut |name| {

@@ -55,7 +55,7 @@ fn not(why: impl Into<String>) -> NotCompiled {
 pub fn compile_condition(text: &str, space: &Space, pc: u64, to_come: usize) -> Result<Int> {
     at_address(space, pc, to_come, |context| {
         let is_type = |name: &str| is_type(name, context);
-        let expr = parse_with(text, &is_type).map_err(|error| not(error.to_string()))?;
+        let expr = parse_with(text, &is_type).map_err(|error| not(error.one_line()))?;
         with_evaluator(context, |evaluator| {
             let compiler = Compiler { evaluator };
             let value = compiler.value(&expr)?;
@@ -121,7 +121,7 @@ impl Compiler<'_, '_> {
             // These need no thread.
             ExprKind::Literal(_) | ExprKind::SizeOfType(_) => {
                 let value = self.evaluator.value(expr);
-                let value = value.map_err(|error| not(error.message))?;
+                let value = value.map_err(|error| not(error.one_line()))?;
                 Static::constant(&value).ok_or_else(|| not(format!("{expr} is no number")))
             }
             ExprKind::Member { of, name, .. } => self.member(of, name),

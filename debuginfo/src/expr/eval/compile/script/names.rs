@@ -137,7 +137,7 @@ impl Translator<'_, '_> {
     pub(super) fn expression(&self, text: &str) -> Result<Js> {
         let context = &self.compiler.evaluator.context;
         let is_type = |name: &str| is_type(name, context);
-        let expr = parse_with(text, &is_type).map_err(|error| not(error.to_string()))?;
+        let expr = parse_with(text, &is_type).map_err(|error| not(error.one_line()))?;
         self.seen(self.compiler.value(&expr)?)
     }
 
