@@ -175,7 +175,8 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let refused = |name: &str| {
             let paths = Paths::in_folder(scratch.path().join(name));
-            paths.prepare().unwrap_err().to_string()
+            let error = paths.prepare().unwrap_err();
+            format!("{error}; {}", error.hint().unwrap())
         };
         fs::create_dir(scratch.path().join("real")).unwrap();
         fs::set_permissions(

@@ -524,7 +524,7 @@ fn moves_of_nothing_and_lines_behind_the_end_are_refused_in_the_past() {
     assert_in_order(
         &text,
         &[&format!(
-            "error: no code at control.c:9999; the last line with code is {last}\n"
+            "error: no code at control.c:9999\nhelp: the last line with code is {last}\n"
         )],
     );
     let inside = repl(

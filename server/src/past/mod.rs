@@ -354,12 +354,13 @@ impl Past {
         });
         match last {
             Some(last) if line > last => {
-                let message =
-                    format!("no code at {file}:{line}: the last line with code is {last}");
-                Err(Failure::new(Code::InvalidLine, message).details(Details {
-                    valid_lines: vec![last],
-                    ..Details::default()
-                }))
+                let failure = Failure::new(Code::InvalidLine, format!("no code at {file}:{line}"));
+                Err(failure
+                    .hint(format!("the last line with code is {last}"))
+                    .details(Details {
+                        valid_lines: vec![last],
+                        ..Details::default()
+                    }))
             }
             _ => Ok(()),
         }

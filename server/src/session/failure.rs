@@ -57,6 +57,7 @@ fn live_code(error: &LiveError) -> Code {
         LiveError::Evaluate(_) | LiveError::Call(_) => Code::EvalFailed,
         LiveError::NoWatchpointLeft => Code::NoWatchpointLeft,
         LiveError::Memory { .. } => Code::ReadFailed,
+        LiveError::Closing => Code::Timeout,
         _ => Code::Failed,
     }
 }
@@ -85,5 +86,9 @@ mod tests {
             reason: "no".into(),
         };
         assert_eq!(of_recorder(&error).code, Code::NotStarted);
+        // Nothing was evaluated.
+        let failure = of_recorder(&LiveError::Closing.into());
+        assert_eq!(failure.code, Code::Timeout);
+        assert_eq!(failure.hint.as_deref(), Some("ask again"));
     }
 }

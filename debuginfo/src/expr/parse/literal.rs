@@ -147,9 +147,8 @@ impl Parser<'_> {
             'u' => self.escape_digits(16, 4),
             'U' => self.escape_digits(16, 8),
             _ => {
-                return Err(wrong(
-                    "unknown escape; a backslash itself is written as \\\\",
-                ));
+                let error = wrong("unknown escape");
+                return Err(error.with_hint("a backslash itself is written as \\\\"));
             }
         };
         let code = code.filter(|code| *code <= 0x10_ffff);
