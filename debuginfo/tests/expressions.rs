@@ -298,7 +298,7 @@ fn mistakes_are_said_in_plain_words() {
     );
     assert_eq!(
         refused("*i"),
-        "int is no pointer; to look at that address, convert it: *(char*)..."
+        "int is not a pointer; to look at that address, convert it: *(char*)..."
     );
     assert_eq!(refused("(Nothing*)p"), "no type \"Nothing*\" here");
     assert_eq!(

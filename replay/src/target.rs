@@ -47,7 +47,7 @@ impl Target {
         let wrong = || {
             let hint =
                 "write an event's number, first, last, crash, 50%, 1.5s, @NOTE or output:LINE";
-            let what = Diagnostic::new(format!("\"{text}\" is no place in time"));
+            let what = Diagnostic::new(format!("\"{text}\" is not a place in time"));
             Error::Target(what.with_hint(hint))
         };
         match text {

@@ -131,8 +131,11 @@ pub fn address(text: &str) -> Result<u64, Failure> {
         _ => None,
     };
     read.ok_or_else(|| {
-        Failure::new(Code::InvalidAddress, format!("\"{text}\" is no address"))
-            .hint("write it as 0x401136")
+        Failure::new(
+            Code::InvalidAddress,
+            format!("\"{text}\" is not an address"),
+        )
+        .hint("write it as 0x401136")
     })
 }
 

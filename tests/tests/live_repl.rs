@@ -625,7 +625,7 @@ fn the_past_of_a_program_that_runs_is_refused_and_a_wrong_place_leaves_the_prese
         &[],
         &["pause", "goto nowhere", "set tempo 90", "continue"],
     );
-    assert_in_order(&errors(&wrong), &["\"nowhere\" is no place in time"]);
+    assert_in_order(&errors(&wrong), &["\"nowhere\" is not a place in time"]);
     assert_in_order(&wrong.text(), &["tempo: 120 -> 90", "exit code 7"]);
 }
 

@@ -50,7 +50,7 @@ pub(super) fn caller(
         .get(Register::RBP)
         .map_err(|w| failed(&w.reason))?;
     if rbp < rsp || rbp % 8 != 0 {
-        return Err(failed("rbp is no frame pointer"));
+        return Err(failed("rbp is not a frame pointer"));
     }
     let slot = rbp.wrapping_add(8);
     let target = return_address(space, machine, slot)

@@ -165,7 +165,7 @@ impl FrameRegisters {
     pub fn get(&self, register: Register) -> Result<(u64, Certainty), Unknown> {
         let number = usize::from(register.0);
         if number >= COUNT {
-            return Err(Unknown::because("it is no general register"));
+            return Err(Unknown::because("it is not a general register"));
         }
         match &self.values {
             Values::All(values) => values[number].clone(),

@@ -45,7 +45,7 @@ pub enum ValueError {
         range: String,
     },
     /// A text stands for no value of the type.
-    #[error("{text} is no value of {ty}")]
+    #[error("{text} is not a value of {ty}")]
     NotA {
         /// What was given.
         text: String,

@@ -19,7 +19,7 @@ pub(super) fn raw(value: &Value) -> Result<(u128, u32), ValueError> {
         return Ok((u128::from_le_bytes(wide), size));
     }
     if bytes.is_empty() || bytes.len() > wide.len() {
-        return Err(wrong("is no number"));
+        return Err(wrong("is not a number"));
     }
     wide[..bytes.len()].copy_from_slice(bytes);
     Ok((u128::from_le_bytes(wide), bytes.len() as u32 * 8))
@@ -58,7 +58,7 @@ pub(super) fn signedness(ty: &Type) -> Option<bool> {
 pub(super) fn integer(value: &Value) -> Result<i128, ValueError> {
     let signedness = signedness(&value.ty).ok_or_else(|| ValueError::WrongType {
         ty: value.ty.name(),
-        what: "is no integer",
+        what: "is not an integer",
         hint: None,
     })?;
     let (raw, bits) = raw(value)?;
@@ -80,7 +80,7 @@ pub(super) fn float(value: &Value) -> Result<f64, ValueError> {
     let number = format.and_then(|format| floats::parse(format, bytes));
     number.ok_or_else(|| ValueError::WrongType {
         ty: value.ty.name(),
-        what: "is no floating-point number of a known format",
+        what: "is not a floating-point number of a known format",
         hint: None,
     })
 }
@@ -95,13 +95,13 @@ pub(super) fn address(value: &Value) -> Result<u64, ValueError> {
                 .filter(|_| bits == 64)
                 .ok_or_else(|| ValueError::WrongType {
                     ty: value.ty.name(),
-                    what: "is no pointer of 8 bytes",
+                    what: "is not a pointer of 8 bytes",
                     hint: None,
                 })
         }
         _ => Err(ValueError::WrongType {
             ty: value.ty.name(),
-            what: "is no pointer",
+            what: "is not a pointer",
             hint: None,
         }),
     }

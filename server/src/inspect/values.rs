@@ -268,8 +268,11 @@ pub fn evaluate_address(view: &View<'_>, text: &str) -> Result<u64, Failure> {
             }),
     };
     address.map_err(|error| {
-        Failure::new(Code::EvalFailed, format!("{text} is no address: {error}"))
-            .hint(format!("for where it lies, write &{text}"))
+        Failure::new(
+            Code::EvalFailed,
+            format!("{text} is not an address: {error}"),
+        )
+        .hint(format!("for where it lies, write &{text}"))
     })
 }
 

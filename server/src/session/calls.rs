@@ -21,7 +21,7 @@ pub struct ProgramCalls<'a> {
 impl Calls for ProgramCalls<'_> {
     fn call(&self, name: &str, function: &Value, arguments: &[Value]) -> Result<Value, Diagnostic> {
         let ty = function_type(function)
-            .ok_or_else(|| format!("{name} is no function, nor a pointer to one"))?;
+            .ok_or_else(|| format!("{name} is not a function, nor a pointer to one"))?;
         let address = match function.kind() {
             TypeKind::Function => function.address(),
             _ => function.as_address().ok(),

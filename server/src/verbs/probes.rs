@@ -274,8 +274,11 @@ fn line_location(
         Err(LineError::UnknownFile { .. } | LineError::NoLineTables) if pending => {}
         Err(error) => {
             let failure = inspect::of_line_error(&error);
-            return Err(match (failure.code, &failure.hint) {
-                (Code::InvalidFile, None) => failure.hint("wait for its module: --pending"),
+            return Err(match &error {
+                LineError::UnknownFile { nearest, .. } if nearest.is_empty() => {
+                    failure.hint("compile it with -g, or wait for its module: --pending")
+                }
+                LineError::UnknownFile { .. } => failure.hint("wait for its module: --pending"),
                 _ => failure,
             });
         }

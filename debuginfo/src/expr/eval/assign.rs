@@ -90,7 +90,7 @@ impl Evaluator<'_> {
         if let Some(room) = self.room(place, target.at)? {
             let text = self.text_bytes(value, expr.at)?;
             let text = text.ok_or_else(|| {
-                let message = format!("{} is no text", value.ty.name());
+                let message = format!("{} is not text", value.ty.name());
                 EvalError::new(expr.at, message)
             })?;
             return text_writes(&room, &place.ty, &text)
@@ -207,7 +207,7 @@ fn text_writes(room: &Room, ty: &Type, text: &[u8]) -> Result<Vec<Write>, Diagno
         return Err(Diagnostic::new(message).with_hint("only the program itself can make it grow"));
     }
     if room.is_utf8 && std::str::from_utf8(text).is_err() {
-        return Err(format!("the text is no UTF-8, which {} must be", ty.name()).into());
+        return Err(format!("the text is not UTF-8, which {} must be", ty.name()).into());
     }
     let mut characters = text.to_vec();
     if room.is_terminated {

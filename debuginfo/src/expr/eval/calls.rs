@@ -77,7 +77,7 @@ impl Evaluator<'_> {
             let value = self.value(of)?;
             let bytes = self.text_bytes(&value, of.at)?;
             let bytes = bytes
-                .ok_or_else(|| EvalError::new(of.at, format!("{} is no text", value.ty.name())))?;
+                .ok_or_else(|| EvalError::new(of.at, format!("{} is not text", value.ty.name())))?;
             Ok((bytes, value.certainty))
         };
         Ok(match (name, arguments) {

@@ -240,7 +240,7 @@ impl Evaluator<'_> {
             _ => match self.behind(&value, of.at)? {
                 Some(found) => Ok(found),
                 None => {
-                    let message = format!("{} is no pointer", value.ty.name());
+                    let message = format!("{} is not a pointer", value.ty.name());
                     let error = EvalError::meaningless(of.at, message);
                     Err(match self.operand(&value, of.at) {
                         Ok(Operand::Number(_)) => {

@@ -205,7 +205,7 @@ fn read_number(text: &str) -> Result<Literal, String> {
     let prefixed = |prefix: &str| lower.strip_prefix(prefix);
     if let Some(digits) = prefixed("0x") {
         if digits.contains(['.', 'p']) {
-            return hex_float(digits).ok_or_else(|| format!("\"{text}\" is no number"));
+            return hex_float(digits).ok_or_else(|| format!("\"{text}\" is not a number"));
         }
         return integer(text, digits, 16);
     }
@@ -238,7 +238,7 @@ fn float(text: &str, lower: &str) -> Result<Literal, String> {
     };
     let value: f64 = digits
         .parse()
-        .map_err(|_| format!("\"{text}\" is no number"))?;
+        .map_err(|_| format!("\"{text}\" is not a number"))?;
     let value = if single {
         f64::from(value as f32)
     } else {

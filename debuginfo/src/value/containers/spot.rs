@@ -316,14 +316,14 @@ impl Spot {
         let size = size(&self.ty)?;
         if size == 0 || size > 8 {
             let name = self.ty.name();
-            return Err(Unknown::because(format!("{name} is no number")));
+            return Err(Unknown::because(format!("{name} is not a number")));
         }
         Ok(number(&self.read(reach, size)?))
     }
 
     /// What the pointer here, or the first one inside, points to.
     pub(crate) fn target(&self, reach: &Reach) -> Result<Spot, Unknown> {
-        let unknown = || Unknown::because(format!("{} is no pointer", self.ty.name()));
+        let unknown = || Unknown::because(format!("{} is not a pointer", self.ty.name()));
         let ty = first_target(&self.ty).ok_or_else(unknown)?;
         Ok(Spot::memory(&ty, self.number(reach)?))
     }

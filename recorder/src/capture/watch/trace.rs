@@ -416,7 +416,7 @@ impl Machine for Tracing<'_> {
         }
         Err(seen.refuse(match self.standing {
             Standing::Anywhere => "registers cannot be watched: --regs captures them",
-            Standing::Entry { .. } => "it is no argument",
+            Standing::Entry { .. } => "it is not an argument",
             _ => "it lies in a register that calls do not keep: a logpoint shows it",
         }))
     }

@@ -53,7 +53,7 @@ fn task<'a>(words: &'a [String], has_more: bool) -> Result<Task<'a>, Error> {
                     let help = format!(
                         "write list in place of {first} to see the numbers, or add {first} for a function of that name"
                     );
-                    Error::usage(format!("\"{word}\" is no number"), Some(help))
+                    Error::usage(format!("\"{word}\" is not a number"), Some(help))
                 })
             });
             Ok(Task::Other(first, ids.collect::<Result<_, _>>()?))

@@ -313,7 +313,7 @@ impl Memory {
             _ => {
                 let help =
                     "hindsight memory read ADDRESS, or memory write ADDRESS BYTES".to_owned();
-                return Err(Error::usage("that is no place in memory", Some(help)));
+                return Err(Error::usage("that is not a place in memory", Some(help)));
             }
         };
         let args = MemoryArgs {

@@ -146,7 +146,7 @@ impl Compiler<'_, '_> {
             | TypeKind::Char { .. }
             | TypeKind::Enum
             | TypeKind::Pointer => Ok(value),
-            _ => Err(not(format!("{} is no number", value.ty.name()))),
+            _ => Err(not(format!("{} is not a number", value.ty.name()))),
         }
     }
 

@@ -122,7 +122,7 @@ impl Compiler<'_, '_> {
             ExprKind::Literal(_) | ExprKind::SizeOfType(_) => {
                 let value = self.evaluator.value(expr);
                 let value = value.map_err(|error| not(error.one_line()))?;
-                Static::constant(&value).ok_or_else(|| not(format!("{expr} is no number")))
+                Static::constant(&value).ok_or_else(|| not(format!("{expr} is not a number")))
             }
             ExprKind::Member { of, name, .. } => self.member(of, name),
             ExprKind::Index { of, index } => self.index(of, index),
@@ -181,7 +181,7 @@ impl Compiler<'_, '_> {
         let number = match register.map(|register| register.0) {
             Some(number @ 0..=15) => Int::Register(Register(number)),
             Some(16) => Int::Const(self.evaluator.site.lookup_pc),
-            _ => return Err(not(format!("${name} is no general register"))),
+            _ => return Err(not(format!("${name} is not a general register"))),
         };
         Ok(Static::new(
             super::base_type("unsigned long"),

@@ -158,7 +158,7 @@ impl Translator<'_, '_> {
     fn test(&self, pattern: &Pattern, arguments: &[Script]) -> Result<Js> {
         let of = self.only(arguments)?;
         let Kind::Text(text) = &of.kind else {
-            return Err(not("a regular expression for what is no text"));
+            return Err(not("a regular expression for what is not text"));
         };
         let wanted = &pattern.text;
         let found = match (pattern.at_start, pattern.at_end) {

@@ -120,7 +120,7 @@ impl Translator<'_, '_> {
 
     fn element(&self, of: &Js, index: &Js) -> Result<Js> {
         let Kind::Number(Number::Whole(index)) = &index.kind else {
-            return Err(not("an element by what is no whole number"));
+            return Err(not("an element by what is not a whole number"));
         };
         let index = index.clone().exact();
         let constant = match index.value {

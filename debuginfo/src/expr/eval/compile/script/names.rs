@@ -101,7 +101,7 @@ impl Translator<'_, '_> {
             "undefined" => return Ok(Js::undefined()),
             "NaN" => return Ok(Js::number(f64::NAN)),
             "Infinity" => return Ok(Js::number(f64::INFINITY)),
-            "unescape" | "$" | "this" => return Err(not(format!("{name} is no variable"))),
+            "unescape" | "$" | "this" => return Err(not(format!("{name} is not a variable"))),
             name if ENGINE_NAMES.contains(&name) => {
                 return Err(not(format!("{name} is JavaScript's own")));
             }
@@ -112,7 +112,7 @@ impl Translator<'_, '_> {
             return self.seen(self.compiler.variable(&variable)?);
         }
         let enumerator = evaluator.enumerator(name);
-        let enumerator = enumerator.ok_or_else(|| not(format!("{name} is no variable")))?;
+        let enumerator = enumerator.ok_or_else(|| not(format!("{name} is not a variable")))?;
         let known = Static::constant(&enumerator);
         self.seen(known.ok_or_else(|| not(format!("{name} has more than 64 bits")))?)
     }

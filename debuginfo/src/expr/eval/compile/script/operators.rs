@@ -200,7 +200,7 @@ impl Js {
             Kind::Number(Number::Whole(whole)) => Ok(Number::Whole(whole.clone().exact())),
             Kind::Number(number) => Ok(number.clone()),
             Kind::Enumerator { number, .. } => Ok(Number::Whole(number.clone().exact())),
-            _ => Err(not("it computes with what is no number")),
+            _ => Err(not("it computes with what is not a number")),
         }
     }
 

@@ -57,7 +57,7 @@ impl Translator<'_, '_> {
 
     fn pointer(&self, value: Static, ty: &Type, steps: usize) -> Result<Js> {
         if ty.size() != Some(8) || value.bits.is_some() {
-            return Err(not(format!("{} is no pointer of 8 bytes", ty.name())));
+            return Err(not(format!("{} is not a pointer of 8 bytes", ty.name())));
         }
         let raw = value.raw(false)?;
         let is_null = Int::compare(Order::Equal, false, raw.clone(), Int::Const(0));
@@ -175,14 +175,14 @@ impl Translator<'_, '_> {
         }
         match value.ty.size() {
             Some(8) => value.raw(false),
-            _ => Err(not(format!("{} is no word", value.ty.name()))),
+            _ => Err(not(format!("{} is not a word", value.ty.name()))),
         }
     }
 
     /// What a member points to.
     fn target_of(&self, of: &Static, name: &str) -> Result<Type> {
         let target = self.part(of, &[name])?.ty.strip().target();
-        target.ok_or_else(|| not(format!("{name} is no pointer")))
+        target.ok_or_else(|| not(format!("{name} is not a pointer")))
     }
 }
 
@@ -243,7 +243,7 @@ fn either_side_of_pairs(code: Int) -> Int {
 
 fn array(value: Static, ty: &Type) -> Result<Js> {
     if !ty.is_plain_array() {
-        return Err(not(format!("{} is no array of C's kind", ty.name())));
+        return Err(not(format!("{} is not an array of C's kind", ty.name())));
     }
     let (Some(element), Some(count)) = (ty.element(), ty.count()) else {
         return Err(not(format!("the length of {}", ty.name())));
