@@ -91,7 +91,7 @@ mod tests {
         };
         assert!(refused.get() > 0);
         assert_eq!(
-            error.to_string(),
+            error.one_line(),
             "the question took longer than 20ms and was given up; ask for a part of it"
         );
     }

@@ -180,7 +180,8 @@ fn expressions_that_mean_nothing_are_told() {
             error: settle cannot be called here
             help: only what is in memory can be looked at
               at --cmd 10: print settle(order) (exit code 1)
-            error: the expression "sold = 3": "=" assigns and is not allowed here; to compare, write "==" at position 5
+            error: the expression "sold = 3": "=" assigns and is not allowed here at position 5
+            help: to compare, write "=="
               at --cmd 11: print sold = 3 (exit code 1)
             error: int is not a pointer
             help: to look at that address, convert it: *(char*)...
