@@ -68,7 +68,7 @@ fn find(sql: &str, error: &DataFusionError, names: &Names) -> Finding {
         },
         other => {
             let message = other.strip_backtrace();
-            let what = told(other).cloned().or_else(|| of_subquery(&message));
+            let what = ours(other).or_else(|| of_subquery(&message));
             let what = what.unwrap_or_else(|| plain(&message).into());
             Finding {
                 place: spanned.or_else(|| quoted(sql, &what.message)),
@@ -337,11 +337,8 @@ pub fn memory_message(message: &str) -> String {
 
 /// Returns what DataFusion says, as our messages read.
 pub fn message_of(error: &DataFusionError) -> String {
-    if let Some(error) = store_error(error) {
-        return error.to_string();
-    }
-    if let Some(what) = told(error) {
-        return what.to_string();
+    if let Some(what) = ours(error) {
+        return what.message;
     }
     let message = error.find_root().strip_backtrace();
     plain(innermost(&message).unwrap_or(&message))
@@ -349,20 +346,18 @@ pub fn message_of(error: &DataFusionError) -> String {
 
 /// Returns the next step of an error of our own that DataFusion hands on.
 pub fn hint_of(error: &DataFusionError) -> Option<String> {
-    match store_error(error) {
-        Some(error) => error.hint().map(str::to_owned),
-        None => told(error)?.hint.clone(),
+    ours(error)?.hint
+}
+
+/// Returns what one of our own functions says, or our store of a damaged file, where DataFusion and Parquet only hand it on.
+fn ours(error: &DataFusionError) -> Option<Diagnostic> {
+    match within::<store::Error>(error) {
+        Some(error) => Some(Diagnostic {
+            message: error.to_string(),
+            hint: error.hint().map(str::to_owned),
+        }),
+        None => within::<Diagnostic>(error).cloned(),
     }
-}
-
-/// Returns what one of our own functions told.
-fn told(error: &DataFusionError) -> Option<&Diagnostic> {
-    within(error)
-}
-
-/// Returns the error of our own store that Parquet and DataFusion only hand on: a damaged file.
-fn store_error(error: &DataFusionError) -> Option<&store::Error> {
-    within(error)
 }
 
 fn within<T: std::error::Error + 'static>(error: &DataFusionError) -> Option<&T> {

@@ -121,9 +121,11 @@ fn notes_are_refused_where_they_cannot_be_kept() {
     let sql = |question: &str| folder.transcript(&["sql", "debugged", question]);
     expect![[r#"
         --- stderr
-        error: debugged.hindsight/notes is damaged at offset 64: the frame's checksum differs; run "hindsight check" for a full report and restore the file from a copy
+        error: debugged.hindsight/notes is damaged at offset 64: the frame's checksum differs
+        help: run "hindsight check" for a full report and restore the file from a copy
         --- exit code 2
-    "#]].assert_eq(&sql("select * from notes"));
+    "#]]
+    .assert_eq(&sql("select * from notes"));
     assert!(sql("select count(*) from events").contains("28"));
 }
 
@@ -171,7 +173,8 @@ fn packing_says_what_is_missing() {
         help: set a breakpoint: break FUNCTION; or: goto last
           at --cmd 1: continue (exit code 2)
         error: no variable "sold" here
-        help: the module /home/ada/shop/shop cannot be read: open /home/ada/shop/shop: No such file or directory (os error 2); of its copy: debugged.hindsight/modules/index is damaged at offset 64: the frame's checksum differs; run "hindsight check" for a full report and restore the file from a copy
+        help: the module /home/ada/shop/shop cannot be read: open /home/ada/shop/shop: No such file or directory (os error 2); of its copy: debugged.hindsight/modules/index is damaged at offset 64: the frame's checksum differs
+        help: run "hindsight check" for a full report and restore the file from a copy
           at --cmd 2: print sold (exit code 1)
         --- exit code 1
     "#]].assert_eq(&folder.transcript(&[
