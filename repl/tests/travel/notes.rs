@@ -173,8 +173,7 @@ fn packing_says_what_is_missing() {
         help: set a breakpoint: break FUNCTION; or: goto last
           at --cmd 1: continue (exit code 2)
         error: no variable "sold" here
-        help: the module /home/ada/shop/shop cannot be read: open /home/ada/shop/shop: No such file or directory (os error 2); of its copy: debugged.hindsight/modules/index is damaged at offset 64: the frame's checksum differs
-        help: run "hindsight check" for a full report and restore the file from a copy
+        help: the module /home/ada/shop/shop cannot be read: open /home/ada/shop/shop: No such file or directory (os error 2); of its copy: debugged.hindsight/modules/index is damaged at offset 64: the frame's checksum differs; run "hindsight check" for a full report and restore the file from a copy
           at --cmd 2: print sold (exit code 1)
         --- exit code 1
     "#]].assert_eq(&folder.transcript(&[
