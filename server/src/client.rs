@@ -197,6 +197,7 @@ impl Client {
             command: command.to_owned(),
             args,
             session,
+            folder: std::env::current_dir().ok().map(|folder| folder.as_os_str().into()),
         };
         if let Err(error) = write_line(self.stream.get_mut(), &request) {
             tracing::debug!(%error, "the daemon does not listen");

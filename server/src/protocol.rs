@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! daemon: {"hindsight":1,"version":"0.1.0","pid":4711}                      once, before anything else
-//! client: {"id":1,"command":"break","args":{"at":"parse.c:12"},"session":2}  session may be left out: the newest
+//! client: {"id":1,"command":"break","args":{"at":"parse.c:12"},"session":2}  session may be left out: the newest of "folder", or of all
 //! daemon: {"id":1,"notice":{"kind":"progress","text":"reading libfoo.so"}}   any number of these, then one of
 //! daemon: {"id":1,"success":true,"result":{...}}
 //! daemon: {"id":1,"success":false,"error":{"code":"INVALID_LINE","message":"...","valid_lines":[10,14]}}
@@ -14,6 +14,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+use crate::os_text::OsText;
 
 /// The version of these words. It changes when an old client would misunderstand a new daemon or the other way round.
 pub const VERSION: u32 = 1;
@@ -43,9 +45,12 @@ pub struct Request {
     /// The verb's arguments: an object, see the verb's `Args`.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub args: Value,
-    /// Which session; left out: the only one, or the newest.
+    /// Which session; left out: the newest that was begun in `folder`, or else the newest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<u32>,
+    /// The client's folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<OsText>,
 }
 
 /// Something to show while the answer is being worked on.

@@ -9,6 +9,7 @@ use recorder::{Captures, Death, Exit, Outcome, RecordOptions, Target};
 use serde_json::json;
 use server::inspect::signal_name;
 use store::recording::may_be_created;
+use server::quantity::duration;
 
 use crate::ask::Asker;
 use crate::commands::captured::Captured;
@@ -18,7 +19,7 @@ use crate::duration::parse as parse_duration;
 use crate::error::Error;
 use crate::exit;
 use crate::progress::Progress;
-use crate::render::{Terminal, bytes, count, duration, escaped, grouped, per};
+use crate::render::{Terminal, bytes, count, escaped, grouped, per};
 
 const EXAMPLES: &str = "\
 Examples:

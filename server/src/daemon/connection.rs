@@ -1,6 +1,7 @@
 //! One client: its requests are answered one after the other. A client that goes away while a verb waits ends the waiting,
 //! nothing else: the session goes on.
 
+use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,7 +17,7 @@ use super::serve::Daemon;
 use crate::protocol::{
     Code, Failure, Greeting, MAX_LINE_BYTES, Notice, Request, Response, VERSION,
 };
-use crate::verbs::{self, Call};
+use crate::verbs::{self, Asked, Call};
 
 /// A client that reads nothing for so long is gone.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -97,13 +98,12 @@ fn answer_all(
                 let _ = say(&writer, &Response::notice(id, notice));
             }
         });
-        let call = Call {
-            sessions: &daemon.sessions,
-            config: &daemon.config,
+        let asked = Asked {
             session: request.session,
-            notify,
-            gone: Arc::clone(gone),
+            folder: request.folder.as_ref().map(|folder| OsString::from(folder).into()),
         };
+        let gone = Arc::clone(gone);
+        let call = Call::new(&daemon.sessions, &daemon.config, asked, notify, gone);
         say(writer, &Response::of(id, guarded(&call, request)))?;
     }
     Ok(())

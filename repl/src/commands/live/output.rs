@@ -5,15 +5,17 @@ use std::io::{self, Write};
 use std::os::unix::ffi::OsStringExt;
 
 use server::output::Stream;
-use server::verbs::{self, OutputArgs, OutputReply};
+use server::past::OutputLines;
+use server::verbs::{self, OutputArgs, OutputPieces, OutputReply};
 
-use super::ask::{Common, Patience, ask, fetch};
+use super::Link;
+use super::ask::{Common, Patience, ask, fetch, write};
+use super::show::table;
 use crate::error::Error;
 use crate::exit;
 use crate::output::to_stdout;
-use crate::render::Terminal;
+use crate::render::{Align, Terminal};
 
-/// Show what the program printed since the last time, and forget it
 #[derive(Debug, clap::Args)]
 pub struct Output {
     #[command(flatten)]
@@ -30,7 +32,7 @@ pub struct Output {
 }
 
 impl Output {
-    pub fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
+    pub fn run(&self, link: &Link) -> Result<u8, Error> {
         let mut args = OutputArgs {
             tail: self.tail,
             follow: self.follow.then_some(0),
@@ -39,13 +41,20 @@ impl Output {
         };
         if self.common.json && !self.follow {
             let patience = Patience::Answer;
-            return ask::<verbs::Output>(&self.common, terminal, &args, patience, |_| {
+            return ask::<verbs::Output>(&self.common, link, &args, patience, |_| {
                 String::new()
             });
         }
         loop {
             let reply =
-                fetch::<verbs::Output>(&self.common, terminal, &args, Patience::Answer, false)?;
+                fetch::<verbs::Output>(&self.common, link, &args, Patience::Answer)?;
+            let reply = match reply {
+                OutputReply::Pieces(reply) => reply,
+                OutputReply::Lines(reply) => {
+                    write(&lines(&reply, link.terminal()))?;
+                    return Ok(exit::DONE);
+                }
+            };
             pass_on(&reply).map_err(to_stdout)?;
             if !self.follow || (reply.ended && reply.pieces.is_empty()) {
                 return Ok(exit::DONE);
@@ -59,7 +68,7 @@ impl Output {
 ///
 /// # Errors
 /// Nobody reads it.
-pub fn pass_on(reply: &OutputReply) -> io::Result<()> {
+pub fn pass_on(reply: &OutputPieces) -> io::Result<()> {
     let (mut out, mut err) = (io::stdout().lock(), io::stderr().lock());
     if reply.dropped > 0 {
         writeln!(
@@ -76,4 +85,33 @@ pub fn pass_on(reply: &OutputReply) -> io::Result<()> {
         }
     }
     out.flush()
+}
+
+/// Writes lines of a recording's output, each with its event.
+pub fn lines(reply: &OutputLines, terminal: &Terminal) -> String {
+    if reply.lines.is_empty() && !reply.more {
+        return "The program had written nothing up to here.\n".to_owned();
+    }
+    let row = |line: &server::past::OutputLine| {
+        vec![
+            Some(line.line.to_string()),
+            Some(line.seq.to_string()),
+            Some(line.stream.clone()),
+            Some(line.text.clone()),
+        ]
+    };
+    let headings = [
+        ("Line", Align::Right),
+        ("Event", Align::Right),
+        ("Stream", Align::Left),
+        ("Text", Align::Left),
+    ];
+    let rows = match reply.lines.is_empty() {
+        true => String::new(),
+        false => table(&headings, reply.lines.iter().map(row).collect(), terminal),
+    };
+    match reply.more {
+        true => rows + "(earlier lines are not shown: --tail N)\n",
+        false => rows,
+    }
 }
