@@ -4,8 +4,8 @@ use std::ffi::OsString;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use crate::commands::{check, daemon, guard, info, live, pack, record, repl, setup, sql};
 use crate::commands::live::Link;
+use crate::commands::{check, daemon, guard, info, live, pack, record, repl, setup, sql};
 use crate::error::Error;
 use crate::exit;
 use crate::render::Terminal;

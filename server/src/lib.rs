@@ -16,6 +16,7 @@ pub mod output;
 pub mod past;
 pub mod paths;
 pub mod protocol;
+pub mod push;
 pub mod quantity;
 pub mod session;
 pub mod state;

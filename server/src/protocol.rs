@@ -6,6 +6,7 @@
 //! daemon: {"id":1,"notice":{"kind":"progress","text":"reading libfoo.so"}}   any number of these, then one of
 //! daemon: {"id":1,"success":true,"result":{...}}
 //! daemon: {"id":1,"success":false,"error":{"code":"INVALID_LINE","message":"...","valid_lines":[10,14]}}
+//! daemon: {"push":{"session":2,"kind":"stopped","stop":{...}}}               at any time, to who has subscribed
 //! ```
 //!
 //! A connection's requests are answered one after the other; who wants to wait and ask at once opens two connections.
@@ -16,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::os_text::OsText;
+use crate::push::Push;
 
 /// The version of these words. It changes when an old client would misunderstand a new daemon or the other way round.
 pub const VERSION: u32 = 1;
@@ -119,6 +121,13 @@ impl Response {
             error: None,
         }
     }
+}
+
+/// What the daemon says without being asked, once the client has subscribed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Pushed {
+    /// What has happened.
+    pub push: Push,
 }
 
 /// What kind of failure it is: a word for programs, which never changes its meaning.

@@ -16,11 +16,21 @@ pub trait Transport {
     ///
     /// # Errors
     /// The verb's failure, or that of the way to who answers.
-    fn call<V: Verb>(&mut self, args: &V::Args, session: Option<u32>, wait: Wait<'_>) -> Result<V::Reply>;
+    fn call<V: Verb>(
+        &mut self,
+        args: &V::Args,
+        session: Option<u32>,
+        wait: Wait<'_>,
+    ) -> Result<V::Reply>;
 }
 
 impl Transport for Client {
-    fn call<V: Verb>(&mut self, args: &V::Args, session: Option<u32>, wait: Wait<'_>) -> Result<V::Reply> {
+    fn call<V: Verb>(
+        &mut self,
+        args: &V::Args,
+        session: Option<u32>,
+        wait: Wait<'_>,
+    ) -> Result<V::Reply> {
         Client::call::<V>(self, args, session, wait)
     }
 }
@@ -60,7 +70,12 @@ impl InProcess {
 }
 
 impl Transport for InProcess {
-    fn call<V: Verb>(&mut self, args: &V::Args, session: Option<u32>, _: Wait<'_>) -> Result<V::Reply> {
+    fn call<V: Verb>(
+        &mut self,
+        args: &V::Args,
+        session: Option<u32>,
+        _: Wait<'_>,
+    ) -> Result<V::Reply> {
         let notify = Arc::new(|_| {});
         let gone = Arc::clone(&self.interrupt);
         let asked = Asked {

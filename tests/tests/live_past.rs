@@ -19,7 +19,10 @@ fn opened(name: &str) -> (Live, Value) {
     live.ask(&["note", "at the first"]);
     live.ask(&["break", "remove", "--all"]);
     assert_eq!(live.run_to_end(), 7);
-    let recording = live.session()["recording"].as_str().expect("a path").to_owned();
+    let recording = live.session()["recording"]
+        .as_str()
+        .expect("a path")
+        .to_owned();
     live.ask(&["stop"]);
     let report = live.ask(&["open", &recording]);
     (live, report)
@@ -27,7 +30,12 @@ fn opened(name: &str) -> (Live, Value) {
 
 fn text(live: &Live, words: &[&str]) -> String {
     let ended = live.command(words).run();
-    assert_eq!(ended.status, Status::Code(0), "{words:?}: {}", ended.errors());
+    assert_eq!(
+        ended.status,
+        Status::Code(0),
+        "{words:?}: {}",
+        ended.errors()
+    );
     ended.text()
 }
 
@@ -36,8 +44,13 @@ fn a_recording_is_gone_through_from_the_shell() {
     let (live, report) = opened("past-shell");
     assert_eq!(report["status"], "recorded", "{report:#}");
     let at = live.moved(&["goto", "@at", "the", "first"]);
-    assert!(at["what"].as_str().is_some_and(|what| what.contains("note")), "{at:#}");
-    let seq = live.moved(&["continue"])["seq"].as_u64();
+    assert!(
+        at["what"]
+            .as_str()
+            .is_some_and(|what| what.contains("note")),
+        "{at:#}"
+    );
+    let seq = live.moved(&["step"])["seq"].as_u64();
     let stop = live.moved(&["step-back"]);
     assert!(stop["seq"].as_u64() < seq, "{stop:#}");
     live.ask(&["break", "bump"]);
@@ -51,15 +64,28 @@ fn a_recording_is_gone_through_from_the_shell() {
     live.moved(&["next-back"]);
     live.moved(&["reverse-continue"]);
     let history = live.ask(&["history", "counter"]);
-    assert!(history["changes"].as_array().is_some_and(|all| !all.is_empty()), "{history:#}");
+    assert!(
+        history["changes"]
+            .as_array()
+            .is_some_and(|all| !all.is_empty()),
+        "{history:#}"
+    );
     assert!(text(&live, &["last-write", "counter"]).contains("counter"));
     assert!(text(&live, &["notes"]).contains("at the first"));
     live.ask(&["note", "again"]);
     assert!(text(&live, &["notes"]).contains("again"));
     assert_eq!(live.ask(&["watch", "counter"])["expression"], "counter");
     assert!(text(&live, &["watch", "list"]).contains("counter"));
-    assert_eq!(text(&live, &["break", "remove", "--all"]), "1 breakpoint removed\n");
-    for words in [&["set", "counter", "1"][..], &["pause"], &["stop"], &["memory", "write", "&counter", "00"]] {
+    assert_eq!(
+        text(&live, &["break", "remove", "--all"]),
+        "1 breakpoint removed\n"
+    );
+    for words in [
+        &["set", "counter", "1"][..],
+        &["pause"],
+        &["stop"],
+        &["memory", "write", "&counter", "00"],
+    ] {
         let refused = live.refused(words);
         assert_eq!(refused["code"], "NOT_ALLOWED", "{words:?}");
     }
@@ -120,7 +146,10 @@ fn the_past_of_a_program_is_reached_and_left_over_the_socket() {
     let stop = ask("goto", json!({"to": "last"}))["stop"].clone();
     assert_eq!(ask("print", json!({"expression": "x"}))["value"], "20");
     let back = ask("next_back", json!({}));
-    assert!(back["stop"]["seq"].as_u64() < stop["seq"].as_u64(), "{back:#}");
+    assert!(
+        back["stop"]["seq"].as_u64() < stop["seq"].as_u64(),
+        "{back:#}"
+    );
     assert_eq!(ask("position", json!({}))["when"], "past");
     assert_eq!(live.session()["past"], back["stop"]["seq"]);
     let refused = request("set", json!({"target": "counter", "value": "3"}));
@@ -128,20 +157,31 @@ fn the_past_of_a_program_is_reached_and_left_over_the_socket() {
     assert_eq!(refused["error"]["hint"], "return to it first: goto live");
     let end = request("goto", json!({"to": "99999"}));
     let hint = end["error"]["hint"].as_str().expect("a hint");
-    assert!(hint.ends_with("to the program as it is now: goto live"), "{hint}");
+    assert!(
+        hint.ends_with("to the program as it is now: goto live"),
+        "{hint}"
+    );
     let now = ask("goto", json!({"to": "live"}));
     assert_eq!(now["stop"]["number"], before["number"], "{now:#}");
     assert_eq!(live.print("x"), "20");
     assert_eq!(live.session()["stop"], before);
     live.ask(&["break", "remove", "--all"]);
     assert_eq!(live.run_to_end(), 7);
-    assert_eq!(live.moved(&["step-back"])["reason"], "event", "also when it has ended");
+    assert_eq!(
+        live.moved(&["step-back"])["reason"],
+        "event",
+        "also when it has ended"
+    );
 }
 
 #[test]
 fn the_past_of_a_program_that_runs_is_refused() {
     let live = Live::started("past-runs", &[], &program(), &["spinning"]);
-    for words in [&["goto", "first"][..], &["step-back"], &["history", "tempo"]] {
+    for words in [
+        &["goto", "first"][..],
+        &["step-back"],
+        &["history", "tempo"],
+    ] {
         assert_eq!(live.refused(words)["code"], "NOT_STOPPED", "{words:?}");
     }
 }
@@ -153,7 +193,12 @@ fn elsewhere(live: &Live, folder: &Path, words: &[&str]) -> String {
         .command(words)
         .wrapped(Path::new("/usr/bin/env"), [folder])
         .run();
-    assert_eq!(ended.status, Status::Code(0), "{words:?}: {}", ended.errors());
+    assert_eq!(
+        ended.status,
+        Status::Code(0),
+        "{words:?}: {}",
+        ended.errors()
+    );
     ended.text()
 }
 
@@ -167,17 +212,38 @@ fn without_a_number_the_newest_session_of_the_folder_answers() {
     elsewhere(&live, &other, &["start", "--break", "bump", path]);
     live.keep(&live.ask(&["status"])["sessions"][1]);
     assert_eq!(elsewhere(&live, &other, &["print", "by"]), "by = 1\n");
-    assert_eq!(live.print("x"), "20", "that of this folder, though it is older");
+    assert_eq!(
+        live.print("x"),
+        "20",
+        "that of this folder, though it is older"
+    );
     let third = live.scratch.join("third");
     std::fs::create_dir(&third).expect("the test's folder is writable");
-    assert_eq!(elsewhere(&live, &third, &["print", "by"]), "by = 1\n", "the newest of all");
-    let named = live.command(&["print", "by"]).env("HINDSIGHT_SESSION", "2").run();
+    assert_eq!(
+        elsewhere(&live, &third, &["print", "by"]),
+        "by = 1\n",
+        "the newest of all"
+    );
+    let named = live
+        .command(&["print", "by"])
+        .env("HINDSIGHT_SESSION", "2")
+        .run();
     assert_eq!(named.text(), "by = 1\n");
-    let wins = live.command(&["print", "--session", "1", "x"]).env("HINDSIGHT_SESSION", "2").run();
+    let wins = live
+        .command(&["print", "--session", "1", "x"])
+        .env("HINDSIGHT_SESSION", "2")
+        .run();
     assert_eq!(wins.text(), "x = 20\n");
-    let wrong = live.command(&["print", "x"]).env("HINDSIGHT_SESSION", "two").run();
+    let wrong = live
+        .command(&["print", "x"])
+        .env("HINDSIGHT_SESSION", "two")
+        .run();
     assert_eq!(wrong.status, Status::Code(2));
-    assert!(wrong.errors().contains("HINDSIGHT_SESSION"), "{}", wrong.errors());
+    assert!(
+        wrong.errors().contains("HINDSIGHT_SESSION"),
+        "{}",
+        wrong.errors()
+    );
 }
 
 /// Lines of a connection.
@@ -185,7 +251,11 @@ struct Lines(std::io::Lines<BufReader<UnixStream>>);
 
 impl Lines {
     fn next(&mut self) -> Value {
-        let line = self.0.next().expect("the daemon is there").expect("it can be read");
+        let line = self
+            .0
+            .next()
+            .expect("the daemon is there")
+            .expect("it can be read");
         serde_json::from_str(&line).expect("JSON")
     }
 }

@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use store::recording::RecordingState;
 use server::quantity::duration;
+use store::recording::RecordingState;
 
 use crate::ask::Asker;
 use crate::error::Error;

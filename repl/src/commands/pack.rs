@@ -68,7 +68,8 @@ pub fn pack_or_warn(path: &Path, progress: &Progress) {
 /// # Errors
 /// As for [`run`].
 pub fn pack(path: &Path) -> Result<PackOutcome, Error> {
-    let failed = |error: replay::Error| Error::from(server::Error::from(server::past::of_replay(&error)));
+    let failed =
+        |error: replay::Error| Error::from(server::Error::from(server::past::of_replay(&error)));
     let timeline = Timeline::open(path, &std::env::temp_dir()).map_err(failed)?;
     replay::pack(&timeline).map_err(failed)
 }

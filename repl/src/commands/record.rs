@@ -8,8 +8,8 @@ use std::time::Duration;
 use recorder::{Captures, Death, Exit, Outcome, RecordOptions, Target};
 use serde_json::json;
 use server::inspect::signal_name;
-use store::recording::may_be_created;
 use server::quantity::duration;
+use store::recording::may_be_created;
 
 use crate::ask::Asker;
 use crate::commands::captured::Captured;

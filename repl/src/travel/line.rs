@@ -120,6 +120,7 @@ pub fn normal(words: Vec<String>, live: bool) -> Vec<String> {
         ["finish", "back", ..] => ("reverse-finish", 2),
         ["back", "step", ..] => ("step-back", 2),
         ["back", "next", ..] => ("next-back", 2),
+        ["back", ..] => ("step-back", 1),
         ["who", "wrote", ..] => ("last-write", 2),
         ["delete"] if live => return ["break", "remove", "--all"].map(str::to_owned).into(),
         ["delete", ids @ ..] if live => {

@@ -77,7 +77,13 @@ impl Present {
         };
         let recording = found.recording.clone();
         let is_in_past = found.past.is_some();
-        Ok(Present::new(found.session, recording, false, is_in_past, link))
+        Ok(Present::new(
+            found.session,
+            recording,
+            false,
+            is_in_past,
+            link,
+        ))
     }
 
     fn new(

@@ -86,10 +86,18 @@ impl NotesAdd {
             text: self.text.join(" "),
         };
         let common = self.written.common();
-        ask::<verbs::Note>(&common, link, &args, Patience::Answer, |reply| match reply {
-            NoteReply::At(note) => format!("Note at event {}: {}\n", note.seq, escaped(&note.text)),
-            NoteReply::Now(_) => String::new(),
-        })
+        ask::<verbs::Note>(
+            &common,
+            link,
+            &args,
+            Patience::Answer,
+            |reply| match reply {
+                NoteReply::At(note) => {
+                    format!("Note at event {}: {}\n", note.seq, escaped(&note.text))
+                }
+                NoteReply::Now(_) => String::new(),
+            },
+        )
     }
 }
 
@@ -111,10 +119,16 @@ impl Lines {
             ..OutputArgs::default()
         };
         let common = self.written.common();
-        ask::<verbs::Output>(&common, link, &args, Patience::Answer, |reply| match reply {
-            OutputReply::Lines(lines) => output_lines(lines, link.terminal()),
-            OutputReply::Pieces(_) => String::new(),
-        })
+        ask::<verbs::Output>(
+            &common,
+            link,
+            &args,
+            Patience::Answer,
+            |reply| match reply {
+                OutputReply::Lines(lines) => output_lines(lines, link.terminal()),
+                OutputReply::Pieces(_) => String::new(),
+            },
+        )
     }
 }
 

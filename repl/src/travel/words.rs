@@ -34,8 +34,9 @@ pub struct Words {
 /// What `goto` takes besides numbers.
 const PLACES: [&str; 6] = ["first", "last", "crash", "live", "output:", "@"];
 /// Verbs that exist under other names inside.
-const WRITTEN: [&str; 12] = [
+const WRITTEN: [&str; 13] = [
     "alias",
+    "back",
     "break",
     "continue where",
     "delete",

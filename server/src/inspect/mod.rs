@@ -69,11 +69,13 @@ impl<'a> View<'a> {
     /// # Errors
     /// [`Code::NotStopped`] or [`Code::NoFrame`]: there are none.
     pub fn frame(&self) -> Result<&'a Frame, Failure> {
-        self.frames.get(self.frame).ok_or_else(|| match self.recorded {
-            Some(recorded) => recorded.no_frame(),
-            None => Failure::new(Code::NotStopped, "the program is running: it has no frame")
-                .hint("stop it with: hindsight pause"),
-        })
+        self.frames
+            .get(self.frame)
+            .ok_or_else(|| match self.recorded {
+                Some(recorded) => recorded.no_frame(),
+                None => Failure::new(Code::NotStopped, "the program is running: it has no frame")
+                    .hint("stop it with: hindsight pause"),
+            })
     }
 
     /// Returns the registers as the frame sees them, and memory.

@@ -154,10 +154,13 @@ impl Past {
     ) -> Result<(Option<u64>, Vec<WatchChange>), Failure> {
         let (mut nearest, mut changed) = (found, Vec::new());
         for watch in self.watches().iter_mut() {
-            let change =
-                watch
-                    .tracked
-                    .nearest_change(&self.timeline, from, nearest, direction, is_interrupted);
+            let change = watch.tracked.nearest_change(
+                &self.timeline,
+                from,
+                nearest,
+                direction,
+                is_interrupted,
+            );
             let Some(change) = change.map_err(|error| of_replay(&error))? else {
                 continue;
             };

@@ -10,7 +10,7 @@ use recorder::{OnFull, RecordOptions, SnapshotTimes, Target};
 use serde::{Deserialize, Serialize};
 use store::recording::{may_be_created, with_suffix};
 
-use super::{Selection, LiveSession, Sessions, of_recorder};
+use super::{LiveSession, Selection, Sessions, of_recorder};
 use crate::os_text::OsText;
 use crate::output::{Output, Stream};
 use crate::protocol::{Code, Failure, Notice, NoticeKind};
@@ -103,13 +103,15 @@ impl LiveSession {
         // What comes later is nobody's answer.
         observer.forget_client();
         let live = live?;
+        let id = number.unwrap_or_else(|| sessions.next_id());
         let output = Output::new(sessions.output_limits);
+        output.tell(sessions.output_of(id));
         if let Some((stdout, stderr)) = live.take_output() {
             output.feed(Stream::Stdout, stdout);
             output.feed(Stream::Stderr, stderr);
         }
         Ok(sessions.insert(LiveSession {
-            id: number.unwrap_or_else(|| sessions.next_id()),
+            id,
             program: origin.program(),
             folder: origin.cwd(),
             origin,

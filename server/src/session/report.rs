@@ -8,7 +8,7 @@ use recorder::Exit;
 use recorder::live::{Display, Displayed, Location, Reason, Status, Stop, ThreadState, Tid};
 use serde::{Deserialize, Serialize};
 
-use super::{RunningMachine, LiveSession};
+use super::{LiveSession, RunningMachine};
 use crate::inspect;
 
 /// Writes an address.

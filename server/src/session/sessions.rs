@@ -2,7 +2,8 @@
 //! has ended, so that its output and its end can be asked for, until it is stopped, detached from or started again.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -12,8 +13,10 @@ use recorder::live::Waited;
 use super::{LiveSession, Session};
 use crate::config::OutputLimits;
 use crate::daemon::Presence;
+use crate::output::Piece;
 use crate::past::Past;
 use crate::protocol::{Code, Failure};
+use crate::push::{Happened, Subscribers};
 use crate::state::{Held, State};
 use crate::verbs::Asked;
 
@@ -23,6 +26,8 @@ pub struct Sessions {
     pub presence: Presence,
     /// How much of each program's output is kept.
     pub output_limits: OutputLimits,
+    /// Who hears of stops, output and ends.
+    pub subscribers: Subscribers,
     /// The command that takes patches back should we be killed.
     pub guardian: Option<Vec<OsString>>,
     /// Where a sudden death is told of; `None` where there is no daemon.
@@ -36,7 +41,7 @@ struct Known {
     sessions: BTreeMap<u32, Session>,
 }
 
-/// The end of a program is waited for in pieces of so long; the wait ends at once when it comes.
+/// The stops and the end of a program are waited for in pieces of so long; the wait ends at once when one comes.
 const WATCH: Duration = Duration::from_secs(3600);
 
 impl Sessions {
@@ -50,6 +55,7 @@ impl Sessions {
         Arc::new(Sessions {
             presence: Presence::default(),
             output_limits,
+            subscribers: Subscribers::default(),
             guardian,
             notes: Some(notes),
             known: Mutex::default(),
@@ -62,6 +68,7 @@ impl Sessions {
         let sessions = Sessions {
             presence: Presence::default(),
             output_limits: OutputLimits::default(),
+            subscribers: Subscribers::default(),
             guardian: None,
             notes: None,
             known: Mutex::default(),
@@ -103,12 +110,51 @@ impl Sessions {
         self.known().sessions.insert(session.id, live);
         self.count();
         let sessions = Arc::clone(self);
-        let live = session.live.clone();
-        std::thread::spawn(move || {
-            while !matches!(live.wait(u64::MAX, WATCH), Waited::Ended(_)) {}
-            sessions.count();
-        });
+        let watched = Arc::clone(&session);
+        std::thread::spawn(move || sessions.watch(&watched));
         session
+    }
+
+    /// Tells of a session's stops, up to its end.
+    fn watch(&self, session: &LiveSession) {
+        let mut told = 0;
+        let end = loop {
+            match session.live.peek(told, None, WATCH) {
+                Waited::Stopped(stop) => {
+                    told = stop.number;
+                    self.tell(session.id, || Happened::Stopped {
+                        stop: Box::new(session.report_stop(&stop)),
+                    });
+                }
+                Waited::Ended(exit) => break exit,
+                Waited::TimedOut | Waited::ThreadEnded(_) => {}
+            }
+        };
+        self.tell(session.id, || Happened::Ended {
+            exit: end.into(),
+            recording: session.live.recording().to_owned(),
+        });
+        self.count();
+    }
+
+    /// Returns who tells of what a session's program prints.
+    pub fn output_of(self: &Arc<Self>, session: u32) -> impl Fn(&Piece) + Send + Sync + use<> {
+        let sessions = Arc::downgrade(self);
+        move |piece: &Piece| {
+            if let Some(sessions) = sessions.upgrade() {
+                sessions.tell(session, || Happened::Output {
+                    piece: piece.number,
+                    stream: piece.stream,
+                    text: OsStr::from_bytes(&piece.bytes).into(),
+                });
+            }
+        }
+    }
+
+    fn tell(&self, session: u32, what: impl FnOnce() -> Happened) {
+        if self.subscribers.want(session) {
+            self.subscribers.tell(session, &what());
+        }
     }
 
     /// Forgets a session.
@@ -153,7 +199,11 @@ impl Sessions {
                 let folder = asked.folder.as_deref();
                 let is_near = |session: &&Session| Some(session.folder()) == folder;
                 let near: Vec<&Session> = all.iter().filter(is_near).collect();
-                let meant = if near.is_empty() { all.iter().collect() } else { near };
+                let meant = if near.is_empty() {
+                    all.iter().collect()
+                } else {
+                    near
+                };
                 let running = meant.iter().rev().find(|session| !session.has_ended());
                 running.or(meant.last()).copied()
             }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Call, Does, Needs, Verb};
 use crate::protocol::{Code, Failure};
-use crate::session::{self, Origin, LiveSession, SessionReport};
+use crate::session::{self, LiveSession, Origin, SessionReport};
 
 /// The verb.
 pub struct Attach;
@@ -21,7 +21,8 @@ pub struct AttachArgs {
 
 impl Verb for Attach {
     const NAME: &'static str = "attach";
-    const DOC: &'static str = "Take a running process under control\n\nThe process goes on; `hindsight pause` stops it.";
+    const DOC: &'static str =
+        "Take a running process under control\n\nThe process goes on; `hindsight pause` stops it.";
     const NEEDS: Needs = Needs::Daemon;
     const DOES: Does = Does::Change;
     type Args = AttachArgs;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::motion::{self, Came};
 use super::{Call, Does, Needs, Verb};
 use crate::protocol::Failure;
-use crate::session::{MotionReport, LiveSession, StateWord};
+use crate::session::{LiveSession, MotionReport, StateWord};
 
 /// The verb.
 pub struct Await;

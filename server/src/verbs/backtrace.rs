@@ -108,7 +108,11 @@ fn all_stops(session: &LiveSession) -> Result<Vec<Stop>, Failure> {
     Ok(threads.filter_map(|thread| stop(thread.state)).collect())
 }
 
-fn of_thread(session: &LiveSession, stop: Stop, args: &BacktraceArgs) -> Result<ThreadStack, Failure> {
+fn of_thread(
+    session: &LiveSession,
+    stop: Stop,
+    args: &BacktraceArgs,
+) -> Result<ThreadStack, Failure> {
     // One more, to know whether there are more.
     let moment = session.moment_of(stop, args.frames().saturating_add(1))?;
     Ok(ThreadStack {

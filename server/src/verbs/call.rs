@@ -3,14 +3,16 @@
 //! What a verb needs is checked here, by its own description, before it runs: a refusal reads the same for all verbs.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::SyncSender;
+use std::sync::{Arc, Weak};
 
 use super::{Does, Needs, ProbeKind, Verb};
 use crate::config::Config;
 use crate::inspect::View;
 use crate::past::Past;
 use crate::protocol::{Code, Failure, Notice, NoticeKind};
+use crate::push::Push;
 use crate::session::{LiveSession, Session, Sessions};
 
 /// A request on its way.
@@ -26,6 +28,8 @@ pub struct Call<'a> {
     pub notify: Arc<dyn Fn(Notice) + Send + Sync>,
     /// The client has gone, or wants no answer any more.
     pub gone: Arc<AtomicBool>,
+    /// Takes what is pushed to the client; `None` where nothing can be.
+    pushes: Option<&'a dyn Fn() -> Weak<SyncSender<Push>>>,
     verb: &'static str,
     needs: Needs,
     does: Does,
@@ -55,10 +59,29 @@ impl<'a> Call<'a> {
             asked,
             notify,
             gone,
+            pushes: None,
             verb: "",
             needs: Needs::Daemon,
             does: Does::Look,
         }
+    }
+
+    /// Says where what is pushed to the client goes.
+    #[must_use]
+    pub fn pushing(self, pushes: &'a dyn Fn() -> Weak<SyncSender<Push>>) -> Call<'a> {
+        Call {
+            pushes: Some(pushes),
+            ..self
+        }
+    }
+
+    /// Returns where what is pushed to the client goes.
+    ///
+    /// # Errors
+    /// [`Code::NotAllowed`]: nothing can be pushed to it.
+    pub fn pushes(&self) -> Result<Weak<SyncSender<Push>>, Failure> {
+        let pushes = self.pushes.map(|pushes| pushes());
+        pushes.ok_or_else(|| Failure::new(Code::NotAllowed, "nothing can be pushed to this client"))
     }
 
     /// Runs verb `V`, if what it needs is there.
@@ -115,7 +138,9 @@ impl<'a> Call<'a> {
     #[must_use]
     pub fn folder(&self) -> PathBuf {
         let folder = self.asked.folder.clone();
-        folder.or_else(|| std::env::current_dir().ok()).unwrap_or_default()
+        folder
+            .or_else(|| std::env::current_dir().ok())
+            .unwrap_or_default()
     }
 
     /// Returns what is looked at: the session that is meant, or the past of a live one.
@@ -158,10 +183,7 @@ impl<'a> Call<'a> {
     ///
     /// # Errors
     /// As [`Call::recording`], and the move's.
-    pub fn travel<T>(
-        &self,
-        go: impl FnOnce(&Past) -> Result<T, Failure>,
-    ) -> Result<T, Failure> {
+    pub fn travel<T>(&self, go: impl FnOnce(&Past) -> Result<T, Failure>) -> Result<T, Failure> {
         match self.target()? {
             Session::Recorded(past) => go(&past),
             Session::Live(session) => {

@@ -63,7 +63,9 @@ impl Command for Calls {
                 reply.thread, reply.seq
             ));
         }
-        let more = reply.more.then(|| "  (more calls follow: --limit)".to_owned());
+        let more = reply
+            .more
+            .then(|| "  (more calls follow: --limit)".to_owned());
         Text::lines(reply.calls.iter().map(line).chain(more))
     }
 }

@@ -63,7 +63,10 @@ impl Verb for Display {
 }
 
 /// Displays an expression from now on.
-pub(super) fn add(session: &LiveSession, expression: &str) -> Result<recorder::live::Display, Failure> {
+pub(super) fn add(
+    session: &LiveSession,
+    expression: &str,
+) -> Result<recorder::live::Display, Failure> {
     session.live.display(expression).map_err(|error| {
         let failure = of_recorder(&error);
         match failure.code {

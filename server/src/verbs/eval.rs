@@ -46,8 +46,6 @@ impl Verb for Eval {
                 target
             }
         };
-        session.look(|view| {
-            inspect::evaluate(view, &target, args.format, calls)
-        })
+        session.look(|view| inspect::evaluate(view, &target, args.format, calls))
     }
 }

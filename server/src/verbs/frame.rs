@@ -47,10 +47,14 @@ pub(super) fn look_at(
     call: &Call<'_>,
     choose: impl FnOnce(usize, usize) -> Result<usize, Failure>,
 ) -> Result<FrameReply, Failure> {
-    let (index, reply) = call.look(MAX_FRAMES, |view| {
-        let index = choose(view.frame, view.frames.len())?;
-        Ok((index, described(view, index)?))
+    // That there is no such frame is no mystery of the recording, which would be explained.
+    let chosen = call.look(MAX_FRAMES, |view| {
+        Ok(match choose(view.frame, view.frames.len()) {
+            Ok(index) => Ok((index, described(view, index)?)),
+            Err(refused) => Err(refused),
+        })
     })?;
+    let (index, reply) = chosen?;
     call.target()?.select_frame(index)?;
     Ok(reply)
 }

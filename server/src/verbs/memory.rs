@@ -42,7 +42,8 @@ const COUNT: usize = 64;
 
 impl Verb for Memory {
     const NAME: &'static str = "memory";
-    const DOC: &'static str = "Show or write memory: memory read &x --count 32, memory write 0x7ffe1234 2a00";
+    const DOC: &'static str =
+        "Show or write memory: memory read &x --count 32, memory write 0x7ffe1234 2a00";
     const NEEDS: Needs = Needs::Session;
     const DOES: Does = Does::Look;
     const TAKES: Takes = Takes::Expression;

@@ -51,6 +51,7 @@ mod status;
 mod step;
 mod step_back;
 mod stop;
+mod subscribe;
 mod text;
 mod thread;
 mod threads;
@@ -190,6 +191,7 @@ verbs! {
         status { Status, StatusReply }
         step { Step }
         stop { Stop, EndReply }
+        subscribe { Subscribe, SubscribeArgs, SubscribeReply }
         thread { Thread, ThreadArgs }
         threads { Threads, ThreadReport, ThreadsReply }
         undisplay { Undisplay, UndisplayArgs }

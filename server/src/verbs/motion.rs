@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Call;
 use crate::protocol::{Code, Failure};
-use crate::session::{MotionReport, LiveSession, StateWord, of_recorder};
+use crate::session::{LiveSession, MotionReport, StateWord, of_recorder};
 
 /// How long a client that went away may go unnoticed.
 const SLICE: Duration = Duration::from_millis(250);
@@ -211,7 +211,11 @@ impl Came {
 }
 
 /// Says how things are, without waiting.
-pub(super) fn report(session: &LiveSession, status: StateWord, stop: Option<&Stop>) -> MotionReport {
+pub(super) fn report(
+    session: &LiveSession,
+    status: StateWord,
+    stop: Option<&Stop>,
+) -> MotionReport {
     MotionReport {
         session: session.id,
         status,

@@ -59,23 +59,30 @@ impl Verb for Names {
 }
 
 fn names(call: &Call<'_>, of: NameKind) -> Result<Vec<String>, Failure> {
-    if of == NameKind::Locals {
-        let variables = call.look(1, |view| inspect::variables(view, ValueFormat::Natural))?;
-        return Ok(variables.into_iter().map(|variable| variable.name).collect());
-    }
-    let past = call.recording()?;
-    let timeline = past.timeline();
     Ok(match of {
-        NameKind::Functions => timeline.functions().map(|f| f.name.clone()).collect(),
+        NameKind::Locals => {
+            let variables = call.look(1, |view| inspect::variables(view, ValueFormat::Natural))?;
+            let names = variables.into_iter().map(|variable| variable.name);
+            names.collect()
+        }
+        NameKind::Functions => {
+            let past = call.recording()?;
+            let functions = past.timeline().functions();
+            functions.map(|function| function.name.clone()).collect()
+        }
         NameKind::Files => {
-            let files = timeline.functions().filter_map(|f| f.file.as_deref());
+            let past = call.recording()?;
+            let files = past
+                .timeline()
+                .functions()
+                .filter_map(|f| f.file.as_deref());
             let names = files.filter_map(|file| file.rsplit('/').next());
             let names = names.filter(|name| !name.is_empty());
             names.map(str::to_owned).collect()
         }
-        NameKind::Globals => timeline.global_names(MAX_GLOBALS),
-        NameKind::Notes | NameKind::Locals => {
-            let notes = past.notes()?.notes.into_iter();
+        NameKind::Globals => call.recording()?.timeline().global_names(MAX_GLOBALS),
+        NameKind::Notes => {
+            let notes = call.recording()?.notes()?.notes.into_iter();
             notes.map(|note| note.text).collect()
         }
     })

@@ -14,7 +14,8 @@ pub struct Next;
 
 impl Verb for Next {
     const NAME: &'static str = "next";
-    const DOC: &'static str = "Go to the next line, over calls";
+    const DOC: &'static str =
+        "Go to the next line, over calls; in a recording, to the next event of this thread";
     const ALIASES: &'static [&'static str] = &["n"];
     const NEEDS: Needs = Needs::Stop;
     const DOES: Does = Does::Move;

@@ -24,8 +24,7 @@ impl Verb for NextBack {
 }
 
 impl Command for NextBack {
-    const WORDS: &'static [Word] =
-        &[Word::new("count", "COUNT", Form::Number, "How often")];
+    const WORDS: &'static [Word] = &[Word::new("count", "COUNT", Form::Number, "How often")];
 
     fn text(reply: &MotionReport) -> Text {
         Text::motion(reply)

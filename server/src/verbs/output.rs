@@ -75,7 +75,7 @@ const SLICE: Duration = Duration::from_millis(250);
 
 impl Verb for Output {
     const NAME: &'static str = "output";
-    const DOC: &'static str = "Show what the program printed since the last time, and forget it";
+    const DOC: &'static str = "Show what the program printed since the last time, and forget it; of a recording, up to here";
     const NEEDS: Needs = Needs::Session;
     const DOES: Does = Does::Look;
     type Args = OutputArgs;

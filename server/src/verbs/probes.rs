@@ -8,7 +8,7 @@ use super::Call;
 use crate::inspect::{self, signal_name};
 use crate::location::{LineTarget, Spot, Target};
 use crate::protocol::{Code, Failure};
-use crate::session::{PlaceReport, LiveSession, hex, of_recorder};
+use crate::session::{LiveSession, PlaceReport, hex, of_recorder};
 
 /// What a verb about probes is asked for; `A` is what adding one takes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -8,7 +8,7 @@ use recorder::live::{Action, Location, Motion, ProbeState, ProbeView};
 
 use super::{Call, Does, Needs, Nothing, ProbeKind, Verb, display, motion, watch};
 use crate::protocol::{Code, Failure, Notice, NoticeKind};
-use crate::session::{Origin, LiveSession, SessionReport, of_recorder};
+use crate::session::{LiveSession, Origin, SessionReport, of_recorder};
 
 /// The verb.
 pub struct Restart;
@@ -18,7 +18,8 @@ const ENTRY_PATIENCE: Duration = Duration::from_secs(60);
 
 impl Verb for Restart {
     const NAME: &'static str = "restart";
-    const DOC: &'static str = "Start the program again: same arguments, same breakpoints, a new recording";
+    const DOC: &'static str =
+        "Start the program again: same arguments, same breakpoints, a new recording";
     const NEEDS: Needs = Needs::Program;
     const DOES: Does = Does::Change;
     type Args = Nothing;

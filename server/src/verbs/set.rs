@@ -78,9 +78,8 @@ pub(super) fn assign(session: &LiveSession, target: &str, value: &str) -> Result
         None => changed.map_err(of_running)?,
     };
     // The machine of a moment may have kept what it read: a new one is asked.
-    let now = session.look(|view| {
-        inspect::evaluate(view, target, inspect::ValueFormat::Natural, None)
-    });
+    let now =
+        session.look(|view| inspect::evaluate(view, target, inspect::ValueFormat::Natural, None));
     Ok(Written {
         variable: Some(target.to_owned()),
         address,

@@ -11,7 +11,7 @@ use super::{Call, Does, Needs, Verb, display, motion, probes};
 use crate::location::Target;
 use crate::protocol::{Code, Failure};
 use crate::session::{
-    Launch, MotionReport, Origin, LiveSession, SessionReport, StateWord, of_recorder,
+    Launch, LiveSession, MotionReport, Origin, SessionReport, StateWord, of_recorder,
 };
 
 /// The verb.
@@ -60,7 +60,8 @@ impl Verb for Start {
         let stops = args.stop_on_entry || !args.breaks.is_empty();
         // What is displayed is said before the program can end.
         let at_entry = stops || !args.displays.is_empty();
-        let session = LiveSession::begin(call, Origin::Started(args.launch.clone()), at_entry, None)?;
+        let session =
+            LiveSession::begin(call, Origin::Started(args.launch.clone()), at_entry, None)?;
         let timeout = if stops { timeout } else { Duration::ZERO };
         let prepared = match at_entry {
             true => prepare(call, &session, &args, timeout),

@@ -14,7 +14,7 @@ pub struct Step;
 
 impl Verb for Step {
     const NAME: &'static str = "step";
-    const DOC: &'static str = "Go to the next line, into calls";
+    const DOC: &'static str = "Go to the next line, into calls; in a recording, to the next event";
     const ALIASES: &'static [&'static str] = &["s"];
     const NEEDS: Needs = Needs::Stop;
     const DOES: Does = Does::Move;

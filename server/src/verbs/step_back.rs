@@ -22,7 +22,7 @@ pub struct CountArgs {
 impl Verb for StepBack {
     const NAME: &'static str = "step_back";
     const DOC: &'static str = "Go to the event before";
-    const ALIASES: &'static [&'static str] = &["reverse_step", "rs", "back"];
+    const ALIASES: &'static [&'static str] = &["reverse_step", "rs"];
     const NEEDS: Needs = Needs::Recording;
     const DOES: Does = Does::Move;
     type Args = CountArgs;
@@ -34,12 +34,7 @@ impl Verb for StepBack {
 }
 
 impl Command for StepBack {
-    const WORDS: &'static [Word] = &[Word::new(
-        "count",
-        "COUNT",
-        Form::Number,
-        "How many events",
-    )];
+    const WORDS: &'static [Word] = &[Word::new("count", "COUNT", Form::Number, "How many events")];
 
     fn text(reply: &MotionReport) -> Text {
         Text::motion(reply)

@@ -37,10 +37,7 @@ impl Verb for Thread {
 }
 
 /// Looks at another thread of a program, if one is named, and describes the one that is looked at.
-pub(super) fn live(
-    session: &LiveSession,
-    tid: Option<Tid>,
-) -> Result<ThreadReport, Failure> {
+pub(super) fn live(session: &LiveSession, tid: Option<Tid>) -> Result<ThreadReport, Failure> {
     let chosen = tid;
     let tid = match chosen {
         Some(tid) => {

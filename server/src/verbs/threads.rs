@@ -67,7 +67,11 @@ pub(super) fn looked_at(session: &LiveSession) -> Option<Tid> {
 }
 
 /// Describes a thread.
-pub(super) fn report(session: &LiveSession, thread: ThreadView, selected: Option<Tid>) -> ThreadReport {
+pub(super) fn report(
+    session: &LiveSession,
+    thread: ThreadView,
+    selected: Option<Tid>,
+) -> ThreadReport {
     let (state, stop) = match thread.state {
         ThreadState::Running => (StateWord::Running, None),
         ThreadState::Stopped(stop) => (StateWord::Stopped, Some(stop)),

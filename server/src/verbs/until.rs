@@ -24,7 +24,8 @@ pub struct UntilArgs {
 
 impl Verb for Until {
     const NAME: &'static str = "until";
-    const DOC: &'static str = "Run until a place is reached in the selected frame or one further out";
+    const DOC: &'static str =
+        "Run until a place is reached in the selected frame or one further out";
     const NEEDS: Needs = Needs::StoppedProgram;
     const DOES: Does = Does::Move;
     const TAKES: Takes = Takes::Location;

@@ -61,7 +61,8 @@ pub enum WatchReply {
 
 impl Verb for Watch {
     const NAME: &'static str = "watch";
-    const DOC: &'static str = "Stop when a value is written or read";
+    const DOC: &'static str =
+        "Stop when a value is written or read; in a recording, where it has changed";
     const NEEDS: Needs = Needs::Session;
     const DOES: Does = Does::Change;
     const TAKES: Takes = Takes::Expression;

@@ -72,11 +72,7 @@ impl Verb for Where {
 }
 
 /// Describes a view and why the thread stands there.
-fn described(
-    view: &View<'_>,
-    stop: StopReport,
-    args: &WhereArgs,
-) -> Result<WhereReply, Failure> {
+fn described(view: &View<'_>, stop: StopReport, args: &WhereArgs) -> Result<WhereReply, Failure> {
     let frame = view.frame()?;
     let context = args.context.unwrap_or(CONTEXT);
     let (source, no_source) = match &frame.source {

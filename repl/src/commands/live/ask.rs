@@ -122,10 +122,7 @@ pub fn asked_of_daemon<V: Verb>(
         (Needs::Daemon, Does::Look) => common.session,
         // Where the prompt is.
         (Needs::Daemon, _) => link.session(),
-        _ => match common.session.or(link.session()) {
-            Some(session) => Some(session),
-            None => of_environment()?,
-        },
+        _ => meant(common, link)?,
     };
     if link.is_prompt() {
         let interrupted = match patience {
@@ -140,6 +137,17 @@ pub fn asked_of_daemon<V: Verb>(
         leave_on_interrupt();
     }
     Ok(client.call::<V>(args, session, wait)?)
+}
+
+/// Returns the session that is meant, if one is named anywhere.
+///
+/// # Errors
+/// The environment names none.
+pub fn meant(common: &Common, link: &Link) -> Result<Option<u32>, Error> {
+    match common.session.or(link.session()) {
+        Some(session) => Ok(Some(session)),
+        None => of_environment(),
+    }
 }
 
 /// The session that the environment names.

@@ -76,9 +76,7 @@ fn argument(word: &Word) -> Arg {
             .value_name(word.value)
             .required(true)
             .value_parser(value_parser!(OsString)),
-        Form::Number => arg
-            .value_name(word.value)
-            .value_parser(value_parser!(u32)),
+        Form::Number => arg.value_name(word.value).value_parser(value_parser!(u32)),
         Form::NumberOption => arg
             .long(word.field)
             .value_name(word.value)
@@ -130,9 +128,9 @@ fn value(word: &Word, matches: &ArgMatches, common: &mut Common) -> Option<Value
             let text: OsText = path.as_os_str().into();
             serde_json::to_value(text).ok()
         }
-        Form::Number | Form::NumberOption => {
-            matches.get_one::<u32>(word.field).map(|number| (*number).into())
-        }
+        Form::Number | Form::NumberOption => matches
+            .get_one::<u32>(word.field)
+            .map(|number| (*number).into()),
     }
 }
 

@@ -24,11 +24,7 @@ struct Waiting {
 }
 
 impl Waiting {
-    fn run<V: Verb<Reply = MotionReport>>(
-        &self,
-        link: &Link,
-        args: &V::Args,
-    ) -> Result<u8, Error> {
+    fn run<V: Verb<Reply = MotionReport>>(&self, link: &Link, args: &V::Args) -> Result<u8, Error> {
         let terminal = link.terminal();
         ask::<V>(
             &self.common,
@@ -161,13 +157,9 @@ pub struct Pause {
 impl Pause {
     pub fn run(&self, link: &Link) -> Result<u8, Error> {
         let terminal = link.terminal();
-        ask::<verbs::Pause>(
-            &self.common,
-            link,
-            &Nothing {},
-            Patience::Answer,
-            |reply| show::motion(reply, terminal.stdout_colour),
-        )
+        ask::<verbs::Pause>(&self.common, link, &Nothing {}, Patience::Answer, |reply| {
+            show::motion(reply, terminal.stdout_colour)
+        })
     }
 }
 

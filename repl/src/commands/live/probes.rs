@@ -140,7 +140,9 @@ impl Replied for BreakReply {
             Done::Listed => recorded::breaks(breaks, terminal),
             Done::Removed => format!("{} removed\n", count(breaks.len() as u64, "breakpoint")),
             Done::Set => {
-                let added = breaks.iter().map(|added| recorded::added(added, of_a_program));
+                let added = breaks
+                    .iter()
+                    .map(|added| recorded::added(added, of_a_program));
                 added.collect()
             }
         }

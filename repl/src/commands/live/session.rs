@@ -127,12 +127,7 @@ impl Launching {
     ///
     /// # Errors
     /// The verb's.
-    pub fn start(
-        &self,
-        common: &Common,
-        link: &Link,
-        command: &[OsString],
-    ) -> Result<u8, Error> {
+    pub fn start(&self, common: &Common, link: &Link, command: &[OsString]) -> Result<u8, Error> {
         let terminal = link.terminal();
         if let Some(program) = command.first() {
             target::check_program(program)?;
@@ -233,10 +228,7 @@ struct Closing {
 }
 
 impl Closing {
-    fn run<V: Verb<Args = Nothing, Reply = EndReply>>(
-        &self,
-        link: &Link,
-    ) -> Result<u8, Error> {
+    fn run<V: Verb<Args = Nothing, Reply = EndReply>>(&self, link: &Link) -> Result<u8, Error> {
         let terminal = link.terminal();
         let patience = Patience::Start(None);
         let reply = fetch::<V>(&self.common, link, &Nothing {}, patience);
@@ -323,13 +315,17 @@ impl Note {
         let args = NoteArgs {
             text: self.text.join(" "),
         };
-        ask::<verbs::Note>(&self.common, link, &args, Patience::Answer, |reply| {
-            match reply {
+        ask::<verbs::Note>(
+            &self.common,
+            link,
+            &args,
+            Patience::Answer,
+            |reply| match reply {
                 NoteReply::Now(_) => String::new(),
                 NoteReply::At(note) => {
                     format!("Note at event {}: {}\n", note.seq, escaped(&note.text))
                 }
-            }
-        })
+            },
+        )
     }
 }

@@ -233,7 +233,10 @@ pub fn session(report: &SessionReport, colour: Colour) -> String {
         _ => text += "The program is running.\n",
     }
     if let (Some(seq), false) = (report.past, report.status == StateWord::Recorded) {
-        _ = writeln!(text, "Event {seq} of its past is looked at; to the program as it is now: goto live");
+        _ = writeln!(
+            text,
+            "Event {seq} of its past is looked at; to the program as it is now: goto live"
+        );
     }
     text
 }

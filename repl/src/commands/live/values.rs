@@ -228,13 +228,9 @@ impl Eval {
             expression: self.expression.join(" ").trim_start().to_owned(),
             format: ValueFormat::Natural,
         };
-        ask::<verbs::Eval>(
-            &self.common,
-            link,
-            &args,
-            Patience::Stop(None),
-            |reply| value(reply, false),
-        )
+        ask::<verbs::Eval>(&self.common, link, &args, Patience::Stop(None), |reply| {
+            value(reply, false)
+        })
     }
 }
 
