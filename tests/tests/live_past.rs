@@ -285,3 +285,32 @@ fn stops_output_and_ends_are_pushed_to_who_subscribed() {
     }
     assert!(printed.contains("counter 55\n"), "{printed}");
 }
+
+/// A verb that is one file works wherever verbs do.
+#[test]
+fn a_type_is_shown_live_in_the_past_in_the_shell_on_the_socket_and_at_the_prompt() {
+    let live = Live::started("past-ptype", &["--break", "leaf"], &program(), &[]);
+    let shown = "type = int (*)(int)\n";
+    assert_eq!(text(&live, &["ptype", "chosen"]), shown);
+    let words = [
+        "repl",
+        "--cmd",
+        "ptype chosen",
+        "--cmd",
+        "goto last",
+        "--cmd",
+        "ptype chosen",
+    ];
+    let said = text(&live, &words);
+    assert_eq!(said.matches(shown).count(), 2, "{said}");
+    live.ask(&["goto", "first"]);
+    assert_eq!(live.refused(&["ptype", "nobody"])["code"], "EVAL_FAILED");
+    live.ask(&["goto", "last"]);
+    let request = json!({"id": 1, "command": "ptype", "args": {"of": "counter"}});
+    let answer = live.request(&request);
+    assert_eq!(answer["result"]["size"], 4, "{answer:#}");
+    let help = live.command(&["ptype", "--help"]).run().text();
+    assert!(help.starts_with("Show the type of an expression"), "{help}");
+    let completed = live.command(&["--help"]).run().text();
+    assert!(completed.contains("  ptype "), "{completed}");
+}

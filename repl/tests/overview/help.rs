@@ -84,6 +84,7 @@ fn each_command_explains_itself() {
               next-back         Go to the event of this thread before, over calls [aliases: reverse-next, rn]
               notes             Show all notes
               open              Open a recording as a session: goto, step-back, print, history
+              ptype             Show the type of an expression, or a type, with its members
               reverse-continue  Go back to the last stop or breakpoint [alias: rc]
               reverse-finish    Go to where this call begins; from there, to where the call around it begins
                                 [alias: rf]

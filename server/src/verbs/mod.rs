@@ -39,6 +39,7 @@ mod pause;
 mod position;
 mod print;
 mod probes;
+mod ptype;
 mod registers;
 mod restart;
 mod reverse_continue;
@@ -210,6 +211,7 @@ verbs! {
         next_back { NextBack }
         notes { Notes, NotesReply, NoteLine }
         open { Open, OpenArgs }
+        ptype { Ptype, PtypeArgs, PtypeReply }
         reverse_continue { ReverseContinue }
         reverse_finish { ReverseFinish }
         step_back { StepBack, CountArgs }

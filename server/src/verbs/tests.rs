@@ -65,6 +65,7 @@ fn every_verb_says_that_there_is_no_session() {
         "break" | "logpoint" | "watch" | "catch" => Some(json!({"action": "list"})),
         "memory" => Some(json!({"at": "0x10"})),
         "names" => Some(json!({"of": "functions"})),
+        "ptype" => Some(json!({"of": "x"})),
         "goto" => Some(json!({"to": "0"})),
         "note" => Some(json!({"text": "x"})),
         "eval" | "print" | "history" | "last_write" => Some(json!({"expression": "x"})),
