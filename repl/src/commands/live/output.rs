@@ -62,7 +62,7 @@ impl Output {
         let session = meant(&self.common, link)?;
         let paths = Paths::of_environment();
         let mut client = Client::connect(&paths)?;
-        let work = |client: &mut Client| Follow { client, session }.to_the_end();
+        let work = |client: &mut Client| Follow { client, session }.run();
         let followed = match link.is_prompt() {
             true => interrupt::call(&mut client, &paths, OnInterrupt::Leave, link, work)?,
             false => work(&mut client)?,
@@ -93,7 +93,7 @@ struct Follow<'c> {
 }
 
 impl Follow<'_> {
-    fn to_the_end(mut self) -> server::Result<Followed> {
+    fn run(mut self) -> server::Result<Followed> {
         let args = SubscribeArgs::default();
         // What comes between the two is heard of twice, and known by its number.
         let subscribed = self.ask::<verbs::Subscribe>(&args)?;
