@@ -2,10 +2,11 @@
 //!
 //! ```text
 //! daemon: {"hindsight":1,"version":"0.1.0","pid":4711}                      once, before anything else
-//! client: {"id":1,"command":"break","args":{"at":"parse.c:12"},"session":2}  session may be left out: the newest
+//! client: {"id":1,"command":"break","args":{"at":"parse.c:12"},"session":2}  session may be left out: the newest of "folder", or of all
 //! daemon: {"id":1,"notice":{"kind":"progress","text":"reading libfoo.so"}}   any number of these, then one of
 //! daemon: {"id":1,"success":true,"result":{...}}
 //! daemon: {"id":1,"success":false,"error":{"code":"INVALID_LINE","message":"...","details":{"valid_lines":[10,14]}}}
+//! daemon: {"push":{"session":2,"kind":"stopped","stop":{...}}}               at any time, to who has subscribed
 //! ```
 //!
 //! A connection's requests are answered one after the other; who wants to wait and ask at once opens two connections.
@@ -16,6 +17,9 @@ use debuginfo::Diagnostic;
 use debuginfo::expr::Missing;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+use crate::os_text::OsText;
+use crate::push::Push;
 
 /// The version of these words. It changes when an old client would misunderstand a new daemon or the other way round.
 pub const VERSION: u32 = 1;
@@ -45,9 +49,12 @@ pub struct Request {
     /// The verb's arguments: an object, see the verb's `Args`.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub args: Value,
-    /// Which session; left out: the only one, or the newest.
+    /// Which session; left out: the newest that was begun in `folder`, or else the newest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<u32>,
+    /// The client's folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<OsText>,
 }
 
 /// Something to show while the answer is being worked on.
@@ -116,6 +123,13 @@ impl Response {
             error: None,
         }
     }
+}
+
+/// What the daemon says without being asked, once the client has subscribed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Pushed {
+    /// What has happened.
+    pub push: Push,
 }
 
 /// What kind of failure it is: a word for programs, which never changes its meaning.

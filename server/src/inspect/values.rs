@@ -1,7 +1,7 @@
 //! Variables and expressions, as they go over the wire.
 
 use debuginfo::expr::{self, Calls, Context, EvalError, Expr, ParseError};
-use debuginfo::layout::{Type, TypeKind};
+use debuginfo::layout::{Type, TypeKind, find_type};
 use debuginfo::location::Site;
 use debuginfo::scope::variables_at;
 use debuginfo::value::{
@@ -187,6 +187,18 @@ pub fn evaluate(
         ),
         note: None,
     })
+}
+
+/// Returns the type of an expression, or the type that the text names.
+///
+/// # Errors
+/// [`Code::EvalFailed`]: it is neither.
+pub fn type_of(view: &View<'_>, text: &str) -> Result<Type, Failure> {
+    let here = view.frames.get(view.frame).map(|frame| frame.lookup_pc);
+    match value(view, text, None) {
+        Ok(value) => Ok(value.ty.clone()),
+        Err(failure) => find_type(view.space, here, text).ok_or(failure),
+    }
 }
 
 /// Tells whether an expression means nothing in the frame, whichever values there are.

@@ -7,11 +7,11 @@ use server::verbs::{
     self, AwaitArgs, ContinueArgs, Nothing, StepArgs, TimeoutArgs, UntilArgs, Verb,
 };
 
+use super::Link;
 use super::ask::{Common, Patience, ask};
 use super::show;
 use crate::duration;
 use crate::error::Error;
-use crate::render::Terminal;
 
 /// What all of them take.
 #[derive(Debug, clap::Args)]
@@ -24,14 +24,11 @@ struct Waiting {
 }
 
 impl Waiting {
-    fn run<V: Verb<Reply = MotionReport>>(
-        &self,
-        terminal: &Terminal,
-        args: &V::Args,
-    ) -> Result<u8, Error> {
+    fn run<V: Verb<Reply = MotionReport>>(&self, link: &Link, args: &V::Args) -> Result<u8, Error> {
+        let terminal = link.terminal();
         ask::<V>(
             &self.common,
-            terminal,
+            link,
             args,
             Patience::Stop(self.timeout),
             |reply| show::motion(reply, terminal.stdout_colour),
@@ -39,9 +36,6 @@ impl Waiting {
     }
 }
 
-/// Let the program go on until something stops it
-///
-/// A thread that has stopped, but was not shown yet, does not go on: its stop is shown.
 #[derive(Debug, clap::Args)]
 pub struct Continue {
     #[command(flatten)]
@@ -58,14 +52,14 @@ pub struct Continue {
 }
 
 impl Continue {
-    pub fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
+    pub fn run(&self, link: &Link) -> Result<u8, Error> {
         let args = ContinueArgs {
             thread_only: self.thread,
             all: self.all,
             no_wait: self.no_wait,
             timeout_secs: self.waiting.timeout,
         };
-        self.waiting.run::<verbs::Continue>(terminal, &args)
+        self.waiting.run::<verbs::Continue>(link, &args)
     }
 }
 
@@ -92,7 +86,6 @@ impl Steps {
     }
 }
 
-/// Go to the next line, over calls
 #[derive(Debug, clap::Args)]
 pub struct Next {
     #[command(flatten)]
@@ -100,14 +93,13 @@ pub struct Next {
 }
 
 impl Next {
-    pub fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
+    pub fn run(&self, link: &Link) -> Result<u8, Error> {
         self.steps
             .waiting
-            .run::<verbs::Next>(terminal, &self.steps.args())
+            .run::<verbs::Next>(link, &self.steps.args())
     }
 }
 
-/// Go to the next line, into calls
 #[derive(Debug, clap::Args)]
 pub struct Step {
     #[command(flatten)]
@@ -115,14 +107,13 @@ pub struct Step {
 }
 
 impl Step {
-    pub fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
+    pub fn run(&self, link: &Link) -> Result<u8, Error> {
         self.steps
             .waiting
-            .run::<verbs::Step>(terminal, &self.steps.args())
+            .run::<verbs::Step>(link, &self.steps.args())
     }
 }
 
-/// Run until the current function has returned
 #[derive(Debug, clap::Args)]
 pub struct Finish {
     #[command(flatten)]
@@ -130,15 +121,14 @@ pub struct Finish {
 }
 
 impl Finish {
-    pub fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
+    pub fn run(&self, link: &Link) -> Result<u8, Error> {
         let args = TimeoutArgs {
             timeout_secs: self.waiting.timeout,
         };
-        self.waiting.run::<verbs::Finish>(terminal, &args)
+        self.waiting.run::<verbs::Finish>(link, &args)
     }
 }
 
-/// Run until a place is reached in the selected frame or one further out
 #[derive(Debug, clap::Args)]
 pub struct Until {
     #[command(flatten)]
@@ -149,16 +139,15 @@ pub struct Until {
 }
 
 impl Until {
-    pub fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
+    pub fn run(&self, link: &Link) -> Result<u8, Error> {
         let args = UntilArgs {
             at: Target::Text(self.at.clone()),
             timeout_secs: self.waiting.timeout,
         };
-        self.waiting.run::<verbs::Until>(terminal, &args)
+        self.waiting.run::<verbs::Until>(link, &args)
     }
 }
 
-/// Stop all threads
 #[derive(Debug, clap::Args)]
 pub struct Pause {
     #[command(flatten)]
@@ -166,18 +155,14 @@ pub struct Pause {
 }
 
 impl Pause {
-    pub fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
-        ask::<verbs::Pause>(
-            &self.common,
-            terminal,
-            &Nothing {},
-            Patience::Answer,
-            |reply| show::motion(reply, terminal.stdout_colour),
-        )
+    pub fn run(&self, link: &Link) -> Result<u8, Error> {
+        let terminal = link.terminal();
+        ask::<verbs::Pause>(&self.common, link, &Nothing {}, Patience::Answer, |reply| {
+            show::motion(reply, terminal.stdout_colour)
+        })
     }
 }
 
-/// Wait for the next stop; one that is there already is shown at once
 #[derive(Debug, clap::Args)]
 pub struct Await {
     #[command(flatten)]
@@ -188,11 +173,11 @@ pub struct Await {
 }
 
 impl Await {
-    pub fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
+    pub fn run(&self, link: &Link) -> Result<u8, Error> {
         let args = AwaitArgs {
             after: self.after,
             timeout_secs: self.waiting.timeout,
         };
-        self.waiting.run::<verbs::Await>(terminal, &args)
+        self.waiting.run::<verbs::Await>(link, &args)
     }
 }

@@ -216,17 +216,28 @@ fn returned(value: &ReturnedReport) -> String {
 
 /// Writes what a session is and does.
 pub fn session(report: &SessionReport, colour: Colour) -> String {
-    let mut text = format!(
-        "Session {}: {} (process {}), recorded into {}\n",
-        report.session,
-        escaped(&report.program),
-        report.pid,
-        escaped(&report.recording.to_string_lossy())
-    );
+    let (session, program) = (report.session, escaped(&report.program));
+    let recording = report.recording.to_string_lossy();
+    let recording = escaped(&recording);
+    let mut text = match report.status {
+        StateWord::Recorded => format!("Session {session}: {program}, the recording {recording}\n"),
+        _ => format!(
+            "Session {session}: {program} (process {}), recorded into {recording}\n",
+            report.pid
+        ),
+    };
     match (report.status, &report.stop, &report.exit) {
-        (StateWord::Stopped, Some(report), _) => text += &stop(report, colour),
+        (StateWord::Stopped | StateWord::Recorded, Some(report), _) => {
+            text += &stop(report, colour);
+        }
         (StateWord::Ended, _, Some(exit)) => _ = writeln!(text, "The program {}.", exit.text),
         _ => text += "The program is running.\n",
+    }
+    if let (Some(seq), false) = (report.past, report.status == StateWord::Recorded) {
+        _ = writeln!(
+            text,
+            "Event {seq} of its past is looked at; to the program as it is now: goto live"
+        );
     }
     text
 }
