@@ -7,7 +7,7 @@ use recorder::live::Status;
 use serde::{Deserialize, Serialize};
 
 use super::motion::{self, Came};
-use super::{Call, Does, Needs, Verb};
+use super::{Call, Command, Does, Form, Needs, Text, Verb, Word};
 use crate::protocol::Failure;
 use crate::session::{LiveSession, MotionReport, StateWord};
 
@@ -45,6 +45,22 @@ impl Verb for Await {
             None => newest(call, &session, timeout)?,
         };
         Ok(came.report)
+    }
+}
+
+impl Command for Await {
+    const WORDS: &'static [Word] = &[
+        Word::new(
+            "after",
+            "STOP",
+            Form::NumberOption,
+            "Only a stop with a greater number counts",
+        ),
+        motion::TIMEOUT,
+    ];
+
+    fn text(reply: &MotionReport) -> Text {
+        Text::motion(reply)
     }
 }
 

@@ -5,7 +5,7 @@ use recorder::live::Motion;
 use replay::moves::Direction;
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Does, Needs, Verb, motion};
+use super::{Call, Command, Does, Needs, Text, Verb, Word, motion};
 use crate::protocol::Failure;
 use crate::session::{MotionReport, Session};
 
@@ -58,5 +58,27 @@ impl Verb for Continue {
             timed_out: came.report.timed_out && !args.no_wait,
             ..came.report
         })
+    }
+}
+
+impl Command for Continue {
+    const WORDS: &'static [Word] = &[
+        Word::flag(
+            "all",
+            None,
+            "Also the threads whose stops were not shown yet",
+        ),
+        Word::flag(
+            "thread_only",
+            None,
+            "Only the current thread; the others stay stopped",
+        )
+        .named("thread"),
+        Word::flag("no_wait", None, "Return at once").named("no-wait"),
+        motion::TIMEOUT,
+    ];
+
+    fn text(reply: &MotionReport) -> Text {
+        Text::motion(reply)
     }
 }

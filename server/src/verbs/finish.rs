@@ -5,7 +5,7 @@ use debuginfo::Frame;
 use recorder::live::{Motion, Reason, Stop};
 use replay::moves::Direction;
 
-use super::{Call, Does, Needs, TimeoutArgs, Verb, motion};
+use super::{Call, Command, Does, Needs, Text, TimeoutArgs, Verb, Word, motion};
 use crate::inspect::ReturnedReport;
 use crate::protocol::Failure;
 use crate::session::{LiveSession, MotionReport, Session};
@@ -47,6 +47,14 @@ impl Verb for Finish {
             returned: returned.and_then(|(at, awaited)| awaited.returned(&session, &at)),
             ..came.report
         })
+    }
+}
+
+impl Command for Finish {
+    const WORDS: &'static [Word] = &[motion::TIMEOUT];
+
+    fn text(reply: &MotionReport) -> Text {
+        Text::motion(reply)
     }
 }
 

@@ -161,26 +161,21 @@ verbs! {
     {
         args { Args }
         attach { Attach, AttachArgs }
-        r#await { Await, AwaitArgs }
         backtrace { Backtrace, BacktraceArgs, BacktraceReply }
         r#break { Break, BreakAdd, BreakReply }
         catch { Catch, CatchAdd, Caught }
-        r#continue { Continue, ContinueArgs }
         detach { Detach }
         disassemble { Disassemble, DisassembleArgs }
         display { Display, DisplayArgs, DisplaysReply }
         down { Down, DownArgs }
         eval { Eval, EvalArgs }
-        finish { Finish }
         frame { Frame, FrameArgs, FrameReply }
         locals { Locals, LocalsArgs, VariablesReply }
         logpoint { Logpoint, LogpointAdd }
         memory { Memory, MemoryArgs, MemoryReply }
         names { Names, NamesArgs, NamesReply, NameKind }
-        next { Next }
         note { Note, NoteArgs, NoteReply }
         output { Output, OutputArgs, OutputPiece, OutputReply, OutputPieces }
-        pause { Pause }
         position { Position, PositionReply, When }
         print { Print, PrintArgs }
         registers { Registers, RegisterReport, RegistersArgs, RegistersReply }
@@ -190,31 +185,36 @@ verbs! {
         source { Source, SourceArgs }
         start { Start, StartArgs }
         status { Status, StatusReply }
-        step { Step }
         stop { Stop, EndReply }
         subscribe { Subscribe, SubscribeArgs, SubscribeReply }
         thread { Thread, ThreadArgs }
         threads { Threads, ThreadReport, ThreadsReply }
         undisplay { Undisplay, UndisplayArgs }
-        until { Until, UntilArgs }
         up { Up }
         watch { Watch, WatchAccess, WatchAdd, WatchReply }
         r#where { Where, WhereArgs, WhereReply }
         write { Write, WriteArgs, WriteTarget }
     }
     commands {
+        r#await { Await, AwaitArgs }
         calls { Calls, CallsArgs, CallsReply }
         close { Close, CloseReply }
+        r#continue { Continue, ContinueArgs }
+        finish { Finish }
         goto { Goto, GotoArgs }
         history { History, HistoryArgs, HistoryReply }
         last_write { LastWrite, LastWriteReply }
+        next { Next }
         next_back { NextBack }
         notes { Notes, NotesReply, NoteLine }
         open { Open, OpenArgs }
+        pause { Pause }
         ptype { Ptype, PtypeArgs, PtypeReply }
         reverse_continue { ReverseContinue }
         reverse_finish { ReverseFinish }
+        step { Step }
         step_back { StepBack, CountArgs }
+        until { Until, UntilArgs }
     }
 }
 

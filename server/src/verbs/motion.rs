@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use recorder::live::{Motion, Status, Stop, Tid, Waited};
 use serde::{Deserialize, Serialize};
 
-use super::Call;
+use super::{Call, Form, Word};
 use crate::protocol::{Code, Failure};
 use crate::session::{LiveSession, MotionReport, StateWord, of_recorder};
 
@@ -41,6 +41,25 @@ pub struct StepArgs {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_secs: Option<f64>,
 }
+
+/// The option of verbs that wait.
+pub(super) const TIMEOUT: Word = Word::new(
+    "timeout_secs",
+    "SECONDS",
+    Form::SecondsOption,
+    "How long to wait for a stop [default: await_default_secs of the configuration, 300]",
+)
+.named("timeout");
+/// The words of `next` and `step`.
+pub(super) const STEPS: &[Word] = &[
+    Word::new("count", "COUNT", Form::Number, "How many steps"),
+    Word::flag(
+        "instruction",
+        Some('i'),
+        "Machine instructions instead of lines",
+    ),
+    TIMEOUT,
+];
 
 /// Reads a time that came over the wire.
 pub(super) fn patience(call: &Call<'_>, secs: Option<f64>) -> Result<Duration, Failure> {

@@ -4,7 +4,7 @@
 use recorder::live::Motion;
 use replay::moves::Direction;
 
-use super::{Call, Does, Needs, StepArgs, Verb, motion};
+use super::{Call, Command, Does, Needs, StepArgs, Text, Verb, Word, motion};
 use crate::past::steps;
 use crate::protocol::Failure;
 use crate::session::{MotionReport, Session};
@@ -29,5 +29,13 @@ impl Verb for Next {
             }
             Session::Recorded(past) => past.next(steps(&args)?, Direction::Forward),
         }
+    }
+}
+
+impl Command for Next {
+    const WORDS: &'static [Word] = motion::STEPS;
+
+    fn text(reply: &MotionReport) -> Text {
+        Text::motion(reply)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Call, Does, Needs, Nothing, Verb, motion};
+use super::{Call, Command, Does, Needs, Nothing, Text, Verb, motion};
 use crate::protocol::Failure;
 use crate::session::{MotionReport, of_recorder};
 
@@ -30,5 +30,11 @@ impl Verb for Pause {
             already: number <= before,
             ..came.report
         })
+    }
+}
+
+impl Command for Pause {
+    fn text(reply: &MotionReport) -> Text {
+        Text::motion(reply)
     }
 }

@@ -3,7 +3,7 @@
 use recorder::live::Motion;
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Does, Needs, Takes, Verb, motion, probes};
+use super::{Call, Command, Does, Form, Needs, Takes, Text, Verb, Word, motion, probes};
 use crate::location::Target;
 use crate::protocol::Failure;
 use crate::session::MotionReport;
@@ -41,5 +41,21 @@ impl Verb for Until {
         let motion = Motion::Until { place, frame };
         let came = motion::go(call, &session, &stop, motion, false, timeout)?;
         Ok(came.report)
+    }
+}
+
+impl Command for Until {
+    const WORDS: &'static [Word] = &[
+        Word::new(
+            "at",
+            "LOCATION",
+            Form::Text,
+            "function, file:line or 0xADDRESS",
+        ),
+        motion::TIMEOUT,
+    ];
+
+    fn text(reply: &MotionReport) -> Text {
+        Text::motion(reply)
     }
 }

@@ -91,7 +91,9 @@ pub enum Takes {
 pub struct Word {
     /// The field.
     pub field: &'static str,
-    /// What stands for it in help; empty: it is an option without a value.
+    /// The name of an option; that of the field if it is empty.
+    pub name: &'static str,
+    /// What stands for it in help.
     pub value: &'static str,
     /// What it is.
     pub help: &'static str,
@@ -110,8 +112,14 @@ pub enum Form {
     Path,
     /// A number, which may be left out.
     Number,
-    /// `--field NUMBER`.
+    /// One word. It must be there.
+    Text,
+    /// `--name NUMBER`.
     NumberOption,
+    /// `--name SECONDS`, or another length of time.
+    SecondsOption,
+    /// `--name`, or one letter.
+    Flag(Option<char>),
 }
 
 impl Word {
@@ -125,9 +133,22 @@ impl Word {
     ) -> Word {
         Word {
             field,
+            name: "",
             value,
             help,
             form,
         }
+    }
+
+    /// Makes an option without a value.
+    #[must_use]
+    pub const fn flag(field: &'static str, letter: Option<char>, help: &'static str) -> Word {
+        Word::new(field, "", Form::Flag(letter), help)
+    }
+
+    /// The same, under another name than the field's.
+    #[must_use]
+    pub const fn named(self, name: &'static str) -> Word {
+        Word { name, ..self }
     }
 }

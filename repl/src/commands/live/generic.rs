@@ -13,6 +13,7 @@ use server::verbs::{
 
 use super::ask::{Common, Patience, answer, fetch};
 use super::{Link, Origin, show};
+use crate::duration;
 use crate::error::Error;
 use crate::render::{Align, Terminal, escaped};
 
@@ -26,7 +27,7 @@ static WRITTEN: LazyLock<Vec<(String, Vec<String>)>> = LazyLock::new(|| {
     ALL.iter().map(names).collect()
 });
 
-/// Makes the commands of all verbs that say their form; those of a prompt name no session.
+/// Makes the commands of all verbs that say their form.
 pub fn commands(at_prompt: bool) -> impl Iterator<Item = clap::Command> {
     let verbs = ALL.iter().zip(WRITTEN.iter());
     verbs.filter_map(move |(verb, (name, aliases))| {
@@ -34,14 +35,13 @@ pub fn commands(at_prompt: bool) -> impl Iterator<Item = clap::Command> {
         let aliases = aliases.iter().map(String::as_str);
         let command = clap::Command::new(name.as_str()).visible_aliases(aliases);
         let command = command.args(words.iter().map(argument));
+        let command = Common::augment_args(command);
         Some(match at_prompt {
-            false => Common::augment_args(command),
-            true => command.arg(
-                Arg::new("json")
-                    .long("json")
-                    .help("Print the reply as JSON")
-                    .action(ArgAction::SetTrue),
-            ),
+            false => command,
+            // A prompt is about a session.
+            true => command
+                .mut_arg("session", |arg| arg.hide(true))
+                .mut_arg("json", |arg| arg.help("Print the reply as JSON")),
         })
     })
 }
@@ -66,8 +66,12 @@ pub fn described(mut command: clap::Command) -> clap::Command {
     command
 }
 
-fn argument(word: &Word) -> Arg {
+fn argument(word: &'static Word) -> Arg {
     let arg = Arg::new(word.field).help(word.help);
+    let option = |arg: Arg| match word.name {
+        "" => arg.long(word.field),
+        name => arg.long(name),
+    };
     let rest = |arg: Arg| arg.num_args(1..).action(ArgAction::Append).required(true);
     match word.form {
         Form::Rest => rest(arg.value_name(word.value)),
@@ -77,10 +81,20 @@ fn argument(word: &Word) -> Arg {
             .required(true)
             .value_parser(value_parser!(OsString)),
         Form::Number => arg.value_name(word.value).value_parser(value_parser!(u32)),
-        Form::NumberOption => arg
-            .long(word.field)
+        Form::Text => arg.value_name(word.value).required(true),
+        Form::NumberOption => option(arg)
             .value_name(word.value)
-            .value_parser(value_parser!(u32)),
+            .value_parser(value_parser!(u64)),
+        Form::SecondsOption => option(arg)
+            .value_name(word.value)
+            .value_parser(duration::seconds),
+        Form::Flag(letter) => {
+            let arg = option(arg).action(ArgAction::SetTrue);
+            match letter {
+                Some(letter) => arg.short(letter),
+                None => arg,
+            }
+        }
     }
 }
 
@@ -91,15 +105,9 @@ fn argument(word: &Word) -> Arg {
 pub fn run(name: &str, matches: &ArgMatches, link: &Link) -> Option<Result<u8, Error>> {
     let verb = find(name)?;
     let words = verb.words?;
-    let mut common = match link.is_prompt() {
-        false => match Common::from_arg_matches(matches) {
-            Ok(common) => common,
-            Err(error) => error.exit(),
-        },
-        true => Common {
-            session: None,
-            json: matches.get_flag("json"),
-        },
+    let mut common = match Common::from_arg_matches(matches) {
+        Ok(common) => common,
+        Err(error) => error.exit(),
     };
     let mut args = Map::new();
     for word in words {
@@ -128,9 +136,14 @@ fn value(word: &Word, matches: &ArgMatches, common: &mut Common) -> Option<Value
             let text: OsText = path.as_os_str().into();
             serde_json::to_value(text).ok()
         }
-        Form::Number | Form::NumberOption => matches
-            .get_one::<u32>(word.field)
-            .map(|number| (*number).into()),
+        Form::Text => matches
+            .get_one::<String>(word.field)
+            .cloned()
+            .map(Value::from),
+        Form::Number => matches.get_one::<u32>(word.field).copied().map(Value::from),
+        Form::NumberOption => matches.get_one::<u64>(word.field).copied().map(Value::from),
+        Form::SecondsOption => matches.get_one::<f64>(word.field).copied().map(Value::from),
+        Form::Flag(_) => Some(matches.get_flag(word.field).into()),
     }
 }
 
@@ -146,12 +159,16 @@ impl CommandVisitor for Run<'_> {
 
     fn visit<V: Command>(self) -> Self::Output {
         let Run { common, args, link } = self;
+        let is_waiting = |word: &Word| word.form == Form::SecondsOption;
+        let timeout = V::WORDS.iter().find(|word| is_waiting(word));
+        let timeout = timeout.map(|word| args.get(word.field).and_then(Value::as_f64));
+        let patience = match (timeout, V::NEEDS) {
+            (Some(timeout), _) => Patience::Stop(timeout),
+            (None, Needs::Recording | Needs::Daemon) => Patience::Search,
+            (None, _) => Patience::Answer,
+        };
         let args = serde_json::from_value(Value::Object(args));
         let args = args.expect("a verb's words are its arguments");
-        let patience = match V::NEEDS {
-            Needs::Recording | Needs::Daemon => Patience::Search,
-            _ => Patience::Answer,
-        };
         let reply = fetch::<V>(&common, link, &args, patience);
         if let (Ok(reply), Needs::Daemon, Does::Change) = (&reply, V::NEEDS, V::DOES) {
             for piece in V::text(reply).pieces {

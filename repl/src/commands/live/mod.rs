@@ -7,7 +7,6 @@ mod ask;
 mod generic;
 mod interrupt;
 mod link;
-mod motion;
 mod output;
 mod probes;
 mod recorded;
@@ -40,17 +39,6 @@ pub enum Live {
     Logpoint(probes::Logpoint),
     Watch(probes::Watch),
     Catch(probes::Catch),
-    #[command(visible_alias = "c")]
-    Continue(motion::Continue),
-    #[command(visible_alias = "n")]
-    Next(motion::Next),
-    #[command(visible_alias = "s")]
-    Step(motion::Step),
-    #[command(visible_alias = "out")]
-    Finish(motion::Finish),
-    Until(motion::Until),
-    Pause(motion::Pause),
-    Await(motion::Await),
     #[command(visible_alias = "context")]
     Where(stack::Where),
     #[command(visible_alias = "bt")]
@@ -94,13 +82,6 @@ impl Live {
             Live::Logpoint(args) => args.run(link),
             Live::Watch(args) => args.run(link),
             Live::Catch(args) => args.run(link),
-            Live::Continue(args) => args.run(link),
-            Live::Next(args) => args.run(link),
-            Live::Step(args) => args.run(link),
-            Live::Finish(args) => args.run(link),
-            Live::Until(args) => args.run(link),
-            Live::Pause(args) => args.run(link),
-            Live::Await(args) => args.run(link),
             Live::Where(args) => args.run(link),
             Live::Backtrace(args) => args.run(link),
             Live::Frame(args) => args.run(link),
