@@ -114,6 +114,10 @@
 #define HS_LAST_TAKEN 2
 #define HS_LAST_DONE 3
 
+/* The recorder looks into the rings once in a while; the word says so. */
+#define HS_RECORDER_SLEEPS 1       /* and threads may wake it */
+#define HS_RECORDER_SLEEPS_ALONE 2 /* they may not: a sandbox may forbid it */
+
 /* The end of a ring that no record uses: the calls of its thread whose callers
  * have something watched, or whose arguments lead to what is captured at their
  * return; of calls that end together, by jumps, at most so many. */
@@ -201,7 +205,8 @@ struct hs_control
   volatile uint32_t watch_words;   /* how many of `watch` count */
   volatile uint32_t forbidden; /* how often a thread was forbidden the time stamp counter */
   volatile uint32_t foreign_count; /* how many of `foreign` count */
-  uint32_t unused[2];
+  volatile uint32_t recorder_sleeps; /* HS_RECORDER_; 0: it is awake; a futex */
+  uint32_t unused;
   volatile uint64_t taken[HS_RINGS / 64]; /* bit set: ring has a thread */
   /* Watched values, one after the other: head, address, then for each step
    * the offset behind the pointer that is found there, then the number of

@@ -20,6 +20,7 @@ use crate::{Error, Result};
 mod asks;
 mod last;
 mod owner;
+mod sleep;
 
 pub use asks::{Asked, Verdict};
 pub use last::{LAST_EXIT, LAST_SIGNALS, Last};
@@ -180,7 +181,8 @@ pub struct Control {
     watch_words: AtomicU32,
     forbidden: AtomicU32,
     foreign_count: AtomicU32,
-    unused: [u32; 2],
+    recorder_sleeps: AtomicU32,
+    unused: u32,
     taken: [AtomicU64; RINGS / 64],
     watch: [AtomicU64; WATCH_WORDS],
     last_wanted: AtomicU32,

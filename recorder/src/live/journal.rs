@@ -5,11 +5,12 @@
 use std::sync::{
     Arc,
     atomic::{
-        AtomicU64,
+        AtomicBool, AtomicU64,
         Ordering::{Acquire, Release},
     },
 };
 
+use agent::shared::Shared;
 use crossbeam::channel::Sender;
 use store::control::{
     Blob, Control, Exception, ExceptionPhase, LiveProbe, MAX_STACK_LEN, Pause, PauseReason,
@@ -29,6 +30,7 @@ use crate::{clock, stop::Registers};
 pub(crate) struct Journal {
     log: Sender<Control>,
     counts: Arc<Counts>,
+    recorder: Arc<Shared>,
 }
 
 /// How many events were sent, and how many of them are in the log.
@@ -36,6 +38,8 @@ pub(crate) struct Journal {
 pub(crate) struct Counts {
     sent: AtomicU64,
     written: AtomicU64,
+    /// No thread of the program runs: the rings stay as they are.
+    is_standing: AtomicBool,
 }
 
 impl Counts {
@@ -43,13 +47,35 @@ impl Counts {
     pub fn written(&self) {
         self.written.fetch_add(1, Release);
     }
+
+    /// Tells whether no thread of the program runs.
+    pub fn is_standing(&self) -> bool {
+        self.is_standing.load(Acquire)
+    }
 }
 
 impl Journal {
-    pub fn new(log: Sender<Control>) -> Self {
+    /// `recorder` sleeps while there is nothing to write.
+    pub fn new(log: Sender<Control>, recorder: Arc<Shared>) -> Self {
         Self {
             log,
             counts: Arc::default(),
+            recorder,
+        }
+    }
+
+    /// Has the recorder look whether there is something for it.
+    pub fn wake_recorder(&self) {
+        self.recorder.wake();
+    }
+
+    /// Says whether no thread of the program runs.
+    pub fn set_standing(&self, is_standing: bool) {
+        let was_standing = self.counts.is_standing();
+        if was_standing != is_standing {
+            self.counts.is_standing.store(is_standing, Release);
+            // It sleeps without end while all stand.
+            self.wake_recorder();
         }
     }
 
@@ -72,6 +98,7 @@ impl Journal {
     pub fn send(&self, control: Control) {
         self.counts.sent.fetch_add(1, Release);
         let _ = self.log.send(control);
+        self.wake_recorder();
     }
 
     pub fn pause(

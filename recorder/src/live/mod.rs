@@ -72,7 +72,7 @@ use self::{
     journal::{Journal, WrittenPlace},
     memory::LiveMemory,
     thread::State,
-    tracer::{Command, Tracer, ask},
+    tracer::{Commands, Tracer, ask},
 };
 use crate::{Exit, Outcome, Result, clock, stop::ptrace};
 
@@ -94,7 +94,7 @@ struct Inner {
     pipes: Mutex<Option<(File, File)>>,
     space: Arc<RwLock<Arc<Space>>>,
     board: Arc<Board>,
-    commands: Sender<Command>,
+    commands: Commands,
     memory: LiveMemory,
     journal: Journal,
     settling: Sender<Sender<()>>,
@@ -390,6 +390,7 @@ impl Live {
         let (done, settled) = crossbeam::channel::bounded(1);
         let until = Instant::now() + timeout;
         let mut asked = self.inner.settling.send(done).is_ok();
+        self.inner.journal.wake_recorder();
         loop {
             if self.inner.board.ended().is_some() {
                 return true;
@@ -416,6 +417,7 @@ impl Live {
     /// The recording could not be closed; the text says why.
     pub fn detach(&self) -> Result<Outcome> {
         self.inner.end.store(true, Release);
+        self.inner.journal.wake_recorder();
         self.closed(Instant::now() + Duration::from_secs(60))
     }
 

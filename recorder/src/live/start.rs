@@ -18,7 +18,7 @@ use super::{
     memory::LiveMemory,
     model::{LiveOptions, Reason},
     passed::Keeps,
-    tracer::{Command, Tracer, ask},
+    tracer::{Command, Commands, Tracer, ask},
 };
 use crate::{
     Error, Exit, Observer, Outcome, Result, Target,
@@ -27,6 +27,7 @@ use crate::{
     process::{Maps, Way},
     session::{LiveSide, Session, prepare, publish},
     signals::ChildSignals,
+    wake::Waiter,
 };
 
 impl Live {
@@ -116,12 +117,13 @@ fn begin(options: &LiveOptions, observer: &dyn Observer) -> Result<(Session, Liv
     publish(&space, &session.modules);
     let board = Arc::new(Board::default());
     let (log, journal_end) = unbounded();
-    let journal = Journal::new(log);
+    let journal = Journal::new(log, Arc::clone(&session.shared));
     let pid = session.target.pid;
     let announcer = session.start_guardian()?;
     let memory = LiveMemory::open(pid, Arc::clone(&hooks), announcer)
         .map_err(Error::system("open the program's memory"))?;
-    let (commands, inbox) = unbounded::<Command>();
+    let (commands, inbox) =
+        Commands::new().map_err(Error::system("prepare to trace the program"))?;
     let keeps = Keeps::of(&options.record.captures);
     trace(&session, keeps, &memory, &space, &board, &journal, inbox)?;
     let end = Arc::new(AtomicBool::new(false));
@@ -174,7 +176,7 @@ fn trace(
     space: &Arc<RwLock<Arc<Space>>>,
     board: &Arc<Board>,
     journal: &Journal,
-    inbox: crossbeam::channel::Receiver<Command>,
+    inbox: (crossbeam::channel::Receiver<Command>, Waiter),
 ) -> Result<()> {
     let (seized, answer) = bounded(1);
     let pid = session.target.pid;
@@ -213,7 +215,7 @@ fn trace(
 fn release(
     session: &mut Session,
     plan: Plan,
-    commands: &crossbeam::channel::Sender<Command>,
+    commands: &Commands,
     stop_on_entry: bool,
 ) -> Result<()> {
     let is_ours = session.target.spawned;

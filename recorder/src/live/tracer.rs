@@ -1,7 +1,8 @@
 //! The one thread that traces the program: it sees every stop first, and does everything that needs a stopped thread.
 //!
-//! Others send it commands, which are closures. Between two commands it looks for changes of the program's threads. All
-//! requests of ptrace(2) come from here, because the kernel takes them from the thread that seized only.
+//! Others send it commands, which are closures. Between two commands it looks for changes of the program's threads; while
+//! there is neither, it waits for both. All requests of ptrace(2) come from here, because the kernel takes them from the
+//! thread that seized only.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crossbeam::channel::{Receiver, RecvTimeoutError, Sender};
+use crossbeam::channel::{Receiver, Sender, TryRecvError};
 use debuginfo::Space;
 use store::control::{Control, SnapshotReason};
 
@@ -43,14 +44,13 @@ use crate::{
     Exit, clock,
     snapshot::SharedSnapshots,
     stop::{StopError, procfs, ptrace, restart},
+    wake::{Waiter, Waker},
 };
 
 /// After something happened, more is looked for without sleeping for this long.
 const EAGER: Duration = Duration::from_micros(200);
-const SHORTEST_PAUSE: Duration = Duration::from_micros(20);
-const LONGEST_PAUSE: Duration = Duration::from_millis(1);
-/// Where no thread runs, only the end of the program can come, and commands wake us.
-const STOPPED_PAUSE: Duration = Duration::from_millis(20);
+/// How often it is looked whether jumps can be written that could not be yet.
+const ARMING_PERIOD: Duration = Duration::from_millis(1);
 /// How often it is looked whether the first thread has ended.
 const FIRST_THREAD_PERIOD: Duration = Duration::from_millis(50);
 /// So many panics outside of any command or event, and the program is let go.
@@ -74,6 +74,7 @@ pub(crate) struct Tracer {
     /// Copies of memory, if any are wanted.
     pub snapshots: Option<SharedSnapshots>,
     commands: Receiver<Command>,
+    waiter: Waiter,
     /// What is kept of threads that pass logpoints.
     pub keeps: Keeps,
     /// What the program judges itself.
@@ -114,8 +115,9 @@ impl Tracer {
         space: Arc<RwLock<Arc<Space>>>,
         board: Arc<Board>,
         journal: Journal,
-        commands: Receiver<Command>,
+        (commands, waiter): (Receiver<Command>, Waiter),
     ) -> Result<Tracer, StopError> {
+        waiter.receive_signals();
         let mut tracer = Tracer {
             pid,
             threads: BTreeMap::new(),
@@ -129,6 +131,7 @@ impl Tracer {
             journal,
             snapshots: None,
             commands,
+            waiter,
             keeps: Keeps::default(),
             compiling: Compiling::default(),
             asks: Asks::default(),
@@ -193,10 +196,9 @@ impl Tracer {
     /// Serves until the program has ended or was let go.
     pub fn run(mut self) {
         let mut quiet_since = Instant::now();
-        let mut pause = SHORTEST_PAUSE;
         let mut mistakes = 0;
         while !self.done {
-            if let Err(error) = guard::guarded(|| self.turn(&mut quiet_since, &mut pause)) {
+            if let Err(error) = guard::guarded(|| self.turn(&mut quiet_since)) {
                 self.confess(&error);
                 mistakes += 1;
                 if mistakes == MOST_MISTAKES {
@@ -210,48 +212,68 @@ impl Tracer {
         self.board.keep(self.views(), self.displays.all());
     }
 
-    /// Does what there is to do, or waits a moment for it.
-    fn turn(&mut self, quiet_since: &mut Instant, pause: &mut Duration) {
+    /// Does what there is to do, or waits for it.
+    fn turn(&mut self, quiet_since: &mut Instant) {
         let mut busy = self.look();
-        while let Ok(command) = self.commands.try_recv() {
-            command(self);
-            busy = true;
-        }
+        busy |= self.run_commands();
         busy |= self.dispatch_deferred();
         self.settle_compiled();
         self.end_late_calls();
+        self.look_after_the_first_thread();
         if busy {
             *quiet_since = Instant::now();
-            *pause = SHORTEST_PAUSE;
-            return;
+        } else if quiet_since.elapsed() >= EAGER {
+            self.stop_listening();
+            self.wait();
+        } else if self.asks.are_expected && self.answer_asks() {
+            *quiet_since = Instant::now();
+        } else {
+            thread::yield_now();
         }
-        if quiet_since.elapsed() < EAGER {
-            if self.asks.are_expected && self.answer_asks() {
-                *quiet_since = Instant::now();
-            } else {
-                thread::yield_now();
-            }
-            return;
-        }
-        self.stop_listening();
-        match self.commands.recv_timeout(*pause) {
-            Ok(command) => {
-                command(self);
-                *quiet_since = Instant::now();
-                *pause = SHORTEST_PAUSE;
-            }
-            Err(RecvTimeoutError::Timeout) => *pause = self.longest_pause().min(*pause * 2),
-            // Nobody is left to ask for anything: the program is let go.
-            Err(RecvTimeoutError::Disconnected) => self.let_go(),
-        }
-        self.look_after_the_first_thread();
     }
 
-    fn longest_pause(&self) -> Duration {
-        match self.threads.values().all(|thread| thread.stop.is_some()) {
-            true => STOPPED_PAUSE,
-            false => LONGEST_PAUSE,
+    /// Does what others ask for. Returns whether anybody did.
+    fn run_commands(&mut self) -> bool {
+        let mut any = false;
+        loop {
+            match self.commands.try_recv() {
+                Ok(command) => command(self),
+                Err(TryRecvError::Empty) => return any,
+                // Nobody is left to ask for anything: the program is let go.
+                Err(TryRecvError::Disconnected) => {
+                    self.let_go();
+                    return true;
+                }
+            }
+            any = true;
         }
+    }
+
+    /// Waits for a change of a thread, a command, or the time of something.
+    fn wait(&mut self) {
+        self.journal.set_standing(self.all_stand_still());
+        self.waiter.arm();
+        // What came before this is found now, what comes later ends the wait.
+        match ptrace::is_one_changed() || !self.commands.is_empty() {
+            true => self.waiter.disarm(),
+            false => self.waiter.wait(self.longest_wait()),
+        }
+    }
+
+    fn all_stand_still(&self) -> bool {
+        let mut threads = self.threads.values();
+        threads.all(|thread| matches!(thread.state, State::Halted { .. }))
+    }
+
+    /// How long nothing is to be done unless something happens; `None`: for ever.
+    fn longest_wait(&self) -> Option<Duration> {
+        let late = self.deadlines.values().min();
+        let late = late.map(|until| until.saturating_duration_since(Instant::now()));
+        let arming = (!self.compiling.is_settled()).then_some(ARMING_PERIOD);
+        let first = self
+            .is_first_thread_on_its_way()
+            .then_some(FIRST_THREAD_PERIOD);
+        [late, arming, first].into_iter().flatten().min()
     }
 
     /// Writes down that we panicked.
@@ -318,19 +340,20 @@ impl Tracer {
     /// The end of a program's first thread is reported only when all others have ended too: one that was to get somewhere
     /// is looked for.
     fn look_after_the_first_thread(&mut self) {
-        let pid = self.pid;
-        let is_on_its_way = self.threads.len() > 1
-            && self
-                .threads
-                .get(&pid)
-                .is_some_and(|thread| thread.is_moved && thread.state == State::Running);
-        if !is_on_its_way || self.looked_after.elapsed() < FIRST_THREAD_PERIOD {
+        let is_time = || self.looked_after.elapsed() >= FIRST_THREAD_PERIOD;
+        if !self.is_first_thread_on_its_way() || !is_time() {
             return;
         }
         self.looked_after = Instant::now();
-        if procfs::is_dead(procfs::state(pid, pid)) {
-            self.forget_thread(pid);
+        if procfs::is_dead(procfs::state(self.pid, self.pid)) {
+            self.forget_thread(self.pid);
         }
+    }
+
+    fn is_first_thread_on_its_way(&self) -> bool {
+        let first = self.threads.get(&self.pid);
+        let is_moved = |thread: &Thread| thread.is_moved && thread.state == State::Running;
+        self.threads.len() > 1 && first.is_some_and(is_moved)
     }
 
     fn stopped(&mut self, tid: Tid, signal: i32, event: i32) {
@@ -468,6 +491,7 @@ impl Tracer {
         let State::Halted { signal } = thread.state else {
             return;
         };
+        self.journal.set_standing(false);
         let passes = thread.stop.take().is_some() || thread.is_at_trap;
         thread.calls_to_come = 0;
         thread.is_at_trap = false;
@@ -511,6 +535,7 @@ impl Tracer {
         let State::Halted { signal } = thread.state else {
             return;
         };
+        self.journal.set_standing(false);
         thread.stop = None;
         thread.calls_to_come = 0;
         thread.is_at_trap = false;
@@ -772,22 +797,57 @@ fn own_tid() -> i32 {
     unsafe { libc::gettid() }
 }
 
+/// The way to the tracer. Clones lead to the same one; once the last one is gone, it lets the program go.
+#[derive(Clone)]
+pub(crate) struct Commands {
+    // Dropped before the other: whoever is woken finds that it is gone.
+    sender: Sender<Command>,
+    wakes: WakesOnDrop,
+}
+
+#[derive(Clone)]
+struct WakesOnDrop(Waker);
+
+impl Drop for WakesOnDrop {
+    fn drop(&mut self) {
+        self.0.wake();
+    }
+}
+
+impl Commands {
+    /// Returns the way to a tracer that is to be, and its end.
+    pub fn new() -> io::Result<(Self, (Receiver<Command>, Waiter))> {
+        let waiter = Waiter::new()?;
+        let (sender, inbox) = crossbeam::channel::unbounded();
+        let wakes = WakesOnDrop(waiter.waker());
+        Ok((Self { sender, wakes }, (inbox, waiter)))
+    }
+
+    /// Sends a command.
+    ///
+    /// # Errors
+    /// The tracer has ended.
+    pub fn send(&self, command: Command) -> LiveResult<()> {
+        self.sender.send(command).map_err(|_| LiveError::Ended)?;
+        self.wakes.0.wake();
+        Ok(())
+    }
+}
+
 /// Asks the tracer for something and waits for the answer.
 pub(crate) fn ask<R: Send + 'static>(
-    tracer: &Sender<Command>,
+    tracer: &Commands,
     question: impl FnOnce(&mut Tracer) -> R + Send + 'static,
 ) -> LiveResult<R> {
     let (reply, answer) = crossbeam::channel::bounded(1);
-    tracer
-        .send(Box::new(move |tracer| {
-            let was_holding = tracer.holding;
-            let answer = guard::guarded(|| question(tracer));
-            if let Err(error) = &answer {
-                tracer.confess(error);
-                tracer.let_go_of_what_is_held(was_holding);
-            }
-            let _ = reply.send(answer);
-        }))
-        .map_err(|_| LiveError::Ended)?;
+    tracer.send(Box::new(move |tracer| {
+        let was_holding = tracer.holding;
+        let answer = guard::guarded(|| question(tracer));
+        if let Err(error) = &answer {
+            tracer.confess(error);
+            tracer.let_go_of_what_is_held(was_holding);
+        }
+        let _ = reply.send(answer);
+    }))?;
     answer.recv().map_err(|_| LiveError::Ended)?
 }

@@ -17,13 +17,13 @@ use crate::{
         board::Board,
         hooks::SharedHooks,
         journal::Counts,
-        tracer::{Command, Tracer, ask},
+        tracer::{Commands, Tracer, ask},
     },
 };
 
 /// What connects the two.
 pub(crate) struct LiveSide {
-    pub commands: Sender<Command>,
+    pub commands: Commands,
     pub journal: Receiver<Control>,
     pub counts: Arc<Counts>,
     /// Who waits until readers can see everything up to now.

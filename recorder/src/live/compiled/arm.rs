@@ -159,7 +159,8 @@ impl Compiling {
         is_there.then_some(at)
     }
 
-    fn is_settled(&self) -> bool {
+    /// Nothing is to be compiled, and no jump to be written.
+    pub fn is_settled(&self) -> bool {
         self.dirty.is_empty() && self.look_at.is_empty()
     }
 }
