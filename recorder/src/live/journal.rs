@@ -17,13 +17,15 @@ use store::control::{
     ProbeKind, ProbePlace, SavedRegisters, Watched, Write,
 };
 
-use super::{
-    machine::RED_ZONE,
-    memory::LiveMemory,
-    model::{Action, Displayed, Location, Motion, ProbeState, ProbeView, Reason, Tid},
-    tracer::Tracer,
+use crate::{
+    clock,
+    live::{
+        event_loop::Tracer,
+        model::{Action, Displayed, Location, Motion, ProbeState, ProbeView, Reason, Tid},
+        tracee::{machine::RED_ZONE, memory::LiveMemory},
+    },
+    stop::Registers,
 };
-use crate::{clock, stop::Registers};
 
 /// The way to the log.
 #[derive(Clone)]
@@ -117,7 +119,7 @@ impl Journal {
         let sp = machine
             .as_ref()
             .map_or(0, |machine| machine.registers.general.rsp);
-        let (stack_addr, stack) = read_stack(&tracer.memory, sp, MAX_STACK_LEN);
+        let (stack_addr, stack) = read_stack(&tracer.tracee.memory, sp, MAX_STACK_LEN);
         let values = displayed
             .iter()
             .map(|shown| (shown.display.expression.clone(), shown.value.clone()))
@@ -289,11 +291,15 @@ fn about(tracer: &Tracer, reason: &Reason) -> (Option<u32>, Option<u64>, Option<
         Reason::Watch {
             probe, old, new, ..
         } => {
-            let watched = tracer.watches.address(*probe).map(|addr| Watched {
-                addr,
-                old: Some(Blob(old.clone())),
-                new: Some(Blob(new.clone())),
-            });
+            let watched = tracer
+                .probes
+                .watchpoints
+                .address(*probe)
+                .map(|addr| Watched {
+                    addr,
+                    old: Some(Blob(old.clone())),
+                    new: Some(Blob(new.clone())),
+                });
             (Some(*probe), None, watched)
         }
         Reason::Throw { probe, .. } => (Some(*probe), None, None),

@@ -99,7 +99,7 @@ impl Session {
             // Who hears of the end finds everything in the recording, though sealing it takes longer. What cannot be
             // written shows when the log is closed.
             let _ = self.log.settle();
-            live.board.end(exit);
+            live.stops.end(exit);
         }
         let lost = drain.lost();
         let threads = drain.threads() + shared.taken().count() as u64;

@@ -14,10 +14,10 @@ use crate::{
     Exit,
     arm::Modules,
     live::{
-        board::Board,
-        hooks::SharedHooks,
+        event_loop::{Commands, Tracer, ask},
         journal::Counts,
-        tracer::{Commands, Tracer, ask},
+        stops::StopLog,
+        tracee::hooks::SharedHooks,
     },
 };
 
@@ -30,7 +30,7 @@ pub(crate) struct LiveSide {
     pub settling: Receiver<Sender<()>>,
     pub end: Arc<AtomicBool>,
     pub space: Arc<RwLock<Arc<Space>>>,
-    pub board: Arc<Board>,
+    pub stops: Arc<StopLog>,
 }
 
 impl LiveSide {
@@ -43,7 +43,7 @@ impl LiveSide {
     pub fn end_control(&self, exit: Exit) {
         // Where the tracer has ended already, there is nobody to tell.
         let _ = match exit {
-            Exit::Detached => ask(&self.commands, Tracer::let_go),
+            Exit::Detached => ask(&self.commands, Tracer::detach),
             Exit::Code(_) | Exit::Signal(_) => ask(&self.commands, Tracer::finish),
         };
     }

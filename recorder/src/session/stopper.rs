@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::{
-    live::tracer::{Commands, ask},
+    live::event_loop::{Commands, ask},
     stop::{StopError, StoppedProcess, while_stopped},
 };
 

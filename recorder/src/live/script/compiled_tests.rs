@@ -93,7 +93,7 @@ fn space_of(path: &Path) -> Arc<Space> {
     }]))
 }
 
-/// Asks both ways; panics where they differ.
+/// StoplessQueries both ways; panics where they differ.
 fn compare(space: &Arc<Space>, pc: u64, engine: &Engine, text: &str, tally: &mut Tally) {
     let script: Script = engine
         .compile(text)

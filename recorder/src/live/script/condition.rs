@@ -69,7 +69,7 @@ impl Script {
         }
     }
 
-    /// Asks it about the moment that the engine looks at.
+    /// StoplessQueries it about the moment that the engine looks at.
     pub(super) fn ask(&self, ctx: &Ctx<'_>, engine: &Engine) -> rquickjs::Result<bool> {
         if let Some(direct) = &self.direct
             && let Some(answer) = direct.ask(ctx, engine)?

@@ -184,7 +184,7 @@ impl Engine {
         answer
     }
 
-    /// Asks the program for one of the names of a condition. `is_own`: JavaScript has this name itself, and hides those of
+    /// StoplessQueries the program for one of the names of a condition. `is_own`: JavaScript has this name itself, and hides those of
     /// globals.
     pub(super) fn name(&self, name: &str, is_own: bool) -> Answer<Option<Seen>> {
         let program = self.shared.program()?;
@@ -458,7 +458,7 @@ fn natives<'js>(ctx: &Ctx<'js>, shared: &Rc<Shared>) -> rquickjs::Result<Object<
     Ok(native)
 }
 
-/// Asks the program and hands out what it says; `undefined` where there is nothing.
+/// StoplessQueries the program and hands out what it says; `undefined` where there is nothing.
 fn said<'js>(
     ctx: &Ctx<'js>,
     shared: &Shared,
