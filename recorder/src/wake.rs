@@ -1,15 +1,17 @@
 //! Ends the sleep of a thread that waits for its tracees and for others.
 //!
 //! The kernel says that a tracee has changed with SIGCHLD, to the whole process, and drops the signal where nothing handles it.
-//! A handler of ours passes it on to every thread that sleeps. One that is awake looks anyway.
+//! A handler of ours passes it on to every thread that waits. It is there while one does: a thread that is awake looks anyway, and
+//! a signal would only interrupt it, which takes 13 us where the processors are virtual.
 
 use std::{
+    cell::Cell,
     fs::File,
     io::{self, Read, Write},
     os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd},
     ptr,
     sync::{
-        Once,
+        Mutex, PoisonError,
         atomic::{
             AtomicBool, AtomicPtr,
             Ordering::{Acquire, Relaxed, SeqCst},
@@ -133,14 +135,18 @@ impl Waker {
 
 /// Waits until a tracee changes or another thread wakes this one.
 #[derive(Debug)]
-pub(crate) struct Waiter(&'static Slot);
+pub(crate) struct Waiter {
+    slot: &'static Slot,
+    is_armed: Cell<bool>,
+}
 
 impl Waiter {
     /// Makes one, for any thread that then calls [`receive_signals`](Self::receive_signals).
     pub fn new() -> io::Result<Self> {
-        static HANDLES: Once = Once::new();
-        HANDLES.call_once(handle_signals);
-        Ok(Self(Slot::take()?))
+        Ok(Self {
+            slot: Slot::take()?,
+            is_armed: Cell::new(false),
+        })
     }
 
     /// Lets the calling thread have the signals; the mask may come from whoever started this process.
@@ -155,24 +161,30 @@ impl Waiter {
     }
 
     pub fn waker(&self) -> Waker {
-        Waker(self.0)
+        Waker(self.slot)
     }
 
-    /// From now on whatever happens ends the sleep that follows. What happened before must be looked for once more.
+    /// From now on whatever happens ends the wait that follows. What happened before must be looked for once more.
     pub fn arm(&self) {
-        self.0.is_asleep.store(true, SeqCst);
+        if !self.is_armed.replace(true) {
+            handle_signals(1);
+        }
+        self.slot.is_asleep.store(true, SeqCst);
     }
 
-    /// There is something to do: there will be no sleep.
+    /// There is something to do: there will be no wait.
     pub fn disarm(&self) {
-        if !self.0.is_asleep.swap(false, SeqCst) {
-            self.0.event.clear();
+        if !self.slot.is_asleep.swap(false, SeqCst) {
+            self.slot.event.clear();
+        }
+        if self.is_armed.replace(false) {
+            handle_signals(-1);
         }
     }
 
     /// Waits, after [`arm`](Self::arm).
     pub fn wait(&self, longest: Option<Duration>) {
-        wait_for(&[self.0.event.as_fd()], longest);
+        wait_for(&[self.slot.event.as_fd()], longest);
         self.disarm();
     }
 }
@@ -180,7 +192,7 @@ impl Waiter {
 impl Drop for Waiter {
     fn drop(&mut self) {
         self.disarm();
-        self.0.is_taken.store(false, SeqCst);
+        self.slot.is_taken.store(false, SeqCst);
     }
 }
 
@@ -192,13 +204,33 @@ extern "C" fn tracee_changed(_: libc::c_int) {
     unsafe { *libc::__errno_location() = errno };
 }
 
-fn handle_signals() {
-    // SAFETY: the handler loads and swaps atomics and writes to descriptors that are never closed; the structure is ours.
-    unsafe {
-        let mut ours: libc::sigaction = std::mem::zeroed();
-        ours.sa_sigaction = tracee_changed as *const () as usize;
-        ours.sa_flags = libc::SA_RESTART;
-        libc::sigaction(libc::SIGCHLD, &ours, ptr::null_mut());
+/// How many threads wait, and what the process did about SIGCHLD before the first of them.
+static WAITING: Mutex<(usize, Option<libc::sigaction>)> = Mutex::new((0, None));
+
+/// One thread more waits, or one less.
+fn handle_signals(more: isize) {
+    let mut waiting = WAITING.lock().unwrap_or_else(PoisonError::into_inner);
+    let (count, before) = &mut *waiting;
+    *count = count.saturating_add_signed(more);
+    match (*count, *before) {
+        (0, Some(action)) => {
+            // SAFETY: what sigaction has told of this process.
+            unsafe { libc::sigaction(libc::SIGCHLD, &action, ptr::null_mut()) };
+            *before = None;
+        }
+        (1.., None) => {
+            // SAFETY: the handler loads and swaps atomics and writes to descriptors that are never closed; both structures are
+            // ours, and valid when all zero.
+            unsafe {
+                let mut ours: libc::sigaction = std::mem::zeroed();
+                let mut found: libc::sigaction = std::mem::zeroed();
+                ours.sa_sigaction = tracee_changed as *const () as usize;
+                ours.sa_flags = libc::SA_RESTART;
+                libc::sigaction(libc::SIGCHLD, &ours, &mut found);
+                *before = Some(found);
+            }
+        }
+        _ => {}
     }
 }
 

@@ -147,7 +147,9 @@ impl Tracer {
             *quiet_since = Instant::now();
         } else if quiet_since.elapsed() >= EAGER {
             self.stop_listening();
-            self.wait();
+            if !self.wait() {
+                *quiet_since = Instant::now();
+            }
         } else if self.probes.stopless.are_expected && self.answer_queries() {
             *quiet_since = Instant::now();
         } else {
@@ -172,15 +174,17 @@ impl Tracer {
         }
     }
 
-    /// Waits for a change of a thread, a command, or the time of something.
-    fn wait(&mut self) {
+    /// Waits for a change of a thread, a command, or the time of something. Returns false if there was something to do.
+    fn wait(&mut self) -> bool {
         self.journal.set_standing(self.tracee.is_standing());
         self.waiter.arm();
         // What came before this is found now, what comes later ends the wait.
-        match ptrace::is_one_changed() || !self.commands.is_empty() {
-            true => self.waiter.disarm(),
-            false => self.waiter.wait(self.longest_wait()),
+        if self.run_commands() || ptrace::is_one_changed() || self.tracee.has_deferred {
+            self.waiter.disarm();
+            return false;
         }
+        self.waiter.wait(self.longest_wait());
+        true
     }
 
     /// How long nothing is to be done unless something happens; `None`: for ever.
