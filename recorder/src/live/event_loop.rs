@@ -32,7 +32,7 @@ use super::{
         FIRST_THREAD_PERIOD, Tracee,
         event::{Event, decode},
         hold::{COPY_PATIENCE, STOP_PATIENCE},
-        threads::{State, Thread},
+        threads::{Halt, Run, State, Thread},
     },
 };
 use crate::{
@@ -239,7 +239,7 @@ impl Tracer {
     fn forget_thread(&mut self, tid: Tid) {
         self.abandon_plan(tid);
         let thread = self.tracee.threads.remove(&tid);
-        if let Some(stop) = thread.as_ref().and_then(|thread| thread.stop.as_ref()) {
+        if let Some(stop) = thread.as_ref().and_then(Thread::stop) {
             self.stops.mark_shown(stop.number);
         }
         self.calls.deadlines.remove(&tid);
@@ -260,7 +260,7 @@ impl Tracer {
             .threads
             .entry(tid)
             .or_insert_with(Thread::running);
-        thread.state = State::Halted { signal: 0 };
+        let before = std::mem::replace(&mut thread.state, State::Halted(Halt::default()));
         if is_new {
             self.probes.watchpoints.set_in(tid);
         }
@@ -273,35 +273,27 @@ impl Tracer {
             libc::PTRACE_EVENT_EXEC => self.became_another_program(tid),
             libc::PTRACE_EVENT_STOP if signal != libc::SIGTRAP => {
                 // Stopped by job control; stays so until SIGCONT, unless we need it.
-                let thread = self
-                    .tracee
-                    .threads
-                    .entry(tid)
-                    .or_insert_with(Thread::running);
-                if thread.is_interrupted || self.tracee.is_held {
-                    thread.is_interrupted = false;
-                    thread.is_job_stopped = true;
+                if before.is_interrupted() || self.tracee.is_held {
+                    thread.state = State::Halted(Halt {
+                        is_job_stopped: true,
+                        ..Halt::default()
+                    });
                 } else {
                     let _ = ptrace::listen(tid);
-                    thread.state = State::Listening;
+                    thread.state = State::Listening {
+                        is_interrupted: false,
+                    };
                 }
             }
-            libc::PTRACE_EVENT_STOP => {
-                let thread = self
-                    .tracee
-                    .threads
-                    .entry(tid)
-                    .or_insert_with(Thread::running);
-                thread.is_interrupted = false;
-                thread.is_job_stopped = false;
-                match (self.tracee.is_held, ptrace::has_untold_trap(tid)) {
-                    (true, true) => self.tracee.tell_trap(tid),
-                    (true, false) => {}
-                    (false, _) => self.go_on(tid),
-                }
-            }
+            libc::PTRACE_EVENT_STOP => match (self.tracee.is_held, ptrace::has_untold_trap(tid)) {
+                (true, true) => self.tracee.tell_trap(tid, run_of(before)),
+                (true, false) => {}
+                (false, _) => self.go_on(tid),
+            },
             _ => {
-                self.hide_trap_flag(tid);
+                if let Some(behind) = run_of(before).behind_pushed_flags {
+                    self.hide_trap_flag(tid, behind);
+                }
                 let event = decode(self, tid, signal);
                 if let (Event::Signal { .. }, Some(thread)) =
                     (event, self.tracee.threads.get_mut(&tid))
@@ -322,8 +314,8 @@ impl Tracer {
 
     fn reported(&mut self, tid: Tid, event: Event) {
         if self.tracee.is_held {
-            if let Some(thread) = self.tracee.threads.get_mut(&tid) {
-                thread.pending = Some(event);
+            if let Some(halt) = self.tracee.halt_mut(tid) {
+                halt.pending = Some(event);
             }
         } else {
             self.dispatch(tid, event);
@@ -340,9 +332,7 @@ impl Tracer {
         self.let_go_of_what_is_held(was_holding);
         // Nobody deals with the thread any more: it goes on, unless it was stopped before the panic.
         let thread = self.tracee.threads.get(&tid);
-        let is_left = thread.is_some_and(|thread| {
-            matches!(thread.state, State::Halted { .. }) && thread.stop.is_none()
-        });
+        let is_left = thread.is_some_and(Thread::is_held);
         if is_left && !self.tracee.is_held {
             self.abandon_plan(tid);
             self.go(tid, false);
@@ -375,18 +365,14 @@ impl Tracer {
 
     /// Lets a halted thread run, or run one instruction. Standing at a trap, it passes it.
     pub fn go(&mut self, tid: Tid, one_step: bool) {
-        let Some(thread) = self.tracee.threads.get_mut(&tid) else {
-            return;
-        };
-        let State::Halted { signal } = thread.state else {
+        let halted = self.tracee.threads.get_mut(&tid);
+        let Some(thread) = halted.filter(|thread| thread.is_halted()) else {
             return;
         };
         self.journal.set_standing(false);
-        let passes = thread.stop.take().is_some() || thread.is_at_trap;
-        thread.calls_to_come = 0;
-        thread.is_at_trap = false;
-        thread.is_stepping = one_step;
-        thread.is_interrupted = false;
+        let stood = thread.run(one_step);
+        let passes = stood.stop.is_some() || stood.is_at_trap;
+        let signal = stood.signal;
         let mut behind_pushed_flags = None;
         if let Ok(mut registers) = ptrace::registers(tid) {
             let site = self.breakpoints.sites.by_trap(registers.rip);
@@ -404,34 +390,27 @@ impl Tracer {
             }
         }
         self.tracee.tell_signal(tid, signal);
-        let went = if one_step {
-            ptrace::step(tid, signal)
-        } else {
-            ptrace::cont(tid, signal)
+        // If it fails, the thread was killed; its end will be reported.
+        let _ = match one_step {
+            true => ptrace::step(tid, signal),
+            false => ptrace::cont(tid, signal),
         };
         if let Some(thread) = self.tracee.threads.get_mut(&tid) {
-            // If it fails, the thread was killed; its end will be reported.
-            thread.state = State::Running;
-            thread.behind_pushed_flags = behind_pushed_flags;
-            let _ = went;
+            thread.state = State::Running(Run {
+                is_interrupted: false,
+                behind_pushed_flags,
+            });
         }
     }
 
     /// Lets a halted thread run from exactly where it stands.
     pub fn run_in_place(&mut self, tid: Tid) {
-        let Some(thread) = self.tracee.threads.get_mut(&tid) else {
-            return;
-        };
-        let State::Halted { signal } = thread.state else {
+        let halted = self.tracee.threads.get_mut(&tid);
+        let Some(thread) = halted.filter(|thread| thread.is_halted()) else {
             return;
         };
         self.journal.set_standing(false);
-        thread.stop = None;
-        thread.calls_to_come = 0;
-        thread.is_at_trap = false;
-        thread.is_stepping = false;
-        thread.is_interrupted = false;
-        thread.state = State::Running;
+        let signal = thread.run(false).signal;
         self.tracee.tell_signal(tid, signal);
         // If it fails, the thread was killed; its end will be reported.
         let _ = ptrace::cont(tid, signal);
@@ -480,9 +459,11 @@ impl Tracer {
             if all_threads {
                 self.stopped_all = stop.number;
             }
-            thread.stop = Some(stop);
             thread.is_stepping = false;
             thread.is_moved = false;
+            if let Some(halt) = thread.halt_mut() {
+                halt.stop = Some(stop);
+            }
         }
         if all_threads {
             self.halt_companions();
@@ -496,13 +477,12 @@ impl Tracer {
     pub fn halt_companions(&mut self) {
         let tids: Vec<Tid> = self.tracee.threads.keys().copied().collect();
         for tid in tids {
-            let thread = &self.tracee.threads[&tid];
-            if matches!(thread.state, State::Halted { .. }) && thread.stop.is_none() {
+            if self.tracee.threads[&tid].is_held() {
                 // Where it was to get to counts no more: whoever lets it go says where to.
                 self.abandon_plan(tid);
                 let stop = self.post(tid, Reason::AllThreads, None);
-                if let Some(thread) = self.tracee.threads.get_mut(&tid) {
-                    thread.stop = stop;
+                if let Some(halt) = self.tracee.halt_mut(tid) {
+                    halt.stop = stop;
                 }
             }
         }
@@ -629,15 +609,12 @@ impl Tracer {
         let tids: Vec<Tid> = self.tracee.threads.keys().copied().collect();
         for tid in tids {
             self.probes.watchpoints.clear_in(tid);
-            let Some(thread) = self.tracee.threads.get(&tid) else {
-                continue;
+            let halt = self.tracee.threads.get(&tid).and_then(Thread::halt);
+            let signal = match halt.map(|halt| (halt.pending, halt.signal)) {
+                Some((Some(Event::Signal { signal, .. }), _) | (_, signal)) => signal,
+                None => 0,
             };
-            let signal = match (thread.state, thread.pending) {
-                (_, Some(Event::Signal { signal, .. })) => signal,
-                (State::Halted { signal }, _) => signal,
-                _ => 0,
-            };
-            if !thread.is_job_stopped {
+            if !halt.is_some_and(|halt| halt.is_job_stopped) {
                 restart::ask_for_restart(tid);
             }
             self.tracee.tell_signal(tid, signal);
@@ -662,16 +639,22 @@ impl Tracer {
             .and_then(|thread| thread.plan.take());
         if let Some(plan) = &plan
             && plan.deferred != 0
-            && let Some(thread) = self.tracee.threads.get_mut(&tid)
-            && matches!(thread.state, State::Halted { signal: 0 })
+            && let Some(halt) = self.tracee.halt_mut(tid)
+            && halt.signal == 0
         {
-            thread.state = State::Halted {
-                signal: plan.deferred,
-            };
+            halt.signal = plan.deferred;
         }
         for address in plan.into_iter().flat_map(|plan| plan.traps) {
             self.remove_site(address, User::Step(tid));
         }
+    }
+}
+
+/// How a thread ran.
+fn run_of(state: State) -> Run {
+    match state {
+        State::Running(run) => run,
+        State::Halted(_) | State::Listening { .. } => Run::default(),
     }
 }
 

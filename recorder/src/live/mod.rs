@@ -50,7 +50,7 @@ use self::{
     tracee::{
         machine::{XMM_OFFSET, field},
         memory::LiveMemory,
-        threads::{State, Thread},
+        threads::Thread,
     },
 };
 use crate::{Exit, Outcome, Result, clock, stop::ptrace};
@@ -115,7 +115,7 @@ impl Live {
                 .tracee
                 .threads
                 .values()
-                .filter_map(|thread| thread.stop.clone());
+                .filter_map(|thread| thread.stop().cloned());
             stops.max_by_key(|stop| (stop.reason != Reason::AllThreads, stop.number))
         });
         match newest {
@@ -145,7 +145,7 @@ impl Live {
                 .map(|(tid, thread)| ThreadView {
                     tid: *tid,
                     name: thread_name(pid, *tid),
-                    state: match &thread.stop {
+                    state: match thread.stop() {
                         Some(stop) => ThreadState::Stopped(stop.clone()),
                         None => ThreadState::Running,
                     },
@@ -463,25 +463,18 @@ impl Tracer {
     /// Stops all threads because somebody asks for it.
     fn pause(&mut self) -> LiveResult<u64> {
         self.hold()?;
-        let candidates = |thread: &&Thread| {
-            thread.stop.is_none() && matches!(thread.state, State::Halted { .. })
-        };
         let first = self
             .tracee
             .threads
             .iter()
-            .filter(|(_, thread)| candidates(thread))
+            .filter(|(_, thread)| thread.is_held())
             .map(|(tid, _)| *tid)
             .min_by_key(|tid| *tid != self.tracee.pid);
         if let Some(tid) = first {
             self.halt(tid, Reason::User, true);
         }
         self.release();
-        let stops = self
-            .tracee
-            .threads
-            .values()
-            .filter_map(|thread| thread.stop.as_ref());
+        let stops = self.tracee.threads.values().filter_map(Thread::stop);
         let told = stops.filter(|stop| stop.reason != Reason::AllThreads);
         Ok(told.map(|stop| stop.number).max().unwrap_or_default())
     }
@@ -492,7 +485,7 @@ impl Tracer {
             .threads
             .get(&tid)
             .ok_or(LiveError::NoThread(tid))?;
-        match thread.stop {
+        match thread.stop() {
             Some(_) => Ok(()),
             None => Err(LiveError::Running(tid)),
         }

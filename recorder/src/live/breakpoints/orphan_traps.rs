@@ -10,7 +10,7 @@ use crate::{
         error::{LiveError, LiveResult},
         event_loop::Tracer,
         model::Tid,
-        tracee::{machine::RED_ZONE, threads::State},
+        tracee::machine::RED_ZONE,
     },
     process::status,
 };
@@ -70,7 +70,7 @@ impl Tracer {
             return Ok(());
         };
         let mut threads = self.tracee.threads.iter();
-        let halted = threads.find(|(_, thread)| matches!(thread.state, State::Halted { .. }));
+        let halted = threads.find(|(_, thread)| thread.is_halted());
         let tid = *halted.ok_or(LiveError::Ended)?.0;
         if self.trap_handler(tid)? == ours.handler {
             self.trap_action(tid, Some([0; 4]))?;

@@ -2,7 +2,7 @@
 
 use debuginfo::{RenderOptions, expr, render};
 
-use super::evaluate::misunderstood;
+use super::{evaluate::misunderstood, expression::Expression};
 use crate::live::{
     error::{LiveError, LiveResult},
     event_loop::Tracer,
@@ -13,13 +13,16 @@ use crate::live::{
 /// What is displayed, in the order in which it was asked for.
 #[derive(Debug, Default)]
 pub(crate) struct Displays {
-    shown: Vec<Display>,
+    shown: Vec<(Display, Expression)>,
     last_id: u32,
 }
 
 impl Displays {
     pub fn all(&self) -> Vec<Display> {
-        self.shown.clone()
+        self.shown
+            .iter()
+            .map(|(display, _)| display.clone())
+            .collect()
     }
 
     /// Adds an expression; one that is there already keeps its number.
@@ -29,8 +32,8 @@ impl Displays {
         expr::parse(expression)
             .or_else(|error| expr::parse_with(expression, &|_| true).map_err(|_| error))
             .map_err(misunderstood("Expression"))?;
-        let known = self.shown.iter().find(|d| d.expression == expression);
-        if let Some(known) = known {
+        let mut known = self.shown.iter();
+        if let Some((known, _)) = known.find(|(d, _)| d.expression == expression) {
             return Ok(known.clone());
         }
         if self.shown.len() == MAX_DISPLAYS {
@@ -42,7 +45,8 @@ impl Displays {
             id: self.last_id,
             expression: expression.to_owned(),
         };
-        self.shown.push(display.clone());
+        let parsed = Expression::new(expression);
+        self.shown.push((display.clone(), parsed));
         Ok(display)
     }
 
@@ -50,13 +54,14 @@ impl Displays {
     pub fn remove(&mut self, ids: &[u32]) -> LiveResult<Vec<Display>> {
         if let Some(missing) = ids
             .iter()
-            .find(|id| self.shown.iter().all(|d| d.id != **id))
+            .find(|id| self.shown.iter().all(|(d, _)| d.id != **id))
         {
             return Err(LiveError::NoDisplay(*missing));
         }
         Ok(self
             .shown
-            .extract_if(.., |display| ids.contains(&display.id))
+            .extract_if(.., |(display, _)| ids.contains(&display.id))
+            .map(|(display, _)| display)
             .collect())
     }
 }
@@ -64,21 +69,24 @@ impl Displays {
 impl Tracer {
     /// Returns what is displayed, as it is in a halted thread now.
     pub fn displayed(&self, tid: Tid) -> Vec<Displayed> {
-        let values = self.probes.displays.shown.iter().map(|display| {
-            let value = guarded(|| self.value_text(tid, &display.expression));
-            Displayed {
-                display: display.clone(),
-                value: value.unwrap_or_else(|error| format!("<{error}>")),
-            }
-        });
+        let values = self
+            .probes
+            .displays
+            .shown
+            .iter()
+            .map(|(display, expression)| {
+                let value = guarded(|| self.value_text(tid, expression));
+                Displayed {
+                    display: display.clone(),
+                    value: value.unwrap_or_else(|error| format!("<{error}>")),
+                }
+            });
         values.collect()
     }
 
-    fn value_text(&self, tid: Tid, expression: &str) -> String {
+    fn value_text(&self, tid: Tid, expression: &Expression) -> String {
         let shown = self.in_context(tid, |context| {
-            let is_type = |name: &str| expr::is_type(name, context);
-            let parsed =
-                expr::parse_with(expression, &is_type).map_err(|error| error.to_string())?;
+            let parsed = expression.within(context)?;
             let value = expr::evaluate(&parsed, context).map_err(|error| error.to_string())?;
             let options = RenderOptions::default();
             Ok::<_, String>(render(&value, &options, context.machine, context.space))

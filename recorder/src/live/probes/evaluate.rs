@@ -7,7 +7,7 @@ use debuginfo::{
     expr::{self, Context, ParseError, Part},
 };
 
-use super::limit::Limit;
+use super::{expression::Expression, limit::Limit};
 use crate::live::{
     error::{LiveError, LiveResult},
     event_loop::Tracer,
@@ -25,6 +25,15 @@ const MOST_FRAMES: usize = 64;
 pub(crate) struct Understood {
     pub condition: Option<Script>,
     pub message: Option<Message>,
+}
+
+impl Understood {
+    /// A probe's condition, if that is in our own language.
+    pub fn own_condition(&self, spec: &ProbeSpec) -> Option<Expression> {
+        let text = spec.condition.as_deref();
+        text.filter(|_| self.condition.is_none())
+            .map(Expression::new)
+    }
 }
 
 /// A message that was made.
@@ -60,22 +69,25 @@ impl Tracer {
     }
 
     /// Tells whether a condition is true in a thread.
-    pub fn evaluate_condition(&self, tid: Tid, condition: &str) -> Result<bool, String> {
+    pub fn evaluate_condition(&self, tid: Tid, condition: &Expression) -> Result<bool, String> {
         // Most need no caller, and finding it takes as long as all the rest.
         let alone = self.evaluate_with(tid, condition, 1);
         let called = alone.or_else(|_| self.evaluate_with(tid, condition, FRAMES));
         match called {
             // It may name a function further out.
-            Err(_) if condition.contains("::") => self.evaluate_with(tid, condition, MOST_FRAMES),
+            Err(_) if condition.names_scopes() => self.evaluate_with(tid, condition, MOST_FRAMES),
             called => called,
         }
     }
 
-    fn evaluate_with(&self, tid: Tid, condition: &str, frames: usize) -> Result<bool, String> {
+    fn evaluate_with(
+        &self,
+        tid: Tid,
+        condition: &Expression,
+        frames: usize,
+    ) -> Result<bool, String> {
         self.in_frames(tid, frames, |context| {
-            let is_type = |name: &str| expr::is_type(name, context);
-            let parsed =
-                expr::parse_with(condition, &is_type).map_err(|error| error.to_string())?;
+            let parsed = condition.within(context)?;
             let holds = expr::evaluate_condition(&parsed, context);
             holds
                 .map(|(holds, _)| holds)
@@ -85,7 +97,7 @@ impl Tracer {
 
     /// As [`evaluate_condition`](Self::evaluate_condition), for a watched place: whoever wrote there need not know the names
     /// that the condition uses, so that the frames around it are asked too.
-    pub fn evaluate_outwards(&self, tid: Tid, condition: &str) -> Result<bool, String> {
+    pub fn evaluate_outwards(&self, tid: Tid, condition: &Expression) -> Result<bool, String> {
         let machine = self.judged_machine(tid)?;
         let space = self.space_now();
         let frames = backtrace(&space, &machine, MOST_FRAMES).frames;
@@ -98,9 +110,7 @@ impl Tracer {
                 index,
                 calls: None,
             };
-            let is_type = |name: &str| expr::is_type(name, &context);
-            let parsed =
-                expr::parse_with(condition, &is_type).map_err(|error| error.to_string())?;
+            let parsed = condition.within(&context)?;
             match expr::evaluate_condition(&parsed, &context) {
                 Ok((holds, _)) => return Ok(holds),
                 Err(error) => first = first.or(Some(error.to_string())),

@@ -10,7 +10,6 @@ use crate::{
         event_loop::Tracer,
         guard::guarded,
         model::{Action, Location, ProbeId, Reason, Tid},
-        tracee::threads::State,
     },
 };
 
@@ -35,8 +34,8 @@ pub(crate) struct Wanted {
 impl Tracer {
     /// A thread stands at the trap of a site.
     pub fn hit(&mut self, tid: Tid, address: u64) {
-        if let Some(thread) = self.tracee.threads.get_mut(&tid) {
-            thread.is_at_trap = true;
+        if let Some(halt) = self.tracee.halt_mut(tid) {
+            halt.is_at_trap = true;
         }
         self.look_at_faults(tid, address);
         let Some(site) = self.breakpoints.sites.at(address) else {
@@ -213,17 +212,19 @@ impl Tracer {
     }
 
     fn holds(&self, tid: Tid, id: ProbeId) -> bool {
-        let spec = self.probes.by_id.get(&id).map(|probe| &probe.view.spec);
-        let condition = spec.and_then(|spec| spec.condition.as_deref());
-        let condition = condition.unwrap_or_default();
-        let is_watched = spec.is_some_and(|spec| matches!(spec.location, Location::Memory { .. }));
-        let evaluated = guarded(
-            || match (self.judge_script(tid, id, is_watched), is_watched) {
-                (Some(judged), _) => judged,
-                (None, true) => self.evaluate_outwards(tid, condition),
-                (None, false) => self.evaluate_condition(tid, condition),
-            },
-        );
+        let Some(probe) = self.probes.by_id.get(&id) else {
+            return false;
+        };
+        let is_watched = matches!(probe.view.spec.location, Location::Memory { .. });
+        let evaluated =
+            guarded(
+                || match (&probe.condition, self.judge_script(tid, id, is_watched)) {
+                    (_, Some(judged)) => judged,
+                    (Some(condition), None) if is_watched => self.evaluate_outwards(tid, condition),
+                    (Some(condition), None) => self.evaluate_condition(tid, condition),
+                    (None, None) => Err("the condition is gone".to_owned()),
+                },
+            );
         let evaluated = evaluated.unwrap_or_else(|error| Err(error.to_string()));
         let why = evaluated.as_ref().err().map(String::as_str);
         self.stops.failures.judged(id, true, why);
@@ -234,7 +235,7 @@ impl Tracer {
                     ticks: clock::ticks(),
                     tid: tid as u32,
                     probe: id,
-                    condition: condition.to_owned(),
+                    condition: probe.view.spec.condition.clone().unwrap_or_default(),
                     error,
                 });
                 false
@@ -248,9 +249,7 @@ impl Tracer {
             self.call_failed(tid, signal);
             return;
         }
-        if let Some(thread) = self.tracee.threads.get_mut(&tid) {
-            thread.state = State::Halted { signal };
-        }
+        self.tracee.keep_signal(tid, signal);
         let fatal = self.is_fatal(tid, signal);
         if fatal && signal == libc::SIGTRAP {
             self.let_trap_end(tid);

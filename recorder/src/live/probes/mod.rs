@@ -7,6 +7,7 @@ pub(crate) mod display;
 pub(crate) mod emulate;
 pub(crate) mod evaluate;
 pub(crate) mod exceptions;
+pub(crate) mod expression;
 pub(crate) mod failures;
 pub(crate) mod hits;
 pub(crate) mod limit;
@@ -20,8 +21,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use debuginfo::Space;
 
 use self::{
-    capture::LogpointCapture, display::Displays, evaluate::Understood, places::message_about,
-    stopless::StoplessQueries, watchpoints::Watchpoints,
+    capture::LogpointCapture, display::Displays, evaluate::Understood, expression::Expression,
+    places::message_about, stopless::StoplessQueries, watchpoints::Watchpoints,
 };
 use crate::live::{
     breakpoints::sites::User,
@@ -44,6 +45,8 @@ pub(crate) struct Probe {
     pub format: Option<Vec<LogPart>>,
     /// How often threads have come to it, where the tracer looks at each.
     pub arrivals: u64,
+    /// Its condition, if that is in our own language.
+    pub condition: Option<Expression>,
 }
 
 impl Probe {
@@ -191,12 +194,14 @@ impl Tracer {
             failed: None,
             spec,
         };
+        let condition = understood.own_condition(&view.spec);
         let probe = Probe {
             view,
             is_enabled: true,
             counter_at: None,
             format: None,
             arrivals: 0,
+            condition,
         };
         self.probes.insert(id, probe);
         self.probes.scripts.set(id, understood.condition);
@@ -260,6 +265,7 @@ impl Tracer {
         let id = same.next()?;
         let probe = self.probes.by_id.get_mut(&id)?;
         probe.view.spec.condition = spec.condition.clone();
+        probe.condition = understood.own_condition(spec);
         probe.view.spec.hit_count = spec.hit_count;
         probe.view.spec.action = spec.action.clone();
         probe.arrivals = 0;

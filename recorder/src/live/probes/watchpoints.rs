@@ -13,7 +13,7 @@ use crate::{
         error::{LiveError, LiveResult},
         event_loop::Tracer,
         model::{Access, ProbeId, Reason, Tid},
-        tracee::{event::Event, hold::COPY_PATIENCE, threads::State},
+        tracee::{event::Event, hold::COPY_PATIENCE},
     },
     stop::ptrace,
 };
@@ -186,7 +186,7 @@ impl Tracer {
         let held = self.hold();
         let tids: Vec<Tid> = self.tracee.threads.keys().copied().collect();
         for tid in tids {
-            if matches!(self.tracee.threads[&tid].state, State::Halted { .. }) {
+            if self.tracee.threads[&tid].is_halted() {
                 if self.probes.watchpoints.are_set() {
                     self.probes.watchpoints.set_in(tid);
                 } else {
@@ -289,7 +289,9 @@ impl Tracer {
         let accessed = |event: &Option<Event>| matches!(event, Some(Event::Watch { bits }) if bits & 1 << number != 0);
         let threads = self.tracee.threads.iter();
         threads
-            .filter(|(other, thread)| **other != tid && accessed(&thread.pending))
+            .filter(|(other, thread)| {
+                **other != tid && thread.halt().is_some_and(|halt| accessed(&halt.pending))
+            })
             .map(|(other, _)| *other)
             .collect()
     }

@@ -13,10 +13,10 @@ use crate::{
         breakpoints::sites::TRAP,
         error::{LiveError, LiveResult},
         event_loop::Tracer,
-        model::{Call, Reason, Returned, Stop, Tid},
+        model::{Call, Reason, Returned, Tid},
         tracee::{
             machine::{RED_ZONE, XMM_OFFSET},
-            threads::State,
+            threads::{Halt, State},
         },
     },
     stop::{Registers, ptrace},
@@ -43,12 +43,11 @@ impl RemoteCalls {
 /// A call that has not returned.
 #[derive(Debug)]
 pub(crate) struct Calling {
-    /// What the thread was to do, and the signal that it was about to receive.
-    held: State,
+    /// How the thread stood, with the signal that it was about to receive.
+    stood: Halt,
     signal_info: Option<libc::siginfo_t>,
     registers: Registers,
     extended: Vec<u8>,
-    stop: Option<Stop>,
     reply: Sender<LiveResult<Returned>>,
     until: Instant,
     /// The thread was stopped in the function, and somebody told.
@@ -74,7 +73,7 @@ impl Tracer {
             .threads
             .get(&tid)
             .ok_or(LiveError::NoThread(tid))?;
-        if thread.stop.is_none() {
+        if thread.stop().is_none() {
             return Err(LiveError::Running(tid));
         }
         if call.integers.len() > 6 || call.floats.len() > 8 {
@@ -123,14 +122,13 @@ impl Tracer {
         // Memory may change from here on.
         self.journal.call(tid, call.function);
         // The signal that it is about to receive waits until the function has returned.
-        let held = std::mem::replace(&mut thread.state, State::Halted { signal: 0 });
+        let stood = thread.halt_mut().map(std::mem::take).unwrap_or_default();
         let signal_info = thread.signal_info.take();
         thread.calling = Some(Box::new(Calling {
-            held,
+            stood,
             signal_info,
             registers: saved,
             extended,
-            stop: thread.stop.take(),
             reply,
             until: Instant::now() + call.timeout,
             was_stopped: false,
@@ -197,8 +195,7 @@ impl Tracer {
         let _ = ptrace::set_extended_state(tid, &mut extended);
         let _ = ptrace::set_registers(tid, &calling.registers);
         if let Some(thread) = self.tracee.threads.get_mut(&tid) {
-            thread.stop = calling.stop;
-            thread.state = calling.held;
+            thread.state = State::Halted(calling.stood);
             thread.signal_info = calling.signal_info;
         }
         let _ = calling.reply.send(result);
@@ -235,9 +232,6 @@ impl Tracer {
             if self.hold().is_ok() {
                 let message = "the function did not return in time; the thread is as it was before the call, what the function has changed in memory stays";
                 self.end_call(tid, Err(LiveError::Call(message.to_owned())));
-                if let Some(thread) = self.tracee.threads.get_mut(&tid) {
-                    thread.pending = None;
-                }
             }
             self.release();
         }

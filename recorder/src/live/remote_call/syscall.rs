@@ -7,7 +7,6 @@ use crate::{
         error::{LiveError, LiveResult},
         event_loop::Tracer,
         model::Tid,
-        tracee::threads::State,
     },
     process::Maps,
     stop::ptrace,
@@ -28,7 +27,7 @@ impl Tracer {
             .tracee
             .threads
             .iter()
-            .find(|(_, thread)| matches!(thread.state, State::Halted { .. }))
+            .find(|(_, thread)| thread.is_halted())
             .map(|(tid, _)| *tid);
         let result = match halted {
             Some(tid) => self.system_call_in(tid, at, number, arguments),
@@ -85,7 +84,7 @@ impl Tracer {
             if let Some(thread) = self.tracee.threads.get_mut(&tid)
                 && signal != libc::SIGTRAP
             {
-                thread.state = State::Halted { signal };
+                thread.set_signal(signal);
                 thread.signal_info = ptrace::stop_info(tid).ok();
             }
         }

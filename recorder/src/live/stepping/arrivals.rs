@@ -7,7 +7,6 @@ use crate::{
         breakpoints::sites::User,
         event_loop::Tracer,
         model::{Reason, Tid},
-        tracee::threads::State,
     },
     stop::ptrace,
 };
@@ -98,7 +97,7 @@ impl Tracer {
         };
         self.put_plan(tid, plan);
         if let Some(thread) = self.tracee.threads.get_mut(&tid) {
-            thread.state = State::Halted { signal: deliver };
+            thread.set_signal(deliver);
         }
         if run {
             self.run_in_place(tid);

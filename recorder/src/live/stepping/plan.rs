@@ -62,7 +62,7 @@ impl Tracer {
             .threads
             .get(&tid)
             .ok_or(LiveError::NoThread(tid))?;
-        let Some(stop) = &thread.stop else {
+        let Some(stop) = thread.stop() else {
             return Err(LiveError::Running(tid));
         };
         let newest = self.stops.newest();
@@ -107,7 +107,7 @@ impl Tracer {
     fn let_others_run(&mut self, tid: Tid) -> bool {
         let newest = self.stops.newest();
         let is_shown = |thread: &Thread| {
-            let stop = thread.stop.as_ref();
+            let stop = thread.stop();
             stop.is_some_and(|stop| self.stops.is_shown(stop.number))
         };
         let stopped: Vec<Tid> = self
@@ -137,7 +137,7 @@ impl Tracer {
 
     /// Returns the stops of stopped threads that nobody was shown, the oldest first.
     pub fn unshown(&self) -> Vec<u64> {
-        let stops = self.tracee.threads.values().filter_map(|t| t.stop.as_ref());
+        let stops = self.tracee.threads.values().filter_map(Thread::stop);
         let numbers = stops.map(|stop| stop.number);
         let mut unshown: Vec<u64> = numbers.filter(|n| !self.stops.is_shown(*n)).collect();
         unshown.sort_unstable();
@@ -154,8 +154,10 @@ impl Tracer {
         let Some(thread) = self.tracee.threads.get_mut(&tid) else {
             return;
         };
-        if let Some(event) = thread.pending.take() {
-            thread.stop = None;
+        if let Some(event) = thread.take_pending() {
+            if let Some(halt) = thread.halt_mut() {
+                halt.stop = None;
+            }
             self.dispatch_later(tid, event);
         } else {
             self.go(tid, false);
@@ -309,7 +311,7 @@ impl Tracer {
         let is_stepping = plan.goal != Goal::Place && plan.arrivals.is_empty();
         let pending = self.tracee.threads.get_mut(&tid).and_then(|thread| {
             thread.plan = Some(plan);
-            thread.pending.take()
+            thread.take_pending()
         });
         self.find_unwind_targets();
         // A breakpoint that it has run into while all were stopped comes first.
@@ -324,8 +326,10 @@ impl Tracer {
         // Another trap is where it stands, and passed; a signal is still to be delivered.
         if let Some(event @ (Event::Signal { .. } | Event::Watch { .. })) = pending {
             if let Some(thread) = self.tracee.threads.get_mut(&tid) {
-                thread.stop = None;
                 thread.is_stepping = is_stepping;
+                if let Some(halt) = thread.halt_mut() {
+                    halt.stop = None;
+                }
             }
             self.dispatch_later(tid, event);
         } else if is_stepping {

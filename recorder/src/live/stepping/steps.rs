@@ -13,7 +13,6 @@ use crate::{
         error::{LiveError, LiveResult},
         event_loop::Tracer,
         model::{Reason, Tid},
-        tracee::threads::State,
     },
     stop::{Registers, ptrace},
 };
@@ -51,7 +50,7 @@ impl Tracer {
         {
             let plan = thread.plan.as_mut().expect("looked at above");
             let signal = std::mem::take(&mut plan.deferred);
-            thread.state = State::Halted { signal };
+            thread.set_signal(signal);
         }
         if self.stands_at_trap(registers.rip) {
             let address = pc;

@@ -29,11 +29,8 @@ impl Tracer {
     }
 
     /// Takes the trap flag out of the flags that a thread has just pushed.
-    pub fn hide_trap_flag(&mut self, tid: Tid) {
-        let thread = self.tracee.threads.get_mut(&tid);
-        let Some(behind) = thread.and_then(|thread| thread.behind_pushed_flags.take()) else {
-            return;
-        };
+    /// It goes on at `behind`.
+    pub fn hide_trap_flag(&mut self, tid: Tid, behind: u64) {
         let Ok(registers) = ptrace::registers(tid) else {
             return;
         };

@@ -2,7 +2,6 @@
 
 use store::control::{Control, SnapshotReason};
 
-use super::threads::State;
 use crate::{
     clock,
     live::{event_loop::Tracer, model::Tid},
@@ -14,8 +13,8 @@ impl Tracer {
     /// thread that is only held while something is done goes on without an event.
     fn will_be_still(&self, tid: Tid, all_threads: bool) -> bool {
         self.tracee.threads.iter().all(|(other, thread)| {
-            let stays = *other == tid || all_threads || thread.stop.is_some();
-            stays && matches!(thread.state, State::Halted { .. })
+            let stays = *other == tid || all_threads || thread.stop().is_some();
+            stays && thread.is_halted()
         })
     }
 

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::threads::State;
+use super::threads::{State, Thread};
 use crate::{
     live::{
         error::{LiveError, LiveResult},
@@ -34,9 +34,8 @@ impl Tracer {
     pub fn hold_within(&mut self, patience: Duration) -> LiveResult<()> {
         if !self.tracee.is_held {
             let halted = self.tracee.threads.iter().filter(|(_, thread)| {
-                matches!(thread.state, State::Halted { .. })
-                    && thread.stop.is_none()
-                    && !thread.is_job_stopped
+                let halt = thread.halt();
+                halt.is_some_and(|halt| halt.stop.is_none() && !halt.is_job_stopped)
             });
             self.tracee.busy = halted.map(|(tid, _)| *tid).collect();
         }
@@ -50,14 +49,14 @@ impl Tracer {
                 let Some(thread) = self.tracee.threads.get_mut(&tid) else {
                     continue;
                 };
-                match thread.state {
-                    State::Halted { .. } => {}
-                    State::Listening | State::Running => {
-                        running = true;
-                        if !thread.is_interrupted {
-                            thread.is_interrupted = ptrace::interrupt(tid).is_ok();
-                        }
-                    }
+                let is_interrupted = match &mut thread.state {
+                    State::Halted(_) => continue,
+                    State::Listening { is_interrupted } => is_interrupted,
+                    State::Running(run) => &mut run.is_interrupted,
+                };
+                running = true;
+                if !*is_interrupted {
+                    *is_interrupted = ptrace::interrupt(tid).is_ok();
                 }
             }
             if self.done || !running && !self.tracee.has_unseen_threads() {
@@ -89,21 +88,24 @@ impl Tracer {
             let Some(thread) = self.tracee.threads.get_mut(&tid) else {
                 continue;
             };
-            let is_halted = matches!(thread.state, State::Halted { .. });
-            if is_halted && thread.stop.is_none() && !busy.contains(&tid) {
-                // Another thread's event is acted on when nobody is in the middle of something.
-                if !busy.is_empty() && thread.pending.is_some() {
-                    self.tracee.has_deferred = true;
-                    continue;
+            let halt = thread.halt_mut().filter(|halt| halt.stop.is_none());
+            let Some(halt) = halt.filter(|_| !busy.contains(&tid)) else {
+                continue;
+            };
+            // Another thread's event is acted on when nobody is in the middle of something.
+            if !busy.is_empty() && halt.pending.is_some() {
+                self.tracee.has_deferred = true;
+                continue;
+            }
+            match halt.pending.take() {
+                Some(event) => self.dispatch(tid, event),
+                None if halt.is_job_stopped => {
+                    let _ = ptrace::listen(tid);
+                    thread.state = State::Listening {
+                        is_interrupted: false,
+                    };
                 }
-                match thread.pending.take() {
-                    Some(event) => self.dispatch(tid, event),
-                    None if thread.is_job_stopped => {
-                        let _ = ptrace::listen(tid);
-                        thread.state = State::Listening;
-                    }
-                    None => self.go_on(tid),
-                }
+                None => self.go_on(tid),
             }
         }
     }
@@ -116,10 +118,8 @@ impl Tracer {
         let tids: Vec<Tid> = self.tracee.threads.keys().copied().collect();
         for tid in tids {
             let thread = self.tracee.threads.get_mut(&tid);
-            let halted = thread.filter(|thread| {
-                matches!(thread.state, State::Halted { .. }) && thread.stop.is_none()
-            });
-            if let Some(event) = halted.and_then(|thread| thread.pending.take()) {
+            let held = thread.filter(|thread| thread.is_held());
+            if let Some(event) = held.and_then(Thread::take_pending) {
                 self.dispatch(tid, event);
             }
         }
@@ -147,7 +147,7 @@ impl Tracer {
             .tracee
             .threads
             .iter()
-            .filter(|(_, thread)| matches!(thread.state, State::Halted { .. }))
+            .filter(|(_, thread)| thread.is_halted())
             .map(|(tid, _)| *tid)
             .collect();
         let result =

@@ -135,7 +135,7 @@ impl Tracer {
         let hit_count = thread.hit_count;
         let mut general = self.registers(tid)?;
         general.rip = self.original_pc(general.rip);
-        let stop = thread.stop.clone().unwrap_or(Stop {
+        let stop = thread.stop().cloned().unwrap_or(Stop {
             number: 0,
             tid,
             reason: crate::live::model::Reason::Step,

@@ -18,7 +18,7 @@ use std::{
 use self::{
     children::Child,
     memory::LiveMemory,
-    threads::{State, Thread},
+    threads::{Halt, Run, State, Thread},
 };
 use crate::{
     live::model::Tid,
@@ -87,10 +87,15 @@ impl Tracee {
         Ok(())
     }
 
+    /// How a thread stands still, if it does.
+    pub fn halt_mut(&mut self, tid: Tid) -> Option<&mut Halt> {
+        self.threads.get_mut(&tid)?.halt_mut()
+    }
+
     /// Tells whether no thread runs.
     pub fn is_standing(&self) -> bool {
         let mut threads = self.threads.values();
-        threads.all(|thread| matches!(thread.state, State::Halted { .. }))
+        threads.all(Thread::is_halted)
     }
 
     /// Tells whether the program goes on without `tid`: some other thread is there and not about to be killed.
@@ -107,13 +112,13 @@ impl Tracee {
     /// Tells whether a thread other than `tid` runs.
     pub fn others_run(&self, tid: Tid) -> bool {
         let mut others = self.threads.iter().filter(|(other, _)| **other != tid);
-        others.any(|(_, thread)| thread.state == State::Running)
+        others.any(|(_, thread)| thread.is_running())
     }
 
     /// Tells whether the first thread, whose end is reported only when all others have ended too, is to get somewhere.
     pub fn is_first_thread_on_its_way(&self) -> bool {
         let first = self.threads.get(&self.pid);
-        let is_moved = |thread: &Thread| thread.is_moved && thread.state == State::Running;
+        let is_moved = |thread: &Thread| thread.is_moved && thread.is_running();
         self.threads.len() > 1 && first.is_some_and(is_moved)
     }
 
@@ -161,19 +166,21 @@ impl Tracee {
     /// Has a signal delivered once a halted thread goes on.
     pub fn keep_signal(&mut self, tid: Tid, signal: i32) {
         if let Some(thread) = self.threads.get_mut(&tid) {
-            thread.state = State::Halted { signal };
+            thread.set_signal(signal);
         }
     }
 
     /// Lets a halted thread tell of the trap that it has run into. It executes nothing for that. Left for later, the trap would
-    /// kill the program once nobody traces it, and its place may be changed by then.
-    pub fn tell_trap(&mut self, tid: Tid) {
+    /// kill the program once nobody traces it, and its place may be changed by then. `run`: how it ran.
+    pub fn tell_trap(&mut self, tid: Tid, run: Run) {
         let Some(thread) = self.threads.get_mut(&tid) else {
             return;
         };
-        // Asked to stop once more, it would do that first.
-        thread.is_interrupted = true;
-        thread.state = State::Running;
+        thread.state = State::Running(Run {
+            // Asked to stop once more, it would do that first.
+            is_interrupted: true,
+            ..run
+        });
         // If it fails, the thread was killed; its end will be reported.
         let _ = ptrace::cont(tid, 0);
     }
