@@ -24,7 +24,7 @@ ROWS = [
 def measure(bench):
     is_asan_wanted = bench.wants("start.record-asan") or bench.wants("start.start-asan")
     if is_asan_wanted:
-        run(["gcc", "-g", "-pthread", "-fsanitize=address", "-o", bench.work / "sanitized", ROOT / "fixtures/sanitized/sanitized.c"])
+        run(["gcc", "-g", "-pthread", "-fsanitize=address", "-o", bench.work / "sanitized", ROOT / "fixtures/sanitized/sanitized.c"], bench.work)
     is_armed_wanted = bench.wants("armed.5000") or bench.wants("armed.processor")
     if is_armed_wanted:
         source = run(["sh", ROOT / "fixtures/many_functions/generate.sh", str(FUNCTIONS)], bench.work).stdout

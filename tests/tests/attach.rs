@@ -191,7 +191,12 @@ fn churned(
          AND start_seq > (SELECT max(seq) FROM pauses)",
     );
     let counts = [recorded.cast_unsigned(), steady.begun() - before];
-    assert_eq!(recording.command("check", &[]).status, Status::Code(0));
+    // The program has ended; its recording is closed a moment later.
+    let checked = wait_until("the recording is closed", || {
+        let status = recording.command("check", &[]).status;
+        (status != Status::Code(3)).then_some(status)
+    });
+    assert_eq!(checked, Status::Code(0));
     (live, recording, counts)
 }
 

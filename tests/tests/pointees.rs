@@ -262,15 +262,16 @@ fn nothing_of_it_is_kept_unasked() {
 #[test]
 fn texts_that_a_function_wrote_are_known_at_its_return() {
     for artifact in ["texts_O0", "texts_O2", "texts_clang"] {
-        let recording = recorded(artifact).recording;
-        let outs = |function| of_calls(&recording, "outs", function);
+        let comparison = recorded(artifact);
+        let recording = &comparison.recording;
+        let outs = |function| of_calls(recording, "outs", function);
         let spelled = [r#"*out="number 7""#, r#"*out="number 1234""#];
         assert_eq!(outs("spell"), spelled, "{artifact}");
         assert_eq!(outs("put"), [r#"*raw="bytes""#], "{artifact}");
         assert_eq!(outs("at_edge"), [r#"*edge="ok""#], "{artifact}");
         assert_eq!(outs("read_only"), ["?"], "{artifact}");
         let told = "frame_value(end_seq, -1, 'out')";
-        let of_frame = of_calls(&recording, told, "spell");
+        let of_frame = of_calls(recording, told, "spell");
         let texts: Vec<&str> = of_frame.iter().map(|text| without_address(text)).collect();
         assert_eq!(texts, [r#""number 7""#, r#""number 1234""#], "{artifact}");
     }

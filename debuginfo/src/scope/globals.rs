@@ -28,7 +28,7 @@ pub fn global(site: &Site<'_>, name: &str) -> Option<Variable> {
 /// Finds the global variables and static members called `name`, which may leave out namespaces: those of the innermost
 /// namespace around the site's function first, those of its unit before those of others; the fullest match first. A library sees
 /// what the program exports as well; what other modules have is none of them, unless one of these modules imports the name.
-/// There are none either where the name may mean several variables, see [`rivals`].
+/// There are none either where the name may mean several variables.
 #[must_use]
 pub fn globals(site: &Site<'_>, name: &str) -> Vec<Variable> {
     let own = near(site, name);

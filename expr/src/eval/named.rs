@@ -128,7 +128,7 @@ impl Evaluator<'_> {
         if let Some(variable) = variable {
             return Some(variable.read(site));
         }
-        Some(self.function_value(entry_in(&modules, rest, "")?))
+        Some(self.function_value(entry_in(&modules, rest)?))
     }
 
     /// Says that several variables have this name and none is nearer than the others.
@@ -162,7 +162,7 @@ impl Evaluator<'_> {
         let plain = name.strip_prefix("::").unwrap_or(name);
         let foreign = self.look.space.foreign(self.site.lookup_pc);
         let has = |m: &&&Mapped| {
-            !globals_of(m, self.site, plain).is_empty() || entry_in(&[m], plain, "").is_some()
+            !globals_of(m, self.site, plain).is_empty() || entry_in(&[m], plain).is_some()
         };
         let found = foreign.iter().find(has)?;
         Some(format!(

@@ -95,8 +95,13 @@ impl Evaluator<'_> {
     }
 
     pub(super) fn global(&self, name: &str) -> Option<Variable> {
-        let plain = name.strip_prefix("::").unwrap_or(name);
-        globals(self.site, plain).into_iter().next()
+        match name.strip_prefix("::") {
+            Some(outermost) => {
+                let mut all = globals(self.site, outermost).into_iter();
+                all.find(|variable| variable.name == outermost)
+            }
+            None => globals(self.site, name).into_iter().next(),
+        }
     }
 
     /// What [`HIT_COUNT`] stands for, if that is the name and it stands for something.
@@ -175,13 +180,21 @@ impl Evaluator<'_> {
         let plain = name.strip_prefix("::").unwrap_or(name);
         let space = self.look.space;
         let near = space.near(self.site.lookup_pc);
+        // The innermost namespace or class around the function comes first.
         let around = scope_at(self.site);
-        if let Some(entry) = entry_in(&near, plain, &around) {
+        let mut scope = around.as_str();
+        while let Some((outer, _)) = scope.rsplit_once("::").filter(|_| plain == name) {
+            scope = outer;
+            if let Some(entry) = entry_in(&near, &format!("{outer}::{plain}")) {
+                return Some(entry);
+            }
+        }
+        if let Some(entry) = entry_in(&near, plain) {
             return Some(entry);
         }
         let is_imported = near.iter().any(|m| m.module.imports(plain));
         match is_imported || near.is_empty() {
-            true => entry_in(&space.foreign(self.site.lookup_pc), plain, ""),
+            true => entry_in(&space.foreign(self.site.lookup_pc), plain),
             false => None,
         }
     }
@@ -237,29 +250,19 @@ impl Evaluator<'_> {
     }
 }
 
-/// The entry of the function called `name` in the first of `modules` that has one: of the innermost namespace or class that
-/// function `around` is in, by its whole name where that is none.
-pub(super) fn entry_in(modules: &[&Mapped], name: &str, around: &str) -> Option<u64> {
-    let scope_of = |full: &str| {
-        let (scope, rest) = full.split_at_checked(full.find(name)?)?;
-        let is_whole = !rest.strip_prefix(name)?.starts_with("::");
-        let is_around = scope.is_empty() || scope.ends_with("::") && around.starts_with(scope);
-        (is_whole && is_around).then_some(scope.len())
+/// The entry of the function called `name`, which is in no further namespace or class, in the first of `modules` that has one.
+pub(super) fn entry_in(modules: &[&Mapped], name: &str) -> Option<u64> {
+    let is_meant = |full: &str| {
+        let rest = full.strip_prefix(name);
+        rest.is_some_and(|rest| !rest.starts_with("::"))
     };
     modules.iter().find_map(|mapped| {
         let found = mapped.functions_matching(name);
-        let mut best = None;
-        for function in &found {
-            // An exact name comes before one with template arguments or parameters behind it.
-            let nearness = scope_of(&function.name)
-                .map(|scope| (scope, function.name.len() == scope + name.len()));
-            if nearness > best.map(|(nearness, _)| nearness) {
-                best = nearness.map(|nearness| (nearness, function.entry));
-            }
-        }
+        let exact = found.iter().find(|f| f.name == name);
+        let exact = exact.or_else(|| found.iter().find(|f| is_meant(&f.name)));
         // Many functions of the C library are described by one of their names only: `puts` as `_IO_puts`.
         let alias = || mapped.functions_called(name).first().map(|f| f.entry);
-        best.map(|(_, entry)| entry).or_else(alias)
+        exact.map(|f| f.entry).or_else(alias)
     })
 }
 

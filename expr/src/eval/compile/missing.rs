@@ -79,7 +79,8 @@ fn never_right(expr: &Expr, evaluator: &Evaluator<'_>) -> Option<String> {
             found = never_right(child, evaluator);
         }
         // What has no value without a thread may have one.
-        is_judged = is_judged || calls(child) || evaluator.value(child).is_err();
+        let is_args = matches!(&child.kind, ExprKind::Name(name) if name == "args");
+        is_judged |= calls(child) || !is_args && evaluator.value(child).is_err();
     });
     if found.is_some() || is_judged {
         return found;
