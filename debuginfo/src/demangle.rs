@@ -25,6 +25,12 @@ pub(crate) fn readable(linkage: &str) -> Option<(String, Mangling)> {
     rust(linkage).or_else(|| Some((cpp(linkage)?, Mangling::Cpp)))
 }
 
+/// Returns the readable form of a function's linker name, or `None` if it is not mangled.
+#[must_use]
+pub fn function_name(linkage: &str) -> Option<String> {
+    readable(linkage).map(|(name, _)| name)
+}
+
 /// Returns the readable form of the name in a C++ `std::type_info`; as it is, if it is none.
 #[must_use]
 pub fn type_name(mangled: &str) -> String {

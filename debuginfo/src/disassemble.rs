@@ -2,9 +2,9 @@
 
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Formatter, IntelFormatter, OpKind, Register};
 
+use crate::address_space::AddressSpace;
 use crate::lines::SourceLine;
 use crate::machine::{Machine, Unknown};
-use crate::space::Space;
 
 /// Bytes of the longest instruction.
 const MAX_INSTRUCTION_BYTES: usize = 15;
@@ -33,7 +33,7 @@ pub struct Instruction {
 /// # Errors
 /// The memory at `address` cannot be read. Where it ends later, fewer instructions are returned.
 pub fn disassemble(
-    space: &Space,
+    space: &AddressSpace,
     machine: &dyn Machine,
     address: u64,
     count: usize,
@@ -62,7 +62,7 @@ pub fn disassemble(
 /// # Errors
 /// No function is known there, or its memory cannot be read.
 pub fn disassemble_function(
-    space: &Space,
+    space: &AddressSpace,
     machine: &dyn Machine,
     address: u64,
 ) -> Result<Vec<Instruction>, Unknown> {
@@ -81,7 +81,7 @@ pub fn disassemble_function(
 /// # Errors
 /// No function is known there, its memory cannot be read, or no instruction of it begins at `address`.
 pub fn disassemble_before(
-    space: &Space,
+    space: &AddressSpace,
     machine: &dyn Machine,
     address: u64,
     count: usize,
@@ -108,7 +108,7 @@ pub fn disassemble_before(
 /// its module's file has them, in ascending order for each part of the function; some are split off. Nothing where no function is
 /// known.
 #[must_use]
-pub fn return_addresses(space: &Space, address: u64) -> Vec<Vec<u64>> {
+pub fn return_addresses(space: &AddressSpace, address: u64) -> Vec<Vec<u64>> {
     let Some(mapped) = space.at(address) else {
         return Vec::new();
     };
@@ -130,7 +130,7 @@ pub fn return_addresses(space: &Space, address: u64) -> Vec<Vec<u64>> {
 
 /// Decodes bytes that a caller has: `bytes` as they stand at `address`.
 #[must_use]
-pub fn disassemble_bytes(space: &Space, address: u64, bytes: &[u8]) -> Vec<Instruction> {
+pub fn disassemble_bytes(space: &AddressSpace, address: u64, bytes: &[u8]) -> Vec<Instruction> {
     let mut found = Vec::new();
     let mut at = 0;
     while at < bytes.len() {
@@ -149,7 +149,7 @@ fn no_function(address: u64) -> Unknown {
 }
 
 /// The parts of the function around `address`, or the range of the unwind tables where nothing else is known.
-fn parts(space: &Space, address: u64) -> Option<Vec<(u64, u64)>> {
+fn parts(space: &AddressSpace, address: u64) -> Option<Vec<(u64, u64)>> {
     if let Some(function) = space.function_at(address) {
         let ranges = function.ranges.iter().map(|r| (r.start, r.end));
         let ranges: Vec<_> = ranges.collect();
@@ -170,7 +170,7 @@ fn parts(space: &Space, address: u64) -> Option<Vec<(u64, u64)>> {
 
 /// Decodes the code from `from` to `to`.
 fn range(
-    space: &Space,
+    space: &AddressSpace,
     machine: &dyn Machine,
     from: u64,
     to: u64,
@@ -201,7 +201,7 @@ fn readable(machine: &dyn Machine, address: u64, most: usize) -> Result<Vec<u8>,
 }
 
 /// Decodes the first instruction of `bytes`, which are not empty.
-fn decode(space: &Space, address: u64, bytes: &[u8]) -> Instruction {
+fn decode(space: &AddressSpace, address: u64, bytes: &[u8]) -> Instruction {
     let mut decoder = Decoder::with_ip(64, bytes, address, DecoderOptions::NONE);
     let decoded = decoder.decode();
     let source = space.line_at(address);
@@ -252,7 +252,7 @@ fn target(instruction: &iced_x86::Instruction) -> Option<u64> {
 }
 
 /// `name` or `name+0x10`, if a symbol names the code at `address`.
-fn named(space: &Space, address: u64) -> Option<String> {
+fn named(space: &AddressSpace, address: u64) -> Option<String> {
     let (name, start) = space.symbol_at(address)?;
     Some(match address.wrapping_sub(start) {
         0 => name,

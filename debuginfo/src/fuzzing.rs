@@ -1,8 +1,8 @@
 //! Feeds arbitrary bytes to everything that reads a module or its debug files; no bytes may make it panic, run on
 //! without end or take memory out of all proportion.
 //!
-//! Expressions have an entry of their own, [`expression`], and so have places of variables, [`location()`]; for modules it is
-//! [`entry`].
+//! Places of variables have an entry of their own, [`location()`]; for modules it is [`entry`]. Whoever calls them brings what is
+//! done with each value that is found, because what values look like is for crates above.
 //!
 //! The fuzz targets of `fuzz/` and tests on the stable toolchain share these. For modules, the first byte chooses what the
 //! rest is: a module, two files of which the second is found through the first, or sections that get valid headers.
@@ -15,10 +15,9 @@ use std::sync::Arc;
 
 pub use location::location;
 
-use crate::expr::{self, Expr, Template};
 use crate::{
-    Certainty, Machine, Mapped, Module, OpenOptions, Register, Result, Space, Svma, Unknown,
-    backtrace, disassemble_function,
+    AddressSpace, Certainty, Machine, Mapped, Module, OpenOptions, Register, Result, Site, Svma,
+    Unknown, Value, backtrace, disassemble_function,
 };
 
 /// How many ways there are to take the bytes: what the first byte is divided by.
@@ -71,11 +70,14 @@ const SECTION_NAMES: [&str; 16] = [
     ".gnu_debugaltlink",
 ];
 
+/// What is done with each value.
+pub type Show<'a> = &'a dyn Fn(&Site<'_>, &Value);
+
 /// Reads `data` in the way that its first byte says; files are written to the folder `dir`.
 ///
 /// # Errors
 /// When the folder cannot be written. What is wrong with `data` is no error.
-pub fn entry(data: &[u8], dir: &Path) -> std::io::Result<()> {
+pub fn entry(data: &[u8], dir: &Path, show: Show<'_>) -> std::io::Result<()> {
     let Some((way, data)) = data.split_first() else {
         return Ok(());
     };
@@ -85,7 +87,7 @@ pub fn entry(data: &[u8], dir: &Path) -> std::io::Result<()> {
             MODULE => data.to_vec(),
             _ => elf(&sections(data)),
         };
-        ask(Module::from_bytes(MODULE_NAME, bytes));
+        ask(Module::from_bytes(MODULE_NAME, bytes), show);
         return Ok(());
     }
     let (module, other) = two_files(data);
@@ -109,13 +111,14 @@ pub fn entry(data: &[u8], dir: &Path) -> std::io::Result<()> {
         std::fs::create_dir_all(folder)?;
     }
     std::fs::write(&beside, other)?;
-    ask(OpenOptions::new().debug_dirs([dir.to_owned()]).open(&path));
+    let opened = OpenOptions::new().debug_dirs([dir.to_owned()]).open(&path);
+    ask(opened, show);
     // Each round may have another build id.
     std::fs::remove_file(&beside)
 }
 
 /// Asks a module everything there is to ask.
-fn ask(module: Result<Module>) {
+fn ask(module: Result<Module>, show: Show<'_>) {
     let module = match module {
         Ok(module) => Arc::new(module),
         Err(error) => return assert!(error.to_string().contains(MODULE_NAME)),
@@ -139,7 +142,7 @@ fn ask(module: Result<Module>) {
     }
     let ordered = functions.list.windows(2).all(|f| f[0].svma < f[1].svma);
     assert!(ordered, "each address once, in order");
-    variables::ask(&module);
+    variables::ask(&module, show);
     let _ = (module.plt_entries(), module.is_pie(), module.is_library());
     let warnings = module.warnings().iter().chain(&functions.warnings);
     assert!(warnings.into_iter().all(|w| !w.to_string().is_empty()));
@@ -150,7 +153,7 @@ fn ask(module: Result<Module>) {
 
 /// Asks what is asked of a program that runs: lines, frames, instructions.
 fn ask_live(module: Arc<Module>, starts: &[u64]) {
-    let space = Space::new(vec![Mapped {
+    let space = AddressSpace::new(vec![Mapped {
         module,
         number: 0,
         bias: 0,
@@ -204,51 +207,6 @@ impl Machine for Filled {
 pub fn join(way: u8, module: &[u8], other: &[u8]) -> Vec<u8> {
     let length = (module.len() as u32).to_le_bytes();
     [&[way], &length[..], module, other].concat()
-}
-
-/// Reads `data` as an expression, an assignment, a template and a condition in JavaScript. What is read must mean the same when it is printed.
-///
-/// # Panics
-/// When it does not, or when an error's place is outside the text.
-pub fn expression(data: &[u8]) {
-    let text = String::from_utf8_lossy(data);
-    match expr::parse(&text) {
-        Ok(read) => same_again(&read),
-        Err(error) => assert!(error.position <= text.len(), "{error}"),
-    }
-    // Deciding the other way leads through other rules.
-    let _ = expr::parse_with(&text, &|_| true);
-    expr::read_script(&text);
-    if let Ok(assignment) = expr::parse_assignment(&text) {
-        same_again(&assignment.place);
-    }
-    match Template::parse(&text) {
-        Ok(template) => {
-            let printed = template.to_string();
-            if let Ok(again) = Template::parse(&printed) {
-                assert_eq!(again.to_string(), printed);
-            } else {
-                assert!(printed.len() > text.len(), "{printed}");
-            }
-        }
-        Err(error) => assert!(error.position <= text.len(), "{error}"),
-    }
-}
-
-fn same_again(read: &Expr) {
-    let printed = read.to_string();
-    match expr::parse(&printed) {
-        Ok(again) => assert_eq!(
-            again.without_positions(),
-            read.without_positions(),
-            "{printed}"
-        ),
-        // All the parentheses take room.
-        Err(error) => assert!(
-            printed.len() > expr::MAX_LENGTH || read.height() > 30,
-            "{error}"
-        ),
-    }
 }
 
 fn two_files(data: &[u8]) -> (&[u8], &[u8]) {

@@ -15,7 +15,8 @@
 //! ```
 #![deny(unsafe_code)]
 
-mod args;
+mod abi;
+mod address_space;
 mod code;
 mod demangle;
 mod dies;
@@ -23,12 +24,12 @@ mod disassemble;
 mod dwarf;
 mod elf;
 mod error;
-pub mod expr;
 mod frames;
 mod functions;
+#[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
+mod glob;
 mod kept;
-pub mod layout;
 mod lines;
 pub mod location;
 mod machine;
@@ -39,24 +40,25 @@ mod parallel;
 mod plt;
 pub mod scope;
 mod separate;
-mod space;
 mod symbols;
-mod types;
+pub mod types;
 mod units;
 mod unwind;
 pub mod value;
 
-pub use demangle::type_name;
+pub use address_space::{AddressSpace, Mapped};
+pub use demangle::{function_name, type_name};
 pub use disassemble::{
     Instruction, disassemble, disassemble_before, disassemble_bytes, disassemble_function,
     return_addresses,
 };
 pub use error::{Error, Result, Warning};
-pub use layout::{Near, Role, Type, TypeKind, find_type};
+pub use glob::Glob;
 pub use lines::{
     CallAt, FunctionPlace, LineError, LinePlace, SourceCopies, SourceError, SourceLine, SourceText,
     Standing, StepLine, with_source_copies,
 };
+pub use location::ValuePlace;
 pub use location::{Site, at_frame};
 pub use machine::{Ages, Certainty, EntryPlace, Machine, Register, Unknown};
 pub use model::{
@@ -65,9 +67,9 @@ pub use model::{
 };
 pub use module::{Module, OpenOptions};
 pub use scope::{Described, Variable, global_names, has_variable, returned, variables_at};
-pub use space::{Mapped, Space};
+pub use types::{Near, Role, Type, TypeKind, find_type};
 pub use unwind::{
     Backtrace, Frame, FrameMachine, FrameRegisters, InnermostFrame, Wish, backtrace,
-    backtrace_of_caller,
+    backtrace_of_caller, innermost_call,
 };
-pub use value::{RenderOptions, Value, ValueError, ValuePlace, render};
+pub use value::{Value, ValueError};

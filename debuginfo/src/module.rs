@@ -12,16 +12,15 @@ use crate::error::{Result, Warning};
 use crate::frames;
 use crate::functions::{self, Neighbours, SplitFiles};
 use crate::kept::KeptUnits;
-use crate::layout::Known;
 use crate::lines::{ByName, Units};
 use crate::map::Bytes;
 use crate::model::{CodeRange, EntryFrame, Functions, PltEntry, Segment, Svma, Symbol};
 use crate::plt;
-use crate::scope::KnownVariables;
+use crate::scope::{KnownVariables, Vtables};
 use crate::separate::{Search, hex};
 use crate::symbols::{DataSymbols, SymbolFiles, SymbolIndex};
+use crate::types::Known;
 use crate::unwind::{KnownCalls, UnwindTables};
-use crate::value::containers::Vtables;
 
 /// How a module is opened.
 #[derive(Debug, Clone)]
@@ -338,7 +337,7 @@ impl Module {
     }
 
     /// Returns the linker's name of the code that begins at `svma`, if it has one.
-    pub(crate) fn linker_name_at(&self, svma: Svma) -> Option<String> {
+    pub fn linker_name_at(&self, svma: Svma) -> Option<String> {
         let mut names = self.symbol_index().at(self.files(), svma.0);
         names.next().map(|(name, _, _)| name.to_owned())
     }
@@ -375,7 +374,7 @@ impl Module {
     }
 
     /// Tells whether the module takes what the linker calls `name` from another one.
-    pub(crate) fn imports(&self, name: &str) -> bool {
+    pub fn imports(&self, name: &str) -> bool {
         self.elf.imports(name)
     }
 

@@ -28,7 +28,8 @@ pub(crate) enum Home {
     Supplement,
 }
 
-type Header<'a> = UnitHeader<Slice<'a>>;
+/// With the type of its offsets spelt out, a header of a longer lifetime is one of a shorter one.
+type Header<'a> = UnitHeader<Slice<'a>, usize>;
 
 /// All unit headers of a file, and where its type units are.
 pub(crate) struct UnitTable<'a> {

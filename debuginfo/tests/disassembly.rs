@@ -9,12 +9,12 @@ use std::sync::Arc;
 
 use common::{Bench, hex, open, program, tool};
 use debuginfo::{
-    Certainty, Instruction, Machine, Mapped, Register, Space, Unknown, disassemble,
+    AddressSpace, Certainty, Instruction, Machine, Mapped, Register, Unknown, disassemble,
     disassemble_before, disassemble_function,
 };
 
 /// The file's own bytes as memory.
-struct FileMemory(Space);
+struct FileMemory(AddressSpace);
 
 impl Machine for FileMemory {
     fn memory(&self, address: u64, bytes: &mut [u8]) -> Result<Certainty, Unknown> {
@@ -35,7 +35,7 @@ impl Machine for FileMemory {
 }
 
 fn machine(path: &Path) -> FileMemory {
-    FileMemory(Space::new(vec![Mapped {
+    FileMemory(AddressSpace::new(vec![Mapped {
         module: Arc::new(open(path)),
         number: 0,
         bias: 0,

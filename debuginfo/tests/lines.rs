@@ -14,12 +14,12 @@ use std::sync::Arc;
 
 use common::{Bench, hex, open, program, run, tool};
 use debuginfo::{
-    Certainty, LineError, Machine, Mapped, Register, SourceError, SourceText, Space, Unknown,
-    backtrace,
+    AddressSpace, Certainty, LineError, Machine, Mapped, Register, SourceError, SourceText,
+    Unknown, backtrace,
 };
 
-fn space(path: &Path) -> Space {
-    Space::new(vec![Mapped {
+fn space(path: &Path) -> AddressSpace {
+    AddressSpace::new(vec![Mapped {
         module: Arc::new(open(path)),
         number: 0,
         bias: 0,
@@ -274,7 +274,7 @@ fn gdb_places(built: &Built, lines: u32, functions: &[String]) -> (Places, Place
 
 /// Tells whether two sets of places differ in functions only that have a part before their entry. gdb takes that part
 /// for the prologue and moves breakpoints out of it, to the end of the prologue.
-fn cold(space: &Space, ours: &BTreeSet<u64>, theirs: &BTreeSet<u64>) -> bool {
+fn cold(space: &AddressSpace, ours: &BTreeSet<u64>, theirs: &BTreeSet<u64>) -> bool {
     let split = |address: &u64| {
         let function = space.function_at(*address).expect("a function");
         let entry = function.entry;
@@ -340,7 +340,7 @@ fn breakpoints_on_lines_are_where_gdb_puts_them() {
 }
 
 /// The names of functions of the source file that exist only as copies in others.
-fn inlined_names(space: &Space, functions: &[debuginfo::Function]) -> BTreeSet<String> {
+fn inlined_names(space: &AddressSpace, functions: &[debuginfo::Function]) -> BTreeSet<String> {
     let ranges = functions.iter().flat_map(|f| f.ranges.iter());
     let addresses = ranges.flat_map(|r| r.start.0..r.end.0);
     let calls = addresses.flat_map(|address| space.calls_at(address).into_iter().skip(1));

@@ -1,8 +1,9 @@
 //! The threads that compute answers, and the files they need; both live as long as an answer does.
 
 use std::future::Future;
+use std::sync::Arc;
 
-use tempfile::TempDir;
+use store::Reader;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
 
@@ -13,16 +14,16 @@ use crate::error::{Error, Result};
 pub struct Engine {
     /// Taken when dropped only.
     runtime: Option<Runtime>,
-    /// Removed after the threads were told to stop.
-    _tail: TempDir,
+    /// Its files are removed after the threads were told to stop.
+    _reader: Arc<Reader>,
 }
 
 impl Engine {
-    /// Starts `threads` threads, and keeps the folder `tail` until they stop.
+    /// Starts `threads` threads, and keeps the files of `reader` until they stop.
     ///
     /// # Errors
     /// [`Error::System`].
-    pub fn start(threads: usize, tail: TempDir) -> Result<Self> {
+    pub fn start(threads: usize, reader: Arc<Reader>) -> Result<Self> {
         let runtime = Builder::new_multi_thread()
             .worker_threads(threads.max(1))
             .thread_name("query")
@@ -33,7 +34,7 @@ impl Engine {
             })?;
         Ok(Self {
             runtime: Some(runtime),
-            _tail: tail,
+            _reader: reader,
         })
     }
 

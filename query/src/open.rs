@@ -1,34 +1,17 @@
-//! Gathers the sealed files of a recording; what is not sealed yet is sealed into a folder of our own.
-//!
-//! The recording itself is never written to, so that it may be asked while its recorder works or after it died.
+//! Makes what questions are asked of from an opened recording.
 
-use std::path::Path;
 use std::sync::Arc;
 
+use store::Reader;
 use store::columns::SealedFile;
-use store::definitions;
-use store::format::FileKind;
-use store::recording::{Recording, RecordingState};
-use store::seal::{SealOptions, SealedPart, seal_tail};
-use tempfile::TempDir;
+use store::recording::RecordingState;
+use store::seal::SealedPart;
 
 use crate::definitions::Definitions;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::parts::PartFile;
 use crate::state::States;
 use crate::tables::Sources;
-
-/// A recording as it was at one moment.
-pub struct Snapshot {
-    /// What tables are made of.
-    pub sources: Sources,
-    /// The states that can be asked.
-    pub states: States,
-    /// How much of the recording that is.
-    pub extent: Extent,
-    /// Holds what was sealed for this snapshot alone.
-    pub tail: TempDir,
-}
 
 /// How much of a recording a session sees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,56 +26,42 @@ pub struct Extent {
     pub torn_bytes: u64,
 }
 
-impl Snapshot {
-    /// Opens the recording that `path` names, and seals what it has not sealed itself into a folder below `temp_dir`.
-    ///
-    /// # Errors
-    /// When the recording or a sealed file cannot be read, or the folder cannot be written.
-    pub fn open(path: &Path, temp_dir: &Path) -> Result<Self> {
-        let recording = Recording::open(path)?;
-        let tail = tempfile::Builder::new()
-            .prefix("hindsight-tail-")
-            .tempdir_in(temp_dir)
-            .map_err(|source| Error::System {
-                action: "make a folder for what is not sealed yet",
-                source,
-            })?;
-        let sealed = seal_tail(&recording, tail.path(), SealOptions::default(), |_| {})?;
-        let mut definitions = Definitions::default();
-        let header = recording.file_header(FileKind::Definitions);
-        for file in &sealed.definitions {
-            definitions::read_file(&file.path, header, file.len, |c| definitions.add(c))?;
+impl Extent {
+    /// Returns how much of the recording `reader` sees.
+    pub fn of(reader: &Reader) -> Self {
+        Self {
+            state: reader.recording().state(),
+            events: reader.events(),
+            last_ts_ns: reader.last_ts_ns(),
+            torn_bytes: reader.torn_bytes(),
         }
-        let files = |file: fn(&SealedPart) -> (&SealedFile, u64)| {
-            let parts = sealed.parts.iter().map(file);
-            let filled = parts.filter(|(_, rows)| *rows > 0);
-            filled
-                .map(|(file, _)| PartFile::open(file).map(Arc::new))
-                .collect::<Result<Vec<_>>>()
-        };
-        let calls = files(|part| (&part.calls, part.part.calls))?;
-        let events = files(|part| (&part.events, part.part.events))?;
-        let states = files(|part| (&part.states, part.part.states))?;
-        let extent = Extent {
-            state: recording.state(),
-            events: sealed.events,
-            last_ts_ns: sealed.last_ts_ns,
-            torn_bytes: sealed.torn_bytes,
-        };
-        let of_states = States::new(path, temp_dir);
-        let sources = Sources::new(
-            &calls,
-            &events,
-            &states,
-            definitions,
-            &recording,
-            &of_states,
-        );
-        Ok(Self {
-            sources,
-            states: of_states,
-            extent,
-            tail,
-        })
     }
+}
+
+/// Returns what the tables of a recording are made of; `states` answers about its states.
+///
+/// # Errors
+/// When a sealed file cannot be read.
+pub fn sources(reader: &Reader, states: &States) -> Result<Sources> {
+    let mut definitions = Definitions::default();
+    reader.definitions(|control| definitions.add(control))?;
+    let files = |file: fn(&SealedPart) -> (&SealedFile, u64)| {
+        let parts = reader.parts().iter().map(file);
+        let filled = parts.filter(|(_, rows)| *rows > 0);
+        filled
+            .map(|(file, _)| PartFile::open(file).map(Arc::new))
+            .collect::<Result<Vec<_>>>()
+    };
+    let calls = files(|part| (&part.calls, part.part.calls))?;
+    let events = files(|part| (&part.events, part.part.events))?;
+    let with_states = files(|part| (&part.states, part.part.states))?;
+    let recording = reader.recording();
+    Ok(Sources::new(
+        &calls,
+        &events,
+        &with_states,
+        definitions,
+        recording,
+        states,
+    ))
 }

@@ -14,15 +14,17 @@ use datafusion::prelude::{SQLOptions, SessionContext};
 use datafusion::sql::parser::{DFParserBuilder, Statement};
 use futures::channel::{mpsc, oneshot};
 use futures::{SinkExt, StreamExt};
+use store::Reader;
 
 use crate::allocator::keep_freed_memory;
 use crate::answer::{Answer, Task};
 use crate::context::context;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::open::{Extent, Snapshot};
+use crate::open::{Extent, sources};
 use crate::options::Options;
 use crate::question::{self, Names, diagnose};
+use crate::state::States;
 use crate::tables::TABLES;
 
 /// Batches that wait between the computation and the reader of an answer.
@@ -48,21 +50,32 @@ impl Session {
 
     /// As [`Self::open`], with other than the default limits.
     ///
-    /// The process's allocator keeps up to 64 MiB of freed memory per thread from then on.
-    ///
     /// # Errors
     /// As for [`Self::open`].
     pub fn open_with(path: &Path, options: Options) -> Result<Self> {
+        let reader = Reader::open(path, &options.temp_dir)?;
+        Self::new(Arc::new(reader), options)
+    }
+
+    /// Asks an opened recording.
+    ///
+    /// The process's allocator keeps up to 64 MiB of freed memory per thread from then on.
+    ///
+    /// # Errors
+    /// When a sealed file cannot be read, or there can be no threads.
+    pub fn new(reader: Arc<Reader>, options: Options) -> Result<Self> {
         keep_freed_memory();
-        let snapshot = Snapshot::open(path, &options.temp_dir)?;
-        let context = context(&snapshot.sources, &options).map_err(execution)?;
-        snapshot.states.register(&context);
-        let engine = Engine::start(options.cores, snapshot.tail)?;
+        let states = States::new(Arc::clone(&reader));
+        let sources = sources(&reader, &states)?;
+        let context = context(&sources, &options).map_err(execution)?;
+        states.register(&context);
+        let extent = Extent::of(&reader);
+        let engine = Engine::start(options.cores, reader)?;
         Ok(Self {
             names: Arc::new(names(&context.state())),
             context,
             options,
-            extent: snapshot.extent,
+            extent,
             engine: Arc::new(engine),
         })
     }

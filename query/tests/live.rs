@@ -3,10 +3,12 @@
 
 mod common;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use common::{Asked, SLOT, ask, shop};
 use query::Session;
+use store::Reader;
 use store::recording::{Created, OnTaken, OpenRecording, Recording, RecordingState};
 use store::seal::{Ending, SealOptions, Sealer};
 use store::synth::{self, Synth};
@@ -115,6 +117,54 @@ fn a_live_recording_shows_what_is_older_than_the_watermark() {
         "a session does not change"
     );
     assert_eq!(ask(&after, "SELECT count(end_seq) FROM calls"), "2\n");
+    open.close(log.close().unwrap()).unwrap();
+}
+
+/// SQL, replay and the functions of state, which look for a timeline at the first question, see what was there when the recording
+/// was opened, and nothing of it is sealed twice.
+#[test]
+fn one_opened_recording_is_one_moment() {
+    let dir = tempfile::tempdir().unwrap();
+    let temp_dir = tempfile::tempdir().unwrap();
+    let created =
+        OpenRecording::create(&dir.path().join("live"), OnTaken::Refuse, synth::manifest());
+    let Created { open, mut log } = created.unwrap();
+    let mut synth = Synth::new();
+    let f = synth.function("f");
+    synth.thread(7).enter(f, SLOT).leave(SLOT).watermark();
+    synth.append_to(&mut log).unwrap();
+    log.settle().unwrap();
+    let reader = Arc::new(Reader::open(open.recording().dir(), temp_dir.path()).unwrap());
+    let session = Session::new(Arc::clone(&reader), query::Options::default()).unwrap();
+
+    let mut later = Synth::new();
+    later
+        .at(1000)
+        .thread(7)
+        .enter(f, SLOT)
+        .leave(SLOT)
+        .watermark();
+    for frame in &later.frames() {
+        synth::append_frame(&mut log, frame).unwrap();
+    }
+    log.settle().unwrap();
+    let events = reader.events();
+    let grown = Reader::open(open.recording().dir(), temp_dir.path()).unwrap();
+    assert!(grown.events() > events, "the recording has grown");
+    drop(grown);
+
+    let timeline = replay::Timeline::new(Arc::clone(&reader)).unwrap();
+    let count = ask(&session, "SELECT count(*), max(seq) FROM events");
+    assert_eq!(count, format!("{events} | {}\n", events - 1));
+    assert_eq!(timeline.events(), events);
+    assert_eq!(timeline.last_ts_ns(), session.extent().last_ts_ns);
+    let refused = format!("there is no event {events}; events are 0 to {}", events - 1);
+    let state = ask(&session, &format!("SELECT * FROM backtrace({events})"));
+    assert!(state.contains(&refused), "{state}");
+    assert_eq!(timeline.event(events).unwrap_err().to_string(), refused);
+
+    let tails = std::fs::read_dir(temp_dir.path()).unwrap().count();
+    assert_eq!(tails, 1, "what is not sealed was sealed once");
     open.close(log.close().unwrap()).unwrap();
 }
 

@@ -23,7 +23,7 @@ use std::{
 };
 
 use agent::{
-    host::wheel::WheelHost,
+    host::{self, Host},
     shared::{LAST_EXIT, LAST_SIGNALS, RobustOwner, Shared},
 };
 use store::{
@@ -132,7 +132,7 @@ fn prepare_once(
     observer: &dyn Observer,
 ) -> Result<(Session, Plan)> {
     let calibration = Calibration::begin();
-    let start_frida = || WheelHost::start(&|message| observer.setup(message));
+    let start_frida = || host::start(&|message| observer.setup(message));
     let mut host = match &options.target {
         Target::Spawn { argv } if may_need_frida(&argv[0]) => Some(start_frida()?),
         _ => None,
@@ -159,7 +159,7 @@ fn prepare_once(
         filter.clone(),
         target,
         shared,
-        (host.as_mut(), calibration),
+        (host.as_deref_mut(), calibration),
         observer,
     )?;
     session.pipes = pipes;
@@ -223,7 +223,7 @@ impl Session {
         filter: Filter,
         target: Running,
         shared: Arc<Shared>,
-        (mut host, calibration): (Option<&mut WheelHost>, Calibration),
+        (mut host, calibration): (Option<&mut (dyn Host + 'static)>, Calibration),
         observer: &dyn Observer,
     ) -> Result<(Self, Plan)> {
         let runtime = runtime_for(target.pid, target.way)?;
@@ -446,13 +446,6 @@ impl Session {
         }
         let duration_ns = self.began.elapsed().as_nanos() as u64;
         let (sealed, incomplete) = self.close(ended.incomplete, sealer, observer);
-        if sealed.is_some()
-            && incomplete.is_none()
-            && let Err(error) = store::catalog::rebuild(&recording)
-        {
-            // Readers go on without it.
-            observer.warning(&chain(&error));
-        }
         Ok(Outcome {
             bytes_on_disk: folder_bytes(recording.dir()),
             recording: recording.dir().to_path_buf(),

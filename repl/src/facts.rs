@@ -65,7 +65,6 @@ impl Facts {
         let parts = [
             ("columns", recording.columns_dir()),
             ("log", recording.log_dir()),
-            ("catalog", recording.catalog_dir()),
         ];
         let mut disk = vec![("total", size_on_disk(folder))];
         disk.extend(parts.map(|(name, path)| (name, size_on_disk(&path))));

@@ -7,11 +7,12 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use debuginfo::Register;
-use debuginfo::expr::{self, Context, Expr};
-use debuginfo::value::{Look, RenderOptions, render_with};
+use debuginfo::value::Look;
+use expr::{Context, Expr};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use replay::{Moment, StateMachine, Timeline};
+use values::{RenderOptions, render_with};
 
 const FRAMES: usize = 10;
 

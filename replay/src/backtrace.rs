@@ -3,7 +3,7 @@
 //! A recorded call says where its frame lies and where its caller goes on, so that unwinding can begin anew behind it.
 //! What lies between two such calls, without a record of its own, may be missing; the answer says where.
 
-use debuginfo::{Backtrace, Frame, FrameRegisters, Register, Space, Unknown, backtrace};
+use debuginfo::{AddressSpace, Backtrace, Frame, FrameRegisters, Register, Unknown, backtrace};
 
 use crate::calls::CallHead;
 use crate::error::Result;
@@ -37,7 +37,7 @@ impl State<'_> {
     ///
     /// # Errors
     /// The files cannot be read.
-    pub fn backtrace(&self, space: &Space, limit: usize) -> Result<Trace> {
+    pub fn backtrace(&self, space: &AddressSpace, limit: usize) -> Result<Trace> {
         let mut trace = Trace::default();
         let mut next = self.timeline.innermost(self.tid, self.seq)?;
         let strict = StateMachine::strict(self, space);
@@ -120,7 +120,7 @@ impl State<'_> {
     /// Adds the frame of an open call, of which only the function is known, and the frames around it.
     fn resume_behind(
         &self,
-        space: &Space,
+        space: &AddressSpace,
         call: &CallHead,
         limit: usize,
         trace: &mut Trace,

@@ -1,7 +1,5 @@
 //! Names everything that can go wrong when a recorded moment is asked for.
 
-use std::io;
-
 /// The result of this crate's functions.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -12,15 +10,6 @@ pub enum Error {
     /// The recording cannot be read.
     #[error(transparent)]
     Store(#[from] store::Error),
-    /// The operating system refused.
-    #[error("cannot {action}: {source}; set TMPDIR to a folder that can be written to")]
-    System {
-        /// What was tried.
-        action: &'static str,
-        /// The refusal.
-        #[source]
-        source: io::Error,
-    },
     /// Nothing was recorded.
     #[error("the recording has no events; record a program that does something")]
     Empty,

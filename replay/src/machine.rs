@@ -3,7 +3,7 @@
 use std::cell::{Cell, OnceCell};
 use std::ops::Range;
 
-use debuginfo::{Ages, Certainty, EntryPlace, Frame, Machine, Register, Space, Unknown};
+use debuginfo::{AddressSpace, Ages, Certainty, EntryPlace, Frame, Machine, Register, Unknown};
 
 use crate::calls::CallHead;
 use crate::event::{Event, Kind};
@@ -27,7 +27,7 @@ pub(crate) enum Trust {
 /// A thread at a moment, and the memory it sees.
 pub struct StateMachine<'s> {
     state: &'s State<'s>,
-    space: &'s Space,
+    space: &'s AddressSpace,
     trust: Trust,
     /// It has just returned from this call, or will: only rip and rsp are known then.
     returned: Option<(u64, u64)>,
@@ -46,7 +46,7 @@ pub struct StateMachine<'s> {
 impl<'s> StateMachine<'s> {
     /// Makes one that gives stale values too. `space` are the modules of that moment.
     #[must_use]
-    pub fn new(state: &'s State<'s>, space: &'s Space) -> StateMachine<'s> {
+    pub fn new(state: &'s State<'s>, space: &'s AddressSpace) -> StateMachine<'s> {
         StateMachine {
             state,
             space,
@@ -133,7 +133,7 @@ impl<'s> StateMachine<'s> {
         Ok(passing)
     }
 
-    pub(crate) fn strict(state: &'s State<'s>, space: &'s Space) -> StateMachine<'s> {
+    pub(crate) fn strict(state: &'s State<'s>, space: &'s AddressSpace) -> StateMachine<'s> {
         StateMachine {
             trust: Trust::KnownOnly,
             ..StateMachine::new(state, space)
@@ -143,7 +143,7 @@ impl<'s> StateMachine<'s> {
     /// The thread as it is when a call returns that is open now: to `address`, with rsp `sp`.
     pub(crate) fn returned(
         state: &'s State<'s>,
-        space: &'s Space,
+        space: &'s AddressSpace,
         address: u64,
         sp: u64,
     ) -> StateMachine<'s> {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use debuginfo::{Mapped, Module, OpenOptions, Space, Svma};
+use debuginfo::{AddressSpace, Mapped, Module, OpenOptions, Svma};
 
 use crate::error::Result;
 use crate::event::Kind;
@@ -56,7 +56,7 @@ pub struct Modules {
     entries: Vec<Entry>,
     /// Numbers of the events that changed the list.
     changes: Vec<u64>,
-    spaces: Mutex<HashMap<usize, Arc<Space>>>,
+    spaces: Mutex<HashMap<usize, Arc<AddressSpace>>>,
 }
 
 impl Modules {
@@ -122,14 +122,14 @@ impl Modules {
 
     /// Returns the modules that were mapped just after event `seq` and whose files can be used.
     #[must_use]
-    pub fn space(&self, seq: u64) -> Arc<Space> {
+    pub fn space(&self, seq: u64) -> Arc<AddressSpace> {
         let epoch = self.changes.partition_point(|change| *change <= seq);
         let mut spaces = self.spaces.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(space) = spaces.get(&epoch) {
             return Arc::clone(space);
         }
         let mapped = self.mapped_at(seq).filter_map(Entry::mapped).collect();
-        let space = Arc::new(Space::new(mapped));
+        let space = Arc::new(AddressSpace::new(mapped));
         if spaces.len() >= SPACES {
             spaces.clear();
         }
@@ -254,7 +254,7 @@ impl Entry {
 }
 
 /// Returns `len` bytes at `address` if they are mapped from a file in a way that nobody can write to.
-pub(crate) fn read_only(space: &Space, address: u64, len: u64) -> Option<&[u8]> {
+pub(crate) fn read_only(space: &AddressSpace, address: u64, len: u64) -> Option<&[u8]> {
     let mapped = space.at(address)?;
     let svma = mapped.svma(address);
     let end = svma.0.checked_add(len)?;

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use debuginfo::{Certainty, Frame, FrameRegisters, InnermostFrame, Machine, Register, Space, Wish};
+use debuginfo::{
+    AddressSpace, Certainty, Frame, FrameRegisters, InnermostFrame, Machine, Register, Wish,
+};
 use rustc_hash::FxHashMap;
 
 use crate::backtrace::Trace;
@@ -17,7 +19,7 @@ pub struct Moment<'t> {
     /// Registers and memory.
     pub state: State<'t>,
     /// The modules.
-    pub space: Arc<Space>,
+    pub space: Arc<AddressSpace>,
     /// The frames.
     pub trace: Trace,
 }
@@ -64,7 +66,7 @@ pub enum Effort {
 /// What was found out about innermost frames, by address, so that it is found out once where many moments are looked at.
 #[derive(Default)]
 pub struct Places {
-    space: Arc<Space>,
+    space: Arc<AddressSpace>,
     /// By address, and how many inlined calls are still to come there.
     frames: FxHashMap<(u64, usize), Option<InnermostFrame>>,
     /// Where what was asked about frames needed more registers, or may have: how often.
@@ -182,7 +184,7 @@ impl Places {
         Ok(answer)
     }
 
-    fn keep_up_with(&mut self, space: &Arc<Space>) {
+    fn keep_up_with(&mut self, space: &Arc<AddressSpace>) {
         let is_full = self.frames.len() >= MOST_PLACES;
         if !Arc::ptr_eq(&self.space, space) || is_full {
             self.frames.clear();
@@ -192,7 +194,7 @@ impl Places {
     }
 
     /// The innermost frame, if the registers alone tell where it lies.
-    fn frame(&mut self, state: &State<'_>, space: &Arc<Space>) -> Option<Frame> {
+    fn frame(&mut self, state: &State<'_>, space: &Arc<AddressSpace>) -> Option<Frame> {
         self.keep_up_with(space);
         let machine = StateMachine::new(state, space);
         let registers = FrameRegisters::innermost(&machine);

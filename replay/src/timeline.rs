@@ -5,13 +5,10 @@ use std::sync::{Arc, OnceLock};
 
 use debuginfo::SourceCopies;
 use rustc_hash::FxHashMap;
-use store::Recording;
 use store::columns::{ReadCall, ReadEvent, ReadState, StatesFile};
 use store::control::{Control, FunctionDef};
-use store::definitions;
-use store::format::FileKind;
-use store::seal::{SealOptions, Sealed, seal_tail};
-use tempfile::TempDir;
+use store::seal::SealedPart;
+use store::{Reader, Recording};
 
 use crate::cache::Cache;
 use crate::calls::{CallHead, Calls};
@@ -54,11 +51,7 @@ pub struct Timeline {
     state_cache: Cache<u64, ReadState>,
     functions: Vec<Option<FunctionDef>>,
     sources: Arc<SourceCopies>,
-    recording: Recording,
-    events: u64,
-    last_ts_ns: i64,
-    /// Holds what was sealed for this reader alone.
-    _tail: TempDir,
+    reader: Arc<Reader>,
 }
 
 /// What is known of a thread.
@@ -80,33 +73,33 @@ impl Timeline {
     /// # Errors
     /// The recording cannot be read, the folder cannot be written, or there are no events.
     pub fn open(path: &Path, temp_dir: &Path) -> Result<Self> {
-        let recording = Recording::open(path)?;
-        let tail = tempfile::Builder::new()
-            .prefix("hindsight-replay-")
-            .tempdir_in(temp_dir)
-            .map_err(|source| Error::System {
-                action: "make a folder for what is not sealed yet",
-                source,
-            })?;
-        let sealed = seal_tail(&recording, tail.path(), SealOptions::default(), |_| {})?;
-        if sealed.events == 0 {
+        Self::new(Arc::new(Reader::open(path, temp_dir)?))
+    }
+
+    /// Returns the timeline of an opened recording.
+    ///
+    /// # Errors
+    /// The recording cannot be read, or there are no events.
+    pub fn new(reader: Arc<Reader>) -> Result<Self> {
+        if reader.events() == 0 {
             return Err(Error::Empty);
         }
-        let calls = Calls::open(&sealed.parts)?;
-        let others = Others::open(&sealed.parts)?;
+        let (recording, parts) = (reader.recording(), reader.parts());
+        let calls = Calls::open(parts)?;
+        let others = Others::open(parts)?;
         let marks = Marks::read(&others)?;
-        let (functions, mut loads) = definitions_of(&recording, &sealed)?;
-        let sources = Arc::new(pack::use_copies(&recording, &mut loads));
+        let (functions, mut loads) = definitions_of(&reader)?;
+        let sources = Arc::new(pack::use_copies(recording, &mut loads));
         let modules = Modules::new(loads, &marks, &others)?;
-        let (states, saved_stacks, watched) = states_of(&sealed)?;
-        let snapshots = Snapshots::open(&recording, &marks, &others)?;
+        let (states, saved_stacks, watched) = states_of(parts)?;
+        let snapshots = Snapshots::open(recording, &marks, &others)?;
         Ok(Self {
             calls,
             others,
             marks,
             modules,
             snapshots,
-            captures: Captures::open(&sealed.parts)?,
+            captures: Captures::open(parts)?,
             saved_stacks,
             watched,
             written: OnceLock::new(),
@@ -118,17 +111,20 @@ impl Timeline {
             state_cache: Cache::new(STATES),
             functions,
             sources,
-            recording,
-            events: sealed.events,
-            last_ts_ns: sealed.last_ts_ns,
-            _tail: tail,
+            reader,
         })
+    }
+
+    /// Returns the opened recording.
+    #[must_use]
+    pub fn reader(&self) -> &Arc<Reader> {
+        &self.reader
     }
 
     /// Returns the recording.
     #[must_use]
     pub fn recording(&self) -> &Recording {
-        &self.recording
+        self.reader.recording()
     }
 
     /// Returns the recording's copies of source files.
@@ -140,19 +136,19 @@ impl Timeline {
     /// Returns the number of events; the last one has one less as its number.
     #[must_use]
     pub fn events(&self) -> u64 {
-        self.events
+        self.reader.events()
     }
 
     /// Returns the last event's number.
     #[must_use]
     pub fn last(&self) -> u64 {
-        self.events - 1
+        self.events() - 1
     }
 
     /// Returns when the last event was, in ns since the recording began.
     #[must_use]
     pub fn last_ts_ns(&self) -> i64 {
-        self.last_ts_ns
+        self.reader.last_ts_ns()
     }
 
     /// Returns a function's definition.
@@ -203,7 +199,7 @@ impl Timeline {
     }
 
     pub(crate) fn check(&self, seq: u64) -> Result<()> {
-        match seq < self.events {
+        match seq < self.events() {
             true => Ok(()),
             false => Err(Error::NoEvent {
                 seq,
@@ -459,44 +455,38 @@ impl Timeline {
     }
 }
 
-fn definitions_of(
-    recording: &Recording,
-    sealed: &Sealed,
-) -> Result<(Vec<Option<FunctionDef>>, Vec<Loaded>)> {
+fn definitions_of(reader: &Reader) -> Result<(Vec<Option<FunctionDef>>, Vec<Loaded>)> {
     let (mut functions, mut loads) = (Vec::new(), Vec::new());
-    let header = recording.file_header(FileKind::Definitions);
-    for file in &sealed.definitions {
-        definitions::read_file(&file.path, header, file.len, |control| match control {
-            Control::Function(function) => {
-                let at = function.id as usize;
-                if at < store::control::MAX_FUNCTIONS as usize {
-                    if at >= functions.len() {
-                        functions.resize(at + 1, None);
-                    }
-                    functions[at] = Some(function);
+    reader.definitions(|control| match control {
+        Control::Function(function) => {
+            let at = function.id as usize;
+            if at < store::control::MAX_FUNCTIONS as usize {
+                if at >= functions.len() {
+                    functions.resize(at + 1, None);
                 }
+                functions[at] = Some(function);
             }
-            Control::ModuleLoad {
-                module,
-                path,
-                build_id,
-                addr,
-                size,
-                system,
-                ..
-            } => loads.push(Loaded {
-                number: module,
-                path: path.into(),
-                build_id,
-                addr,
-                size,
-                is_system: system,
-                copy: None,
-                debug_dirs: vec![PathBuf::from("/usr/lib/debug")],
-            }),
-            _ => {}
-        })?;
-    }
+        }
+        Control::ModuleLoad {
+            module,
+            path,
+            build_id,
+            addr,
+            size,
+            system,
+            ..
+        } => loads.push(Loaded {
+            number: module,
+            path: path.into(),
+            build_id,
+            addr,
+            size,
+            is_system: system,
+            copy: None,
+            debug_dirs: vec![PathBuf::from("/usr/lib/debug")],
+        }),
+        _ => {}
+    })?;
     Ok((functions, loads))
 }
 
@@ -512,9 +502,11 @@ struct Placed {
 /// Bytes at an address, and the event that showed them.
 type ShownBytes = (u64, u64, Vec<u8>);
 
-fn states_of(sealed: &Sealed) -> Result<(Vec<(u64, StatesFile)>, Vec<Stack>, Vec<ShownBytes>)> {
+fn states_of(
+    parts: &[SealedPart],
+) -> Result<(Vec<(u64, StatesFile)>, Vec<Stack>, Vec<ShownBytes>)> {
     let (mut files, mut stacks, mut watched) = (Vec::new(), Vec::new(), Vec::new());
-    for part in sealed.parts.iter().filter(|part| part.part.states > 0) {
+    for part in parts.iter().filter(|part| part.part.states > 0) {
         let file = StatesFile::open(&part.states)?;
         file.each_shown(|shown| {
             let seq = shown.seq;

@@ -13,7 +13,7 @@ use replay::moves::{Direction, Stops};
 use replay::{Event, Seen, State, Timeline};
 use store::columns::{ReadCall, ReadEvent, read_calls, read_events};
 use store::control::{
-    Blob, Control, LiveProbe, Passed, PauseReason, ProbeKind, ProbePlace, ProbeState, Write,
+    ByteBuf, Control, LiveProbe, Passed, PauseReason, ProbeKind, ProbePlace, ProbeState, Write,
 };
 use store::seal::{Ending, SealOptions, Sealed, Sealer};
 use store::synth::{Synth, pause};
@@ -138,7 +138,7 @@ fn passed(step: u64) -> Option<Passed> {
         pc: random.random_range(0..1 << 47),
         registers: random.random_bool(0.8).then(|| random.random()),
         stack_addr: 0x7f00_0000_7fc8,
-        stack: Blob(random.random::<[u8; 24]>().to_vec()),
+        stack: ByteBuf::from(random.random::<[u8; 24]>().to_vec()),
     })
 }
 

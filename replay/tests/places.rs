@@ -6,12 +6,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use debuginfo::Certainty;
-use debuginfo::expr::{self, Context};
-use debuginfo::value::{Look, RenderOptions, render_known, render_with};
+use debuginfo::value::Look;
+use expr::Context;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use replay::{CallHead, Effort, Moment, Places, StateMachine, Timeline};
+use values::{RenderOptions, render_known, render_with};
 
 /// Names of all kinds: parameters, variables, global ones, members, what they lead to, registers, numbers, and mistakes.
 const EXPRESSIONS: [&str; 42] = [

@@ -5,7 +5,7 @@ mod live;
 use serde::{Deserialize, Serialize};
 
 pub use live::{
-    Blob, Exception, ExceptionPhase, GENERAL_REGISTERS, LiveProbe, LogFormat, LogKind, LogPart,
+    ByteBuf, Exception, ExceptionPhase, GENERAL_REGISTERS, LiveProbe, LogFormat, LogKind, LogPart,
     LogValue, MAX_STACK_LEN, Passed, Pause, PauseReason, ProbeKind, ProbePlace, ProbeState,
     REGISTER_NAMES, SavedRegisters, Snapshot, SnapshotReason, VECTOR_LEN, VECTOR_REGISTERS,
     Watched, Write,
@@ -404,6 +404,7 @@ pub enum ValueKind {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::columns::FileSum;
     use crate::synth::{SynthFrame, debugged, pause};
 
     #[test]
@@ -480,12 +481,46 @@ mod tests {
     }
 
     #[test]
+    fn bytes_are_messagepacks_bin() {
+        let write = Write {
+            ticks: 1,
+            tid: 2,
+            target: "x".into(),
+            addr: None,
+            register: None,
+            old: Some(vec![1, 0xff].into()),
+            new: vec![3].into(),
+            by: "me".into(),
+        };
+        let expected = b"\x98\x01\x02\xa1x\xc0\xc0\xc4\x02\x01\xff\xc4\x01\x03\xa2me";
+        assert_eq!(rmp_serde::to_vec(&write).unwrap(), expected);
+        let sum = FileSum {
+            len: 5,
+            crc32c: 6,
+            blocks: vec![7, 8, 9, 0xaa],
+        };
+        let expected = b"\x93\x05\x06\xc4\x04\x07\x08\x09\xaa";
+        assert_eq!(rmp_serde::to_vec(&sum).unwrap(), expected);
+        let registers = SavedRegisters {
+            general: [1; GENERAL_REGISTERS],
+            vectors: [[0xee; 16]; 16],
+        };
+        let expected = [
+            &b"\x92\xdc\x00\x1b"[..],
+            &[1; GENERAL_REGISTERS],
+            b"\xc5\x01\x00",
+            &[0xee; 256],
+        ];
+        assert_eq!(rmp_serde::to_vec(&registers).unwrap(), expected.concat());
+    }
+
+    #[test]
     fn vectors_of_another_length_are_refused() {
         for len in [0, 255, 257, 272] {
-            let wrong = rmp_serde::to_vec(&([0u64; 27], Blob(vec![0; len]))).unwrap();
+            let wrong = rmp_serde::to_vec(&([0u64; 27], ByteBuf::from(vec![0; len]))).unwrap();
             assert!(rmp_serde::from_slice::<SavedRegisters>(&wrong).is_err());
         }
-        let right = rmp_serde::to_vec(&([0u64; 27], Blob(vec![7; 256]))).unwrap();
+        let right = rmp_serde::to_vec(&([0u64; 27], ByteBuf::from(vec![7; 256]))).unwrap();
         let right: SavedRegisters = rmp_serde::from_slice(&right).unwrap();
         assert_eq!(right.vectors[15], [7; 16]);
     }

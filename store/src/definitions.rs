@@ -5,12 +5,9 @@ use std::path::Path;
 use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::file_header::FileHeader;
-use crate::format::{FileKind, FrameKind};
+use crate::format::FrameKind;
 use crate::log::frame::FrameFault;
 use crate::log::frame_reader::FrameReader;
-use crate::log::{FrameBody, Step};
-use crate::recording::Recording;
-use crate::seal::SealState;
 
 /// Reads the first `len` bytes of a file of definitions and hands each one to `each`, in the order of the log.
 ///
@@ -54,49 +51,29 @@ pub fn read_file(
     Ok(())
 }
 
-/// Reads all definitions of a recording, from the file of those sealed so far and from the rest of the log, and hands
-/// each one to `each` in the order of the log. Of a live recording these are the ones so far.
-///
-/// # Errors
-/// Those of [`read_file`], [`SealState::read`] and the log's reader. [`Error::SegmentMissing`] of a live recording
-/// says that its recorder sealed and dropped a segment meanwhile: start again.
-pub fn read_all(recording: &Recording, mut each: impl FnMut(Control)) -> Result<()> {
-    let header = recording.file_header(FileKind::SealState);
-    let state = SealState::read(&recording.seal_state_path(), header)?;
-    if state.definitions_len > 0 {
-        let header = recording.file_header(FileKind::Definitions);
-        let path = recording.definitions_path();
-        read_file(&path, header, state.definitions_len, &mut each)?;
-    }
-    if state.closed {
-        return Ok(());
-    }
-    let mut log = recording.log_at(state.position);
-    while let Step::Frame(frame) = log.next_frame()? {
-        if let FrameBody::Control(control) = frame.body
-            && control.is_definition()
-        {
-            each(*control);
-        }
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::reader::Reader;
+    use crate::recording::Recording;
     use crate::seal::{Ending, SealOptions, Sealer};
     use crate::synth::Synth;
 
+    fn read(recording: &Recording) -> Result<Vec<Control>> {
+        let temp_dir = tempfile::tempdir().unwrap();
+        let mut definitions = Vec::new();
+        let reader = Reader::open(recording.dir(), temp_dir.path())?;
+        reader.definitions(|control| definitions.push(control))?;
+        Ok(definitions)
+    }
+
     fn names(recording: &Recording) -> Vec<String> {
-        let mut names = Vec::new();
-        let read = read_all(recording, |control| {
-            if let Control::Function(function) = control {
-                names.push(function.name);
-            }
+        let definitions = read(recording).unwrap().into_iter();
+        let names = definitions.filter_map(|control| match control {
+            Control::Function(function) => Some(function.name),
+            _ => None,
         });
-        read.unwrap();
-        names
+        names.collect()
     }
 
     #[test]
@@ -125,7 +102,7 @@ mod tests {
         let path = recording.definitions_path();
         let whole = std::fs::read(&path).unwrap();
         std::fs::write(&path, &whole[..whole.len() - 8]).unwrap();
-        let cut = read_all(&recording, |_| {});
+        let cut = read(&recording);
         assert!(
             matches!(cut, Err(Error::Truncated { offset: 64, .. })),
             "{cut:?}"
@@ -133,7 +110,7 @@ mod tests {
         let mut changed = whole.clone();
         changed[70] ^= 1;
         std::fs::write(&path, &changed).unwrap();
-        let changed = read_all(&recording, |_| {});
+        let changed = read(&recording);
         assert!(
             matches!(changed, Err(Error::Corrupt { offset: 64, .. })),
             "{changed:?}"

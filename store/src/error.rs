@@ -159,14 +159,11 @@ pub enum Error {
         #[source]
         source: rmp_serde::encode::Error,
     },
-    /// The catalog cannot be used. Readers go on without it.
-    #[error("catalog {path}: {message}; it is derived and can be removed", path = path.display())]
-    Catalog {
-        /// The catalog's folder.
-        path: PathBuf,
-        /// The reason.
-        message: String,
-    },
+    /// What a recording has not sealed itself cannot be sealed for a reader.
+    #[error(
+        "cannot make a folder for what is not sealed yet: {0}; set TMPDIR to a folder that can be written to"
+    )]
+    NoTailFolder(#[source] io::Error),
     /// A Parquet file could not be written or read.
     #[error("columns {path}: {source}", path = path.display())]
     Columns {

@@ -50,8 +50,6 @@ pub const INCOMPLETE_FILE: &str = "incomplete";
 pub const LOG_DIR: &str = "log";
 /// The folder of the sealed columns.
 pub const COLUMNS_DIR: &str = "columns";
-/// The folder of the catalog.
-pub const CATALOG_DIR: &str = "catalog";
 /// The file name ending of a segment: `000000.seg` is the first one.
 pub const SEGMENT_SUFFIX: &str = ".seg";
 /// The folder of the snapshots of memory.

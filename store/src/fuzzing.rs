@@ -22,8 +22,9 @@ use crate::log::frame_writer::FrameWriter;
 use crate::log::{LogReader, Step, Tail, segment_path};
 use crate::memory::{Memory, PAGE_LEN, Region, SnapshotWriter};
 use crate::packed::{PackedModule, Packer};
+use crate::reader::Reader;
 use crate::recording::Recording;
-use crate::seal::{Ending, SealOptions, Sealer, seal_tail};
+use crate::seal::{Ending, SealOptions, Sealer};
 use crate::storage::Disk;
 use crate::synth::{RECORDING_ID, Synth, SynthFrame, debugged, manifest};
 use crate::wire::{CAPTURE_REGISTER_WORDS, GapReason, Records, Section, push_capture};
@@ -95,7 +96,7 @@ pub fn entry(data: &[u8], dir: &Path) -> Result<()> {
             )?;
         }
     }
-    read_everything(&run, &dir.join("tail"));
+    read_everything(&run, dir);
     Ok(())
 }
 
@@ -110,7 +111,7 @@ fn good_manifest(path: &Path) -> Result<()> {
 }
 
 /// Reads the recording in every way there is.
-fn read_everything(run: &Path, tail: &Path) {
+fn read_everything(run: &Path, temp_dir: &Path) {
     let _ = check::check(run, |_| {});
     let Ok(recording) = Recording::open(run) else {
         return;
@@ -118,7 +119,6 @@ fn read_everything(run: &Path, tail: &Path) {
     for expected in [Tail::Grows, Tail::MayBeTorn, Tail::MustBeClosed] {
         let _ = LogReader::open(&recording.log_dir(), RECORDING_ID, expected).map(drain);
     }
-    let _ = crate::definitions::read_all(&recording, |_| {});
     let _ = crate::notes::read(&recording);
     let _ = crate::packed::check(&recording, |_, _, _| {});
     if let Ok(mut memory) = Memory::open(&recording) {
@@ -131,9 +131,8 @@ fn read_everything(run: &Path, tail: &Path) {
             }
         }
     }
-    let _ = fs::remove_dir_all(tail);
-    if fs::create_dir(tail).is_ok() {
-        let _ = seal_tail(&recording, tail, SealOptions::default(), |_| {});
+    if let Ok(reader) = Reader::open(run, temp_dir) {
+        let _ = reader.definitions(|_| {});
     }
 }
 

@@ -1,11 +1,9 @@
-//! Keeps recordings: the append-only log, its sealed columns, the catalog and recovery. Knows no symbols and no SQL.
+//! Keeps recordings: the append-only log, its sealed columns and recovery. Knows no symbols and no SQL.
 //!
 //! The log is the truth; everything else in a recording can be derived from it again.
 //! `docs/format.md` and `docs/wire.md` are the norm for every byte written here.
 #![forbid(unsafe_code)]
 
-mod blob;
-pub mod catalog;
 pub mod check;
 pub mod clock;
 pub mod columns;
@@ -15,6 +13,7 @@ pub mod document;
 pub mod error;
 pub mod file_header;
 pub mod format;
+#[cfg(any(test, feature = "testing"))]
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod log;
@@ -22,9 +21,11 @@ pub mod manifest;
 pub mod memory;
 pub mod notes;
 pub mod packed;
+mod reader;
 pub mod recording;
 pub mod seal;
 pub mod storage;
+#[cfg(any(test, feature = "testing"))]
 pub mod synth;
 pub mod wire;
 
@@ -32,4 +33,5 @@ pub use clock::Clock;
 pub use control::Control;
 pub use error::{Error, Result};
 pub use manifest::Manifest;
+pub use reader::Reader;
 pub use recording::Recording;

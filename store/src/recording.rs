@@ -1,7 +1,7 @@
 //! Finds, creates, opens and closes recordings: the folder, its manifest and the marker of unfinished ones.
 //!
 //! While a recorder works it holds a lock on the marker `incomplete`, so that a reader can tell a live
-//! recording from one whose recorder died. What the parts hold is left to the log, the columns and the catalog.
+//! recording from one whose recorder died. What the parts hold is left to the log and the columns.
 
 mod create;
 #[cfg(test)]
@@ -18,7 +18,7 @@ use crate::document;
 use crate::error::{Error, Result};
 use crate::file_header::FileHeader;
 use crate::format::{
-    CATALOG_DIR, COLUMNS_DIR, DEFINITIONS_FILE, FileKind, INCOMPLETE_FILE, LOG_DIR, MANIFEST_FILE,
+    COLUMNS_DIR, DEFINITIONS_FILE, FileKind, INCOMPLETE_FILE, LOG_DIR, MANIFEST_FILE,
     RECORDING_SUFFIX, SEAL_STATE_FILE,
 };
 use crate::log::{LogPosition, LogReader, Tail};
@@ -98,11 +98,6 @@ impl Recording {
     /// Returns the folder of the sealed columns.
     pub fn columns_dir(&self) -> PathBuf {
         self.dir.join(COLUMNS_DIR)
-    }
-
-    /// Returns the folder of the catalog.
-    pub fn catalog_dir(&self) -> PathBuf {
-        self.dir.join(CATALOG_DIR)
     }
 
     /// Returns the file that says how far sealing has come.

@@ -2,7 +2,7 @@
 //! answer of a damaged recording is wrong. Method: 200 damages, from a fixed seed, to four recordings: one that was closed, one
 //! that kept its log, one with notes and copies of modules, and one whose recorder was killed; and each of their folders is removed.
 //!
-//! What `docs/format.md` ("What a check cannot see") says is left out: the catalog, the removal of added notes, and an unfinished
+//! What `docs/format.md` ("What a check cannot see") says is left out: the removal of added notes, and an unfinished
 //! log that lacks its end, as if the recorder had died earlier.
 
 use std::collections::BTreeSet;
@@ -46,7 +46,7 @@ fn answers(recording: &Recording, questions: &[String]) -> Vec<Answer> {
     questions.iter().map(answer).collect()
 }
 
-/// The files of a recording, by their path in it. The catalog is derived.
+/// The files of a recording, by their path in it.
 fn files(dir: &Path) -> Vec<PathBuf> {
     fn collect(dir: &Path, below: &Path, found: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(dir).expect("a folder of the recording") {
@@ -61,7 +61,6 @@ fn files(dir: &Path) -> Vec<PathBuf> {
     }
     let mut found = Vec::new();
     collect(dir, Path::new(""), &mut found);
-    found.retain(|name| !name.starts_with("catalog"));
     found.sort();
     found
 }

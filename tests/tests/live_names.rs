@@ -189,14 +189,14 @@ fn conditions_and_messages_know_how_often_threads_have_come() {
 #[test]
 fn messages_are_javascript_too() {
     let live = started("inlined_O2");
-    let template = "{[token, token * 2].join('+')} {{{token}}} {`${page.id}!`.padStart(4, '.')}";
+    let template = "{[token, token * 2].join('+')} {{{token}}} {`${page.id}!`.padStart(4, '.')} {js: Math.max(token, 110)}";
     live.ask(&["logpoint", "visit", template, "--condition", "token > 108"]);
     let refused = live.refused(&["logpoint", "visit", "{[1, 2].map(x => x +)}"]);
     assert_eq!(refused["code"], "INVALID_CONDITION", "{refused:#}");
     assert_eq!(live.run_to_end(), 0);
     assert_eq!(
         messages(&live),
-        ["109+218 {109} ..9!", "110+220 {110} .10!"]
+        ["109+218 {109} ..9! 110", "110+220 {110} .10! 110"]
     );
 }
 

@@ -5,10 +5,12 @@ use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const CRATES: [&str; 9] = [
+const CRATES: [&str; 11] = [
     "agent",
     "store",
     "debuginfo",
+    "values",
+    "expr",
     "recorder",
     "replay",
     "query",

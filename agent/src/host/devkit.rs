@@ -1,12 +1,16 @@
 //! Drives Frida through the `frida` crate, which links Frida's devkit into this process.
 //!
-//! Everything of Frida's borrows from what it was made by, down to the runtime itself, so one thread has it all on its
-//! stack and answers requests. Leaving the process ends that thread, and Frida with it. Where the crate would wait for
-//! ever (for the answer of a process that died), the asking side does the waiting and stops.
+//! Everything of Frida's borrows from what it was made by, so one thread per host has it all on its stack and answers
+//! requests. Leaving the process ends that thread. Frida itself starts with the first host and stays as long as this process,
+//! because hosts of several sessions may overlap. Where the crate would wait for ever (for the answer of a process that died),
+//! the asking side does the waiting and stops.
 
 use std::{
     fs,
-    sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel},
+    sync::{
+        OnceLock,
+        mpsc::{Receiver, RecvTimeoutError, Sender, channel},
+    },
     thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
@@ -36,7 +40,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// How long Frida may take to tell of the process' end by itself.
 const END_PATIENCE: Duration = Duration::from_secs(2);
 
-/// Frida inside this process; it ends when this is dropped. Have one at a time.
+static FRIDA: OnceLock<Frida> = OnceLock::new();
+
+/// A session of the Frida inside this process.
 #[derive(Debug)]
 pub struct DevkitHost {
     requests: Option<Sender<Request>>,
@@ -116,6 +122,11 @@ impl DevkitHost {
 }
 
 impl Host for DevkitHost {
+    fn ready(&mut self) -> Result<()> {
+        // Requests wait for the thread, which starts Frida first.
+        Ok(())
+    }
+
     fn version(&self) -> &str {
         Frida::version()
     }
@@ -168,10 +179,10 @@ impl ScriptHandler for Listener {
 
 /// Runs on the thread that owns Frida, until it is told to leave or the host is gone.
 fn serve(requests: &Receiver<Request>, answers: &Sender<Result<Value>>) {
-    // SAFETY: initialises Frida in this process. It is taken down when the value is dropped, after everything that was
-    // made from it: that borrows from the value.
-    let frida = unsafe { Frida::obtain() };
-    let manager = DeviceManager::obtain(&frida);
+    // SAFETY: initialises Frida in this process, once. A static is never dropped, so Frida is not taken down while something
+    // that was made from it exists.
+    let frida = FRIDA.get_or_init(|| unsafe { Frida::obtain() });
+    let manager = DeviceManager::obtain(frida);
     while let Ok(request) = requests.recv() {
         let answer = match request {
             Request::Attach(pid) => match attach(&manager, pid, requests, answers) {

@@ -1,12 +1,14 @@
-//! Ways to drive Frida, behind one trait. `wheel` is the one that is used; `devkit` is built on demand, where Frida's
-//! own library can be had.
+//! Ways to drive Frida, behind one trait. A build has one of them: `wheel`, a helper process, or with the feature `devkit`
+//! Frida's own library, linked in.
 
 #[cfg(feature = "devkit")]
 pub mod devkit;
 pub mod wheel;
 
 use std::{
-    fs, thread,
+    fs,
+    path::PathBuf,
+    thread,
     time::{Duration, Instant},
 };
 
@@ -20,6 +22,12 @@ pub const SCRIPT: &str = include_str!("../../script/agent.js");
 
 /// A way to get [`SCRIPT`] into a process and to call its exports.
 pub trait Host {
+    /// Waits until Frida has started.
+    ///
+    /// # Errors
+    /// [`Error::HelperGone`] when it ended instead.
+    fn ready(&mut self) -> Result<()>;
+
     /// Returns Frida's version.
     fn version(&self) -> &str;
 
@@ -47,6 +55,36 @@ pub trait Host {
     /// # Errors
     /// [`Error::Frida`] when the process has gone.
     fn detach(&mut self) -> Result<()>;
+}
+
+/// Starts Frida without waiting for it, so that its start overlaps with other work. The library is part of this process.
+///
+/// # Errors
+/// [`Error::HelperGone`] when there can be no thread for it.
+#[cfg(feature = "devkit")]
+pub fn start(_progress: &dyn Fn(&str)) -> Result<Box<dyn Host>> {
+    Ok(Box::new(devkit::DevkitHost::start()?))
+}
+
+/// Starts Frida without waiting for it, so that its start overlaps with other work. Installs the wheel first if need be;
+/// `progress` is told each step of that.
+///
+/// # Errors
+/// As for [`install`]; [`Error::HelperGone`] when python3 cannot be run.
+#[cfg(not(feature = "devkit"))]
+pub fn start(progress: &dyn Fn(&str)) -> Result<Box<dyn Host>> {
+    Ok(Box::new(wheel::WheelHost::start(progress)?))
+}
+
+/// Installs what [`start`] needs, and returns where; `None` if this build has Frida linked in.
+///
+/// # Errors
+/// See [`crate::wheel::ensure`].
+pub fn install(progress: &dyn Fn(&str)) -> Result<Option<PathBuf>> {
+    match cfg!(feature = "devkit") {
+        true => Ok(None),
+        false => crate::wheel::ensure(progress).map(Some),
+    }
 }
 
 /// Where the started runtime's parts lie in the target, as `start` in agent.js answers.

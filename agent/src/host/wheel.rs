@@ -33,7 +33,7 @@ pub struct WheelHost {
     child: Child,
     requests: Option<ChildStdin>,
     answers: Receiver<String>,
-    version: Option<String>,
+    is_ready: bool,
     packages: PathBuf,
 }
 
@@ -74,24 +74,9 @@ impl WheelHost {
             child,
             requests,
             answers,
-            version: None,
+            is_ready: false,
             packages,
         })
-    }
-
-    /// Waits until the helper is ready and returns Frida's version.
-    ///
-    /// # Errors
-    /// [`Error::HelperGone`] when it ended instead.
-    pub fn ready(&mut self) -> Result<&str> {
-        if self.version.is_none() {
-            let hello = self.answer("start", START_PATIENCE)?;
-            if let Some(python) = hello["python"].as_str() {
-                remember_interpreter(&self.packages, python);
-            }
-            self.version = Some(hello["version"].as_str().unwrap_or_default().to_owned());
-        }
-        Ok(self.version.as_deref().unwrap_or_default())
     }
 
     fn request(&mut self, action: &str, request: &Value, patience: Duration) -> Result<Value> {
@@ -162,6 +147,17 @@ fn remember_interpreter(packages: &Path, python: &str) {
 }
 
 impl Host for WheelHost {
+    fn ready(&mut self) -> Result<()> {
+        if !self.is_ready {
+            let hello = self.answer("start", START_PATIENCE)?;
+            if let Some(python) = hello["python"].as_str() {
+                remember_interpreter(&self.packages, python);
+            }
+            self.is_ready = true;
+        }
+        Ok(())
+    }
+
     fn version(&self) -> &str {
         wheel::VERSION
     }

@@ -10,10 +10,10 @@ use super::names::{Change, Names, names};
 use super::scan::{Candidate, Damage, MAX_RANGES, Scan};
 use super::scopes::Scopes;
 use super::signature::{Signature, Signatures, Trust};
+use crate::abi::{Abi, Types};
 use crate::code::Code;
 use crate::dies::{Die, Home, Session};
 use crate::model::{CodeRange, Function, Svma};
-use crate::types::{Abi, Types};
 
 /// Readers shared by the functions of one unit.
 struct Builder<'s, 't, 'a> {

@@ -7,11 +7,11 @@ use std::rc::Rc;
 
 use gimli::constants as dw;
 
-use crate::args::{self, Found, Locations, Passed, Spills};
+use crate::abi::args::{self, Found, Locations, Passed, Spills};
+use crate::abi::{Abi, TypeInfo, Types};
 use crate::code::Code;
 use crate::dies::{Die, Session};
 use crate::model::{Param, Place, RetPlace, RetReg, ValueKind};
-use crate::types::{Abi, TypeInfo, Types};
 
 /// Bytes of a function that are searched for the stores of its arguments.
 const PROLOGUE_BYTES: usize = 512;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{CODE_BYTES, CODE_SVMA, MODULE_NAME, elf, variables};
+use super::{CODE_BYTES, CODE_SVMA, MODULE_NAME, Show, elf, variables};
 use crate::Module;
 
 /// Expressions are cut here: a unit's length is written with 32 bits.
@@ -10,7 +10,7 @@ const MAX_BYTES: usize = 1 << 16;
 
 /// Reads `data` as two DWARF expressions, the first byte being the length of the first: where a function's frame is, and
 /// where a local variable, a parameter and a global one are. The values of all of them are asked for.
-pub fn location(data: &[u8]) {
+pub fn location(data: &[u8], show: Show<'_>) {
     let Some((length, rest)) = data.split_first() else {
         return;
     };
@@ -20,7 +20,7 @@ pub fn location(data: &[u8]) {
     let bytes = elf(&[(".debug_abbrev", ABBREVIATIONS), (".debug_info", &info)]);
     let module = Module::from_bytes(MODULE_NAME, bytes).expect("the file around them is right");
     assert_eq!(module.functions().list.len(), 1, "it is read");
-    variables::ask(&Arc::new(module));
+    variables::ask(&Arc::new(module), show);
 }
 
 /// A unit, a base type, a variable, a function with a variable and a parameter (DWARF 5, 7.5.3).

@@ -1,14 +1,15 @@
-//! Asks a module for the places, types and texts of its variables, on a machine that makes up what it answers.
+//! Asks a module for the places, types and values of its variables, on a machine that makes up what it answers.
 
 use std::sync::Arc;
 
-use crate::layout::{Type, find_type};
+use super::Show;
+use crate::address_space::{AddressSpace, Mapped};
 use crate::location::Site;
 use crate::machine::{Certainty, Machine, Register, Unknown};
 use crate::module::Module;
 use crate::scope::{globals, variables_at};
-use crate::space::{Mapped, Space};
-use crate::value::{Look, RenderOptions, children, encode, render, writes};
+use crate::types::{Type, find_type};
+use crate::value::{Look, Value};
 
 /// Functions whose variables are asked for.
 const MAX_FUNCTIONS: usize = 8;
@@ -46,7 +47,11 @@ impl Machine for MadeUp {
 }
 
 /// Asks for everything about the variables of `module`.
-pub(super) fn ask(module: &Arc<Module>) {
+pub(super) fn ask(module: &Arc<Module>, show: Show<'_>) {
+    let show = |site: &Site<'_>, value: &Value| {
+        look(site, value);
+        show(site, value);
+    };
     let mapped = Mapped {
         module: module.clone(),
         number: 0,
@@ -54,7 +59,7 @@ pub(super) fn ask(module: &Arc<Module>) {
         range: BIAS..BIAS + (1 << 32),
         is_system: false,
     };
-    let space = Space::new(vec![mapped]);
+    let space = AddressSpace::new(vec![mapped]);
     let functions = module.functions().list.iter().take(MAX_FUNCTIONS);
     let ranges = functions.flat_map(|f| f.ranges.first());
     let places = ranges.flat_map(|r| [r.start.0, r.start.0.midpoint(r.end.0)]);
@@ -74,7 +79,7 @@ pub(super) fn ask(module: &Arc<Module>) {
                 caller: Some(&caller),
                 ..outside
             };
-            variables(&site);
+            variables(&site, &show);
         }
     }
     for name in module.known().index(module).names(module, MAX_VARIABLES) {
@@ -84,41 +89,25 @@ pub(super) fn ask(module: &Arc<Module>) {
         }
         if let Some(ty) = find_type(&space, None, &name) {
             types(&ty, 3);
-            show(&site, &crate::value::Value::at(ty, BIAS + 0x100, &MadeUp));
+            show(&site, &Value::at(ty, BIAS + 0x100, &MadeUp));
         }
     }
 }
 
-fn variables(site: &Site<'_>) {
+fn variables(site: &Site<'_>, show: Show<'_>) {
     for variable in variables_at(site).iter().take(MAX_VARIABLES) {
         show(site, &variable.read(site));
     }
 }
 
-fn show(site: &Site<'_>, value: &crate::value::Value) {
-    let options = RenderOptions {
-        max_elements: 4,
-        max_depth: 3,
-        ..RenderOptions::default()
-    };
+fn look(site: &Site<'_>, value: &Value) {
     let look = Look {
         space: site.space,
         machine: site.machine,
     };
-    assert!(!render(value, &options, site.machine, site.space).is_empty() || value.bytes.is_ok());
-    for (_, inner) in children(value, &options, &look).iter().take(8) {
-        let _ = (inner.as_integer(), inner.as_float(), inner.address());
-        let _ = (inner.deref(&look), inner.index(1, &look));
-    }
-    let _ = (
-        value.member("a", &look),
-        value.cast(&value.ty.pointer(), &look),
-    );
-    for text in ["1", "-1", "1.5", "true", "'x'", "A|B"] {
-        if let Ok(bytes) = encode(&value.ty, text) {
-            let _ = writes(value, &bytes, site.machine);
-        }
-    }
+    let _ = (value.as_integer(), value.address(), value.variant(&look));
+    let _ = (value.deref(&look), value.index(1, &look));
+    let _ = value.member("a", &look);
 }
 
 fn types(ty: &Type, depth: usize) {

@@ -1,8 +1,8 @@
 //! Which functions and symbols a whole name may mean, without looking at all of them.
 
 use super::pattern;
-use crate::layout::hash;
 use crate::model::{Function, Symbol, SymbolKind};
+use crate::types::hash;
 
 /// The functions and symbols of a module by their linker's names, and by the last part of their readable ones, without
 /// template arguments.

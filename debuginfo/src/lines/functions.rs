@@ -7,28 +7,28 @@ use super::model::{FunctionPlace, LinePlace};
 use super::pattern::{Pattern, Way};
 use super::prologue;
 use super::units::CodeUnit;
+use crate::address_space::{AddressSpace, Mapped};
 use crate::dies::Home;
-use crate::layout::DieId;
 use crate::model::{Function, Svma, Symbol, SymbolKind};
 use crate::module::Module;
 use crate::scope::function_at;
-use crate::space::{Mapped, Space};
+use crate::types::DieId;
 
 impl Mapped {
     /// Returns the functions whose whole name, as source or linker have it, or an alias of it is `name`.
-    pub(crate) fn functions_called(&self, name: &str) -> Vec<FunctionPlace> {
+    pub fn functions_called(&self, name: &str) -> Vec<FunctionPlace> {
         matching(self, &Pattern::read(name), Way::Whole)
     }
 
-    /// As [`Space::functions_matching`], of this module alone.
-    pub(crate) fn functions_matching(&self, pattern: &str) -> Vec<FunctionPlace> {
+    /// As [`AddressSpace::functions_matching`], of this module alone.
+    pub fn functions_matching(&self, pattern: &str) -> Vec<FunctionPlace> {
         let readings = readings(pattern);
         let mut found = readings.iter().map(|(of, way)| matching(self, of, *way));
         found.find(|all| !all.is_empty()).unwrap_or_default()
     }
 }
 
-impl Space {
+impl AddressSpace {
     /// Returns the function whose code holds `address`: from the debug information, or else from the symbols. What is
     /// inlined there counts as part of it.
     #[must_use]
@@ -69,7 +69,7 @@ impl Space {
     }
 
     /// Returns where breakpoints on the functions that `pattern` names go, by module and address: behind the prologue of
-    /// each, and where each inlined copy begins. `pattern` is as for [`Space::functions_matching`]; with `*` or `?` it
+    /// each, and where each inlined copy begins. `pattern` is as for [`AddressSpace::functions_matching`]; with `*` or `?` it
     /// means no copies, of which there may be very many.
     #[must_use]
     pub fn function_places(&self, pattern: &str) -> Vec<LinePlace> {

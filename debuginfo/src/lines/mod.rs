@@ -1,7 +1,7 @@
 //! Lines and addresses: which code belongs to a line, which line to an address, where functions begin in earnest.
 //!
 //! Line tables and functions are decoded unit by unit, when an address or a file of the unit is first asked about.
-//! Questions and answers of [`Space`] are in addresses of the process; everything below it uses those of the file.
+//! Questions and answers of [`AddressSpace`] are in addresses of the process; everything below it uses those of the file.
 
 mod by_name;
 mod functions;
@@ -25,7 +25,7 @@ pub(crate) use by_name::ByName;
 pub(crate) use prologue::around as prologue_of;
 pub(crate) use units::Units;
 
-use crate::space::{Mapped, Space};
+use crate::address_space::{AddressSpace, Mapped};
 
 impl crate::Module {
     /// Returns all source files that the module's line tables name. Reads the header of every line table.
@@ -35,7 +35,7 @@ impl crate::Module {
     }
 }
 
-impl Space {
+impl AddressSpace {
     /// Returns the line that the instruction at `address` belongs to; inside an inlined function, the line there. `None`
     /// for code without line tables and for code that no line stands for.
     #[must_use]

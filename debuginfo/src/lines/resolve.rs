@@ -11,15 +11,15 @@ use super::model::{LineError, LinePlace};
 use super::prologue;
 use super::table::Row;
 use super::units::{CodeUnit, last_component};
+use crate::address_space::{AddressSpace, Mapped};
 use crate::model::Svma;
-use crate::space::{Mapped, Space};
 
 /// Names that an error lists.
 const MAX_NEAREST: usize = 5;
 /// Following lines that are tried for one without code.
 const MAX_FOLLOWING: usize = 64;
 
-impl Space {
+impl AddressSpace {
     /// Returns the places of the code of `file`:`line`, by address. `file` is a path or the end of one, by components. A
     /// line without code is moved to the next one with code, as gdb does, which [`LinePlace::line`] tells. With a
     /// `column`, only the statements that cover it count, or those nearest to it; without, the first of each copy.
@@ -55,7 +55,7 @@ impl Space {
         Ok(answer)
     }
 
-    /// Returns the lines of `file` with code, in order; `file` as for [`Space::resolve_line`].
+    /// Returns the lines of `file` with code, in order; `file` as for [`AddressSpace::resolve_line`].
     ///
     /// # Errors
     /// There is no such file.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::model::SourceLine;
 use super::scopes::Scope;
+use crate::address_space::AddressSpace;
 use crate::model::Svma;
-use crate::space::Space;
 
 /// The stretch of code of one row of a line table.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub struct Standing {
     pub source: Option<SourceLine>,
 }
 
-impl Space {
+impl AddressSpace {
     /// Returns where a thread at `address` stands that has not made the innermost `to_come` of the inlined calls around. Any
     /// number that is too large means all.
     #[must_use]

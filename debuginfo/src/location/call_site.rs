@@ -12,9 +12,9 @@ use super::evaluate::Evaluator;
 use super::{Context, MAX_CALLERS, with_context};
 use crate::dies::{Die, Session};
 use crate::dwarf::Slice;
-use crate::layout::DieId;
 use crate::machine::{Certainty, Unknown};
 use crate::scope::function_at;
+use crate::types::DieId;
 use crate::unwind::tail_calls;
 
 /// Calls that are looked at for one value: what a caller passed may itself depend on what several of its own callers did.

@@ -12,9 +12,10 @@ use super::evaluate::Evaluator;
 use super::{Context, Site, ValuePlace, with_context};
 use crate::dies::{Die, Value as Attribute};
 use crate::dwarf::Slice;
-use crate::layout::{Bound, Count, DieId, Dimension, Stride, Type, elements};
 use crate::machine::{Certainty, Unknown};
-use crate::value::{Trail, Value};
+use crate::types::{Bound, Count, DieId, Dimension, Stride, Type, elements};
+use crate::value::Value;
+use crate::value::trail::Trail;
 
 /// Bytes in front of the bounds in a descriptor, and those of one dimension's, of the compilers that have descriptors.
 const HEAD_BYTES: u64 = 40;
@@ -83,7 +84,7 @@ fn is_without_length(ty: &Type) -> bool {
 /// Elements are shown with the bounds that they had when they were seen.
 fn of_one_moment(object: u64, ty: &Type, found: Value, site: &Site<'_>) -> Value {
     let bytes = HEAD_BYTES + DIMENSION_BYTES * ty.dimensions().len() as u64;
-    let byte = crate::layout::builtin("u8").expect("u8 is a base type");
+    let byte = crate::types::builtin("u8").expect("u8 is a base type");
     let descriptor = Value::at(byte.array(bytes), object, site.machine);
     match Trail::check(&[&descriptor], &found, site.machine) {
         Ok(()) => found,
@@ -236,7 +237,7 @@ impl<'x, 't, 'a> Asked<'_, 'x, 't, 'a> {
             .or_else(|| stated(dw::DW_AT_byte_size))
             .unwrap_or(8);
         let name = if bytes == 4 { "int" } else { "long" };
-        let ty = crate::layout::builtin(name).expect("int and long are base types");
+        let ty = crate::types::builtin(name).expect("int and long are base types");
         let length = Value::read(ty, place?, self.context.site.machine);
         self.note(length.certainty);
         let length = length

@@ -12,8 +12,8 @@ use super::parts::{self, Parts};
 use super::{Context, Piece, ValuePlace, base, locate, tls};
 use crate::dies::{Die, Home};
 use crate::dwarf::Slice;
-use crate::layout::{DieId, Type};
 use crate::machine::{Certainty, Register, Unknown};
+use crate::types::{DieId, Type};
 use crate::units::root_attributes;
 use crate::value::Value;
 
@@ -549,7 +549,7 @@ impl<'c, 'x, 't, 'a> Evaluator<'c, 'x, 't, 'a> {
 }
 
 fn bytes_type(count: u64) -> Type {
-    let byte = crate::layout::builtin("u8").expect("u8 is a base type");
+    let byte = crate::types::builtin("u8").expect("u8 is a base type");
     byte.array(count)
 }
 

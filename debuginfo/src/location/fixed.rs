@@ -9,9 +9,9 @@ use gimli::{Expression, Operation};
 use super::{Context, Site, base, bias_of, with_context};
 use crate::dies::{Die, Value as Attribute};
 use crate::dwarf::Slice;
-use crate::layout::DieId;
 use crate::machine::Register;
 use crate::module::Module;
+use crate::types::DieId;
 
 /// Where a variable is in all of its scope.
 #[derive(Debug, Clone, Copy)]

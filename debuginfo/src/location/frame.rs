@@ -1,8 +1,8 @@
 //! Sites from the frames of a backtrace.
 
 use super::Site;
+use crate::address_space::AddressSpace;
 use crate::machine::Machine;
-use crate::space::Space;
 use crate::unwind::{Frame, FrameMachine};
 
 /// Callers that may be asked for what arguments were, each by the one inside it.
@@ -11,7 +11,7 @@ pub(super) const MAX_CALLERS: usize = 32;
 /// Calls `work` with the site of frame `index` of a backtrace; its callers are at hand for what their calls tell. `None`
 /// if there is no such frame.
 pub fn at_frame<T>(
-    space: &Space,
+    space: &AddressSpace,
     machine: &dyn Machine,
     frames: &[Frame],
     index: usize,
@@ -48,7 +48,7 @@ fn caller(frames: &[Frame], index: usize) -> Option<usize> {
 
 /// Makes the site of the last frame of `chain`, then those inside it, each knowing its caller.
 fn nest(
-    space: &Space,
+    space: &AddressSpace,
     frames: &[Frame],
     chain: &[usize],
     machines: &[FrameMachine<'_>],

@@ -9,6 +9,7 @@ mod dynamic;
 mod evaluate;
 mod fixed;
 mod frame;
+pub mod ir;
 mod parts;
 mod stored;
 mod symbolic;
@@ -19,12 +20,12 @@ use std::sync::Arc;
 use gimli::constants as dw;
 use gimli::{AttributeValue, Expression};
 
+use crate::address_space::AddressSpace;
 use crate::dies::{Die, Session, Value as Attribute};
 use crate::dwarf::Slice;
-use crate::layout::{DieId, Type, constant, with_session};
 use crate::machine::{Certainty, Machine, Register, Unknown};
 use crate::module::Module;
-use crate::space::Space;
+use crate::types::{DieId, Type, constant, with_session};
 use crate::value::Value;
 pub(crate) use dynamic::decided;
 use evaluate::Evaluator;
@@ -32,7 +33,8 @@ pub(crate) use fixed::{FixedPlace, fixed_place};
 use frame::MAX_CALLERS;
 pub use frame::at_frame;
 pub(crate) use stored::{Stored, stored};
-pub(crate) use symbolic::{Found, Symbolic, symbolic};
+pub use symbolic::Symbolic;
+pub(crate) use symbolic::symbolic;
 
 /// Entries of one location list that are looked at.
 const MAX_ENTRIES: usize = 1 << 14;
@@ -78,7 +80,7 @@ pub struct Piece {
 #[derive(Clone, Copy)]
 pub struct Site<'a> {
     /// The modules.
-    pub space: &'a Space,
+    pub space: &'a AddressSpace,
     /// Registers as of the frame, and memory.
     pub machine: &'a dyn Machine,
     /// The address by which variables are looked up: inside the instruction that runs, for callers inside the call.
@@ -98,7 +100,7 @@ pub struct Site<'a> {
 impl<'a> Site<'a> {
     /// Makes a site that is in no function.
     #[must_use]
-    pub fn outside(space: &'a Space, machine: &'a dyn Machine) -> Site<'a> {
+    pub fn outside(space: &'a AddressSpace, machine: &'a dyn Machine) -> Site<'a> {
         Site {
             space,
             machine,

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use super::base;
 use super::{Piece, Site, ValuePlace, with_context};
-use crate::args::{Found, FrameBase, Locations};
-use crate::layout::DieId;
+use crate::abi::args::{Found, FrameBase, Locations};
 use crate::lines::prologue_of;
 use crate::machine::{Certainty, Register, Unknown};
 use crate::model::{Param, Place, Svma};
 use crate::module::Module;
+use crate::types::DieId;
 
 /// Bytes of a register, and of a word of the stack.
 const WORD: u64 = 8;
@@ -109,9 +109,8 @@ fn passed(param: &Param, site: &Site<'_>, size: Option<u64>) -> Option<ValuePlac
 
 fn part(place: Place, site: &Site<'_>) -> Option<ValuePlace> {
     match place {
-        Place::Int(_) | Place::Sse(_) => {
-            crate::args::register_of(place).map(|number| ValuePlace::Register(Register(number)))
-        }
+        Place::Int(_) | Place::Sse(_) => crate::abi::args::register_of(place)
+            .map(|number| ValuePlace::Register(Register(number))),
         // The return address lies below the canonical frame address.
         Place::Memory { offset } => {
             let address = site.cfa?.wrapping_sub(WORD).wrapping_add(offset.into());

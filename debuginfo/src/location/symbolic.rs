@@ -6,20 +6,20 @@ use std::sync::Arc;
 use gimli::constants as dw;
 use gimli::{Expression, Operation, UnitOffset};
 
+use super::ir::{Int, IntOp};
 use super::{Context, Site, ValuePlace, base, with_context};
 use crate::dies::Die;
 use crate::dwarf::Slice;
-use crate::expr::ir::{Int, IntOp};
-use crate::layout::{DieId, Type};
 use crate::machine::Register;
 use crate::module::Module;
+use crate::types::{DieId, Type};
 
 /// Operations of one expression that are looked at.
 const MAX_OPERATIONS: usize = 64;
 
 /// Where a variable is.
 #[derive(Debug, Clone)]
-pub(crate) enum Symbolic {
+pub enum Symbolic {
     /// In memory, at this address.
     Memory(Int),
     /// In the low bytes of a register.

@@ -6,10 +6,10 @@
 use gimli::constants as dw;
 
 use super::functions::copies_at;
+use crate::address_space::Mapped;
 use crate::dies::{Die, Session};
-use crate::layout::{DieId, EntryKind, Language, Type, name_fit, qualified, with_session};
 use crate::location::Site;
-use crate::space::Mapped;
+use crate::types::{DieId, EntryKind, Language, Type, name_fit, qualified, with_session};
 
 /// Enumerations with one name among their enumerators that are looked at.
 const MAX_CANDIDATES: usize = 256;
@@ -18,7 +18,7 @@ const MAX_DEPTH: usize = 64;
 
 /// Finds the enumerators that `name` means: those of the nearest place that has any, in this order: the blocks of the function
 /// at the site, its unit, its module, the program.
-pub(crate) fn enumerators(site: &Site<'_>, name: &str) -> Vec<(Type, i128)> {
+pub fn enumerators(site: &Site<'_>, name: &str) -> Vec<(Type, i128)> {
     let local = local_ones(site, name);
     if !local.is_empty() {
         return local;
@@ -33,7 +33,7 @@ pub(crate) fn enumerators(site: &Site<'_>, name: &str) -> Vec<(Type, i128)> {
 }
 
 /// Tells whether an enumeration of a module has an enumerator called `name`, in scope or not.
-pub(crate) fn has_enumerator(mapped: &Mapped, name: &str) -> bool {
+pub fn has_enumerator(mapped: &Mapped, name: &str) -> bool {
     let module = &mapped.module;
     let candidates = module.known().index(module).candidates(name).iter();
     let mut candidates = candidates.filter(|entry| entry.kind == EntryKind::Enumerator);

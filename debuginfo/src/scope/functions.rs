@@ -1,12 +1,14 @@
 //! Which function's code is at an address, and what code an entry covers.
 
+use std::sync::Arc;
+
 use gimli::constants as dw;
 
 use crate::dies::{Die, Home, Session};
-use crate::layout::{DieId, qualified, with_session};
 use crate::location::Site;
 use crate::model::Svma;
 use crate::module::Module;
+use crate::types::{DieId, Type, qualified, with_session};
 
 /// Ranges of one entry that are looked at.
 const MAX_RANGES: usize = 1 << 12;
@@ -14,6 +16,12 @@ const MAX_RANGES: usize = 1 << 12;
 /// The entry of the function whose code holds `svma`.
 pub(crate) fn function_at(module: &Module, svma: Svma) -> Option<DieId> {
     copies_at(module, svma).into_iter().next()
+}
+
+/// Returns the type of the function whose code holds `svma`.
+#[must_use]
+pub fn function_type(module: &Arc<Module>, svma: Svma) -> Option<Type> {
+    function_at(module, svma).map(|id| Type::of_function(module, id))
 }
 
 /// The function whose code holds `svma`, then the copies of other functions that were inlined there, from the outside to
@@ -33,7 +41,7 @@ pub(super) fn copies_at(module: &Module, svma: Svma) -> Vec<DieId> {
 }
 
 /// The name of the function at the site with its namespaces and classes; empty if nothing tells.
-pub(crate) fn scope_at(site: &Site<'_>) -> String {
+pub fn scope_at(site: &Site<'_>) -> String {
     let mapped = site.space.at(site.lookup_pc);
     let name = mapped.and_then(|m| name_at(&m.module, m.svma(site.lookup_pc), site.inline_depth));
     name.unwrap_or_default()

@@ -7,12 +7,12 @@ use gimli::constants as dw;
 
 use super::Variable;
 use super::known::{Described, Learned};
+use crate::address_space::{AddressSpace, Mapped};
 use crate::dies::Home;
-use crate::layout::{ComputedOffset, DieId, EntryKind, Language, Member, MemberOffset};
-use crate::layout::{language_of, name_fit, qualified, with_session};
 use crate::location::Site;
 use crate::module::Module;
-use crate::space::{Mapped, Space};
+use crate::types::{ComputedOffset, DieId, EntryKind, Language, Member, MemberOffset};
+use crate::types::{language_of, name_fit, qualified, with_session};
 
 /// Candidates for one name whose full names are compared.
 const MAX_CANDIDATES: usize = 4096;
@@ -49,7 +49,8 @@ pub fn globals(site: &Site<'_>, name: &str) -> Vec<Variable> {
 
 /// Returns the variables of which `name` may mean each, because nothing at the site prefers one: static ones of other files, or
 /// those of other namespaces.
-pub(crate) fn rivals(site: &Site<'_>, name: &str) -> Vec<Variable> {
+#[must_use]
+pub fn rivals(site: &Site<'_>, name: &str) -> Vec<Variable> {
     let modules = site.space.near(site.lookup_pc);
     let mut all = modules.into_iter().map(|m| visible(m, site, name));
     let found = all.find(|found| !found.is_empty()).unwrap_or_default();
@@ -145,13 +146,13 @@ fn candidates(mapped: &Mapped, site: &Site<'_>, name: &str) -> Vec<Candidate> {
 }
 
 /// Finds those of one module, the nearest to the site first.
-pub(crate) fn globals_of(mapped: &Mapped, site: &Site<'_>, name: &str) -> Vec<Variable> {
+pub fn globals_of(mapped: &Mapped, site: &Site<'_>, name: &str) -> Vec<Variable> {
     let found = candidates(mapped, site, name).into_iter();
     found.map(|one| one.variable).collect()
 }
 
 /// Finds those of the units whose file is `file`, or ends with it: `dir/file.c`.
-pub(crate) fn globals_of_file(mapped: &Mapped, file: &str, name: &str) -> Vec<Variable> {
+pub fn globals_of_file(mapped: &Mapped, file: &str, name: &str) -> Vec<Variable> {
     let mut found = in_module(&mapped.module, name);
     found.retain(|(rank, variable)| *rank < DECLARED && variable.is_of_file(file));
     found.sort_by_key(|(rank, _)| *rank);
@@ -167,7 +168,7 @@ impl Variable {
     }
 
     /// Returns the file that its unit was compiled from, as the compiler was given it.
-    pub(crate) fn unit_file(&self) -> Option<String> {
+    pub fn unit_file(&self) -> Option<String> {
         let read = with_session(&self.module, self.id, |_, die| {
             let name = die.unit.name?;
             Some(String::from_utf8_lossy(name.slice()).into_owned())
@@ -184,7 +185,7 @@ impl Variable {
 
 /// Tells whether `name` is a global variable that the source of the site's function sees: one of its unit, in the function's own
 /// namespaces or in none.
-pub(crate) fn is_in_file(site: &Site<'_>, name: &str) -> bool {
+pub fn is_in_file(site: &Site<'_>, name: &str) -> bool {
     let Some(mapped) = site.space.at(site.lookup_pc) else {
         return false;
     };
@@ -202,7 +203,8 @@ pub(crate) fn is_in_file(site: &Site<'_>, name: &str) -> bool {
 }
 
 /// Returns the unit of the code at the site.
-pub(crate) fn unit_at(site: &Site<'_>) -> Option<usize> {
+#[must_use]
+pub fn unit_at(site: &Site<'_>) -> Option<usize> {
     unit_in(site.space.at(site.lookup_pc)?, site)
 }
 
@@ -220,7 +222,7 @@ fn is_of_unit(variable: &Variable, unit: Option<usize>) -> bool {
 /// Lists names of global variables and static members of the program and its libraries, not of the system's, in
 /// alphabetical order, without their namespaces: of each module at most `limit`.
 #[must_use]
-pub fn global_names(space: &Space, limit: usize) -> Vec<String> {
+pub fn global_names(space: &AddressSpace, limit: usize) -> Vec<String> {
     let own = space.modules().iter().filter(|mapped| !mapped.is_system);
     let names = own.flat_map(|Mapped { module, .. }| {
         let index = module.known().index(module);
@@ -312,7 +314,7 @@ fn described(module: &Arc<Module>, id: DieId) -> Option<Described> {
 
 /// Finds the variable that a static member of a class is; `None` if it is not one, or exists nowhere.
 #[must_use]
-pub fn static_member(member: &Member, class: &crate::layout::Type) -> Option<Variable> {
+pub fn static_member(member: &Member, class: &crate::types::Type) -> Option<Variable> {
     let MemberOffset::Static(ComputedOffset(declaration)) = &member.offset else {
         return None;
     };

@@ -9,9 +9,9 @@ use rustc_hash::FxHashMap;
 
 use super::Variable;
 use super::linked::Linkage;
-use crate::layout::DieId;
 use crate::location::{FixedPlace, Stored};
 use crate::module::Module;
+use crate::types::DieId;
 
 /// Variables that are kept, of places in functions and of names; beyond it all are forgotten and read again.
 const MAX_VARIABLES: usize = 1 << 16;

@@ -7,9 +7,9 @@ use gimli::constants as dw;
 
 use super::Variable;
 use super::globals::definitions;
-use crate::layout::{Type, with_session};
+use crate::address_space::Mapped;
 use crate::location::Site;
-use crate::space::Mapped;
+use crate::types::{Type, with_session};
 
 /// What linking tells of a variable.
 pub(super) enum Linked {

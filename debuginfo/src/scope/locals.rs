@@ -9,13 +9,13 @@ use gimli::{AttributeValue, DwTag};
 use super::Variable;
 use super::functions::{copies_at, ranges};
 use super::known::{Described, Learned};
+use crate::address_space::AddressSpace;
 use crate::dies::{Die, Session};
 use crate::functions::files::Files;
-use crate::layout::{DieId, with_session};
 use crate::location::Site;
 use crate::model::Svma;
 use crate::module::Module;
-use crate::space::Space;
+use crate::types::{DieId, with_session};
 
 /// Blocks around a variable that are looked into.
 const MAX_DEPTH: usize = 256;
@@ -45,14 +45,14 @@ pub fn has_variable(site: &Site<'_>, name: &str) -> bool {
 }
 
 /// Finds the innermost of them that is called `name`.
-pub(crate) fn variable_at(site: &Site<'_>, name: &str) -> Option<Variable> {
+pub fn variable_at(site: &Site<'_>, name: &str) -> Option<Variable> {
     let (module, all) = described_at(site)?;
     let found = all.iter().find(|one| one.name == name)?;
     Some(found.variable(module))
 }
 
 /// Lists the variables of the function whose code is at `address`, those of all of its blocks.
-pub(crate) fn variables_of(space: &Space, address: u64) -> Vec<Variable> {
+pub fn variables_of(space: &AddressSpace, address: u64) -> Vec<Variable> {
     let Some(mapped) = space.at(address) else {
         return Vec::new();
     };

@@ -8,6 +8,7 @@ mod linked;
 mod locals;
 mod modules;
 mod returned;
+mod vtables;
 
 use linked::Linked;
 use std::ops::Deref;
@@ -15,23 +16,26 @@ use std::sync::Arc;
 
 use gimli::constants as dw;
 
-use crate::expr::ir::Int;
-use crate::layout::{DieId, Link, Type, with_session};
+use crate::location::ir::Int;
 use crate::location::{self, Piece, Site, ValuePlace};
 use crate::machine::{Certainty, EntryPlace, Machine, Unknown};
 use crate::module::Module;
+use crate::types::{DieId, Link, Type, with_session};
 use crate::value::Value;
 
-pub(crate) use enumerators::{enumerators, has_enumerator};
-pub(crate) use functions::{function_at, scope_at};
+pub use enumerators::{enumerators, has_enumerator};
+pub(crate) use functions::function_at;
+pub use functions::{function_type, scope_at};
 pub use globals::{global, global_names, globals, static_member};
-pub(crate) use globals::{globals_of, globals_of_file, is_in_file, rivals, unit_at};
+pub use globals::{globals_of, globals_of_file, is_in_file, rivals, unit_at};
 pub use known::Described;
 pub(crate) use known::KnownVariables;
 pub use locals::{has_variable, variables_at};
-pub(crate) use locals::{variable_at, variables_of};
-pub(crate) use modules::split_module;
+pub use locals::{variable_at, variables_of};
+pub use modules::split_module;
 pub use returned::{result_type, returned};
+pub(crate) use vtables::Vtables;
+pub use vtables::trait_object_type;
 
 /// Why what is only declared has no value.
 const UNDEFINED: &str = "it is declared here, and no loaded module defines it";
@@ -144,7 +148,7 @@ impl Variable {
     }
 
     /// Tells whether it needs no frame: a global variable, a static one of a function, a constant.
-    pub(crate) fn is_static(&self, site: &Site<'_>) -> bool {
+    pub fn is_static(&self, site: &Site<'_>) -> bool {
         let fixed = || location::fixed_place(site, &self.module, self.id, self.function);
         let place = self.learned.place.get_or_init(fixed);
         let is_constant = || {
@@ -166,7 +170,10 @@ impl Variable {
     }
 
     /// Finds where it is for every thread that gets to the address of `site`.
-    pub(crate) fn symbolic(&self, site: &Site<'_>) -> location::Found<location::Symbolic> {
+    ///
+    /// # Errors
+    /// There is no such place; the text says why.
+    pub fn symbolic(&self, site: &Site<'_>) -> Result<location::Symbolic, String> {
         match self.linked(site) {
             Some(Linked::Address(address)) => {
                 return Ok(location::Symbolic::Memory(Int::Const(address)));

@@ -2,12 +2,12 @@
 //!
 //! A name without its module means what the nearest modules have, never what some other one happens to call so.
 
-use crate::space::{Mapped, Space};
+use crate::address_space::{AddressSpace, Mapped};
 
-impl Space {
+impl AddressSpace {
     /// Returns the modules whose names need no module in front at `pc`, the nearest first: the one that has `pc`, then the
     /// program itself, whose names come first for the dynamic linker too.
-    pub(crate) fn near(&self, pc: u64) -> Vec<&Mapped> {
+    pub fn near(&self, pc: u64) -> Vec<&Mapped> {
         let here = self.at(pc);
         let program = self.program();
         let program = program.filter(|own| here.is_none_or(|here| here.number != own.number));
@@ -15,7 +15,7 @@ impl Space {
     }
 
     /// Returns all others, the system's last.
-    pub(crate) fn foreign(&self, pc: u64) -> Vec<&Mapped> {
+    pub fn foreign(&self, pc: u64) -> Vec<&Mapped> {
         let near: Vec<u32> = self.near(pc).iter().map(|m| m.number).collect();
         let all = self.modules().iter();
         let mut others: Vec<&Mapped> = all.filter(|m| !near.contains(&m.number)).collect();
@@ -24,7 +24,7 @@ impl Space {
     }
 
     /// Returns the modules that are called `name`.
-    pub(crate) fn called(&self, name: &str) -> Vec<&Mapped> {
+    pub fn called(&self, name: &str) -> Vec<&Mapped> {
         let all = self.modules().iter();
         all.filter(|m| m.is_called(name)).collect()
     }
@@ -37,20 +37,20 @@ impl Space {
 
 impl Mapped {
     /// Returns the name of its file.
-    pub(crate) fn file_name(&self) -> String {
+    pub fn file_name(&self) -> String {
         let name = self.module.path().file_name();
         name.map_or_else(String::new, |name| name.to_string_lossy().into_owned())
     }
 
     /// Tells whether `name` is that of its file, with or without `.so` and what follows, or the one that others link it by.
-    fn is_called(&self, name: &str) -> bool {
+    pub fn is_called(&self, name: &str) -> bool {
         let file = self.file_name();
         let stem = file.split_once(".so").map(|(stem, _)| stem);
         file == name || stem == Some(name) || self.module.soname() == Some(name)
     }
 
     /// Writes `name` as that of this module: what [`split_module`] reads.
-    pub(crate) fn with_name(&self, name: &str) -> String {
+    pub fn with_name(&self, name: &str) -> String {
         let file = self.file_name();
         let is_word = |c: char| c.is_alphanumeric() || c == '_';
         match file.contains(".so") || file.chars().all(is_word) {
@@ -61,7 +61,7 @@ impl Mapped {
 }
 
 /// Splits `module::name`, in which the module may stand in quotes.
-pub(crate) fn split_module(name: &str) -> Option<(&str, &str)> {
+pub fn split_module(name: &str) -> Option<(&str, &str)> {
     match name.strip_prefix('\'') {
         Some(quoted) => quoted.split_once("'::"),
         None => name.split_once("::"),

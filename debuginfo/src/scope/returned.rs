@@ -5,12 +5,12 @@ use std::sync::Arc;
 use gimli::constants as dw;
 
 use super::functions::function_at;
-use crate::layout::{DieId, Type, with_session};
+use crate::address_space::AddressSpace;
 use crate::location::{Piece, ValuePlace};
 use crate::machine::{Machine, Register, Unknown};
 use crate::model::{RetPlace, RetReg, Svma};
 use crate::module::Module;
-use crate::space::Space;
+use crate::types::{DieId, Type, with_session};
 use crate::value::Value;
 
 /// Reads what the function whose first instruction is at `entry` has returned; `machine` shows the thread right behind
@@ -19,7 +19,7 @@ use crate::value::Value;
 /// # Errors
 /// Nothing describes the function, or its result is somewhere that is not read.
 pub fn returned(
-    space: &Space,
+    space: &AddressSpace,
     machine: &dyn Machine,
     entry: u64,
 ) -> Result<Option<Value>, Unknown> {

@@ -3,8 +3,8 @@
 //! What is found may be wrong, so that it is believed only if a call instruction stands before the return address.
 
 use super::frame::{FrameRegisters, not_preserved};
+use crate::address_space::AddressSpace;
 use crate::machine::{Certainty, Machine, Register, Unknown};
-use crate::space::Space;
 
 /// `push %rbp`, `mov %rsp,%rbp`: how most functions with a frame pointer begin, behind an optional `endbr64`.
 const PUSH_RBP: &[u8] = &[0x55];
@@ -17,7 +17,7 @@ const ENDBR64: &[u8] = &[0xf3, 0x0f, 0x1e, 0xfa];
 /// # Errors
 /// There is no plausible return address.
 pub(super) fn caller(
-    space: &Space,
+    space: &AddressSpace,
     machine: &dyn Machine,
     registers: &FrameRegisters,
     pc: u64,
@@ -111,7 +111,7 @@ fn word(machine: &dyn Machine, address: u64) -> Result<(u64, Certainty), Unknown
 }
 
 /// The return address in `slot`, if it is plausible: code of a module, behind a call instruction.
-fn return_address(space: &Space, machine: &dyn Machine, slot: u64) -> Option<u64> {
+fn return_address(space: &AddressSpace, machine: &dyn Machine, slot: u64) -> Option<u64> {
     let (found, _) = word(machine, slot).ok()?;
     let target = machine.return_address(slot, found).ok()?;
     let mapped = space.at(target)?;

@@ -18,28 +18,28 @@ use std::sync::Arc;
 
 use gimli::CfaRule;
 
+use crate::address_space::{AddressSpace, Mapped};
 use crate::lines::SourceLine;
 use crate::machine::{Certainty, Machine, Register, Unknown};
 use crate::model::Svma;
 use crate::module::Module;
-use crate::space::{Mapped, Space};
 use rules::{Caller, Step};
 use tables::Rules;
 
 /// Finds the frames of the thread that `machine` shows, at most `limit`, the innermost first. Inlined calls are frames of
 /// their own.
 #[must_use]
-pub fn backtrace(space: &Space, machine: &dyn Machine, limit: usize) -> Backtrace {
+pub fn backtrace(space: &AddressSpace, machine: &dyn Machine, limit: usize) -> Backtrace {
     walk(space, machine, limit, true)
 }
 
 /// The same for a thread that will go on at rip when a call returns: rip and rsp are those after the return.
 #[must_use]
-pub fn backtrace_of_caller(space: &Space, machine: &dyn Machine, limit: usize) -> Backtrace {
+pub fn backtrace_of_caller(space: &AddressSpace, machine: &dyn Machine, limit: usize) -> Backtrace {
     walk(space, machine, limit, false)
 }
 
-fn walk(space: &Space, machine: &dyn Machine, limit: usize, is_exact: bool) -> Backtrace {
+fn walk(space: &AddressSpace, machine: &dyn Machine, limit: usize, is_exact: bool) -> Backtrace {
     let mut trace = Backtrace::default();
     let innermost = FrameRegisters::innermost(machine);
     let pc = match innermost.get(Register::RIP) {
@@ -70,7 +70,7 @@ fn walk(space: &Space, machine: &dyn Machine, limit: usize, is_exact: bool) -> B
 
 /// The register, by its DWARF number, and the offset that make the canonical frame address at `address`, where it is
 /// as simple as that.
-pub(crate) fn cfa_rule(space: &Space, address: u64) -> Option<(u16, i64)> {
+pub(crate) fn cfa_rule(space: &AddressSpace, address: u64) -> Option<(u16, i64)> {
     let mapped = space.at(address)?;
     let module = &mapped.module;
     let rules = module
@@ -102,7 +102,7 @@ impl InnermostFrame {
     /// Finds what [`backtrace`] would tell of the innermost frame at `pc`, of `to_come` see [`Machine::calls_to_come`]. `None`: it
     /// depends on more than registers.
     #[must_use]
-    pub fn at(space: &Space, pc: u64, to_come: usize) -> Option<InnermostFrame> {
+    pub fn at(space: &AddressSpace, pc: u64, to_come: usize) -> Option<InnermostFrame> {
         let (base, offset) = cfa_rule(space, pc)?;
         let frames = walk(space, &Standing { pc, to_come }, 1, true).frames;
         let frame = frames.into_iter().next()?;
@@ -168,13 +168,13 @@ impl Machine for Standing {
 
 /// How many inlined calls lie around the innermost frame of a thread that stands at `address`, and where the function
 /// with code begins.
-pub(crate) fn innermost_call(space: &Space, address: u64) -> (usize, Option<u64>) {
+pub fn innermost_call(space: &AddressSpace, address: u64) -> (usize, Option<u64>) {
     let calls = calls(space, address);
     (calls.len() - 1, calls[0].entry)
 }
 
 struct Walk<'w> {
-    space: &'w Space,
+    space: &'w AddressSpace,
     machine: &'w dyn Machine,
     trace: &'w mut Backtrace,
     limit: usize,
@@ -409,7 +409,7 @@ impl Walk<'_> {
 }
 
 /// The functions around an address, the innermost first: at least one, which may be unknown.
-fn calls(space: &Space, lookup: u64) -> Vec<Call> {
+fn calls(space: &AddressSpace, lookup: u64) -> Vec<Call> {
     let Some(mapped) = space.at(lookup) else {
         return vec![Call::default()];
     };

@@ -9,8 +9,8 @@ use gimli::{
 
 use super::frame::{FrameRegisters, not_preserved};
 use super::tables::Rules;
+use crate::address_space::Mapped;
 use crate::machine::{Certainty, Machine, Register, Unknown};
-use crate::space::Mapped;
 
 /// Operations that one expression may take.
 const MAX_OPERATIONS: u32 = 10_000;

@@ -10,10 +10,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use gimli::constants as dw;
 
 use crate::dies::{Die, Session};
-use crate::layout::with_session;
 use crate::model::{Binding, Svma, SymbolKind};
 use crate::module::Module;
 use crate::scope::function_at;
+use crate::types::with_session;
 
 /// Call sites that are followed in search of one way.
 const MAX_STEPS: usize = 4096;

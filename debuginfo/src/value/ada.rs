@@ -1,12 +1,13 @@
 //! Ada's arrays without bounds of their own: a pair of pointers, to the elements and to the bounds (GNAT's fat pointers).
 
 use super::inside::{self, wrong};
-use super::{Look, Trail, Value, ValueError, number};
-use crate::layout::{Bound, Count, Dimension, Language, Type, TypeKind, elements};
+use super::trail::Trail;
+use super::{Look, Value, ValueError, number};
 use crate::machine::Unknown;
+use crate::types::{Bound, Count, Dimension, Language, Type, TypeKind, elements};
 
 /// The array that such a pair stands for; `None` of all else.
-pub(super) fn array(value: &Value, look: &Look<'_>) -> Option<Result<Value, ValueError>> {
+pub fn array(value: &Value, look: &Look<'_>) -> Option<Result<Value, ValueError>> {
     let ty = value.ty.strip();
     if ty.language() != Language::Ada || ty.kind() != TypeKind::Struct {
         return None;
@@ -53,7 +54,7 @@ fn bound(bounds: &Value, name: &str, look: &Look<'_>) -> Result<i64, ValueError>
 }
 
 /// What an access value leads to: `.all`.
-pub(super) fn all(value: &Value, look: &Look<'_>) -> Result<Value, ValueError> {
+pub(crate) fn all(value: &Value, look: &Look<'_>) -> Result<Value, ValueError> {
     match array(value, look) {
         Some(array) => array,
         None => inside::deref(value, look),

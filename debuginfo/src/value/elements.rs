@@ -2,8 +2,8 @@
 
 use super::inside::{bit_field, decided, part, pointer, wrong};
 use super::{Look, Value, ValueError, ada};
-use crate::layout::{BitRange, Language, Type, TypeKind};
 use crate::machine::Unknown;
+use crate::types::{BitRange, Language, Type, TypeKind};
 
 pub(super) fn index(value: &Value, index: i64, look: &Look<'_>) -> Result<Value, ValueError> {
     let value = value.unreferenced(look)?;

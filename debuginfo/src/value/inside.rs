@@ -1,28 +1,26 @@
 //! From a value to those inside it and behind it.
 
-use super::{
-    Look, Site, Value, ValueError, ValuePlace, ada, elements, encode, number, place, variants,
-};
-use crate::layout::{
-    BitRange, ComputedOffset, FloatFormat, Language, Member, MemberOffset, Role, Type, TypeKind,
-};
+use super::{Look, Site, Value, ValueError, ValuePlace, ada, elements, number, place, variants};
 use crate::location;
 use crate::machine::{Ages, Certainty, Unknown};
 use crate::scope::static_member;
+use crate::types::{
+    BitRange, ComputedOffset, Language, Member, MemberOffset, Role, Type, TypeKind,
+};
 
 /// Base classes and unnamed members that are searched for one name.
 const MAX_DEPTH: usize = 32;
 /// Members that a message about a missing one names.
 const MAX_NAMED: usize = 8;
 
-pub(super) fn wrong(ty: &Type, what: &'static str) -> ValueError {
+pub fn wrong(ty: &Type, what: &'static str) -> ValueError {
     ValueError::WrongType {
         ty: ty.name(),
         what,
     }
 }
 
-pub(super) fn member(value: &Value, name: &str, look: &Look<'_>) -> Result<Value, ValueError> {
+pub(crate) fn member(value: &Value, name: &str, look: &Look<'_>) -> Result<Value, ValueError> {
     let value = value.unreferenced(look)?;
     let ty = value.ty.strip();
     if name == "all" && ty.language() == Language::Ada {
@@ -99,11 +97,7 @@ fn search(
 }
 
 /// The value of a member of `value`.
-pub(super) fn member_value(
-    value: &Value,
-    member: &Member,
-    look: &Look<'_>,
-) -> Result<Value, ValueError> {
+pub fn member_value(value: &Value, member: &Member, look: &Look<'_>) -> Result<Value, ValueError> {
     match &member.offset {
         MemberOffset::Bytes(offset) => Ok(match member.bits {
             Some(bits) => bit_field(value, &member.ty, bits, look),
@@ -141,7 +135,7 @@ pub(super) fn member_value(
 }
 
 /// The part of `value` that begins `offset` bytes behind its start.
-pub(super) fn part(value: &Value, ty: &Type, offset: u64, look: &Look<'_>) -> Value {
+pub fn part(value: &Value, ty: &Type, offset: u64, look: &Look<'_>) -> Value {
     let Some(size) = ty.size() else {
         let place = place::part(&value.place, offset, 0);
         return Value::read(ty.clone(), place, look.machine).reached_by(value.reached);
@@ -195,7 +189,7 @@ fn has_parts_as_old(value: &Value, look: &Look<'_>) -> bool {
 }
 
 /// The part of `value` that has these bits of it.
-pub(super) fn bit_field(value: &Value, ty: &Type, bits: BitRange, look: &Look<'_>) -> Value {
+pub fn bit_field(value: &Value, ty: &Type, bits: BitRange, look: &Look<'_>) -> Value {
     let first = bits.offset / 8;
     let last = bits.offset.saturating_add(bits.size).div_ceil(8);
     let bytes = last.saturating_sub(first).max(1);
@@ -215,19 +209,19 @@ pub(super) fn bit_field(value: &Value, ty: &Type, bits: BitRange, look: &Look<'_
 }
 
 /// So many bytes without a meaning.
-pub(super) fn storage(bytes: u64) -> Type {
-    let byte = crate::layout::builtin("u8").expect("u8 is a base type");
+pub fn storage(bytes: u64) -> Type {
+    let byte = crate::types::builtin("u8").expect("u8 is a base type");
     byte.array(bytes)
 }
 
-pub(super) fn pointer(value: &Value) -> Result<u64, ValueError> {
+pub fn pointer(value: &Value) -> Result<u64, ValueError> {
     match number::address(value)? {
         0 => Err(ValueError::Null),
         address => Ok(address),
     }
 }
 
-pub(super) fn deref(value: &Value, look: &Look<'_>) -> Result<Value, ValueError> {
+pub(crate) fn deref(value: &Value, look: &Look<'_>) -> Result<Value, ValueError> {
     let ty = value.ty.strip();
     match ty.kind() {
         TypeKind::Pointer | TypeKind::Reference | TypeKind::RvalueReference => {}
@@ -250,7 +244,7 @@ pub(super) fn deref(value: &Value, look: &Look<'_>) -> Result<Value, ValueError>
 }
 
 /// The value with the type that the running program has decided; `record` is what it is a member of.
-pub(super) fn decided(value: Value, look: &Look<'_>, record: Option<&Value>) -> Value {
+pub(crate) fn decided(value: Value, look: &Look<'_>, record: Option<&Value>) -> Value {
     // Elsewhere only variables are so, and they are decided where they are found.
     if matches!(
         value.ty.language(),
@@ -260,77 +254,4 @@ pub(super) fn decided(value: Value, look: &Look<'_>, record: Option<&Value>) -> 
     }
     let site = Site::outside(look.space, look.machine);
     location::decided(value, &site, None, record.and_then(Value::address))
-}
-
-pub(super) fn cast(value: &Value, ty: &Type, look: &Look<'_>) -> Result<Value, ValueError> {
-    let (from, to) = (value.kind(), ty.strip().kind());
-    let is_number = |kind| {
-        matches!(
-            kind,
-            TypeKind::Integer { .. }
-                | TypeKind::Bool
-                | TypeKind::Char { .. }
-                | TypeKind::Enum
-                | TypeKind::Pointer
-                | TypeKind::Float
-                | TypeKind::Fixed { .. }
-        )
-    };
-    if from == TypeKind::Array && to == TypeKind::Pointer {
-        let address = value.address();
-        let why = || Unknown::because("the array is not in memory");
-        return Ok(Value::constant(
-            ty.clone(),
-            address.ok_or_else(why)?.to_le_bytes().to_vec(),
-        ));
-    }
-    if matches!(from, TypeKind::Reference | TypeKind::RvalueReference) && is_number(to) {
-        return cast(&value.unreferenced(look)?, ty, look);
-    }
-    if !is_number(from) || !is_number(to) {
-        // Another look at the same bytes.
-        let same = ty.size().is_some() && ty.size() == value.ty.size();
-        return match value.address() {
-            Some(address) => {
-                Ok(Value::at(ty.clone(), address, look.machine).reached_by(value.reached))
-            }
-            None if same && value.bits.is_none() => Ok(Value {
-                ty: ty.clone(),
-                ..value.clone()
-            }),
-            None => Err(wrong(&value.ty, "cannot be converted to that type")),
-        };
-    }
-    let size = ty
-        .size()
-        .and_then(|s| usize::try_from(s).ok())
-        .filter(|s| *s <= 16);
-    let size = size.ok_or_else(|| wrong(ty, "has no size that is known"))?;
-    let has_fraction = |kind| matches!(kind, TypeKind::Float | TypeKind::Fixed { .. });
-    let bytes = match (from, to) {
-        (_, TypeKind::Fixed { .. }) => {
-            return Err(wrong(ty, "cannot be converted to; write the number itself"));
-        }
-        (_, TypeKind::Float) => {
-            let format = ty.float_format().unwrap_or(FloatFormat::Decimal);
-            encode::float(number::float(value)?, format, size)
-                .ok_or_else(|| wrong(ty, "is a format that nothing is converted to"))?
-        }
-        (from, TypeKind::Bool) if has_fraction(from) => {
-            vec![u8::from(number::float(value)? != 0.0); 1]
-        }
-        (from, _) if has_fraction(from) => {
-            (number::float(value)? as i128).to_le_bytes()[..size].to_vec()
-        }
-        (_, TypeKind::Bool) => {
-            let mut bytes = vec![0; size];
-            bytes[0] = u8::from(number::integer(value)? != 0);
-            bytes
-        }
-        _ => number::integer(value)?.to_le_bytes()[..size].to_vec(),
-    };
-    Ok(Value {
-        certainty: value.certainty,
-        ..Value::constant(ty.clone(), bytes)
-    })
 }

@@ -1,40 +1,22 @@
-//! Values: bytes with a type, a place and a certainty; what is inside them, what they look like, how they are written.
+//! Values: bytes with a type, a place and a certainty, and what is inside them. What they look like is for the crate `values`.
 
-mod ada;
-pub mod containers;
-mod decimal;
+pub mod ada;
 mod elements;
-mod encode;
 mod error;
-mod fixed;
-mod floats;
-mod inside;
-mod natural;
-mod number;
-mod place;
-mod printer;
-mod render;
+pub mod inside;
+mod look;
+pub mod number;
+pub mod place;
 mod rust;
-mod scalar;
-mod strings;
-mod trail;
-mod variants;
-mod write;
+pub mod trail;
+pub mod variants;
 
-use crate::layout::{BitRange, Type, TypeKind};
-pub use crate::location::{Piece, Site, ValuePlace};
+use crate::location::{Piece, Site, ValuePlace};
 use crate::machine::{Ages, Certainty, Machine, Unknown};
+use crate::types::{BitRange, Type, TypeKind};
 
-pub use encode::{encode, encode_value};
 pub use error::ValueError;
-pub(crate) use printer::printer_for;
-pub use printer::{Children, Look, Presented, Printer};
-pub use render::{
-    Format, RenderOptions, children, render, render_certain, render_known, render_with,
-};
-pub use strings::{Text, text_at};
-pub(crate) use trail::{Trail, apart};
-pub use write::{Write, WriteTarget, writes};
+pub use look::Look;
 
 /// Bytes of one value that are read whole; parts of larger ones are read from their place.
 pub const MAX_BYTES: u64 = 1 << 20;
@@ -89,7 +71,7 @@ impl Value {
 
     /// Reads `size` bytes that begin `offset` bytes behind its start, wherever they are.
     pub(crate) fn bytes_at(&self, offset: u64, size: u64, machine: &dyn Machine) -> Value {
-        let byte = crate::layout::builtin("u8").expect("u8 is a base type");
+        let byte = crate::types::builtin("u8").expect("u8 is a base type");
         let place = place::part(&self.place, offset, size);
         Value::read(byte.array(size), place, machine).reached_by(self.reached)
     }
@@ -139,7 +121,8 @@ impl Value {
     }
 
     /// Tells whether it is not known because its bytes were seen at another moment than what led to them.
-    pub(crate) fn is_apart(&self) -> bool {
+    #[must_use]
+    pub fn is_apart(&self) -> bool {
         matches!(&self.bytes, Err(Unknown(why)) if why == trail::APART)
     }
 
@@ -203,14 +186,6 @@ impl Value {
         number::integer(self)
     }
 
-    /// Returns a floating-point number, or an integer as one. Long doubles are rounded.
-    ///
-    /// # Errors
-    /// It is of another type, or not known.
-    pub fn as_float(&self) -> Result<f64, ValueError> {
-        number::float(self)
-    }
-
     /// Returns the address that a pointer or reference holds.
     ///
     /// # Errors
@@ -264,14 +239,6 @@ impl Value {
         }
     }
 
-    /// Returns the value as one of another type: numbers are converted, other values in memory are looked at anew.
-    ///
-    /// # Errors
-    /// The types do not allow it, or the value is not known.
-    pub fn cast(&self, ty: &Type, look: &Look<'_>) -> Result<Value, ValueError> {
-        inside::cast(self, ty, look)
-    }
-
     /// Returns the live variant of a Rust enum: its name and its data.
     ///
     /// # Errors
@@ -279,11 +246,6 @@ impl Value {
     pub fn variant(&self, look: &Look<'_>) -> Result<(String, Value), ValueError> {
         rust::variant(self, look)
     }
-}
-
-/// Tells whether integers of a type have a sign; `None` if they are no integers.
-pub(crate) fn is_signed(ty: &Type) -> Option<bool> {
-    number::signedness(ty)
 }
 
 fn too_large(size: u64) -> Unknown {

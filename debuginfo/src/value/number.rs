@@ -1,10 +1,10 @@
 //! Numbers out of the bytes of a value.
 
-use super::{Value, ValueError, fixed, floats};
-use crate::layout::{Type, TypeKind};
+use super::{Value, ValueError};
+use crate::types::{Type, TypeKind};
 
 /// The bits of a value as an unsigned number, and how many they are.
-pub(super) fn raw(value: &Value) -> Result<(u128, u32), ValueError> {
+pub fn raw(value: &Value) -> Result<(u128, u32), ValueError> {
     let bytes = value.known_bytes()?;
     let wrong = |what| ValueError::WrongType {
         ty: value.ty.name(),
@@ -25,13 +25,13 @@ pub(super) fn raw(value: &Value) -> Result<(u128, u32), ValueError> {
 }
 
 /// The low `bits` of `raw` as a number with a sign.
-pub(super) fn signed(raw: u128, bits: u32) -> i128 {
+pub fn signed(raw: u128, bits: u32) -> i128 {
     let unused = 128 - bits.clamp(1, 128);
     (raw << unused) as i128 >> unused
 }
 
 /// Tells whether integers of this type have a sign; `None` if they are no integers.
-pub(super) fn signedness(ty: &Type) -> Option<bool> {
+pub fn signedness(ty: &Type) -> Option<bool> {
     let ty = ty.strip();
     match ty.kind() {
         TypeKind::Integer { signed } => Some(signed),
@@ -54,7 +54,7 @@ pub(super) fn signedness(ty: &Type) -> Option<bool> {
     }
 }
 
-pub(super) fn integer(value: &Value) -> Result<i128, ValueError> {
+pub(crate) fn integer(value: &Value) -> Result<i128, ValueError> {
     let signedness = signedness(&value.ty).ok_or_else(|| ValueError::WrongType {
         ty: value.ty.name(),
         what: "is no integer",
@@ -67,22 +67,7 @@ pub(super) fn integer(value: &Value) -> Result<i128, ValueError> {
     })
 }
 
-pub(super) fn float(value: &Value) -> Result<f64, ValueError> {
-    match value.kind() {
-        TypeKind::Float => {}
-        TypeKind::Fixed { .. } => return fixed::float(value),
-        _ => return integer(value).map(|number| number as f64),
-    }
-    let bytes = value.known_bytes()?;
-    let format = value.ty.float_format();
-    let number = format.and_then(|format| floats::parse(format, bytes));
-    number.ok_or_else(|| ValueError::WrongType {
-        ty: value.ty.name(),
-        what: "is no floating-point number of a known format",
-    })
-}
-
-pub(super) fn address(value: &Value) -> Result<u64, ValueError> {
+pub(crate) fn address(value: &Value) -> Result<u64, ValueError> {
     match value.kind() {
         TypeKind::Pointer | TypeKind::Reference | TypeKind::RvalueReference => {
             let (raw, bits) = raw(value)?;

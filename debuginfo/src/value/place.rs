@@ -4,7 +4,7 @@ use super::{Piece, ValuePlace};
 use crate::machine::{Certainty, Machine, Register, Unknown};
 
 /// Reads `size` bytes at `place`.
-pub(super) fn read(
+pub fn read(
     place: &ValuePlace,
     size: u64,
     machine: &dyn Machine,
@@ -104,7 +104,7 @@ fn read_pieces(
 }
 
 /// How far the pieces that can be read of what cannot be read as a whole may be trusted.
-pub(super) fn oldest(place: &ValuePlace, machine: &dyn Machine) -> Certainty {
+pub(crate) fn oldest(place: &ValuePlace, machine: &dyn Machine) -> Certainty {
     let ValuePlace::Pieces(pieces) = place else {
         return Certainty::Known;
     };
@@ -121,7 +121,7 @@ pub(super) fn oldest(place: &ValuePlace, machine: &dyn Machine) -> Certainty {
 }
 
 /// Copies bits; both sides count from the lowest bit of their first byte.
-pub(super) fn copy_bits(from: &[u8], from_bit: u64, to: &mut [u8], to_bit: u64, count: u64) {
+pub fn copy_bits(from: &[u8], from_bit: u64, to: &mut [u8], to_bit: u64, count: u64) {
     if (from_bit | to_bit | count).is_multiple_of(8) {
         let whole = |bit: u64| usize::try_from(bit / 8).unwrap_or(usize::MAX);
         let (start, at, len) = (whole(from_bit), whole(to_bit), whole(count));
@@ -143,7 +143,7 @@ pub(super) fn copy_bits(from: &[u8], from_bit: u64, to: &mut [u8], to_bit: u64, 
 }
 
 /// The place of `size` bytes that begin `offset` bytes into `place`.
-pub(super) fn part(place: &ValuePlace, offset: u64, size: u64) -> ValuePlace {
+pub fn part(place: &ValuePlace, offset: u64, size: u64) -> ValuePlace {
     let bits = |bytes: u64| bytes.saturating_mul(8);
     match place {
         ValuePlace::Memory(address) => ValuePlace::Memory(address.wrapping_add(offset)),

@@ -2,8 +2,8 @@
 
 use super::trail::{Piece, Trail};
 use super::{Look, Value, ValueError, inside, number};
-use crate::layout::Discriminants;
 use crate::machine::{Certainty, Unknown};
+use crate::types::Discriminants;
 
 /// The live variant's name and data.
 pub(super) fn variant(value: &Value, look: &Look<'_>) -> Result<(String, Value), ValueError> {

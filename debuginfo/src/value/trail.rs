@@ -9,7 +9,7 @@ use crate::value::Value;
 
 /// Bytes that were read, and how old they are.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Piece {
+pub struct Piece {
     /// Address and length; `None` for what is in no memory.
     place: Option<(u64, u64)>,
     certainty: Certainty,
@@ -19,12 +19,7 @@ pub(crate) struct Piece {
 
 impl Piece {
     /// What has just been read from a machine.
-    pub(crate) fn just_read(
-        address: u64,
-        len: u64,
-        certainty: Certainty,
-        machine: &dyn Machine,
-    ) -> Piece {
+    pub fn just_read(address: u64, len: u64, certainty: Certainty, machine: &dyn Machine) -> Piece {
         Piece {
             place: Some((address, len)),
             certainty,
@@ -33,7 +28,7 @@ impl Piece {
     }
 
     /// A value that has been read, perhaps some time ago.
-    pub(crate) fn of(value: &Value) -> Option<Piece> {
+    pub fn of(value: &Value) -> Option<Piece> {
         let len = value.bytes.as_ref().ok()?.len() as u64;
         Some(match value.address() {
             Some(address) => Piece {
@@ -48,7 +43,7 @@ impl Piece {
     }
 
     /// Bytes of registers, or of a value that is nowhere.
-    pub(crate) fn elsewhere(certainty: Certainty) -> Piece {
+    pub fn elsewhere(certainty: Certainty) -> Piece {
         Piece {
             place: None,
             certainty,
@@ -70,7 +65,7 @@ impl Piece {
 
 /// The pieces that led to where a reader is.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Trail {
+pub struct Trail {
     pieces: Vec<Piece>,
     oldest: Option<Certainty>,
 }
@@ -80,7 +75,7 @@ impl Trail {
     ///
     /// # Errors
     /// They need not fit together.
-    pub(crate) fn add(&mut self, piece: Piece, machine: &dyn Machine) -> Result<(), Unknown> {
+    pub fn add(&mut self, piece: Piece, machine: &dyn Machine) -> Result<(), Unknown> {
         let oldest = self.with(&piece, machine).ok_or_else(apart)?;
         self.pieces.push(piece);
         self.oldest = Some(oldest);
@@ -91,7 +86,7 @@ impl Trail {
     ///
     /// # Errors
     /// It need not fit to them.
-    pub(crate) fn ends_at(&self, piece: &Piece, machine: &dyn Machine) -> Result<(), Unknown> {
+    pub fn ends_at(&self, piece: &Piece, machine: &dyn Machine) -> Result<(), Unknown> {
         self.with(piece, machine).map(|_| ()).ok_or_else(apart)
     }
 
@@ -99,11 +94,7 @@ impl Trail {
     ///
     /// # Errors
     /// It need not have been.
-    pub(crate) fn check(
-        led_by: &[&Value],
-        value: &Value,
-        machine: &dyn Machine,
-    ) -> Result<(), Unknown> {
+    pub fn check(led_by: &[&Value], value: &Value, machine: &dyn Machine) -> Result<(), Unknown> {
         let mut trail = Trail::default();
         let pieces = led_by.iter().filter_map(|value| Piece::of(value));
         pieces
@@ -129,12 +120,13 @@ impl Trail {
 }
 
 /// Why something is not known of which each part is.
-pub(crate) fn apart() -> Unknown {
+#[must_use]
+pub fn apart() -> Unknown {
     Unknown::because(APART)
 }
 
 /// Why parts are not shown of which each is known, or stale.
-pub(crate) const APART: &str = "its parts were last seen at different events";
+pub const APART: &str = "its parts were last seen at different events";
 
 #[cfg(test)]
 mod tests {

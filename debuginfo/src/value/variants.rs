@@ -1,13 +1,13 @@
 //! Members that a structure has only sometimes: those of the variant that its discriminant chooses (Ada's, Pascal's records).
 
 use super::{Look, Value, ValueError, inside, number};
-use crate::layout::{Branch, Language, Member, Shape, VariantPart, member_of};
+use crate::types::{Branch, Language, Member, Shape, VariantPart, member_of};
 
 /// Returns the members of the live variants, in the order of the source; none of what has no variants.
 ///
 /// # Errors
 /// A discriminant is not known.
-pub(super) fn live_members(value: &Value, look: &Look<'_>) -> Result<Vec<Member>, ValueError> {
+pub fn live_members(value: &Value, look: &Look<'_>) -> Result<Vec<Member>, ValueError> {
     let ty = value.ty.strip();
     let mut live = Vec::new();
     let Shape::Aggregate {

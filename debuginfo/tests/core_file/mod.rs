@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use debuginfo::{Certainty, Machine, Mapped, Module, Register, Space, Unknown};
+use debuginfo::{AddressSpace, Certainty, Machine, Mapped, Module, Register, Unknown};
 
 const PT_LOAD: u32 = 1;
 const PT_NOTE: u32 = 4;
@@ -73,7 +73,7 @@ pub struct CoreFile {
     pub threads: Vec<Thread>,
     mappings: Vec<FileMapping>,
     files: BTreeMap<PathBuf, Vec<u8>>,
-    pub space: Space,
+    pub space: AddressSpace,
 }
 
 fn number(bytes: &[u8], at: usize, len: usize) -> u64 {
@@ -90,7 +90,7 @@ impl CoreFile {
             threads: Vec::new(),
             mappings: Vec::new(),
             files: BTreeMap::new(),
-            space: Space::default(),
+            space: AddressSpace::default(),
             bytes: Vec::new(),
         };
         let (table, size) = (
@@ -174,7 +174,7 @@ impl CoreFile {
             self.files
                 .insert(path.clone(), std::fs::read(&path).unwrap_or_default());
         }
-        self.space = Space::new(modules);
+        self.space = AddressSpace::new(modules);
     }
 
     /// The machine of the thread with this number.

@@ -4,11 +4,12 @@
 //! registers held.
 
 use debuginfo::TypeKind;
-use debuginfo::expr::{self, Expr};
-use debuginfo::layout::Type;
-use debuginfo::value::{Look, RenderOptions, Value, render_known};
+use debuginfo::types::Type;
+use debuginfo::value::{Look, Value};
+use expr::Expr;
 use replay::{Event, Places, StateMachine};
 use rustc_hash::FxHashMap;
+use values::{RenderOptions, render_known};
 
 use super::{States, moment};
 

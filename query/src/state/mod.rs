@@ -1,8 +1,8 @@
 //! The state of the program in SQL: `reg`, `mem`, `value`, `explain_value`, `frame_value`, and the tables `backtrace(seq)`,
 //! `locals(seq)` and `history(expression)`.
 //!
-//! The recording is opened a second time, for its states, when the first of these functions is called: other questions do
-//! not pay for it. What is not known at an event is null, and so is what was seen earlier and may have changed since.
+//! The timeline of the opened recording is made when the first of these functions is called: other questions do not pay for it.
+//! What is not known at an event is null, and so is what was seen earlier and may have changed since.
 
 mod call_text;
 mod history;
@@ -10,12 +10,12 @@ mod moment;
 mod scalar;
 mod table;
 
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use datafusion::common::{DataFusionError, Result};
 use datafusion::prelude::SessionContext;
 use replay::Timeline;
+use store::Reader;
 
 pub use call_text::CallTexts;
 
@@ -26,24 +26,26 @@ pub struct States {
 }
 
 struct Inner {
-    path: PathBuf,
-    temp_dir: PathBuf,
+    reader: Arc<Reader>,
     timeline: OnceLock<std::result::Result<Timeline, String>>,
 }
 
 impl std::fmt::Debug for Inner {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "the states of {}", self.path.display())
+        write!(
+            f,
+            "the states of {}",
+            self.reader.recording().dir().display()
+        )
     }
 }
 
 impl States {
-    /// Names the recording.
-    pub fn new(path: &Path, temp_dir: &Path) -> Self {
+    /// Takes an opened recording.
+    pub fn new(reader: Arc<Reader>) -> Self {
         Self {
             inner: Arc::new(Inner {
-                path: path.to_owned(),
-                temp_dir: temp_dir.to_owned(),
+                reader,
                 timeline: OnceLock::new(),
             }),
         }
@@ -61,7 +63,7 @@ impl States {
     fn timeline(&self) -> Result<&Timeline> {
         let inner = &self.inner;
         let opened = inner.timeline.get_or_init(|| {
-            Timeline::open(&inner.path, &inner.temp_dir).map_err(|error| error.to_string())
+            Timeline::new(Arc::clone(&inner.reader)).map_err(|error| error.to_string())
         });
         opened
             .as_ref()
@@ -80,7 +82,7 @@ impl Eq for States {}
 
 impl std::hash::Hash for States {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        self.inner.path.hash(state);
+        self.inner.reader.recording().dir().hash(state);
     }
 }
 

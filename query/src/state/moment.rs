@@ -1,10 +1,11 @@
 //! Expressions and registers at recorded moments.
 
-use debuginfo::expr::{self, Context, Expr};
-use debuginfo::value::{Look, RenderOptions, Value, render_certain, render_known};
+use debuginfo::value::{Look, Value};
 use debuginfo::{Certainty, Register};
 use expr::ExprKind;
+use expr::{Context, Expr};
 use replay::{Event, Moment, Parameters, Places, Seen, State, Timeline};
+use values::{RenderOptions, render_certain, render_known};
 
 /// Why an expression has no value.
 struct NoValue {

@@ -14,7 +14,7 @@ use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 use debuginfo::Register;
-use debuginfo::expr::{self, Expr};
+use expr::Expr;
 use replay::{Parameters, Places, Timeline};
 use rustc_hash::FxHashMap;
 

@@ -10,9 +10,10 @@ use datafusion::datasource::MemTable;
 use datafusion::logical_expr::Expr;
 use datafusion::prelude::SessionContext;
 use debuginfo::location::at_frame;
-use debuginfo::value::{Look, RenderOptions, render_certain};
+use debuginfo::value::Look;
 use debuginfo::{Certainty, variables_at};
 use replay::Moment;
+use values::{RenderOptions, render_certain};
 
 use super::{States, failed};
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use globset::{GlobBuilder, GlobMatcher};
+use debuginfo::Glob;
 
 use crate::{Error, Result};
 
@@ -15,13 +15,6 @@ enum Pattern {
     File(Glob),
     /// `module:` on the path of the ELF file, or its last part.
     Module(Glob),
-}
-
-/// A glob that also matches itself literally: names hold `[]`, `{}` and `*`.
-#[derive(Clone, Debug)]
-struct Glob {
-    text: String,
-    matcher: Option<GlobMatcher>,
 }
 
 /// What a pattern is compared with.
@@ -101,15 +94,7 @@ impl Pattern {
                 reason,
             });
         }
-        let matcher = GlobBuilder::new(glob)
-            .literal_separator(false)
-            .build()
-            .ok()
-            .map(|glob| glob.compile_matcher());
-        Ok(make(Glob {
-            text: glob.to_owned(),
-            matcher,
-        }))
+        Ok(make(Glob::new(glob)))
     }
 
     fn matches(&self, subject: Subject<'_>) -> bool {
@@ -120,21 +105,6 @@ impl Pattern {
                 .is_some_and(|file| glob.matches_path(Path::new(file))),
             Self::Module(glob) => glob.matches_path(subject.module),
         }
-    }
-}
-
-impl Glob {
-    fn matches(&self, text: &str) -> bool {
-        self.text == text
-            || self
-                .matcher
-                .as_ref()
-                .is_some_and(|matcher| matcher.is_match(text))
-    }
-
-    fn matches_path(&self, path: &Path) -> bool {
-        let last = path.file_name().map(|name| name.to_string_lossy());
-        self.matches(&path.to_string_lossy()) || last.is_some_and(|name| self.matches(&name))
     }
 }
 

@@ -12,7 +12,7 @@ use std::{
 
 use agent::host::{Replacement, Started};
 use agent::shared::Text;
-use debuginfo::{Module, Space};
+use debuginfo::{AddressSpace, Module};
 use store::control::{Control, FunctionDef};
 
 use super::{
@@ -206,7 +206,7 @@ impl Armer {
     }
 
     /// Says what is captured behind the arguments of a function.
-    fn choose_captures(&self, elf: &Arc<Module>, space: &Space, candidate: &mut Candidate) {
+    fn choose_captures(&self, elf: &Arc<Module>, space: &AddressSpace, candidate: &mut Candidate) {
         let in_registers = in_registers(space, &candidate.def);
         if self.captures.texts {
             let found = texts::of(&in_registers);

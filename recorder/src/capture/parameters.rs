@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use debuginfo::location::Site;
 use debuginfo::scope::variables_at;
-use debuginfo::{Certainty, Machine, Mapped, Module, Register, Space, Type, Unknown};
+use debuginfo::{AddressSpace, Certainty, Machine, Mapped, Module, Register, Type, Unknown};
 use store::control::{FunctionDef, Place, ValueKind};
 
 /// Integer argument registers.
@@ -32,7 +32,7 @@ impl InRegister {
 }
 
 /// Finds them, in their order. `space` has the function's module, at the addresses of its file.
-pub(crate) fn in_registers(space: &Space, function: &FunctionDef) -> Vec<InRegister> {
+pub(crate) fn in_registers(space: &AddressSpace, function: &FunctionDef) -> Vec<InRegister> {
     let entry = Site {
         lookup_pc: function.svma,
         ..Site::outside(space, &Nothing)
@@ -57,8 +57,8 @@ pub(crate) fn in_registers(space: &Space, function: &FunctionDef) -> Vec<InRegis
 }
 
 /// Returns a space of one module, at the addresses of its file.
-pub(crate) fn space(module: &Arc<Module>) -> Space {
-    Space::new(vec![Mapped {
+pub(crate) fn space(module: &Arc<Module>) -> AddressSpace {
+    AddressSpace::new(vec![Mapped {
         module: Arc::clone(module),
         number: 0,
         bias: 0,

@@ -2,7 +2,7 @@
 //! `std::string_view`.
 
 use agent::shared::Text;
-use debuginfo::layout::{Language, Member, MemberOffset};
+use debuginfo::types::{Language, Member, MemberOffset};
 use debuginfo::{Type, TypeKind};
 
 use super::parameters::{InRegister, REGISTERS};

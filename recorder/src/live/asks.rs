@@ -7,7 +7,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use agent::shared::{Asked, Verdict};
-use debuginfo::Space;
+use debuginfo::AddressSpace;
 
 use super::{
     guard::guarded,
@@ -34,7 +34,7 @@ pub(crate) struct Asks {
     /// How many inlined calls come after what a probe is about, by its address, and how many lie inside the function whose
     /// variables it means; as long as the modules are the same.
     before: BTreeMap<(ProbeId, u64), (usize, usize)>,
-    modules: Arc<Space>,
+    modules: Arc<AddressSpace>,
 }
 
 /// A thread is to be stopped at a probe.

@@ -1,6 +1,7 @@
 //! Expressions that are displayed: their values are told with every stop, and are in its event.
 
-use debuginfo::{RenderOptions, expr, render};
+use expr;
+use values::{RenderOptions, render};
 
 use super::{
     error::{LiveError, LiveResult},

@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use debuginfo::{
-    RenderOptions, backtrace,
-    expr::{self, Context, ParseError, Part},
-};
+use debuginfo::backtrace;
+use expr::{Context, ParseError, Part};
+use values::RenderOptions;
 
 use super::{
     error::{LiveError, LiveResult},

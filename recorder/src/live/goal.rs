@@ -2,7 +2,7 @@
 
 use std::{ops::Range, sync::Arc};
 
-use debuginfo::{CallAt, Space, StepLine};
+use debuginfo::{AddressSpace, CallAt, StepLine};
 
 /// Another line than this one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub(crate) enum Look {
 
 impl LineGoal {
     /// Another line than that of `pc`, where `to_come` of the inlined calls that begin there are still to come.
-    pub fn of(space: &Space, pc: u64, to_come: usize, into: bool) -> LineGoal {
+    pub fn of(space: &AddressSpace, pc: u64, to_come: usize, into: bool) -> LineGoal {
         let calls = space.calls_at(pc);
         let here = space.step_line(pc);
         let line = match call_line(&calls, to_come) {
@@ -47,7 +47,7 @@ impl LineGoal {
     }
 
     /// The same for a frame that `pc` has returned to: between two statements there is no line that the next must differ from.
-    pub fn of_caller(space: &Space, pc: u64, into: bool) -> LineGoal {
+    pub fn of_caller(space: &AddressSpace, pc: u64, into: bool) -> LineGoal {
         let mut goal = LineGoal::of(space, pc, 0, into);
         let here = space.step_line(pc);
         if here.is_some_and(|here| here.range.start == pc && !here.is_statement) {
@@ -57,7 +57,7 @@ impl LineGoal {
     }
 
     /// Decides what coming by `pc`, outside of the range, means; goes on with what is there if it is no place to stop.
-    pub fn look(&mut self, space: &Space, pc: u64) -> Look {
+    pub fn look(&mut self, space: &AddressSpace, pc: u64) -> Look {
         let Some(here) = space.step_line(pc) else {
             return Look::Proceed;
         };

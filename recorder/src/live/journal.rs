@@ -12,7 +12,7 @@ use std::sync::{
 
 use crossbeam::channel::Sender;
 use store::control::{
-    Blob, Control, Exception, ExceptionPhase, LiveProbe, MAX_STACK_LEN, Pause, PauseReason,
+    ByteBuf, Control, Exception, ExceptionPhase, LiveProbe, MAX_STACK_LEN, Pause, PauseReason,
     ProbeKind, ProbePlace, SavedRegisters, Watched, Write,
 };
 
@@ -110,7 +110,7 @@ impl Journal {
                 vectors: machine.registers.vectors,
             }),
             stack_addr,
-            stack: Blob(stack),
+            stack: ByteBuf::from(stack),
             values,
             watched,
         })));
@@ -160,8 +160,8 @@ impl Journal {
             target: target.to_owned(),
             addr,
             register,
-            old: old.map(Blob),
-            new: Blob(new),
+            old: old.map(ByteBuf::from),
+            new: ByteBuf::from(new),
             by: "user".to_owned(),
         }));
     }
@@ -264,8 +264,8 @@ fn about(tracer: &Tracer, reason: &Reason) -> (Option<u32>, Option<u64>, Option<
         } => {
             let watched = tracer.watches.address(*probe).map(|addr| Watched {
                 addr,
-                old: Some(Blob(old.clone())),
-                new: Some(Blob(new.clone())),
+                old: Some(ByteBuf::from(old.clone())),
+                new: Some(ByteBuf::from(new.clone())),
             });
             (Some(*probe), None, watched)
         }

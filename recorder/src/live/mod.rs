@@ -57,7 +57,7 @@ use std::{
 };
 
 use crossbeam::channel::Sender;
-use debuginfo::{Register, Space};
+use debuginfo::{AddressSpace, Register};
 use store::control::Control;
 
 pub use error::{LiveError, LiveResult};
@@ -92,7 +92,7 @@ struct Inner {
     pid: i32,
     recording: PathBuf,
     pipes: Mutex<Option<(File, File)>>,
-    space: Arc<RwLock<Arc<Space>>>,
+    space: Arc<RwLock<Arc<AddressSpace>>>,
     board: Arc<Board>,
     commands: Sender<Command>,
     memory: LiveMemory,
@@ -121,7 +121,7 @@ impl Live {
     }
 
     /// Returns the modules that are loaded now.
-    pub fn space(&self) -> Arc<Space> {
+    pub fn space(&self) -> Arc<AddressSpace> {
         let space = self.inner.space.read();
         Arc::clone(&space.unwrap_or_else(PoisonError::into_inner))
     }

@@ -379,7 +379,7 @@ impl ProbeSpec {
         let is_word = |c: char| c.is_alphanumeric() || c == '_';
         texts
             .flat_map(|text| text.split(|c| !is_word(c)))
-            .any(|word| word == debuginfo::expr::HIT_COUNT)
+            .any(|word| word == expr::HIT_COUNT)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Names in conditions and messages: in which scope they are looked up, and which of them mean nothing there.
 
-use debuginfo::expr::{missing_names, missing_values};
+use expr::{missing_names, missing_values};
 
 use super::{
     error::{LiveError, LiveResult},

@@ -1,7 +1,7 @@
 //! What is kept of threads that pass logpoints, where captures were asked for: as with calls, registers and some of the stack.
 
 use debuginfo::{Machine, Register};
-use store::control::{Blob, Passed};
+use store::control::{ByteBuf, Passed};
 use store::wire::CAPTURE_REGISTER_WORDS;
 
 use super::{journal::read_stack, machine::RED_ZONE, model::Tid, tracer::Tracer};
@@ -51,7 +51,7 @@ impl Tracer {
                 .filter(|_| self.keeps.registers)
                 .and_then(|registers| registers.try_into().ok()),
             stack_addr,
-            stack: Blob(stack),
+            stack: ByteBuf::from(stack),
         })
     }
 }

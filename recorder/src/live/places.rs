@@ -1,8 +1,8 @@
 //! Where probes are: the places of a location now, and how they are named.
 //!
-//! A place has the name that a stop there has: the same inlined calls count as not made, and [`Space::standing`] says the rest.
+//! A place has the name that a stop there has: the same inlined calls count as not made, and [`AddressSpace::standing`] says the rest.
 
-use debuginfo::{LineError, LinePlace, Space};
+use debuginfo::{AddressSpace, LineError, LinePlace};
 
 use super::{
     error::{LiveError, LiveResult},
@@ -44,7 +44,7 @@ impl Tracer {
     }
 
     /// Finds functions by their names in symbol tables.
-    pub fn entries(&self, space: &Space, linkage: &str) -> Vec<Place> {
+    pub fn entries(&self, space: &AddressSpace, linkage: &str) -> Vec<Place> {
         let mut places = Vec::new();
         for module in space.modules() {
             let symbols = module.module.symbols();
@@ -67,7 +67,7 @@ impl Tracer {
 }
 
 /// Names the place of a function or line.
-fn found_place(space: &Space, found: LinePlace) -> Place {
+fn found_place(space: &AddressSpace, found: LinePlace) -> Place {
     let meant = Meant {
         function: found.function.map(|name| name.to_string()),
         file: (!found.file.is_empty()).then(|| found.file.to_string()),
@@ -79,7 +79,7 @@ fn found_place(space: &Space, found: LinePlace) -> Place {
 }
 
 /// Names the entry of a function that symbols name.
-fn entry(space: &Space, address: u64) -> Place {
+fn entry(space: &AddressSpace, address: u64) -> Place {
     let meant = Meant {
         function: space.function_at(address).map(|function| function.name),
         ..Meant::default()
@@ -90,7 +90,7 @@ fn entry(space: &Space, address: u64) -> Place {
 
 /// A breakpoint stops before the calls that are inlined at the beginning of the function that it is about, or that the
 /// statement belongs to which it is about.
-fn calls_before(space: &Space, address: u64, meant: &Meant) -> usize {
+fn calls_before(space: &AddressSpace, address: u64, meant: &Meant) -> usize {
     let calls = space.calls_at(address);
     let inner = calls.iter().rev().take_while(|call| call.begins);
     inner
@@ -99,7 +99,7 @@ fn calls_before(space: &Space, address: u64, meant: &Meant) -> usize {
 }
 
 /// A place, with the name of a stop there.
-fn named(space: &Space, address: u64, meant: Meant, calls_to_come: usize) -> Place {
+fn named(space: &AddressSpace, address: u64, meant: Meant, calls_to_come: usize) -> Place {
     let standing = space.standing(address, calls_to_come);
     let source = standing.source.as_ref();
     let file = source.map(|source| source.file.to_string());
@@ -135,7 +135,7 @@ fn line_error(error: LineError) -> LiveError {
 }
 
 /// What a person should know of a probe that was just set.
-pub(crate) fn message_about(view: &ProbeView, space: &Space) -> Option<String> {
+pub(crate) fn message_about(view: &ProbeView, space: &AddressSpace) -> Option<String> {
     if let (Location::Line { line, .. }, Some(place)) = (&view.spec.location, view.places.first())
         && let Some(used) = place.meant.line
         && used != *line

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use debuginfo::Space;
+use debuginfo::AddressSpace;
 
 use super::{
     error::{LiveError, LiveResult},
@@ -118,7 +118,7 @@ impl Probes {
 }
 
 impl Tracer {
-    pub fn space_now(&self) -> std::sync::Arc<Space> {
+    pub fn space_now(&self) -> std::sync::Arc<AddressSpace> {
         std::sync::Arc::clone(
             &self
                 .space
@@ -325,7 +325,7 @@ impl Tracer {
     }
 
     /// Refuses an address in the middle of an instruction.
-    pub fn check_boundary(&self, space: &Space, address: u64) -> LiveResult<()> {
+    pub fn check_boundary(&self, space: &AddressSpace, address: u64) -> LiveResult<()> {
         let Some(function) = space.function_at(address) else {
             return Ok(());
         };

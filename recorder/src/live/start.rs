@@ -6,7 +6,7 @@ use std::{
 };
 
 use crossbeam::channel::{bounded, unbounded};
-use debuginfo::{Mapped, Module, Space};
+use debuginfo::{AddressSpace, Mapped, Module};
 
 use super::{
     Inner, Live,
@@ -111,8 +111,8 @@ fn begin(options: &LiveOptions, observer: &dyn Observer) -> Result<(Session, Liv
         hooks.set_runtime(runtime.range.clone(), leave);
     }
     let hooks: Arc<SharedHooks> = Arc::new(RwLock::new(hooks));
-    let space = Arc::new(Space::default().with_hidden(runtime));
-    let space: Arc<RwLock<Arc<Space>>> = Arc::new(RwLock::new(space));
+    let space = Arc::new(AddressSpace::default().with_hidden(runtime));
+    let space: Arc<RwLock<Arc<AddressSpace>>> = Arc::new(RwLock::new(space));
     publish(&space, &session.modules);
     let board = Arc::new(Board::default());
     let (log, journal_end) = unbounded();
@@ -172,7 +172,7 @@ fn trace(
     session: &Session,
     keeps: Keeps,
     memory: &LiveMemory,
-    space: &Arc<RwLock<Arc<Space>>>,
+    space: &Arc<RwLock<Arc<AddressSpace>>>,
     board: &Arc<Board>,
     journal: &Journal,
     inbox: crossbeam::channel::Receiver<Command>,

@@ -3,6 +3,8 @@
 //! Texts are found without running anything in the program: `what()` is followed on paper, from the object's table of
 //! virtual functions on. A text that cannot be found that way is not known.
 
+use debuginfo::Glob;
+
 use super::{
     follow::{Call, Program, follow},
     model::{Location, Tid},
@@ -314,11 +316,8 @@ fn matches(pattern: Option<&str>, classes: &[Class]) -> bool {
 }
 
 fn any_is_like<'n>(pattern: &str, mut names: impl Iterator<Item = &'n str>) -> bool {
-    let glob = globset::Glob::new(pattern).map(|glob| glob.compile_matcher());
-    names.any(|name| match &glob {
-        Ok(glob) => glob.is_match(name) || name == pattern,
-        Err(_) => name == pattern,
-    })
+    let glob = Glob::new(pattern);
+    names.any(|name| glob.matches(name))
 }
 
 impl Tracer {

@@ -12,7 +12,7 @@ use std::{
 };
 
 use crossbeam::channel::{Receiver, RecvTimeoutError, Sender};
-use debuginfo::Space;
+use debuginfo::AddressSpace;
 use store::control::{Control, SnapshotReason};
 
 use super::{
@@ -68,7 +68,7 @@ pub(crate) struct Tracer {
     pub probes: Probes,
     pub watches: Watches,
     pub landings: Landings,
-    pub space: Arc<RwLock<Arc<Space>>>,
+    pub space: Arc<RwLock<Arc<AddressSpace>>>,
     pub board: Arc<Board>,
     pub journal: Journal,
     /// Copies of memory, if any are wanted.
@@ -111,7 +111,7 @@ impl Tracer {
     pub fn seize(
         pid: i32,
         memory: LiveMemory,
-        space: Arc<RwLock<Arc<Space>>>,
+        space: Arc<RwLock<Arc<AddressSpace>>>,
         board: Arc<Board>,
         journal: Journal,
         commands: Receiver<Command>,
@@ -702,7 +702,7 @@ impl Tracer {
             hooks.clear();
         }
         if let Ok(mut space) = self.space.write() {
-            *space = Arc::new(Space::default());
+            *space = Arc::new(AddressSpace::default());
         }
         self.probes.unbind_all();
         self.landings = Landings::default();

@@ -4,7 +4,7 @@
 use std::{ops::Range, path::Path, sync::Arc, thread};
 
 use agent::{
-    host::{self, Host, wheel::WheelHost},
+    host::{self, Host},
     shared::{SHADOWS, Shared, TOTAL_BYTES},
 };
 
@@ -36,7 +36,7 @@ impl BringIn<'_> {
     /// Starts the runtime in the program and fills `plan` with what to patch. Returns what was prepared for each module.
     pub fn agent(
         self,
-        host: Option<&mut WheelHost>,
+        host: Option<&mut (dyn Host + 'static)>,
         modules: &mut Modules,
         armer: &mut Armer,
         plan: &mut Plan,
@@ -111,7 +111,7 @@ impl BringIn<'_> {
 
     fn by_frida(
         &self,
-        host: &mut WheelHost,
+        host: &mut dyn Host,
         modules: &mut Modules,
         armer: &mut Armer,
         plan: &mut Plan,
@@ -215,7 +215,7 @@ impl BringIn<'_> {
     /// The files are read while Frida finds its way in.
     fn start(
         &self,
-        host: &mut WheelHost,
+        host: &mut dyn Host,
         modules: &Modules,
         armer: &mut Armer,
     ) -> Result<Vec<Prepared>> {
@@ -228,7 +228,7 @@ impl BringIn<'_> {
                     .map(|module| armer.prepare(module))
                     .collect::<Vec<_>>()
             });
-            let started = host.ready().map(drop).and_then(|()| {
+            let started = host.ready().and_then(|()| {
                 host::start_runtime(
                     host,
                     self.target.pid,

@@ -8,7 +8,7 @@ use std::{fs::File, os::unix::fs::FileExt};
 
 use agent::shared::Last;
 use store::control::{
-    Blob, Control, Exception, ExceptionPhase, MAX_STACK_LEN, Pause, PauseReason, SavedRegisters,
+    ByteBuf, Control, Exception, ExceptionPhase, MAX_STACK_LEN, Pause, PauseReason, SavedRegisters,
     SnapshotReason,
 };
 
@@ -284,7 +284,7 @@ fn pause(death: &Death, pc: u64, seen: Seen) -> Pause {
         line: death.line,
         registers: Some(seen.registers),
         stack_addr: seen.stack_addr,
-        stack: Blob(seen.stack),
+        stack: ByteBuf::from(seen.stack),
         values: Vec::new(),
         watched: None,
     }

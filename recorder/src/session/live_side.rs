@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use crossbeam::channel::{Receiver, Sender};
-use debuginfo::{Mapped, Space};
+use debuginfo::{AddressSpace, Mapped};
 use store::control::{Control, ExceptionPhase};
 
 use super::{Session, Stopper, lock};
@@ -29,7 +29,7 @@ pub(crate) struct LiveSide {
     /// Who waits until readers can see everything up to now.
     pub settling: Receiver<Sender<()>>,
     pub end: Arc<AtomicBool>,
-    pub space: Arc<RwLock<Arc<Space>>>,
+    pub space: Arc<RwLock<Arc<AddressSpace>>>,
     pub board: Arc<Board>,
     /// The last signal that the tracer told of as one that ends the program.
     pub fatal: Option<i32>,
@@ -96,7 +96,7 @@ impl Session {
 }
 
 /// Makes known which modules are mapped now.
-pub(crate) fn publish(space: &RwLock<Arc<Space>>, modules: &Modules) {
+pub(crate) fn publish(space: &RwLock<Arc<AddressSpace>>, modules: &Modules) {
     let mut space = space
         .write()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -105,7 +105,7 @@ pub(crate) fn publish(space: &RwLock<Arc<Space>>, modules: &Modules) {
 }
 
 /// Returns the modules that are mapped now, as expressions see them.
-pub(crate) fn space_of(modules: &Modules) -> Space {
+pub(crate) fn space_of(modules: &Modules) -> AddressSpace {
     let mapped = modules.loaded.iter().filter_map(|module| {
         Some(Mapped {
             module: Arc::clone(module.elf.as_ref()?),
@@ -115,5 +115,5 @@ pub(crate) fn space_of(modules: &Modules) -> Space {
             is_system: module.is_system,
         })
     });
-    Space::new(mapped.collect())
+    AddressSpace::new(mapped.collect())
 }

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use agent::host::{Host, wheel::WheelHost};
+use agent::host::Host;
 use store::{
     format::FORMAT_VERSION,
     manifest::{Host as Machine, Manifest, RecordingId, Settings},
@@ -22,7 +22,7 @@ pub(super) fn default_name(exe: &Path) -> PathBuf {
 pub(super) fn manifest(
     options: &RecordOptions,
     target: &Running,
-    host: Option<&WheelHost>,
+    host: Option<&dyn Host>,
     calibration: Calibration,
 ) -> Result<Manifest> {
     let mut id = [0; 16];

@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use debuginfo::Space;
+use debuginfo::AddressSpace;
 use e2e::{Scratch, fixture_artifact};
 use recorder::{Captures, Exit, Observer, OnFull, RecordOptions, SnapshotTimes, Target, live::*};
 
@@ -64,7 +64,7 @@ impl Subject {
     }
 
     /// Its own source files, as its line tables name them.
-    pub fn files(&self, space: &Space) -> Vec<Arc<str>> {
+    pub fn files(&self, space: &AddressSpace) -> Vec<Arc<str>> {
         let mut files = space.source_files();
         files.retain(|file| self.sources.iter().any(|part| file.contains(part)));
         assert!(!files.is_empty(), "the program has line tables");
@@ -77,7 +77,7 @@ impl Subject {
     }
 
     /// Every line of its own with code.
-    pub fn lines(&self, space: &Space) -> Vec<(Arc<str>, u32)> {
+    pub fn lines(&self, space: &AddressSpace) -> Vec<(Arc<str>, u32)> {
         let mut all = Vec::new();
         for file in self.files(space) {
             let lines = space.valid_lines(&file).expect("a file of the space");

@@ -2,12 +2,12 @@
 
 use std::{collections::BTreeMap, fmt::Write, ops::Range};
 
+use debuginfo::types::{Language, TypeKind};
+use debuginfo::value::{Look, Value};
 use debuginfo::{
-    Certainty, Frame, Machine, Register, RenderOptions, Space, at_frame, backtrace,
-    layout::{Language, TypeKind},
-    value::{Look, Value, children, render_certain},
-    variables_at,
+    AddressSpace, Certainty, Frame, Machine, Register, at_frame, backtrace, variables_at,
 };
+use values::{RenderOptions, children, render_certain};
 
 use crate::stops::place;
 
@@ -75,7 +75,7 @@ fn holds_the_same(ours: u128, theirs: u128) -> bool {
 
 impl Moment {
     /// What Hindsight says of a stopped thread.
-    pub fn of(space: &Space, machine: &dyn Machine) -> Moment {
+    pub fn of(space: &AddressSpace, machine: &dyn Machine) -> Moment {
         let frames = backtrace(space, machine, 60).frames;
         let mut moment = Moment::with(space, machine, &REGISTERS, &frames);
         for number in 0..VECTORS {
@@ -88,7 +88,7 @@ impl Moment {
 
     /// What Hindsight says of these frames where only these registers are known.
     pub fn with(
-        space: &Space,
+        space: &AddressSpace,
         machine: &dyn Machine,
         registers: &[&str],
         frames: &[Frame],

@@ -3,11 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use debuginfo::{
-    Certainty,
-    expr::{Context, evaluate, is_type, parse_with},
-};
+use debuginfo::Certainty;
 use e2e::Scratch;
+use expr::{Context, evaluate, is_type, parse_with};
 use recorder::live::{Location, Motion};
 use replay::{Event, Moment as Past, Seen, State, StateMachine, Timeline};
 

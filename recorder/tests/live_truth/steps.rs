@@ -3,9 +3,12 @@
 
 use std::fmt::Write;
 
-use debuginfo::{RenderOptions, backtrace, scope::returned, value::Look};
+use debuginfo::backtrace;
+use debuginfo::scope::returned;
+use debuginfo::value::Look;
 use e2e::Scratch;
 use recorder::live::*;
+use values::RenderOptions;
 
 use crate::{
     bench::{Controlled, Subject, gdb},

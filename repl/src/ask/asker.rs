@@ -1,18 +1,20 @@
 //! A recording together with the means to wait for its answers.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::Arc;
 
 use arrow::record_batch::RecordBatch;
 use query::output::Format;
 use query::{Answer, Extent, Options, Session};
+use store::Reader;
 
 use super::interrupt::Interrupts;
 use crate::error::Error;
 
 /// Asks one recording.
 pub struct Asker {
-    path: PathBuf,
+    reader: Arc<Reader>,
     session: Session,
     options: Options,
     interrupts: Interrupts,
@@ -24,15 +26,7 @@ impl Asker {
     /// # Errors
     /// When it cannot be opened.
     pub fn open(path: &Path) -> Result<Asker, Error> {
-        Asker::with(path, Options::default(), Interrupts::ignore()?)
-    }
-
-    /// Opens the recording in the folder `path`; from now on Ctrl-C only stops questions.
-    ///
-    /// # Errors
-    /// When it cannot be opened.
-    pub fn open_interruptible(path: &Path) -> Result<Asker, Error> {
-        Asker::open_with(path, Options::default(), true)
+        Asker::open_with(path, Options::default(), false)
     }
 
     /// Opens the recording in the folder `path` with other than the usual limits. `interruptible`: Ctrl-C only stops questions.
@@ -40,17 +34,22 @@ impl Asker {
     /// # Errors
     /// When it cannot be opened.
     pub fn open_with(path: &Path, options: Options, interruptible: bool) -> Result<Asker, Error> {
+        let reader = opened(path, &options)?;
+        Asker::new(reader, options, interruptible)
+    }
+
+    /// Asks an opened recording. `interruptible`: Ctrl-C only stops questions.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn new(reader: Arc<Reader>, options: Options, interruptible: bool) -> Result<Asker, Error> {
         let interrupts = match interruptible {
             true => Interrupts::catch()?,
             false => Interrupts::ignore()?,
         };
-        Asker::with(path, options, interrupts)
-    }
-
-    fn with(path: &Path, options: Options, interrupts: Interrupts) -> Result<Asker, Error> {
-        let session = Session::open_with(path, options.clone());
+        let session = Session::new(Arc::clone(&reader), options.clone());
         Ok(Asker {
-            path: path.to_owned(),
+            reader,
             session: session.map_err(|source| Error::Query { source })?,
             options,
             interrupts,
@@ -62,14 +61,27 @@ impl Asker {
     /// # Errors
     /// When it cannot be opened; the asker then goes on with what it had.
     pub fn refresh(&mut self) -> Result<(), Error> {
-        let session = Session::open_with(&self.path, self.options.clone());
+        let reader = opened(self.path(), &self.options)?;
+        self.look_at(reader)
+    }
+
+    /// Asks another opened recording from now on, if it is another.
+    ///
+    /// # Errors
+    /// When it cannot be read; the asker then goes on with what it had.
+    pub fn look_at(&mut self, reader: Arc<Reader>) -> Result<(), Error> {
+        if Arc::ptr_eq(&reader, &self.reader) {
+            return Ok(());
+        }
+        let session = Session::new(Arc::clone(&reader), self.options.clone());
         self.session = session.map_err(|source| Error::Query { source })?;
+        self.reader = reader;
         Ok(())
     }
 
     /// Returns the recording's folder.
     pub fn path(&self) -> &Path {
-        &self.path
+        self.reader.recording().dir()
     }
 
     /// Returns how much of the recording is seen.
@@ -166,4 +178,11 @@ impl Asker {
         }
         Ok(rows)
     }
+}
+
+fn opened(path: &Path, options: &Options) -> Result<Arc<Reader>, Error> {
+    let reader = Reader::open(path, &options.temp_dir);
+    reader.map(Arc::new).map_err(|source| Error::Query {
+        source: source.into(),
+    })
 }

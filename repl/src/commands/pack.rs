@@ -69,7 +69,7 @@ pub fn pack_or_warn(path: &Path, progress: &Progress) {
 /// As for [`run`].
 pub fn pack(path: &Path) -> Result<PackOutcome, Error> {
     let failed = |error: replay::Error| recorded::failed(server::past::of_replay(&error));
-    let timeline = Timeline::open(path, &std::env::temp_dir()).map_err(failed)?;
+    let timeline = Timeline::open(path, &query::Options::default().temp_dir).map_err(failed)?;
     replay::pack(&timeline).map_err(failed)
 }
 

@@ -34,13 +34,15 @@ pub struct Args {
 /// When it could not be installed.
 pub fn run(args: &Args, terminal: &Terminal) -> Result<u8, Error> {
     let progress = Progress::new(terminal);
-    let path = agent::wheel::ensure(&|step| progress.setup(step))
+    let installed = agent::host::install(&|step| progress.setup(step))
         .map_err(|source| Error::Setup { source })?;
     let mut out = output::stdout();
     if args.json {
-        writeln!(out, "{}", json!({ "installed": path }))
-    } else {
+        writeln!(out, "{}", json!({ "installed": installed }))
+    } else if let Some(path) = installed {
         writeln!(out, "ready: {}", escaped(&path.to_string_lossy()))
+    } else {
+        writeln!(out, "ready: Frida is part of this hindsight")
     }
     .and_then(|()| out.flush())
     .map_err(output::to_stdout)?;

@@ -16,10 +16,12 @@ mod words;
 
 use std::cell::OnceCell;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use clap::{CommandFactory, FromArgMatches, Parser};
+use query::Options;
 use server::past::Past;
 use server::session::StateWord;
 use server::verbs::LocalsArgs;
@@ -93,7 +95,7 @@ impl Session {
     /// # Errors
     /// When it cannot be read.
     pub fn open(path: &Path, terminal: &Terminal, json: bool) -> Result<Session, Error> {
-        let past = Past::open(path, &std::env::temp_dir());
+        let past = Past::open(path, &Options::default().temp_dir);
         let past = Rc::new(past.map_err(recorded::failed)?);
         recorded::look_at(&past);
         Ok(Session {
@@ -396,25 +398,20 @@ impl Session {
 
     /// Returns who answers SQL. Of a live session, everything recorded up to now is seen.
     fn asker(&mut self) -> Result<&mut Asker, Error> {
-        let path = match (&self.past, &self.present) {
-            (Some(past), _) => past.path(),
-            (None, Some(present)) => present.recording().clone(),
-            (None, None) => PathBuf::new(),
+        // At a live prompt Ctrl-C is taken over anyway.
+        let interruptible = self.terminal.interactive || self.present.is_some();
+        let reader = match &mut self.present {
+            Some(present) => present.reader()?,
+            None => {
+                let past = self.past.as_ref().expect(SOMETHING);
+                Arc::clone(past.timeline().reader())
+            }
         };
-        let events = self.present.as_mut().map(Present::events).transpose()?;
-        if self.asker.is_none() {
-            // At a live prompt Ctrl-C is taken over anyway.
-            let opened = match self.terminal.interactive || self.present.is_some() {
-                true => Asker::open_interruptible(&path)?,
-                false => Asker::open(&path)?,
-            };
-            self.asker = Some(opened);
+        match &mut self.asker {
+            Some(asker) => asker.look_at(reader)?,
+            None => self.asker = Some(Asker::new(reader, Options::default(), interruptible)?),
         }
-        let asker = self.asker.as_mut().expect("it was opened");
-        if events.is_some_and(|events| events != asker.extent().events) {
-            asker.refresh()?;
-        }
-        Ok(asker)
+        Ok(self.asker.as_mut().expect("it was made"))
     }
 
     /// What stands before a line: whether live or recorded, and where one is.

@@ -7,13 +7,15 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::sync::Arc;
 
+use query::Options;
 use server::past::Past;
 use server::protocol::{Code, Failure};
 use server::session::{SessionReport, StateWord};
 use server::verbs::{self, Nothing, OutputArgs, ThreadArgs};
-use store::Recording;
 use store::seal::Counter;
+use store::{Reader, Recording};
 
 use crate::commands::live::attended::{self, Begun, Origin};
 use crate::commands::live::{Common, Patience, asked_of_daemon, ended, pass_on, recorded};
@@ -28,6 +30,7 @@ pub struct Present {
     /// The program was started here and ends with the prompt.
     is_ours: bool,
     counter: Option<Counter>,
+    reader: Option<Arc<Reader>>,
     past: Option<Rc<Past>>,
     /// How many pieces of the program's output were shown.
     printed: u64,
@@ -99,15 +102,11 @@ impl Present {
             recording,
             is_ours,
             counter: None,
+            reader: None,
             past: None,
             printed: 0,
             terminal: terminal.clone(),
         }
-    }
-
-    /// Returns the recording's folder.
-    pub fn recording(&self) -> &PathBuf {
-        &self.recording
     }
 
     /// Says whether the program ends with the prompt.
@@ -187,13 +186,12 @@ impl Present {
             );
             return Err(recorded::failed(failure.hint("stop it first: pause")));
         }
-        let events = self.events()?;
-        let is_whole = |past: &&Rc<Past>| past.timeline().events() == events;
+        let reader = self.reader()?;
+        let is_whole = |past: &&Rc<Past>| Arc::ptr_eq(past.timeline().reader(), &reader);
         let past = match self.past.as_ref().filter(is_whole) {
             Some(past) => Rc::clone(past),
             None => {
-                let opened = Past::open(&self.recording, &std::env::temp_dir());
-                let opened = opened.map_err(recorded::failed)?;
+                let opened = Past::new(reader).map_err(recorded::failed)?;
                 let number = self.session.unwrap_or_default();
                 Rc::new(opened.of_session(number, self.past.as_deref()))
             }
@@ -203,6 +201,22 @@ impl Present {
         past.go_to_last_stop(thread.map(|(tid, _)| tid))
             .map_err(recorded::failed)?;
         Ok(past)
+    }
+
+    /// Returns the recording as it is now: opened anew if there are more events than when it was opened last.
+    ///
+    /// # Errors
+    /// The recording cannot be read.
+    pub fn reader(&mut self) -> Result<Arc<Reader>, Error> {
+        let events = self.events()?;
+        let is_whole = |reader: &&Arc<Reader>| reader.events() == events;
+        if let Some(reader) = self.reader.as_ref().filter(is_whole) {
+            return Ok(Arc::clone(reader));
+        }
+        let opened = Reader::open(&self.recording, &Options::default().temp_dir);
+        let reader = Arc::new(opened.map_err(|source| Error::Store { source })?);
+        self.reader = Some(Arc::clone(&reader));
+        Ok(reader)
     }
 
     /// Returns how many events were recorded up to now.

@@ -266,3 +266,29 @@ fn a_missing_file_is_damage() {
         "#]],
     );
 }
+
+#[test]
+fn the_index_of_an_older_version_is_left_aside() {
+    let folder = Folder::with_shop();
+    let index = folder.path("shop.hindsight/catalog");
+    std::fs::create_dir(&index).unwrap();
+    std::fs::write(index.join("db"), b"not a recording's file").unwrap();
+    check(
+        &folder,
+        &["check", "shop"],
+        expect![[r#"
+        shop.hindsight: whole
+          read     5 files, 13.4 kB
+          columns  1 part, 68 calls (0 unfinished), 17 other events, 7 functions
+    "#]],
+    );
+    check(
+        &folder,
+        &["sql", "shop", "SELECT count(*) AS calls FROM calls"],
+        expect![[r#"
+             calls
+            -------
+                68
+        "#]],
+    );
+}

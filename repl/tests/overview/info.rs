@@ -44,7 +44,6 @@ fn info_tells_the_same_as_json() {
                 "./shop"
               ],
               "bytes_on_disk": {
-                "catalog": 0,
                 "columns": 13030,
                 "log": 0,
                 "total": 13414

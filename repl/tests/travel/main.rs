@@ -1,5 +1,6 @@
 //! `hindsight repl` on a made-up debugging session: moves, looks, refusals, JSON and scripts, as transcripts.
 
+mod growing;
 mod lines;
 mod looks;
 mod moves;

@@ -155,11 +155,11 @@ fn a_folder_for_what_is_not_sealed_is_needed() {
     let mut command = folder.command(&["repl", "shop", "--cmd", "where"]);
     let output = command.env("TMPDIR", "/nowhere/at/all").output().unwrap();
     let told = String::from_utf8(output.stderr).unwrap();
-    let (before, name) = told.split_once("hindsight-replay-").unwrap();
+    let (before, name) = told.split_once("hindsight-tail-").unwrap();
     // A name that nobody else has.
     expect![[r#"
-        error: cannot make a folder for what is not sealed yet: No such file or directory at path "/nowhere/at/all/hindsight-replay-NAME"
+        error: cannot make a folder for what is not sealed yet: No such file or directory at path "/nowhere/at/all/hindsight-tail-NAME"
         help: set TMPDIR to a folder that can be written to
-    "#]].assert_eq(&format!("{before}hindsight-replay-NAME{}", &name[6..]));
+    "#]].assert_eq(&format!("{before}hindsight-tail-NAME{}", &name[6..]));
     assert_eq!(output.status.code(), Some(1));
 }

@@ -12,11 +12,13 @@ mod walk;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use debuginfo::expr::{self, Context, Expr, ExprKind};
-use debuginfo::value::{Look, RenderOptions, render_known};
+use debuginfo::value::Look;
 use debuginfo::{
-    Frame, InnermostFrame, Role, Site, Space, Type, Wish, at_frame, has_variable, variables_at,
+    AddressSpace, Frame, InnermostFrame, Role, Site, Type, Wish, at_frame, has_variable,
+    variables_at,
 };
+use expr::{Context, Expr, ExprKind};
+use values::{RenderOptions, render_known};
 
 pub use changes::{Change, Changes, Progress, Stand};
 pub use parameter::Parameters;
@@ -444,7 +446,7 @@ fn with_absent(error: Error, timeline: &Timeline, seq: u64) -> Error {
     }
 }
 
-fn outside<'c>(space: &'c Space, machine: &'c StateMachine<'c>) -> Context<'c> {
+fn outside<'c>(space: &'c AddressSpace, machine: &'c StateMachine<'c>) -> Context<'c> {
     Context {
         space,
         machine,
@@ -488,7 +490,7 @@ fn not_global(names: &[String], context: &Context<'_>) -> Option<Error> {
 /// Tells whether each of `names` that is nothing global is a variable somewhere in the function of a frame.
 fn has_all(
     names: &[String],
-    (space, machine): (&Space, &StateMachine<'_>),
+    (space, machine): (&AddressSpace, &StateMachine<'_>),
     frames: &[Frame],
     frame: usize,
 ) -> bool {

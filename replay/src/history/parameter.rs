@@ -1,12 +1,13 @@
 //! Parameters where functions are entered: those that came in a register are read without looking at anything else.
 
-use debuginfo::value::{Look, RenderOptions, render_with};
+use debuginfo::value::Look;
 use debuginfo::{
-    Certainty, EntryPlace, Machine, Register, Space, Type, TypeKind, Unknown, Value, ValuePlace,
-    at_frame, variables_at,
+    AddressSpace, Certainty, EntryPlace, Machine, Register, Type, TypeKind, Unknown, Value,
+    ValuePlace, at_frame, variables_at,
 };
 use rustc_hash::FxHashMap;
 use store::columns::ReadCall;
+use values::{RenderOptions, render_with};
 
 use crate::calls::CallHead;
 use crate::error::Result;
@@ -83,7 +84,7 @@ impl Parameters {
             return Ok(Some(None));
         }
         let look = Look {
-            space: &Space::default(),
+            space: &AddressSpace::default(),
             machine: &machine,
         };
         let text = render_with(&value, &RenderOptions::default(), &look);

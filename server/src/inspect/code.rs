@@ -1,6 +1,6 @@
 //! Machine code as text.
 
-use debuginfo::{Instruction, Machine, Space, Unknown};
+use debuginfo::{AddressSpace, Instruction, Machine, Unknown};
 use serde::{Deserialize, Serialize};
 
 use super::{hex_bytes, source_line};
@@ -52,7 +52,7 @@ const MAX_INSTRUCTIONS: usize = 100_000;
 /// # Errors
 /// The memory is not known, or too many were asked for.
 pub fn disassemble(
-    space: &Space,
+    space: &AddressSpace,
     machine: &dyn Machine,
     address: u64,
     count: usize,
@@ -74,7 +74,7 @@ pub fn disassemble(
 /// # Errors
 /// No function is known there, or its memory is not.
 pub fn disassemble_around(
-    space: &Space,
+    space: &AddressSpace,
     machine: &dyn Machine,
     address: u64,
     current: Option<u64>,
@@ -99,7 +99,7 @@ fn unreadable(address: u64, unknown: &Unknown) -> Failure {
 }
 
 fn report(
-    space: &Space,
+    space: &AddressSpace,
     found: Vec<Instruction>,
     address: u64,
     current: Option<u64>,
@@ -135,7 +135,7 @@ fn report(
     }
 }
 
-fn symbol(space: &Space, address: u64) -> Option<String> {
+fn symbol(space: &AddressSpace, address: u64) -> Option<String> {
     let (name, start) = space.symbol_at(address)?;
     Some(format!("{name}+{}", address.wrapping_sub(start)))
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use debuginfo::Space;
+use debuginfo::AddressSpace;
 
 /// Names that are less alike have nothing to do with each other (1: the same, 0: nothing in common).
 const LIKENESS: f64 = 0.85;
@@ -10,7 +10,7 @@ const MOST: usize = 3;
 
 /// Returns the functions of the program and its own libraries with the most similar names, best first.
 #[must_use]
-pub fn nearest_functions(space: &Space, name: &str) -> Vec<String> {
+pub fn nearest_functions(space: &AddressSpace, name: &str) -> Vec<String> {
     let own = space.modules().iter().filter(|mapped| !mapped.is_system);
     let described = own.clone().flat_map(|mapped| {
         let functions = mapped.module.functions().list.iter();

@@ -14,7 +14,7 @@ mod source;
 mod stack;
 mod values;
 
-use debuginfo::{Frame, FrameMachine, Machine, Space};
+use debuginfo::{AddressSpace, Frame, FrameMachine, Machine};
 
 pub use code::{CodeReport, InstructionReport, disassemble, disassemble_around};
 pub use conditions::{check_condition, check_template};
@@ -37,7 +37,7 @@ use crate::protocol::{Code, Failure};
 #[derive(Clone, Copy)]
 pub struct View<'a> {
     /// The modules.
-    pub space: &'a Space,
+    pub space: &'a AddressSpace,
     /// Registers of the innermost frame, and memory.
     pub machine: &'a dyn Machine,
     /// The frames, the innermost first; none of a program that runs.

@@ -2,7 +2,7 @@
 
 use debuginfo::scope::returned;
 use debuginfo::value::Look;
-use debuginfo::{Machine, Space};
+use debuginfo::{AddressSpace, Machine};
 use serde::{Deserialize, Serialize};
 
 use super::values::{Shown, ValueFormat, shown};
@@ -26,7 +26,7 @@ impl ReturnedReport {
     /// returns nothing.
     #[must_use]
     pub fn read(
-        space: &Space,
+        space: &AddressSpace,
         machine: &dyn Machine,
         function: Option<String>,
         entry: u64,

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use debuginfo::{LineError, SourceText, Space};
+use debuginfo::{AddressSpace, LineError, SourceText};
 use serde::{Deserialize, Serialize};
 
 use crate::protocol::{Code, Failure};
@@ -36,7 +36,7 @@ pub fn source_line(file: &str, line: u32) -> Option<String> {
 /// # Errors
 /// No module was made of such a file, or it cannot be read.
 pub fn line_source(
-    space: &Space,
+    space: &AddressSpace,
     file: &str,
     line: u32,
     context: u32,
@@ -78,7 +78,11 @@ pub fn line_source(
 ///
 /// # Errors
 /// Nothing is known of lines there, or the file cannot be read.
-pub fn function_source(space: &Space, address: u64, context: u32) -> Result<SourceReport, Failure> {
+pub fn function_source(
+    space: &AddressSpace,
+    address: u64,
+    context: u32,
+) -> Result<SourceReport, Failure> {
     let here = space.line_at(address);
     let function = space.function_at(address);
     let (Some(here), Some(function)) = (here, function) else {
@@ -119,7 +123,7 @@ impl SourceReport {
 }
 
 /// Finds the one whole path that ends in `file`.
-fn whole_path(space: &Space, file: &str) -> Option<String> {
+fn whole_path(space: &AddressSpace, file: &str) -> Option<String> {
     let all = space.source_files();
     let ends_so =
         |path: &&str| Path::new(path).ends_with(file.trim_start_matches("./")) || *path == file;
@@ -190,12 +194,12 @@ mod tests {
         let file = folder.path().join("a.txt");
         std::fs::write(&file, "one\ntwo\nthree\n").unwrap();
         let name = file.to_str().unwrap();
-        let report = line_source(&Space::default(), name, 2, 5, None).unwrap();
+        let report = line_source(&AddressSpace::default(), name, 2, 5, None).unwrap();
         assert_eq!(report.lines, ["one", "two", "three"]);
         assert_eq!((report.first, report.line, report.total), (1, 2, 3));
         assert_eq!(source_line(name, 3).as_deref(), Some("three"));
         assert_eq!(source_line(name, 4), None);
-        let gone = line_source(&Space::default(), "/nowhere/b.c", 2, 5, None).unwrap_err();
+        let gone = line_source(&AddressSpace::default(), "/nowhere/b.c", 2, 5, None).unwrap_err();
         assert_eq!(gone.code, Code::InvalidFile);
     }
 

@@ -1,6 +1,6 @@
 //! Frames, as they go over the wire.
 
-use debuginfo::{Backtrace, Frame, Space};
+use debuginfo::{AddressSpace, Backtrace, Frame};
 use serde::{Deserialize, Serialize};
 
 use super::values::VariableReport;
@@ -66,7 +66,12 @@ pub struct StackReport {
 
 /// Describes the first `limit` frames.
 #[must_use]
-pub fn stack(space: &Space, backtrace: &Backtrace, selected: usize, limit: usize) -> StackReport {
+pub fn stack(
+    space: &AddressSpace,
+    backtrace: &Backtrace,
+    selected: usize,
+    limit: usize,
+) -> StackReport {
     let more = backtrace.frames.len() > limit;
     let shown = backtrace.frames.iter().take(limit).enumerate();
     StackReport {
@@ -84,7 +89,7 @@ pub fn stack(space: &Space, backtrace: &Backtrace, selected: usize, limit: usize
 impl FrameReport {
     /// Describes a frame.
     #[must_use]
-    pub fn of(space: &Space, frame: &Frame, index: usize, selected: bool) -> FrameReport {
+    pub fn of(space: &AddressSpace, frame: &Frame, index: usize, selected: bool) -> FrameReport {
         let source = frame.source.as_ref();
         FrameReport {
             index,
@@ -118,7 +123,7 @@ impl FrameReport {
 
 /// Returns the name of the function that holds `address`: what the debug information says, or a symbol's.
 #[must_use]
-pub fn function_name(space: &Space, address: u64) -> Option<String> {
+pub fn function_name(space: &AddressSpace, address: u64) -> Option<String> {
     let described = space.function_at(address).map(|function| function.name);
     described.or_else(|| Some(space.symbol_at(address)?.0))
 }

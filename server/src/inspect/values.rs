@@ -1,14 +1,13 @@
 //! Variables and expressions, as they go over the wire.
 
-use debuginfo::expr::{self, Calls, Context, EvalError, Expr, ParseError};
-use debuginfo::layout::{Type, TypeKind};
 use debuginfo::location::Site;
 use debuginfo::scope::variables_at;
-use debuginfo::value::{
-    Format, Look, RenderOptions, Value, ValueError, Write, render_certain, render_with,
-};
-use debuginfo::{Certainty, Machine, Space, at_frame};
+use debuginfo::types::{Type, TypeKind};
+use debuginfo::value::{Look, Value, ValueError};
+use debuginfo::{AddressSpace, Certainty, Machine, at_frame};
+use expr::{Calls, Context, EvalError, Expr, ParseError};
 use serde::{Deserialize, Serialize};
+use values::{Format, RenderOptions, Write, render_certain, render_with};
 
 use super::View;
 use crate::protocol::{Code, Failure};
@@ -243,7 +242,7 @@ pub fn evaluate_place(view: &View<'_>, text: &str) -> Result<MemoryPlace, Failur
 
 /// Writes bytes as a value of a type, as `print` would.
 #[must_use]
-pub fn bytes_text(space: &Space, machine: &dyn Machine, ty: &Type, bytes: &[u8]) -> String {
+pub fn bytes_text(space: &AddressSpace, machine: &dyn Machine, ty: &Type, bytes: &[u8]) -> String {
     let value = Value::constant(ty.clone(), bytes.to_vec());
     shown(&value, ValueFormat::Natural, &Look { space, machine }).text()
 }

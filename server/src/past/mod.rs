@@ -17,6 +17,7 @@ use debuginfo::with_source_copies;
 use replay::{Moment, StateMachine, Target, Timeline};
 use serde::Serialize;
 use serde_json::Value;
+use store::Reader;
 
 pub use history::{Change, HistoryArgs, HistoryReply, LastWriteReply};
 pub use moves::{
@@ -181,7 +182,16 @@ impl Past {
     /// # Errors
     /// The recording cannot be read.
     pub fn open(path: &Path, temp_dir: &Path) -> Result<Past, Failure> {
-        let timeline = Timeline::open(path, temp_dir).map_err(|error| of_replay(&error))?;
+        let reader = Reader::open(path, temp_dir).map_err(|error| of_replay(&error.into()))?;
+        Self::new(Arc::new(reader))
+    }
+
+    /// The same for an opened recording.
+    ///
+    /// # Errors
+    /// The recording cannot be read.
+    pub fn new(reader: Arc<Reader>) -> Result<Past, Failure> {
+        let timeline = Timeline::new(reader).map_err(|error| of_replay(&error))?;
         let stop = timeline.crash().map_err(|error| of_replay(&error))?;
         let stop = stop.filter(|seq| timeline.is_stop(*seq));
         let seq = stop.unwrap_or(0);

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use debuginfo::expr::Calls;
-use debuginfo::layout::{Type, TypeKind};
+use debuginfo::types::{Type, TypeKind};
 use debuginfo::value::Value;
+use expr::Calls;
 use recorder::live::{Call, Live, Returned, Tid};
 
 /// Calls functions in a stopped thread.
@@ -60,11 +60,7 @@ fn registers(
     arguments: &[Value],
 ) -> Result<(Vec<u64>, Vec<u64>), String> {
     if arguments.len() < parameters.len() {
-        return Err(debuginfo::expr::miscounted(
-            name,
-            parameters.len(),
-            arguments.len(),
-        ));
+        return Err(expr::miscounted(name, parameters.len(), arguments.len()));
     }
     let (mut integers, mut floats) = (Vec::new(), Vec::new());
     for (index, argument) in arguments.iter().enumerate() {
@@ -76,7 +72,7 @@ fn registers(
             |error: &dyn std::fmt::Display| format!("argument {place} of {name}: {error}");
         match wanted.kind() {
             TypeKind::Float => {
-                let number = argument.as_float().map_err(|error| unusable(&error))?;
+                let number = values::float(argument).map_err(|error| unusable(&error))?;
                 floats.push(match wanted.size() {
                     Some(8) => number.to_bits(),
                     Some(4) => u64::from((number as f32).to_bits()),
@@ -154,7 +150,7 @@ fn check_return(name: &str, ty: Option<&Type>) -> Result<(), String> {
 /// Makes the value of what registers hold after the call.
 fn value(ty: Option<Type>, returned: &Returned) -> Result<Value, String> {
     let Some(ty) = ty else {
-        let void = debuginfo::layout::builtin("void").expect("a type of C");
+        let void = debuginfo::types::builtin("void").expect("a type of C");
         return Ok(Value::constant(void, Vec::new()));
     };
     let stripped = ty.strip();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use debuginfo::{Backtrace, Certainty, Machine, Register, Space, Unknown};
+use debuginfo::{AddressSpace, Backtrace, Certainty, Machine, Register, Unknown};
 use recorder::live::{Limit, Live, LiveMachine, Stop, ThreadState, ThreadView, Tid};
 
 use super::{Session, of_recorder};
@@ -15,7 +15,7 @@ const MAX_FRAMES: usize = 10_000;
 /// A stopped thread and the frame of it that the person looks at.
 pub struct Moment {
     /// The modules.
-    pub space: Arc<Space>,
+    pub space: Arc<AddressSpace>,
     /// Registers and memory.
     pub machine: LiveMachine,
     /// The stop.

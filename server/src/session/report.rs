@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use debuginfo::Space;
+use debuginfo::AddressSpace;
 use recorder::Exit;
 use recorder::live::{Display, Displayed, Location, Reason, Status, Stop, ThreadState, Tid};
 use serde::{Deserialize, Serialize};
@@ -367,7 +367,7 @@ impl From<&Displayed> for DisplayReport {
 
 impl LineReport {
     /// Describes the line of an instruction, any byte of which is at `address`.
-    pub(crate) fn of(space: &Space, address: u64) -> Option<LineReport> {
+    pub(crate) fn of(space: &AddressSpace, address: u64) -> Option<LineReport> {
         let source = space.line_at(address)?;
         Some(LineReport {
             function: inspect::function_name(space, address),
@@ -381,7 +381,7 @@ impl LineReport {
 impl PlaceReport {
     /// Describes an address.
     #[must_use]
-    pub fn of(space: &Space, address: u64) -> PlaceReport {
+    pub fn of(space: &AddressSpace, address: u64) -> PlaceReport {
         let source = space.line_at(address);
         PlaceReport {
             address: hex(address),
@@ -400,14 +400,14 @@ impl PlaceReport {
 
     /// Describes where a thread is stopped.
     #[must_use]
-    pub fn of_stop(space: &Space, stop: &Stop) -> PlaceReport {
+    pub fn of_stop(space: &AddressSpace, stop: &Stop) -> PlaceReport {
         PlaceReport::before(space, stop.pc, stop.calls_to_come)
     }
 
     /// Describes where a thread stands that has not made the innermost `to_come` of the inlined calls which begin there: at
     /// the line of the first of them. Any number that is too large means all.
     #[must_use]
-    pub fn before(space: &Space, pc: u64, to_come: usize) -> PlaceReport {
+    pub fn before(space: &AddressSpace, pc: u64, to_come: usize) -> PlaceReport {
         let standing = space.standing(pc, to_come);
         let source = standing.source.as_ref();
         PlaceReport {

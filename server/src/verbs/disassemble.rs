@@ -1,6 +1,6 @@
 //! `disassemble`: the code of the function that is looked at, or some instructions from an address on.
 
-use debuginfo::Space;
+use debuginfo::AddressSpace;
 use serde::{Deserialize, Serialize};
 
 use super::{Call, Verb, memory, print::viewed};
@@ -61,7 +61,7 @@ pub(crate) fn code(view: &View<'_>, args: &DisassembleArgs) -> Result<CodeReport
     }
 }
 
-fn function(space: &Space, name: &str) -> Option<u64> {
+fn function(space: &AddressSpace, name: &str) -> Option<u64> {
     let is_name = name.starts_with(|c: char| c.is_alphabetic() || c == '_' || c == '<');
     let places = match is_name {
         true => space.functions_matching(name),

@@ -1,6 +1,6 @@
 //! `eval`: an expression with its side effects: `x = 3` assigns, `f(1)` calls; anything else is printed.
 
-use debuginfo::expr::Calls;
+use expr::Calls;
 use serde::{Deserialize, Serialize};
 
 use super::print::viewed;

@@ -240,7 +240,7 @@ pub(super) fn located(
     }
 }
 
-fn no_function(space: &debuginfo::Space, name: &str) -> Failure {
+fn no_function(space: &debuginfo::AddressSpace, name: &str) -> Failure {
     let nearest = inspect::nearest_functions(space, name);
     let mut own = space.modules().iter().filter(|mapped| !mapped.is_system);
     let is_bare = !own.any(|mapped| mapped.module.has_dwarf());
@@ -262,7 +262,7 @@ fn no_function(space: &debuginfo::Space, name: &str) -> Failure {
 }
 
 fn line_location(
-    space: &debuginfo::Space,
+    space: &debuginfo::AddressSpace,
     target: LineTarget,
     pending: bool,
 ) -> Result<Location, Failure> {

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use debuginfo::Space;
+use debuginfo::AddressSpace;
 use recorder::live::{Action, Location, Motion, ProbeState, ProbeView};
 
 use super::{Call, Nothing, ProbeKind, Verb, display, motion, watch};
@@ -105,7 +105,7 @@ fn set_again(old: &Session, session: &Session, probe: &ProbeView) -> Result<(), 
 }
 
 /// Returns where the code that was at `address` in the last run is in this one.
-fn moved(old: &Space, new: &Space, address: u64) -> Result<u64, Failure> {
+fn moved(old: &AddressSpace, new: &AddressSpace, address: u64) -> Result<u64, Failure> {
     let module = old.at(address).and_then(|before| {
         let path = before.module.path();
         let again = new.modules().iter().find(|now| now.module.path() == path)?;

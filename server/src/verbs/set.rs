@@ -1,9 +1,9 @@
 //! `set`: writes a value: `set p->len 3`. A local needs a stopped thread, a global does not.
 
-use debuginfo::value::{Write, WriteTarget};
 use debuginfo::{Machine, Register};
 use recorder::live::{Stop, Tid};
 use serde::{Deserialize, Serialize};
+use values::{Write, WriteTarget};
 
 use super::{Call, Verb};
 use crate::inspect::{self, View};

@@ -75,7 +75,7 @@ pub(crate) fn described(
 }
 
 fn first_function(
-    space: &debuginfo::Space,
+    space: &debuginfo::AddressSpace,
     name: &str,
 ) -> Result<debuginfo::FunctionPlace, Failure> {
     let found = space.functions_matching(name).into_iter().next();
@@ -85,7 +85,7 @@ fn first_function(
     })
 }
 
-fn line_of(space: &debuginfo::Space, address: u64) -> Result<LineTarget, Failure> {
+fn line_of(space: &debuginfo::AddressSpace, address: u64) -> Result<LineTarget, Failure> {
     let place = space.line_at(address).ok_or_else(|| {
         let message = format!("no line is known at {address:#x}");
         Failure::new(Code::InvalidAddress, message).hint("look at its code: hindsight disassemble")

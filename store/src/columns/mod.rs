@@ -29,6 +29,8 @@ mod sealed_file;
 mod states;
 #[cfg(test)]
 mod tests;
+#[cfg(any(test, feature = "testing"))]
+mod whole;
 
 pub use access::{
     CallPage, CallSpine, CallsFile, EventHead, EventsFile, PageBounds, SPINE_COLUMNS, Shown,
@@ -41,7 +43,9 @@ pub use captures::{
     CAPTURE_PAGE_ROWS, CAPTURE_REGISTERS, CaptureRow, CapturesWriter, captures_schema,
 };
 pub use events::{EventKind, EventRow, EventsWriter, events_schema};
-pub use read::{ReadCall, ReadEvent, ReadState, read_calls, read_events, read_states};
+pub use read::{ReadCall, ReadEvent, ReadState};
 pub(crate) use sealed_file::Summing;
 pub use sealed_file::{CheckedFile, FileSum, SUM_BLOCK_LEN, SealedFile};
 pub use states::{StateRow, StatesWriter, states_schema};
+#[cfg(any(test, feature = "testing"))]
+pub use whole::{read_calls, read_events, read_states};

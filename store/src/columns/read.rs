@@ -1,16 +1,11 @@
-//! Reads sealed files back row by row, for checks and tests. Queries read columns instead.
+//! Rows of sealed files, and how they are read from columns. Queries read columns instead.
 
-use std::fs::File;
-use std::path::Path;
-
-use arrow::array::{Array, AsArray, BooleanArray, RecordBatch};
+use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{Int32Type, Int64Type};
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use crate::control::{
     GENERAL_REGISTERS, REGISTER_NAMES, SavedRegisters, VECTOR_LEN, VECTOR_REGISTERS,
 };
-use crate::error::{Error, Result};
 use crate::wire::{ENTER_MAX_XMM, INT_ARGS, LEAVE_XMM};
 
 /// A row of calls.
@@ -124,52 +119,6 @@ pub struct ReadState {
     pub stack: Option<Vec<u8>>,
 }
 
-/// Returns all rows of a file of calls.
-///
-/// # Errors
-/// [`Error::Io`], [`Error::Columns`] or [`Error::Arrow`].
-///
-/// # Panics
-/// When the file has other columns.
-pub fn read_calls(path: &Path) -> Result<Vec<ReadCall>> {
-    read(path, |batch, row| {
-        let long = |name: &str| int64(batch, name, row);
-        let bits = |name: &str| long(name).map(|value| value as u64);
-        let some = |name: &str| bits(name).unwrap_or_else(|| panic!("{name} is never null"));
-        ReadCall {
-            end_seq: bits("end_seq"),
-            start_seq: some("start_seq"),
-            ts_ns: some("ts_ns") as i64,
-            dur_ns: some("dur_ns") as i64,
-            child_ns: some("child_ns") as i64,
-            function_id: int32(batch, "function_id", row).expect("never null"),
-            tid: int32(batch, "tid", row),
-            depth: int32(batch, "depth", row).expect("never null"),
-            parent_seq: bits("parent_seq"),
-            unwound: boolean(batch, "unwound").value(row),
-            tail: boolean(batch, "tail").value(row),
-            args: std::array::from_fn(|i| some(&format!("a{i}"))),
-            sp: some("sp"),
-            ret_addr: some("ret_addr"),
-            rax: bits("rax"),
-            rdx: bits("rdx"),
-            xmm: std::array::from_fn(|i| bits(&format!("x{i}"))),
-            ret_xmm: std::array::from_fn(|i| bits(&format!("xr{i}"))),
-        }
-    })
-}
-
-/// Returns all rows of a file of events.
-///
-/// # Errors
-/// [`Error::Io`], [`Error::Columns`] or [`Error::Arrow`].
-///
-/// # Panics
-/// When the file has other columns.
-pub fn read_events(path: &Path) -> Result<Vec<ReadEvent>> {
-    read(path, event_row)
-}
-
 /// Returns a row of a batch that has all columns of events.
 pub(super) fn event_row(batch: &RecordBatch, row: usize) -> ReadEvent {
     let long = |name: &str| int64(batch, name, row);
@@ -197,17 +146,6 @@ pub(super) fn event_row(batch: &RecordBatch, row: usize) -> ReadEvent {
             .column_by_name("old")
             .and_then(|_| bytes(batch, "old", row)),
     }
-}
-
-/// Returns all rows of a file of states.
-///
-/// # Errors
-/// [`Error::Io`], [`Error::Columns`] or [`Error::Arrow`].
-///
-/// # Panics
-/// When the file has other columns.
-pub fn read_states(path: &Path) -> Result<Vec<ReadState>> {
-    read(path, state_row)
 }
 
 /// Returns a row of a batch that has all columns of states.
@@ -246,35 +184,17 @@ fn registers(batch: &RecordBatch, row: usize) -> Option<SavedRegisters> {
     Some(SavedRegisters { general, vectors })
 }
 
-fn read<R>(path: &Path, row: impl Fn(&RecordBatch, usize) -> R) -> Result<Vec<R>> {
-    let columns = |source| Error::Columns {
-        path: path.to_path_buf(),
-        source,
-    };
-    let file = File::open(path).map_err(Error::io("open", path))?;
-    let reader = ParquetRecordBatchReaderBuilder::try_new(file).map_err(columns)?;
-    let mut rows = Vec::new();
-    for batch in reader.build().map_err(columns)? {
-        let batch = batch.map_err(|source| Error::Arrow {
-            path: path.to_path_buf(),
-            source,
-        })?;
-        rows.extend((0..batch.num_rows()).map(|number| row(&batch, number)));
-    }
-    Ok(rows)
-}
-
-fn column<'a>(batch: &'a RecordBatch, name: &str) -> &'a dyn Array {
+pub(super) fn column<'a>(batch: &'a RecordBatch, name: &str) -> &'a dyn Array {
     let column = batch.column_by_name(name);
     column.unwrap_or_else(|| panic!("the file has no column {name}"))
 }
 
-fn int64(batch: &RecordBatch, name: &str, row: usize) -> Option<i64> {
+pub(super) fn int64(batch: &RecordBatch, name: &str, row: usize) -> Option<i64> {
     let column = column(batch, name).as_primitive::<Int64Type>();
     column.is_valid(row).then(|| column.value(row))
 }
 
-fn int32(batch: &RecordBatch, name: &str, row: usize) -> Option<u32> {
+pub(super) fn int32(batch: &RecordBatch, name: &str, row: usize) -> Option<u32> {
     let column = column(batch, name).as_primitive::<Int32Type>();
     column.is_valid(row).then(|| column.value(row) as u32)
 }
@@ -282,10 +202,6 @@ fn int32(batch: &RecordBatch, name: &str, row: usize) -> Option<u32> {
 fn bytes(batch: &RecordBatch, name: &str, row: usize) -> Option<Vec<u8>> {
     let column = column(batch, name).as_binary::<i32>();
     column.is_valid(row).then(|| column.value(row).to_vec())
-}
-
-fn boolean<'a>(batch: &'a RecordBatch, name: &str) -> &'a BooleanArray {
-    column(batch, name).as_boolean()
 }
 
 fn text(batch: &RecordBatch, name: &str, row: usize) -> Option<String> {

@@ -32,7 +32,7 @@ pub struct FileSum {
     pub crc32c: u32,
     /// CRC-32C of each [`SUM_BLOCK_LEN`] bytes and of what is left at the end, little endian. Empty where an
     /// older writer noted none.
-    #[serde(default, with = "crate::blob")]
+    #[serde(default, with = "serde_bytes")]
     pub blocks: Vec<u8>,
 }
 

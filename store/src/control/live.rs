@@ -1,8 +1,8 @@
 //! Defines what live control writes to the log: its probes, stops of threads, writes, messages and exceptions.
 
 use serde::{Deserialize, Serialize};
+pub use serde_bytes::ByteBuf;
 
-pub use crate::blob::Blob;
 use crate::wire::CAPTURE_REGISTER_WORDS;
 
 /// Most bytes of the stack that a pause keeps.
@@ -110,7 +110,7 @@ pub struct Pause {
     /// Where the bytes of the stack begin.
     pub stack_addr: u64,
     /// The stack from there on, at most [`MAX_STACK_LEN`] bytes; none where it could not be read.
-    pub stack: Blob,
+    pub stack: ByteBuf,
     /// Expressions and their values as text.
     pub values: Vec<(String, String)>,
     /// The watched place that was used.
@@ -127,7 +127,7 @@ pub struct Passed {
     /// Address of the first byte in `stack`.
     pub stack_addr: u64,
     /// The stack from there on; none where it was not kept, or could not be read.
-    pub stack: Blob,
+    pub stack: ByteBuf,
 }
 
 /// Why a thread was stopped.
@@ -167,9 +167,9 @@ pub struct Watched {
     /// Its first byte.
     pub addr: u64,
     /// What stood there before, where known.
-    pub old: Option<Blob>,
+    pub old: Option<ByteBuf>,
     /// What stands there now, where known.
-    pub new: Option<Blob>,
+    pub new: Option<ByteBuf>,
 }
 
 /// Somebody changed the program's memory or a register.
@@ -186,9 +186,9 @@ pub struct Write {
     /// Name of the register, where it lies in one.
     pub register: Option<String>,
     /// What stood there before, where known.
-    pub old: Option<Blob>,
+    pub old: Option<ByteBuf>,
     /// What stands there now.
-    pub new: Blob,
+    pub new: ByteBuf,
     /// Who did it.
     pub by: String,
 }
@@ -350,16 +350,15 @@ mod vectors {
     use serde::ser::Serializer;
 
     use super::{VECTOR_LEN, VECTOR_REGISTERS};
-    use crate::blob;
 
     type Vectors = [[u8; VECTOR_LEN]; VECTOR_REGISTERS];
 
     pub(super) fn serialize<S: Serializer>(vectors: &Vectors, to: S) -> Result<S::Ok, S::Error> {
-        blob::serialize(vectors.as_flattened(), to)
+        serde_bytes::serialize(vectors.as_flattened(), to)
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vectors, D::Error> {
-        let bytes = blob::deserialize(from)?;
+        let bytes: Vec<u8> = serde_bytes::deserialize(from)?;
         let (vectors, rest) = bytes.as_chunks::<VECTOR_LEN>();
         match <Vectors>::try_from(vectors) {
             Ok(vectors) if rest.is_empty() => Ok(vectors),

@@ -235,7 +235,7 @@ fn write<S: Sink>(write: &Write, ts_ns: i64, out: &mut Numbered<S>) -> Result<()
         aux: write.register.as_deref(),
         bytes: Some(&write.new),
         size: Some(write.new.len() as u64),
-        old: write.old.as_deref(),
+        old: write.old.as_ref().map(|old| old.as_slice()),
         detail: Some(&write.by),
         ..row.text(&write.target)
     })

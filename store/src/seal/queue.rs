@@ -19,7 +19,7 @@ pub(super) struct Queue {
 /// Records of one frame.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Block {
-    #[serde(with = "crate::blob")]
+    #[serde(with = "serde_bytes")]
     pub(super) bytes: Vec<u8>,
     /// Where the first record that is not yet released begins.
     pub(super) at: usize,

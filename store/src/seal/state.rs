@@ -41,7 +41,7 @@ pub struct SealState {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Pending {
-    #[serde(with = "crate::blob")]
+    #[serde(with = "serde_bytes")]
     compressed: Vec<u8>,
     /// Length before compression, in bytes.
     len: usize,

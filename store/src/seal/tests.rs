@@ -325,7 +325,7 @@ fn states_are_as_they_were_when_the_log_is_gone() {
     for state in &all.states[..3] {
         assert_eq!(state.registers, made.registers);
         assert_eq!(state.stack_addr, Some(made.stack_addr));
-        assert_eq!(state.stack.as_deref(), Some(&*made.stack));
+        assert_eq!(state.stack.as_deref(), Some(made.stack.as_slice()));
     }
     let unknown = &all.states[3];
     assert_eq!(

@@ -5,7 +5,7 @@
 
 use std::ops;
 
-use debuginfo::{Space, return_addresses};
+use debuginfo::{AddressSpace, return_addresses};
 
 use super::trace::{Problem, Standing, ways};
 use super::way::{Reads, Sites, When, program};
@@ -18,7 +18,7 @@ const CALLS_NOTHING: &str =
 ///
 /// # Errors
 /// It has no value anywhere; why it can have none, or else why it has none at the first place.
-pub(super) fn at_calls(text: &str, space: &Space, entry: u64) -> Result<Vec<u64>, Problem> {
+pub(super) fn at_calls(text: &str, space: &AddressSpace, entry: u64) -> Result<Vec<u64>, Problem> {
     let mut told = Vec::new();
     let mut failed = None;
     for part in return_addresses(space, entry) {

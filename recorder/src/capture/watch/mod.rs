@@ -9,8 +9,8 @@ mod trace;
 mod way;
 
 use agent::shared::{Shared, WATCH_WORDS};
-use debuginfo::expr::{path_of, without_path};
-use debuginfo::{Space, Svma};
+use debuginfo::{AddressSpace, Svma};
+use expr::{path_of, without_path};
 use store::control::FunctionDef;
 
 use self::callers::at_calls;
@@ -64,7 +64,7 @@ impl Watches {
     /// [`Error::Watch`]: one is no expression, or too large.
     pub(crate) fn resolve(
         &mut self,
-        space: &Space,
+        space: &AddressSpace,
         functions: &[FunctionDef],
         shared: &Shared,
     ) -> Result<()> {
@@ -143,7 +143,7 @@ impl Found {
 fn words_of(
     text: &str,
     scope: &Scope,
-    space: &Space,
+    space: &AddressSpace,
     functions: &[FunctionDef],
     (known, room): (&[u64], usize),
 ) -> std::result::Result<Found, String> {
@@ -199,7 +199,7 @@ fn why_not_global(
 fn words_within(
     text: &str,
     mut scope: Scope,
-    space: &Space,
+    space: &AddressSpace,
     functions: &[FunctionDef],
     (known, room): (&[u64], usize),
 ) -> std::result::Result<Found, String> {
@@ -269,7 +269,7 @@ struct Inside {
 /// Finds what to capture of `text` in `function`, whose first instruction is at `entry`.
 fn words_inside(
     text: &str,
-    space: &Space,
+    space: &AddressSpace,
     function: &FunctionDef,
     entry: u64,
 ) -> std::result::Result<Inside, Problem> {

@@ -7,14 +7,14 @@
 
 use std::cell::RefCell;
 
-use debuginfo::expr::{self, BinaryOp, Context, Expr, ExprKind};
 use debuginfo::value::Look;
-use debuginfo::value::containers::Container;
 use debuginfo::{
-    Certainty, EntryPlace, Frame, Machine, Mapped, Register, Space, TypeKind, Unknown, Value,
-    backtrace, backtrace_of_caller,
+    AddressSpace, Certainty, EntryPlace, Frame, Machine, Mapped, Register, TypeKind, Unknown,
+    Value, backtrace, backtrace_of_caller,
 };
+use expr::{BinaryOp, Context, Expr, ExprKind};
 use store::control::{FunctionDef, Place};
+use values::containers::Container;
 
 use super::way::{Read, Reads, Until, Way, without_parts, without_steps};
 
@@ -93,7 +93,7 @@ pub(super) enum Problem {
 /// Finds the memory that the value of `text` is made of: ways and lengths.
 pub(super) fn ways(
     text: &str,
-    space: &Space,
+    space: &AddressSpace,
     standing: Standing<'_>,
 ) -> std::result::Result<Reads, Problem> {
     match ways_by(text, space, standing, MAX_STEP_LEN) {
@@ -109,7 +109,7 @@ pub(super) fn ways(
 /// The same where at most `step_len` bytes are read at once on the way to the value.
 fn ways_by(
     text: &str,
-    space: &Space,
+    space: &AddressSpace,
     standing: Standing<'_>,
     step_len: usize,
 ) -> std::result::Result<Reads, Problem> {
@@ -123,7 +123,7 @@ fn ways_by(
 
 fn ways_with(
     text: &str,
-    space: &Space,
+    space: &AddressSpace,
     standing: Standing<'_>,
     (step_len, fill): (usize, u8),
 ) -> std::result::Result<Reads, Problem> {
@@ -181,7 +181,7 @@ fn ways_with(
 }
 
 /// The frame that is looked at, as the last of some, and its index.
-fn frames(space: &Space, machine: &Tracing<'_>) -> (Vec<Frame>, usize) {
+fn frames(space: &AddressSpace, machine: &Tracing<'_>) -> (Vec<Frame>, usize) {
     let mut frames = match machine.standing {
         Standing::Anywhere => Vec::new(),
         Standing::Entry { .. } => backtrace(space, machine, 1).frames,

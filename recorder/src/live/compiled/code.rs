@@ -5,10 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use debuginfo::{
-    Register,
-    expr::ir::{Int, IntOp, Order},
-};
+use debuginfo::Register;
+use debuginfo::location::ir::{Int, IntOp, Order};
 use iced_x86::{IcedError, code_asm::*};
 
 /// Where the program's registers lie, from rbx on.
@@ -96,30 +94,6 @@ impl Coder {
             Int::Outside { of, ranges } => {
                 self.int(of)?;
                 self.outside(ranges)
-            }
-            Int::Truncate { of, down } => self.truncate(of, *down),
-            Int::Match { at, bytes } => {
-                self.int(at)?;
-                let (other, end) = (self.asm.create_label(), self.asm.create_label());
-                self.compare_bytes(bytes, other)?;
-                self.one_or_zero(other, end)
-            }
-            Int::Contains { at, len, bytes } => {
-                self.operands(at, len)?;
-                self.search(bytes)
-            }
-            Int::TextLength {
-                at,
-                most,
-                open,
-                ascii,
-            } => {
-                self.int(at)?;
-                self.text_length(*most, *open, *ascii)
-            }
-            Int::Ascii { at, len } => {
-                self.operands(at, len)?;
-                self.refuse_high_bytes()
             }
         }
     }
@@ -349,7 +323,7 @@ impl Coder {
 /// Tells whether computing takes vector registers.
 pub(super) fn takes_vectors(of: &Int) -> bool {
     match of {
-        Int::CompareFloats { .. } | Int::Truncate { .. } => true,
+        Int::CompareFloats { .. } => true,
         Int::Const(_) | Int::Register(_) | Int::Vector(_) => false,
         Int::Load { at: of, .. }
         | Int::Extend { of, .. }
@@ -357,22 +331,11 @@ pub(super) fn takes_vectors(of: &Int) -> bool {
         | Int::Within { of, .. }
         | Int::NonNull(of)
         | Int::OneOf { of, .. }
-        | Int::Outside { of, .. }
-        | Int::Match { at: of, .. }
-        | Int::TextLength { at: of, .. } => takes_vectors(of),
+        | Int::Outside { of, .. } => takes_vectors(of),
         Int::Binary { left, right, .. }
         | Int::Compare { left, right, .. }
         | Int::And(left, right)
-        | Int::Or(left, right)
-        | Int::Contains {
-            at: left,
-            len: right,
-            ..
-        }
-        | Int::Ascii {
-            at: left,
-            len: right,
-        } => takes_vectors(left) || takes_vectors(right),
+        | Int::Or(left, right) => takes_vectors(left) || takes_vectors(right),
         Int::Choose {
             condition,
             if_true,

@@ -1,6 +1,6 @@
 //! Machine code for floating-point numbers: computed in xmm0, with xmm1 beside it.
 
-use debuginfo::expr::ir::{EXACT, Float, FloatOp, Order};
+use debuginfo::location::ir::{Float, FloatOp, Order};
 use iced_x86::code_asm::*;
 
 use super::code::{Coder, Done};
@@ -76,32 +76,6 @@ impl Coder {
                 self.asm.xor(rax, rcx)?;
                 self.asm.movq(xmm0, rax)
             }
-            Float::Magnitude(of) => {
-                self.float(of)?;
-                self.asm.movq(rax, xmm0)?;
-                self.asm.shl(rax, 1)?;
-                self.asm.shr(rax, 1)?;
-                self.asm.movq(xmm0, rax)
-            }
-            Float::Root(of) => {
-                self.float(of)?;
-                self.asm.sqrtsd(xmm0, xmm0)
-            }
-            Float::Choose {
-                condition,
-                if_true,
-                if_false,
-            } => {
-                let (other, end) = (self.asm.create_label(), self.asm.create_label());
-                self.int(condition)?;
-                self.asm.test(rax, rax)?;
-                self.asm.je(other)?;
-                self.float(if_true)?;
-                self.asm.jmp(end)?;
-                self.place(other)?;
-                self.float(if_false)?;
-                self.place(end)
-            }
             Float::Binary { op, left, right } => {
                 self.float(left)?;
                 self.push_float()?;
@@ -116,20 +90,5 @@ impl Coder {
                 }
             }
         }
-    }
-
-    pub(super) fn truncate(&mut self, of: &Float, down: bool) -> Done {
-        self.float(of)?;
-        // What is no number, or too large a one, becomes the lowest of all.
-        self.asm.cvttsd2si(rax, xmm0)?;
-        if down {
-            let is_low = self.asm.create_label();
-            self.asm.cvtsi2sd(xmm1, rax)?;
-            self.asm.ucomisd(xmm1, xmm0)?;
-            self.asm.jbe(is_low)?;
-            self.asm.dec(rax)?;
-            self.place(is_low)?;
-        }
-        self.within(-EXACT, EXACT)
     }
 }

@@ -7,7 +7,6 @@
 //! the tracer would not, and what cannot be compiled goes on as if nothing were.
 
 mod arm;
-mod bytes;
 mod code;
 mod floats;
 mod place;

@@ -3,7 +3,7 @@
 use store::control::{LogFormat, LogKind, LogPart, LogValue};
 use store::{control::Control, wire};
 
-use debuginfo::expr::{MessagePart, Shown, compile_condition, compile_message, compile_script};
+use expr::{MessagePart, Shown, compile_condition, compile_message};
 
 use super::{
     super::{
@@ -22,6 +22,7 @@ use crate::{
 /// More than any code takes.
 const MOST_CODE_BYTES: u64 = 32 << 10;
 const COUNTED: &str = "the tracer counts how often threads come there";
+const SCRIPT: &str = "its condition is JavaScript";
 const KEPT: &str = "the registers or the stack are kept with it";
 /// `struct hs_log_spec` in agent/runtime/logpoint.c: so many bytes, and so many more for each text.
 const SPEC_BYTES: u64 = 16;
@@ -30,7 +31,7 @@ const SPEC_TEXT_BYTES: u64 = 8;
 /// Words that a message takes, and how they become one.
 struct Words {
     parts: Vec<LogPart>,
-    values: Vec<(u32, debuginfo::expr::ir::Int)>,
+    values: Vec<(u32, debuginfo::location::ir::Int)>,
     /// First word and room in bytes of each text.
     texts: Vec<(u32, u32)>,
     count: u32,
@@ -156,14 +157,11 @@ impl Tracer {
             tracer_at: runtime.map(|runtime| runtime.tracer),
             question,
         };
-        let is_script = self.scripts.has(id);
         let (_, inside) = self.known_calls(id, address);
         let condition = match &spec.condition {
             _ if spec.asks_hits() => Err(COUNTED.to_owned()),
             None => Ok(None),
-            Some(text) if is_script => compile_script(text, &space, address, inside)
-                .map(Some)
-                .map_err(|why| format!("its condition is JavaScript: {why}")),
+            Some(_) if self.scripts.has(id) => Err(SCRIPT.to_owned()),
             Some(text) => compile_condition(text, &space, address, inside)
                 .map(Some)
                 .map_err(|why| why.to_string()),
@@ -205,18 +203,12 @@ impl Tracer {
             Some(Err(why)) => Err(why),
             None if counts => {
                 let counter_at = self.counter(id)?;
-                let question = question.filter(|_| is_script);
                 let then = Then::Count { counter_at };
-                Ok((program(condition, then, question), None, Judged::InProgram))
+                Ok((program(condition, then, None), None, Judged::InProgram))
             }
+            // What is true stops the thread.
             None if is_conditional => {
-                // What is true stops the thread; what only looks so to code is for the engine.
-                let question = question.filter(|_| is_script);
-                Ok((
-                    program(condition, Then::Ask, question),
-                    None,
-                    Judged::InProgram,
-                ))
+                Ok((program(condition, Then::Ask, None), None, Judged::InProgram))
             }
             None => Err("it always stops".to_owned()),
         }
@@ -278,7 +270,7 @@ impl Tracer {
 }
 
 impl Words {
-    fn add(&mut self, value: debuginfo::expr::Logged) {
+    fn add(&mut self, value: expr::Logged) {
         let word = self.count;
         let plain = |kind, bytes| {
             LogPart::Value(LogValue {

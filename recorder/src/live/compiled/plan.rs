@@ -6,7 +6,7 @@
 
 use std::{collections::HashMap, ops::Range, sync::Arc};
 
-use debuginfo::{Mapped, Space};
+use debuginfo::{AddressSpace, Mapped};
 use iced_x86::{Decoder, DecoderOptions, FlowControl};
 
 use super::super::{hooks::Hook, memory::LiveMemory};
@@ -41,7 +41,7 @@ impl Surveys {
     /// Why there can be none.
     pub fn in_program(
         &mut self,
-        space: &Space,
+        space: &AddressSpace,
         memory: &LiveMemory,
         address: u64,
     ) -> Result<Displacement, String> {

@@ -12,7 +12,8 @@
 
 use std::collections::BTreeMap;
 
-use debuginfo::{Register, expr::ir::Int};
+use debuginfo::Register;
+use debuginfo::location::ir::Int;
 use iced_x86::{BlockEncoderOptions, IcedError, code_asm::*};
 
 use super::code::{Coder, Saved, takes_vectors};

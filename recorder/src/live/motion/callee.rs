@@ -1,6 +1,6 @@
 //! What an instruction calls or returns to: behind stubs of the procedure linkage table and hooks of ours.
 
-use debuginfo::Space;
+use debuginfo::AddressSpace;
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, OpKind};
 
 use super::super::{
@@ -59,7 +59,7 @@ impl Tracer {
     }
 
     /// Returns where to stop in the function that a call of `target` enters, if a person wants to be there.
-    pub(super) fn function_to_enter(&self, space: &Space, target: u64) -> Option<u64> {
+    pub(super) fn function_to_enter(&self, space: &AddressSpace, target: u64) -> Option<u64> {
         let target = self.behind_stub(space, target)?;
         if is_system(space, target) {
             return None;
@@ -72,7 +72,7 @@ impl Tracer {
     }
 
     /// Follows a stub of the procedure linkage table to the function behind it.
-    fn behind_stub(&self, space: &Space, target: u64) -> Option<u64> {
+    fn behind_stub(&self, space: &AddressSpace, target: u64) -> Option<u64> {
         let Some(module) = space.at(target) else {
             return Some(target);
         };
@@ -103,7 +103,7 @@ impl Tracer {
     }
 }
 
-pub(super) fn is_system(space: &Space, pc: u64) -> bool {
+pub(super) fn is_system(space: &AddressSpace, pc: u64) -> bool {
     space.at(pc).is_none_or(|module| module.is_system)
 }
 

@@ -3,10 +3,8 @@
 
 use std::{borrow::Borrow, cell::RefCell, collections::HashMap, hash::Hash, sync::Arc};
 
-use debuginfo::{
-    Machine, Space, Value,
-    expr::{self, Known, PlainValue},
-};
+use debuginfo::{AddressSpace, Machine, Value};
+use expr::{Known, PlainValue};
 
 /// Addresses whose names are kept; with more, all are forgotten.
 const MOST_PLACES: usize = 1024;
@@ -16,7 +14,7 @@ const MOST_NAMES: usize = 1024;
 /// Names by address, as long as the modules are the same.
 #[derive(Default)]
 pub struct KnownNames {
-    space: RefCell<Arc<Space>>,
+    space: RefCell<Arc<AddressSpace>>,
     here: RefCell<HashMap<u64, Here>>,
 }
 
@@ -43,7 +41,7 @@ impl KnownNames {
     pub fn plain_local(
         &self,
         name: &str,
-        space: &Arc<Space>,
+        space: &Arc<AddressSpace>,
         pc: u64,
         machine: &dyn Machine,
     ) -> Option<PlainValue> {
@@ -56,7 +54,13 @@ impl KnownNames {
     }
 
     /// Finds a variable of the innermost frame at `pc`, or a member of the object that is worked on.
-    pub fn local(&self, name: &str, space: &Arc<Space>, pc: u64, machine: &dyn Machine) -> Found {
+    pub fn local(
+        &self,
+        name: &str,
+        space: &Arc<AddressSpace>,
+        pc: u64,
+        machine: &dyn Machine,
+    ) -> Found {
         self.at(space, pc, |here| {
             let find = || expr::known_local(name, space, pc);
             read(&mut here.locals, name, machine, find)
@@ -64,7 +68,13 @@ impl KnownNames {
     }
 
     /// Finds a global variable or an enumerator.
-    pub fn global(&self, name: &str, space: &Arc<Space>, pc: u64, machine: &dyn Machine) -> Found {
+    pub fn global(
+        &self,
+        name: &str,
+        space: &Arc<AddressSpace>,
+        pc: u64,
+        machine: &dyn Machine,
+    ) -> Found {
         self.at(space, pc, |here| {
             let find = || expr::known_global(name, space, pc);
             read(&mut here.globals, name, machine, find)
@@ -72,14 +82,25 @@ impl KnownNames {
     }
 
     /// Finds what came in an integer argument register.
-    pub fn argument(&self, n: u32, space: &Arc<Space>, pc: u64, machine: &dyn Machine) -> Found {
+    pub fn argument(
+        &self,
+        n: u32,
+        space: &Arc<AddressSpace>,
+        pc: u64,
+        machine: &dyn Machine,
+    ) -> Found {
         self.at(space, pc, |here| {
             let find = || expr::known_argument(n, space, pc);
             read(&mut here.arguments, &n, machine, find)
         })
     }
 
-    fn at(&self, space: &Arc<Space>, pc: u64, ask: impl FnOnce(&mut Here) -> Found) -> Found {
+    fn at(
+        &self,
+        space: &Arc<AddressSpace>,
+        pc: u64,
+        ask: impl FnOnce(&mut Here) -> Found,
+    ) -> Found {
         let mut places = self.here.borrow_mut();
         if !Arc::ptr_eq(&self.space.borrow(), space) {
             *self.space.borrow_mut() = Arc::clone(space);

@@ -1,27 +1,21 @@
-//! Conditions and parts of messages in JavaScript: what the debugger's own language does not understand is evaluated by an engine in the
-//! recorder, while the thread stands. Those that only look at plain values are compiled into the program besides, which asks
-//! the engine only where they may be true ([`debuginfo::expr::compile_script`]).
+//! Conditions and parts of messages in JavaScript, evaluated by an engine in the recorder while the thread waits.
 //!
-//! Which language a condition is in is decided once, by its text alone. Our own language comes first: it is compiled into
-//! the program where that is possible, and knows `p->x` and `ns::x`. A condition is JavaScript if it cannot be read in our
-//! language, or calls what only JavaScript has, and can be read there.
+//! The text alone decides the language, once. A text that begins with `js:` is JavaScript; any other that can be read in our own
+//! language is an expression of ours, which is compiled into the program where that is possible; what is left is JavaScript.
 
 mod condition;
 mod engine;
 mod known;
-mod language;
 mod moment;
 mod program;
 mod values;
 
 #[cfg(test)]
-mod compiled_tests;
-#[cfg(test)]
 mod tests;
 
-use std::{cell::RefCell, collections::HashMap, rc::Rc};
+use std::{borrow::Cow, cell::RefCell, collections::HashMap, rc::Rc};
 
-use debuginfo::expr::{self, Expr, ParseError, Part, Template};
+use expr::{ParseError, Part, Template};
 
 pub use engine::{MEMORY_LIMIT, TIME_LIMIT};
 
@@ -41,6 +35,8 @@ use super::{
 const FRAMES: usize = 2;
 /// Frames whose names a condition of a watched place may use.
 const FRAMES_OUTWARDS: usize = 32;
+/// What a text begins with that is JavaScript in any case.
+const PREFIX: &str = "js:";
 
 /// Refuses a condition that is understood in neither language.
 ///
@@ -84,28 +80,20 @@ impl Scripts {
     /// # Errors
     /// It is of neither.
     pub fn understand(&mut self, text: &str) -> Result<Option<Script>, ParseError> {
-        let ours = expr::parse(text);
-        if ours
-            .as_ref()
-            .is_ok_and(|parsed| !language::calls_javascript(parsed))
-        {
-            return Ok(None);
+        if prefixed(text) {
+            return self.compile(text).map(Some);
         }
-        if let (Err(error), Ok(_)) = (&ours, expr::parse_assignment(text)) {
+        let Err(ours) = expr::parse(text) else {
+            return Ok(None);
+        };
+        if expr::parse_assignment(text).is_ok() {
             return Err(ParseError {
-                position: error.position,
+                position: ours.position,
                 message: "a condition changes nothing: compare with ==".to_owned(),
             });
         }
-        let failed = match self.compile(text) {
-            Ok(script) => return Ok(Some(script)),
-            Err(error) => error,
-        };
-        match ours {
-            Ok(_) => Ok(None),
-            Err(_) if language::looks_like_javascript(text) => Err(failed),
-            Err(error) => Err(error),
-        }
+        let script = self.compile(text);
+        script.map(Some).map_err(|theirs| ours.or_later(theirs))
     }
 
     /// Reads a log message and compiles what is JavaScript in it.
@@ -157,7 +145,7 @@ impl Scripts {
             Some(engine) => engine,
             None => Engine::new().map_err(|message| unreadable(0, message))?,
         };
-        let compiled = compile(&engine, text);
+        let compiled = compile(&engine, &without_prefix(text));
         self.engine = Some(engine);
         compiled.map_err(|mistake| unreadable(mistake.position, mistake.message))
     }
@@ -180,16 +168,27 @@ impl Scripts {
 struct Reader<'s>(RefCell<&'s mut Scripts>);
 
 impl expr::Scripts for Reader<'_> {
-    fn means(&self, expr: &Expr) -> bool {
-        language::calls_javascript(expr)
+    fn begins(&self, text: &str) -> bool {
+        prefixed(text)
     }
 
-    fn read(&self, text: &str) -> Result<(), Option<ParseError>> {
+    fn read(&self, text: &str) -> Result<(), ParseError> {
         let compiled = self.0.borrow_mut().compile_by(text, Engine::compile_text);
-        match compiled {
-            Ok(_) => Ok(()),
-            Err(error) => Err(Some(error).filter(|_| language::looks_like_javascript(text))),
-        }
+        compiled.map(drop)
+    }
+}
+
+/// Tells whether a text says that it is JavaScript; `js::x` is a name of ours.
+fn prefixed(text: &str) -> bool {
+    let rest = text.trim_start().strip_prefix(PREFIX);
+    rest.is_some_and(|rest| !rest.starts_with(':'))
+}
+
+/// Returns the script itself, with everything where it was.
+fn without_prefix(text: &str) -> Cow<'_, str> {
+    match prefixed(text) {
+        true => text.replacen(PREFIX, "   ", 1).into(),
+        false => text.into(),
     }
 }
 

@@ -8,12 +8,11 @@ use std::{
     sync::Arc,
 };
 
-use debuginfo::{
-    Frame, Machine, Register, RenderOptions, Space, Value, backtrace,
-    expr::{self, Context, PlainValue},
-    render,
-    value::{Look, containers::Container},
-};
+use ::values::containers::Container;
+use ::values::{RenderOptions, render};
+use debuginfo::value::Look;
+use debuginfo::{AddressSpace, Frame, Machine, Register, Value, backtrace};
+use expr::{Context, PlainValue};
 
 use super::{
     known::{Found, KnownNames},
@@ -26,7 +25,7 @@ const FIRST_WALK: usize = 1024;
 
 /// A moment.
 pub struct Moment {
-    space: Arc<Space>,
+    space: Arc<AddressSpace>,
     machine: Box<dyn Machine>,
     /// How many frames are asked for names: one, or several for a watched place, whose writer need not know them.
     asked: usize,
@@ -47,7 +46,7 @@ pub struct Moment {
 impl Moment {
     /// A moment of a thread. Names are looked for in the innermost `asked` frames, of `unwound` at most.
     pub fn new(
-        space: Arc<Space>,
+        space: Arc<AddressSpace>,
         machine: Box<dyn Machine>,
         known: &Rc<KnownNames>,
         asked: usize,

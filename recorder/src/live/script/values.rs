@@ -3,14 +3,10 @@
 //! Text, numbers and what has elements become what they are there; null pointers and `None` become `null`; wrappers and
 //! smart pointers are looked through. What is not known stays so: looking at it is an error with the reason.
 
-use debuginfo::{
-    RenderOptions, Type, TypeKind, Value, ValueError, ValuePlace,
-    layout::{Language, Role},
-    value::{
-        containers::{Container, Key},
-        render_with, text_at,
-    },
-};
+use debuginfo::types::{Language, Role};
+use debuginfo::{Type, TypeKind, Value, ValueError, ValuePlace};
+use values::containers::{Container, Key};
+use values::{RenderOptions, render_with, text_at};
 
 use super::{
     moment::Moment,
@@ -52,7 +48,9 @@ fn converted(moment: &Moment, value: Value, steps: usize) -> Answer<Seen> {
             true => character(&value),
             false => whole(&value).map(Seen::Integer),
         },
-        TypeKind::Float => value.as_float().map(Seen::Float).map_err(|e| reason(&e)),
+        TypeKind::Float => values::float(&value)
+            .map(Seen::Float)
+            .map_err(|e| reason(&e)),
         TypeKind::Enum => enumerator(&value, &ty),
         TypeKind::Pointer => pointer(moment, value, &ty, steps),
         TypeKind::Array => array(moment, value, &ty),

@@ -1,6 +1,0 @@
-//! Fuzzes the readers of expressions and log messages through `debuginfo::fuzzing::expression`.
-#![no_main]
-
-use libfuzzer_sys::fuzz_target;
-
-fuzz_target!(|data: &[u8]| debuginfo::fuzzing::expression(data));

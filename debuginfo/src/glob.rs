@@ -1,0 +1,109 @@
+//! Names with wildcards: one language for breakpoints, filters, exceptions and steps through a recording.
+//!
+//! `*` stands for any text, `/` and `::` included, and `?` for one character. Names have brackets and braces of their own
+//! (`operator[]`, `{closure#0}`), so these stand for themselves as well as for the choices of globs of files, `[ab]` and `{a,b}`.
+
+use std::path::Path;
+
+use globset::{GlobBuilder, GlobMatcher};
+
+/// A pattern for names.
+#[derive(Debug, Clone)]
+pub struct Glob {
+    text: String,
+    /// Brackets and braces stand for themselves.
+    plain: Option<GlobMatcher>,
+    /// They are choices; `None` where there are none, or none that can be read.
+    choices: Option<GlobMatcher>,
+}
+
+impl Glob {
+    /// Reads a pattern; every text is one.
+    #[must_use]
+    pub fn new(text: &str) -> Glob {
+        let special = ['[', ']', '{', '}', '\\'];
+        let has_special = text.contains(special);
+        let mut plain = String::with_capacity(text.len());
+        for c in text.chars() {
+            match special.contains(&c) {
+                true => plain.extend(['\\', c]),
+                false => plain.push(c),
+            }
+        }
+        Glob {
+            text: text.to_owned(),
+            plain: matcher(&plain),
+            choices: has_special.then(|| matcher(text)).flatten(),
+        }
+    }
+
+    /// Tells whether a text has wildcards that names do not have.
+    #[must_use]
+    pub fn is_one(text: &str) -> bool {
+        text.contains(['*', '?'])
+    }
+
+    /// Tells whether it stands for `name`.
+    #[must_use]
+    pub fn matches(&self, name: &str) -> bool {
+        let mut matchers = self.plain.iter().chain(&self.choices);
+        self.text == name || matchers.any(|matcher| matcher.is_match(name))
+    }
+
+    /// Tells whether it stands for `path` or its last part.
+    #[must_use]
+    pub fn matches_path(&self, path: &Path) -> bool {
+        let last = path.file_name().map(|name| name.to_string_lossy());
+        self.matches(&path.to_string_lossy()) || last.is_some_and(|name| self.matches(&name))
+    }
+}
+
+fn matcher(glob: &str) -> Option<GlobMatcher> {
+    let glob = GlobBuilder::new(glob).backslash_escape(true).build();
+    glob.ok().map(|glob| glob.compile_matcher())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Glob;
+
+    #[test]
+    fn stars_and_question_marks_match_as_in_file_names() {
+        for (pattern, text, expected) in [
+            ("main", "main", true),
+            ("main", "main2", false),
+            ("m*n", "main", true),
+            ("m*n*", "maintain", true),
+            ("*::f", "a::b::f", true),
+            ("a/*", "a/b/c", true),
+            ("ma?n", "main", true),
+            ("ma?n", "man", false),
+            ("*", "", true),
+            ("", "", true),
+            ("a*b*c", "axxbyybc", true),
+            ("a*b*c", "axxbyyb", false),
+        ] {
+            let glob = Glob::new(pattern);
+            assert_eq!(glob.matches(text), expected, "{pattern} {text}");
+        }
+    }
+
+    #[test]
+    fn brackets_are_choices_and_themselves() {
+        for (pattern, text, expected) in [
+            ("f[12]*", "f1x", true),
+            ("f[12]*", "f3x", false),
+            ("f[12]*", "f[12]x", true),
+            ("{get,set}_*", "set_x", true),
+            ("*::operator[]", "V::operator[]", true),
+            ("*operator[]*", "V::operator[](int)", true),
+            ("main::{closure#0}*", "main::{closure#0}::f", true),
+            ("main::{closure*", "main::{closure#0}", true),
+            ("<[T] as *", "<[T] as Debug>::fmt", true),
+            ("a\\*", "a\\b", true),
+        ] {
+            let glob = Glob::new(pattern);
+            assert_eq!(glob.matches(text), expected, "{pattern} {text}");
+        }
+    }
+}

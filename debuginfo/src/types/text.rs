@@ -1,0 +1,135 @@
+//! Compares names of types and variables as people write them with those in the debug information.
+
+/// Tells whether two names differ in white space only.
+pub(crate) fn same_text(a: &str, b: &str) -> bool {
+    let significant = |text: &str| {
+        let mut out = String::with_capacity(text.len());
+        let mut gap = false;
+        for c in text.chars() {
+            if c.is_whitespace() {
+                gap = true;
+                continue;
+            }
+            let word = |c: char| c.is_alphanumeric() || c == '_';
+            // A space between two words keeps them apart; all others are taste.
+            if gap && word(c) && out.chars().last().is_some_and(word) {
+                out.push(' ');
+            }
+            gap = false;
+            out.push(c);
+        }
+        out
+    };
+    significant(a) == significant(b)
+}
+
+/// The last part of a qualified name, without template arguments: what the index finds it by.
+pub(super) fn key(name: &str) -> &str {
+    let bare = without_arguments(name);
+    let start = last_scope(bare);
+    &bare[start..]
+}
+
+/// The name in front of the template arguments at its end.
+pub(crate) fn without_arguments(name: &str) -> &str {
+    let name = name.trim_end();
+    if !name.ends_with('>') {
+        return name;
+    }
+    let mut depth = 0usize;
+    for (at, byte) in name.bytes().enumerate().rev() {
+        match byte {
+            // The arrow of a function's result closes nothing.
+            b'>' if at > 0 && name.as_bytes()[at - 1] == b'-' => {}
+            b'>' => depth += 1,
+            b'<' => {
+                depth = depth.saturating_sub(1);
+                if depth == 0 && at > 0 {
+                    return name[..at].trim_end();
+                }
+            }
+            _ => {}
+        }
+    }
+    name
+}
+
+/// Where the last part of a qualified name begins; `::` inside brackets separates nothing.
+fn last_scope(name: &str) -> usize {
+    let bytes = name.as_bytes();
+    let (mut depth, mut start) = (0usize, 0);
+    for at in 0..bytes.len() {
+        match bytes[at] {
+            b'<' | b'(' | b'{' | b'[' => depth += 1,
+            b'>' if at > 0 && bytes[at - 1] == b'-' => {}
+            b'>' | b')' | b'}' | b']' => depth = depth.saturating_sub(1),
+            b':' if depth == 0 && bytes.get(at + 1) == Some(&b':') => start = at + 2,
+            _ => {}
+        }
+    }
+    start
+}
+
+/// Tells whether `asked` is `full`, or the end of it behind `::`; in each the arguments at the end may be left out in
+/// `asked` altogether.
+pub(super) fn matches(asked: &str, full: &str) -> Option<Rank> {
+    let asked = asked.trim().trim_start_matches("::");
+    if same_text(asked, full) {
+        return Some(Rank::Whole);
+    }
+    let bare = without_arguments(full);
+    let candidates = [(full, Rank::End), (bare, Rank::EndWithoutArguments)];
+    for (text, rank) in candidates {
+        if rank == Rank::EndWithoutArguments && same_text(asked, text) {
+            return Some(Rank::WithoutArguments);
+        }
+        let mut from = 0;
+        while let Some(at) = text.get(from..).and_then(|rest| rest.find("::")) {
+            from += at + 2;
+            if same_text(asked, &text[from..]) {
+                return Some(rank);
+            }
+        }
+    }
+    None
+}
+
+/// How well a name fits; the smaller the better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Rank {
+    Whole,
+    End,
+    WithoutArguments,
+    EndWithoutArguments,
+}
+
+/// How well `asked` fits `full`, the smaller the better; `None` if not at all.
+pub fn name_fit(asked: &str, full: &str) -> Option<u8> {
+    matches(asked, full).map(|rank| rank as u8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_last_parts_without_arguments() {
+        assert_eq!(key("std::vector<int, std::allocator<int> >"), "vector");
+        assert_eq!(key("core::option::Option<fn(i32) -> i32>"), "Option");
+        assert_eq!(key("plain"), "plain");
+        assert_eq!(key("a::{impl#0}::b"), "b");
+        assert_eq!(key(""), "");
+        assert_eq!(key("<>"), "<>");
+    }
+
+    #[test]
+    fn the_best_fit_is_told_from_others() {
+        let full = "ns::Box<int, 3>";
+        assert_eq!(matches("ns::Box<int,3>", full), Some(Rank::Whole));
+        assert_eq!(matches("Box<int, 3>", full), Some(Rank::End));
+        assert_eq!(matches("ns::Box", full), Some(Rank::WithoutArguments));
+        assert_eq!(matches("Box", full), Some(Rank::EndWithoutArguments));
+        assert_eq!(matches("ox", full), None);
+        assert!(!same_text("unsigned int", "unsignedint"));
+    }
+}

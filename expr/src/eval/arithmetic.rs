@@ -1,0 +1,155 @@
+//! Operators on values: numbers, pointers, texts.
+
+use std::cmp::Ordering;
+
+use crate::ast::{BinaryOp, Span, UnaryOp};
+use crate::eval::operand::{Operand, number_value, pointer_value};
+use crate::eval::{Answer, EvalError, Evaluator};
+use crate::number::{self, IntKind, Number, compares, ordered};
+use debuginfo::Certainty;
+use debuginfo::types::Type;
+use debuginfo::value::Value;
+
+impl Evaluator<'_> {
+    pub(super) fn unary(&self, op: UnaryOp, of: &Value, at: Span) -> Answer<Value> {
+        if op == UnaryOp::Not {
+            let answer = Number::Bool(!self.truth(of, at)?);
+            return Ok(number_value(answer, of.certainty));
+        }
+        match self.operand(of, at)? {
+            Operand::Number(number) => {
+                let answer = number::unary(op, number);
+                let answer = answer.map_err(|e| EvalError::new(at, e.to_string()))?;
+                Ok(number_value(answer, of.certainty))
+            }
+            _ => Err(EvalError::new(
+                at,
+                format!("\"{}\" is not for {}", op.symbol(), of.ty.name()),
+            )),
+        }
+    }
+
+    pub(super) fn binary(
+        &self,
+        op: BinaryOp,
+        (left, left_at): (&Value, Span),
+        (right, right_at): (&Value, Span),
+        at: Span,
+    ) -> Answer<Value> {
+        let certainty = left.certainty.and(right.certainty);
+        if compares(op)
+            && let Some(order) = self.compare_texts((left, left_at), (right, right_at))?
+        {
+            return Ok(number_value(
+                Number::Bool(ordered(op, Some(order))),
+                certainty,
+            ));
+        }
+        let operands = (self.operand(left, left_at)?, self.operand(right, right_at)?);
+        match operands {
+            (Operand::Number(a), Operand::Number(b)) => {
+                let answer = number::binary(op, a, b);
+                let answer = answer.map_err(|e| EvalError::new(at, e.to_string()))?;
+                Ok(number_value(answer, certainty))
+            }
+            (Operand::Pointer { address, .. }, Operand::Number(number))
+                if compares(op) && number.as_integer().is_some() =>
+            {
+                let other = number.to_kind(IntKind::UNSIGNED_LONG).raw();
+                Ok(compared(op, u128::from(address).cmp(&other), certainty))
+            }
+            (Operand::Number(number), Operand::Pointer { address, .. })
+                if compares(op) && number.as_integer().is_some() =>
+            {
+                let other = number.to_kind(IntKind::UNSIGNED_LONG).raw();
+                Ok(compared(op, other.cmp(&u128::from(address)), certainty))
+            }
+            (Operand::Pointer { address: a, .. }, Operand::Pointer { address: b, .. })
+                if compares(op) =>
+            {
+                Ok(compared(op, a.cmp(&b), certainty))
+            }
+            (Operand::Pointer { address, ty }, Operand::Number(number))
+                if matches!(op, BinaryOp::Add | BinaryOp::Subtract) =>
+            {
+                moved(op, (address, ty), number, certainty, at)
+            }
+            (Operand::Number(number), Operand::Pointer { address, ty }) if op == BinaryOp::Add => {
+                moved(op, (address, ty), number, certainty, at)
+            }
+            (Operand::Pointer { address: a, ty }, Operand::Pointer { address: b, .. })
+                if op == BinaryOp::Subtract =>
+            {
+                let size = i128::from(step(&ty, at)?);
+                let distance = (a.wrapping_sub(b) as i64).wrapping_div(size as i64);
+                let number = Number::integer(IntKind::LONG, distance as i128 as u128);
+                Ok(number_value(number, certainty))
+            }
+            _ => self.no_operator(op, (left, left_at), (right, right_at), at),
+        }
+    }
+
+    fn no_operator(
+        &self,
+        op: BinaryOp,
+        (left, left_at): (&Value, Span),
+        (right, right_at): (&Value, Span),
+        at: Span,
+    ) -> Answer<Value> {
+        // A pointer to something that is no longer there is better than nothing to look at.
+        for (value, at) in [(left, left_at), (right, right_at)] {
+            if let Err(why) = value.known_bytes() {
+                return Err(self.unusable(value, why, at));
+            }
+        }
+        let names = (left.ty.name(), right.ty.name());
+        let message = format!(
+            "\"{op}\" is not for {} and {}; use their members",
+            names.0, names.1
+        );
+        Err(EvalError::new(at, message))
+    }
+}
+
+fn compared(op: BinaryOp, order: Ordering, certainty: Certainty) -> Value {
+    number_value(Number::Bool(ordered(op, Some(order))), certainty)
+}
+
+/// The bytes by which a pointer moves when 1 is added; `void` counts as a byte, as in GNU C.
+fn step(pointer: &Type, at: Span) -> Answer<u64> {
+    let target = pointer.strip().target();
+    let Some(target) = target else { return Ok(1) };
+    match target.size() {
+        Some(size) if size > 0 => Ok(size),
+        _ if matches!(
+            target.strip().kind(),
+            debuginfo::types::TypeKind::Void | debuginfo::types::TypeKind::Function
+        ) =>
+        {
+            Ok(1)
+        }
+        _ => {
+            let message = format!("the size of {} is not known", target.name());
+            Err(EvalError::new(at, message))
+        }
+    }
+}
+
+fn moved(
+    op: BinaryOp,
+    (address, ty): (u64, Type),
+    by: Number,
+    certainty: Certainty,
+    at: Span,
+) -> Answer<Value> {
+    let Some(by) = by.as_integer() else {
+        let message = "only whole numbers can be added to a pointer";
+        return Err(EvalError::new(at, message));
+    };
+    let distance = (by.raw() as u64).wrapping_mul(step(&ty, at)?);
+    let address = match op {
+        BinaryOp::Add => address.wrapping_add(distance),
+        _ => address.wrapping_sub(distance),
+    };
+    Ok(pointer_value(ty, address, certainty))
+}

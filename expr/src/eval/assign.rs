@@ -1,0 +1,246 @@
+//! Assignments: from a place and a value to the bytes that have to be written.
+
+use crate::ast::{Expr, ExprKind, Span, UnaryOp};
+use crate::eval::operand::Operand;
+use crate::eval::strings::is_character;
+use crate::eval::{Answer, Context, EvalError, Evaluator, is_type, with_evaluator};
+use crate::parse::{Assignment, parse_with};
+use debuginfo::Register;
+use debuginfo::location::ValuePlace;
+use debuginfo::types::{Type, TypeKind};
+use debuginfo::value::Value;
+use values::containers::{self, Room};
+use values::{Write, WriteTarget, encode, encode_value, writes};
+
+/// Says what has to be written for an assignment. Nothing is written here.
+///
+/// # Errors
+/// The place or the value cannot be had, the value does not fit the place, or the place cannot be written.
+pub fn assign(assignment: &Assignment, context: &Context<'_>) -> Result<Vec<Write>, EvalError> {
+    with_evaluator(context, |evaluator| {
+        let place = evaluator.place(&assignment.place)?;
+        let value = evaluator.value(&assignment.value)?;
+        evaluator.change(&assignment.place, &place, &value, &assignment.value)
+    })
+}
+
+/// Says what has to be written for a place to get the value that `text` means: an expression, or what stands for a value of
+/// the place's type, such as the name of an enumerator, or a text as it is for a string.
+///
+/// # Errors
+/// As for [`assign`].
+pub fn assign_value(
+    place: &Expr,
+    text: &str,
+    context: &Context<'_>,
+) -> Result<Vec<Write>, EvalError> {
+    let is_type = |name: &str| is_type(name, context);
+    let parsed = parse_with(text, &is_type).map_err(|error| {
+        let at = super::Span {
+            start: error.position,
+            end: error.position,
+        };
+        EvalError::new(at, error.message)
+    });
+    with_evaluator(context, |evaluator| {
+        let target = evaluator.place(place)?;
+        let written = parsed.and_then(|expr| {
+            let value = evaluator.value(&expr)?;
+            evaluator.change(place, &target, &value, &expr)
+        });
+        written.or_else(|error| evaluator.as_it_is(place, &target, text).ok_or(error))
+    })
+}
+
+impl Evaluator<'_> {
+    /// What is assigned to: something that has a place.
+    fn place(&self, expr: &Expr) -> Answer<Value> {
+        let is_place = matches!(
+            &expr.kind,
+            ExprKind::Name(_)
+                | ExprKind::Register(_)
+                | ExprKind::Member { .. }
+                | ExprKind::Index { .. }
+                | ExprKind::Unary(UnaryOp::Deref, _)
+        );
+        if !is_place {
+            let message = format!(
+                "{expr} cannot be assigned to; give a variable, a register, a member, an element or *pointer"
+            );
+            return Err(EvalError::new(expr.at, message));
+        }
+        let value = self.value(expr)?;
+        if value.is_optimized_out() {
+            return Err(optimized_out(expr));
+        }
+        // A reference is a name for what it refers to.
+        value
+            .unreferenced(&self.look)
+            .map_err(|e| self.unusable(&value, e, expr.at))
+    }
+
+    /// What has to be written for `place`, which was written as `target`, to get `value`, which was written as `expr`.
+    fn change(
+        &self,
+        target: &Expr,
+        place: &Value,
+        value: &Value,
+        expr: &Expr,
+    ) -> Answer<Vec<Write>> {
+        if let Some(room) = self.room(place, target.at)? {
+            let text = self.text_bytes(value, expr.at)?;
+            let text = text.ok_or_else(|| {
+                let message = format!("{} is no text", value.ty.name());
+                EvalError::new(expr.at, message)
+            })?;
+            return text_writes(&room, &place.ty, &text)
+                .map_err(|message| EvalError::new(expr.at, message));
+        }
+        let bytes = self.bytes_for(place, value, expr)?;
+        self.writes(target, place, &bytes)
+    }
+
+    /// What has to be written for `place` to hold the text itself, or what else a text stands for there.
+    fn as_it_is(&self, target: &Expr, place: &Value, text: &str) -> Option<Vec<Write>> {
+        if let Some(room) = self.room(place, target.at).ok()? {
+            return text_writes(&room, &place.ty, text.as_bytes()).ok();
+        }
+        let characters = text_for(&place.ty.strip(), text.as_bytes());
+        let bytes = characters.or_else(|_| encode(&place.ty, text)).ok()?;
+        self.writes(target, place, &bytes).ok()
+    }
+
+    /// Where the characters of a string are.
+    fn room(&self, place: &Value, at: Span) -> Answer<Option<Room>> {
+        let room = containers::room(place, &self.look).transpose();
+        room.map_err(|why| {
+            let message = format!("{} cannot be written: {why}", place.ty.name());
+            EvalError::new(at, message)
+        })
+    }
+
+    /// The bytes of `value` as one of the type of `place`.
+    fn bytes_for(&self, place: &Value, value: &Value, expr: &Expr) -> Answer<Vec<u8>> {
+        let at = expr.at;
+        let ty = place.ty.strip();
+        let text = match &expr.kind {
+            ExprKind::Literal(super::Literal::Text(text)) => Some(text),
+            _ => None,
+        };
+        if let Some(text) = text {
+            return text_for(&ty, text).map_err(|message| EvalError::new(at, message));
+        }
+        let operand = self.operand(value, at)?;
+        let scalar = matches!(ty.kind(), TypeKind::Pointer | TypeKind::Bool);
+        if scalar && !matches!(operand, Operand::Other) {
+            let converted = self.convert(value, &place.ty, at)?;
+            let bytes = converted.known_bytes();
+            let bytes = bytes.map_err(|e| self.unusable(&converted, e, at))?;
+            return Ok(bytes.to_vec());
+        }
+        let settled = self.settled(value, at)?;
+        let bytes = encode_value(&place.ty, &settled);
+        bytes.map_err(|e| self.unusable(&settled, e, at))
+    }
+
+    fn writes(&self, expr: &Expr, place: &Value, bytes: &[u8]) -> Answer<Vec<Write>> {
+        let found = writes(place, bytes, self.look.machine);
+        let mut found = found.map_err(|error| match &place.place {
+            ValuePlace::OptimizedOut => optimized_out(expr),
+            _ => EvalError::new(expr.at, error.to_string()),
+        })?;
+        for write in &mut found {
+            self.redirect(write, expr)?;
+        }
+        Ok(found)
+    }
+
+    /// A register of a caller is where the functions that it called saved it.
+    fn redirect(&self, write: &mut Write, expr: &Expr) -> Answer<()> {
+        let WriteTarget::Register(register) = write.target else {
+            return Ok(());
+        };
+        let frames = self.context.frames;
+        let innermost = frames.iter().take(self.context.index).all(|f| f.inlined);
+        let Some(frame) = frames.get(self.context.index).filter(|_| !innermost) else {
+            return Ok(());
+        };
+        if let Some(address) = frame.registers.saved_at(register) {
+            write.target = WriteTarget::Memory(address);
+            return Ok(());
+        }
+        // What the inner functions did not touch is still in the register itself.
+        let kept = frame.registers.get(register).is_ok()
+            && ![Register::RSP, Register::RIP].contains(&register);
+        match kept {
+            true => Ok(()),
+            false => {
+                let name = register.name().unwrap_or_default();
+                let message =
+                    format!("register {name} of this frame cannot be written; select frame 0");
+                Err(EvalError::new(expr.at, message))
+            }
+        }
+    }
+}
+
+fn optimized_out(expr: &Expr) -> EvalError {
+    let mut root = expr;
+    loop {
+        root = match &root.kind {
+            ExprKind::Member { of, .. } | ExprKind::Index { of, .. } => of,
+            _ => break,
+        };
+    }
+    let message = format!("Variable '{root}' is optimized out at this PC. Recompile with -O0.");
+    EvalError::new(expr.at, message)
+}
+
+/// What has to be written for a string to become `text`.
+fn text_writes(room: &Room, ty: &Type, text: &[u8]) -> Result<Vec<Write>, String> {
+    let len = text.len() as u64;
+    if len > room.capacity {
+        return Err(format!(
+            "the text has {len} bytes, but this {} has room for {}; only the program itself can make it grow",
+            ty.name(),
+            room.capacity
+        ));
+    }
+    if room.is_utf8 && std::str::from_utf8(text).is_err() {
+        return Err(format!("the text is no UTF-8, which {} must be", ty.name()));
+    }
+    let mut characters = text.to_vec();
+    if room.is_terminated {
+        characters.push(0);
+    }
+    let to = |address, bytes| Write {
+        target: WriteTarget::Memory(address),
+        bytes,
+    };
+    let mut writes = vec![to(room.len_at, len.to_le_bytes().to_vec())];
+    if !characters.is_empty() {
+        writes.insert(0, to(room.start, characters));
+    }
+    Ok(writes)
+}
+
+/// A text as the contents of an array of characters.
+fn text_for(ty: &Type, text: &[u8]) -> Result<Vec<u8>, String> {
+    let is_array = ty.kind() == TypeKind::Array && ty.element().is_some_and(|e| is_character(&e));
+    if !is_array {
+        return Err(format!(
+            "a text can be written into a string or an array of characters, not into {}",
+            ty.name()
+        ));
+    }
+    let mut bytes = text.to_vec();
+    bytes.push(0);
+    match ty.count() {
+        Some(count) if bytes.len() as u64 > count => Err(format!(
+            "the text and the zero at its end have {} bytes; {} holds {count}",
+            bytes.len(),
+            ty.name()
+        )),
+        _ => Ok(bytes),
+    }
+}

@@ -1,0 +1,173 @@
+//! Calls: a few that need no call, conversions written as calls, and functions of the program.
+
+use crate::ast::{Expr, ExprKind, Span};
+use crate::eval::operand::number_value;
+use crate::eval::{Answer, EvalError, Evaluator};
+use crate::number::{IntKind, Number};
+use debuginfo::types::{Language, TypeKind};
+use debuginfo::value::Value;
+
+/// Functions on texts that are answered without calling them.
+const TEXT_FUNCTIONS: [&str; 4] = ["strlen", "_strlen", "strcmp", "_streq"];
+/// Methods that only look at how something is.
+const LOOKS: [&str; 9] = [
+    "len", "size", "length", "is_empty", "empty", "is_some", "is_none", "is_ok", "is_err",
+];
+
+/// Tells whether a call may be answered without calling anything, by the function's name alone.
+pub(super) fn is_answered(function: &Expr, arguments: &[Expr]) -> bool {
+    match &function.kind {
+        ExprKind::Name(name) => {
+            TEXT_FUNCTIONS.contains(&name.strip_prefix("std::").unwrap_or(name))
+        }
+        ExprKind::Register(name) => TEXT_FUNCTIONS.contains(&name.as_str()),
+        ExprKind::Member { name, .. } => arguments.is_empty() && LOOKS.contains(&name.as_str()),
+        _ => false,
+    }
+}
+
+impl Evaluator<'_> {
+    pub(super) fn call(&self, function: &Expr, arguments: &[Expr], at: Span) -> Answer<Value> {
+        if let Some(known) = self.known_function(function, arguments)? {
+            return Ok(known);
+        }
+        if let (ExprKind::Name(name), [of]) = (&function.kind, arguments)
+            && !self.has_variable(name)
+            && self.function(name).is_none()
+            && let Some(ty) = self.find_type(name)
+        {
+            let value = self.value(of)?;
+            return self.convert(&value, &ty, of.at);
+        }
+        if let ExprKind::Member { of, name, .. } = &function.kind
+            && let Some(known) = self.known_method(of, name, arguments, at)?
+        {
+            return Ok(known);
+        }
+        let target = self.value(function);
+        if let Ok(array) = &target
+            && let Some(found) = self.indexed(array, arguments, function.at)?
+        {
+            return Ok(found);
+        }
+        // What is no member may be a method.
+        if let (ExprKind::Member { of, name, .. }, Err(_)) = (&function.kind, &target)
+            && let Some(result) = self.method_call((of, name), arguments, at)?
+        {
+            return Ok(result);
+        }
+        let Some(calls) = self.context.calls else {
+            let message = format!(
+                "{function} cannot be called here; only what is in memory can be looked at"
+            );
+            return Err(EvalError::new(at, message));
+        };
+        let target = target?;
+        let values: Answer<Vec<Value>> = arguments.iter().map(|a| self.value(a)).collect();
+        let result = calls.call(&function.to_string(), &target, &values?);
+        result.map_err(|why| EvalError::new(at, why))
+    }
+
+    /// The element of an array whose language writes indexes like arguments: `mat(2, 1)`.
+    fn indexed(&self, of: &Value, indexes: &[Expr], at: Span) -> Answer<Option<Value>> {
+        let value = of
+            .unreferenced(&self.look)
+            .map_err(|e| self.unusable(of, e, at))?;
+        let is_array = matches!(value.kind(), TypeKind::Array | TypeKind::Struct);
+        let has_such = matches!(value.ty.language(), Language::Fortran | Language::Ada);
+        if indexes.is_empty() || !is_array || !has_such {
+            return Ok(None);
+        }
+        let mut found = value;
+        for index in indexes {
+            let key = self.value(index)?;
+            let next = self.element(&found, (&key, index.at), at)?;
+            found = next.reached_by(key.certainty);
+        }
+        Ok(Some(found))
+    }
+
+    /// Functions on texts that are answered without calling them.
+    fn known_function(&self, function: &Expr, arguments: &[Expr]) -> Answer<Option<Value>> {
+        let name = match &function.kind {
+            ExprKind::Name(name) => name.strip_prefix("std::").unwrap_or(name),
+            ExprKind::Register(name) => name,
+            _ => return Ok(None),
+        };
+        let text = |of: &Expr| {
+            let value = self.value(of)?;
+            let bytes = self.text_bytes(&value, of.at)?;
+            let bytes = bytes
+                .ok_or_else(|| EvalError::new(of.at, format!("{} is no text", value.ty.name())))?;
+            Ok((bytes, value.certainty))
+        };
+        Ok(match (name, arguments) {
+            ("strlen" | "_strlen", [of]) => {
+                let (bytes, certainty) = text(of)?;
+                let length = Number::integer(IntKind::UNSIGNED_LONG, bytes.len() as u128);
+                Some(number_value(length, certainty))
+            }
+            ("strcmp", [a, b]) => {
+                let ((a, first), (b, second)) = (text(a)?, text(b)?);
+                let order = Number::integer(IntKind::INT, a.cmp(&b) as i128 as u128);
+                Some(number_value(order, first.and(second)))
+            }
+            ("_streq", [a, b]) => {
+                let ((a, first), (b, second)) = (text(a)?, text(b)?);
+                Some(number_value(Number::Bool(a == b), first.and(second)))
+            }
+            _ => None,
+        })
+    }
+
+    /// Methods that only look at how something is.
+    fn known_method(
+        &self,
+        of: &Expr,
+        name: &str,
+        arguments: &[Expr],
+        at: Span,
+    ) -> Answer<Option<Value>> {
+        let variant = match name {
+            "is_some" => Some("Some"),
+            "is_none" => Some("None"),
+            "is_ok" => Some("Ok"),
+            "is_err" => Some("Err"),
+            _ => None,
+        };
+        if !arguments.is_empty() {
+            return Ok(None);
+        }
+        match (name, variant) {
+            ("len" | "size" | "length", _) if self.means_arguments(of) => Ok(self.argument_count()),
+            ("len" | "size" | "length", _) => {
+                let value = self.value(of)?;
+                self.member_of(&self.look, &value, "len", (of.at, at))
+                    .map(Some)
+            }
+            ("is_empty" | "empty", _) => {
+                let value = self.value(of)?;
+                let length = self.member_of(&self.look, &value, "len", (of.at, at))?;
+                let empty = Number::Bool(self.whole(&length, of.at)? == 0);
+                Ok(Some(number_value(empty, length.certainty)))
+            }
+            (_, Some(variant)) => {
+                let value = self.value(of)?;
+                let value = self.pointee(&value, of.at)?;
+                let (live, data) = value
+                    .variant(&self.look)
+                    .map_err(|e| self.unusable(&value, e, of.at))?;
+                let answer = Number::Bool(live == variant);
+                Ok(Some(number_value(answer, data.reached)))
+            }
+            _ => Ok(None),
+        }
+    }
+}
+
+/// What is wrong with a call that has too few arguments.
+#[must_use]
+pub fn miscounted(name: &str, wanted: usize, given: usize) -> String {
+    let plural = if wanted == 1 { "" } else { "s" };
+    format!("{name} takes {wanted} argument{plural}, not {given}")
+}

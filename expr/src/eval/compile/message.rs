@@ -1,0 +1,252 @@
+//! Compiles the values of log messages: words that a thread leaves, and how they become the evaluator's text later.
+
+use crate::ast::Expr;
+use crate::eval::compile::value::{Bytes, Static};
+use crate::eval::compile::{Compiler, Result, at_address, not};
+use crate::eval::strings::is_character;
+use crate::eval::{Evaluator, is_type, with_evaluator};
+use crate::template::{Format, Part, Template};
+use debuginfo::AddressSpace;
+use debuginfo::location::ir::Int;
+use debuginfo::types::{BitRange, Language, TypeKind};
+use debuginfo::value::Value;
+use values::{RenderOptions, printer_for, render_with};
+
+/// Values of a type that are named one by one.
+const MOST_NAMES: usize = 256;
+/// Values that are told apart one by one, where they do not follow each other.
+const MOST_APART: usize = 32;
+
+/// A log message whose values are compiled.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Message {
+    /// What it is made of, in order.
+    pub parts: Vec<MessagePart>,
+}
+
+/// A piece of a message.
+#[derive(Debug, Clone, PartialEq)]
+pub enum MessagePart {
+    /// Always the same.
+    Text(String),
+    /// A value.
+    Value(Logged),
+}
+
+/// A value of a message.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Logged {
+    /// The expression as it was written.
+    pub source: String,
+    /// The number to leave; the address of a text.
+    pub value: Int,
+    /// How it is shown.
+    pub shown: Shown,
+}
+
+/// How a number is shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Shown {
+    /// In base 10, with a sign.
+    Signed,
+    /// In base 10.
+    Unsigned,
+    /// In base 16, with `0x`.
+    Hex,
+    /// The low bytes are a floating-point number, shown as C's debuggers show it.
+    Float {
+        /// 4 or 8.
+        bytes: u8,
+    },
+    /// The same, shown as Rust shows it.
+    RustFloat {
+        /// 4 or 8.
+        bytes: u8,
+    },
+    /// By name: it is one of these.
+    Named(Vec<(u64, String)>),
+    /// It is the address of a text that ends with a zero. Longer ones are cut to so many characters and `...`; those with
+    /// other characters than ASCII, if they are longer than so many bytes, have no answer.
+    Text {
+        /// The number of characters.
+        limit: usize,
+    },
+}
+
+/// Compiles a log message for the instruction at `pc`, an address of the process. It holds as long as the modules of
+/// `space` are the only ones: addresses inside others are shown with names that are not known now. `to_come` is as for
+/// [`compile_condition`](super::compile_condition).
+///
+/// # Errors
+/// One of its values cannot be compiled.
+pub fn compile_message(
+    text: &str,
+    space: &AddressSpace,
+    pc: u64,
+    to_come: usize,
+) -> Result<Message> {
+    at_address(space, pc, to_come, |context| {
+        let is_type = |name: &str| is_type(name, context);
+        let template =
+            Template::parse_with(text, &is_type).map_err(|error| not(error.to_string()))?;
+        with_evaluator(context, |evaluator: &Evaluator<'_>| {
+            let compiler = Compiler { evaluator };
+            let parts = template.parts.iter().map(|part| match part {
+                Part::Text(text) => Ok(MessagePart::Text(text.clone())),
+                Part::Script { source } => Err(not(format!("{source} is JavaScript"))),
+                Part::Value {
+                    expr,
+                    format,
+                    source,
+                } => {
+                    let (value, shown) = compiler.shown(expr, *format)?;
+                    Ok(MessagePart::Value(Logged {
+                        source: source.clone(),
+                        value,
+                        shown,
+                    }))
+                }
+            });
+            let parts = parts.collect::<Result<Vec<MessagePart>>>()?;
+            Ok(Message { parts })
+        })
+    })
+}
+
+impl Compiler<'_, '_> {
+    fn shown(&self, expr: &Expr, format: Format) -> Result<(Int, Shown)> {
+        let mut value = self.value(expr)?;
+        if let TypeKind::Reference | TypeKind::RvalueReference = value.kind() {
+            value = self.behind_pointer(&value)?;
+        }
+        let is_text = matches!(format, Format::Natural | Format::Text);
+        let ty = value.ty.strip();
+        if printer_for(&ty).is_some() {
+            return Err(not(format!("{} has a way of its own", ty.name())));
+        }
+        match (format, ty.kind()) {
+            (Format::Hex, _) => Ok((self.bits(&value)?, Shown::Hex)),
+            (Format::Unsigned, _) => Ok((self.bits(&value)?, Shown::Unsigned)),
+            (Format::Natural | Format::Decimal | Format::Text, TypeKind::Float) => float(&value),
+            (Format::Decimal, _) => Ok((self.scalar(&value)?.raw(true)?, Shown::Signed)),
+            (_, TypeKind::Pointer) if is_text => self.pointer(&value),
+            (_, TypeKind::Integer { signed }) if is_text => {
+                let shown = if signed {
+                    Shown::Signed
+                } else {
+                    Shown::Unsigned
+                };
+                Ok((value.raw(signed)?, shown))
+            }
+            (_, TypeKind::Bool | TypeKind::Char { .. } | TypeKind::Enum) if is_text => {
+                self.named(&value)
+            }
+            _ => Err(not(format!("how {expr} is shown depends on more than it"))),
+        }
+    }
+
+    fn scalar<'v>(&self, value: &'v Static) -> Result<&'v Static> {
+        match value.kind() {
+            TypeKind::Integer { .. }
+            | TypeKind::Bool
+            | TypeKind::Char { .. }
+            | TypeKind::Enum
+            | TypeKind::Pointer => Ok(value),
+            _ => Err(not(format!("{} is no number", value.ty.name()))),
+        }
+    }
+
+    fn bits(&self, value: &Static) -> Result<Int> {
+        self.scalar(value)?.raw(false)
+    }
+
+    fn pointer(&self, value: &Static) -> Result<(Int, Shown)> {
+        let ty = value.ty.strip();
+        let target = ty.target().map(|target| target.strip());
+        if let Some(target) = &target {
+            if is_character(target) {
+                let address = Int::NonNull(Box::new(value.raw(false)?));
+                let limit = RenderOptions::default().max_string;
+                return Ok((address, Shown::Text { limit }));
+            }
+            if matches!(target.kind(), TypeKind::Char { .. }) {
+                return Err(not(format!("{} points to a text", ty.name())));
+            }
+        }
+        if ty.language() == Language::Rust && ty.plain_name().is_some_and(|n| n.starts_with('&')) {
+            return Err(not(format!("{} shows what it refers to", ty.name())));
+        }
+        // What lies in a module may have a name.
+        let modules = self.evaluator.look.space.modules().iter();
+        let ranges = modules.map(|m| (m.range.start, m.range.end)).collect();
+        let address = Int::Outside {
+            of: Box::new(value.raw(false)?),
+            ranges,
+        };
+        Ok((address, Shown::Hex))
+    }
+
+    /// Booleans, characters and enumerations: what the evaluator says of each of their values.
+    fn named(&self, value: &Static) -> Result<(Int, Shown)> {
+        let ty = value.ty.strip();
+        let number = value.raw(false)?;
+        let size = ty.size().unwrap_or(0);
+        let bits = value.bits.map_or(size * 8, |bits| bits.size);
+        let name = |raw: u64| {
+            let bytes = raw.to_le_bytes()[..size.min(8) as usize].to_vec();
+            let mut constant = Value::constant(value.ty.clone(), bytes);
+            constant.bits = value.bits.map(|bits| BitRange {
+                offset: 0,
+                size: bits.size,
+            });
+            let text = render_with(&constant, &RenderOptions::default(), &self.evaluator.look);
+            (raw, text)
+        };
+        if bits <= 8 {
+            let names = (0..1u64 << bits).map(name).collect();
+            return Ok((number, Shown::Named(names)));
+        }
+        let mask = u64::MAX >> (64 - bits.clamp(1, 64));
+        let mut all: Vec<u64> = ty
+            .enumerators()
+            .iter()
+            .map(|e| e.value as u64 & mask)
+            .collect();
+        all.sort_unstable();
+        all.dedup();
+        if ty.kind() != TypeKind::Enum || all.is_empty() || all.len() > MOST_NAMES || bits > 64 {
+            return Err(not(format!("{} has too many values", ty.name())));
+        }
+        let (first, last) = (all[0], all[all.len() - 1]);
+        let in_a_row = last - first == all.len() as u64 - 1 && i64::try_from(last).is_ok();
+        let of = Box::new(number);
+        let known = match in_a_row {
+            true => Int::Within {
+                of,
+                low: first as i64,
+                high: last as i64,
+            },
+            false if all.len() <= MOST_APART => Int::OneOf {
+                of,
+                values: all.clone(),
+            },
+            false => return Err(not(format!("{} has too many values", ty.name()))),
+        };
+        Ok((known, Shown::Named(all.into_iter().map(name).collect())))
+    }
+}
+
+fn float(value: &Static) -> Result<(Int, Shown)> {
+    let ty = value.ty.strip();
+    let bytes = match (ty.size(), &value.bytes) {
+        (Some(bytes @ (4 | 8)), Bytes::Memory(_) | Bytes::Number(_) | Bytes::Vector(_)) => {
+            bytes as u8
+        }
+        _ => return Err(not(format!("{} is not compiled as text", ty.name()))),
+    };
+    let shown = match ty.language() {
+        Language::Rust => Shown::RustFloat { bytes },
+        _ => Shown::Float { bytes },
+    };
+    Ok((value.raw(false)?, shown))
+}

@@ -1,0 +1,111 @@
+//! What names stand for, as the evaluator finds them.
+
+use crate::ast::{Expr, ExprKind};
+use crate::eval::compile::value::{Bytes, Static};
+use crate::eval::compile::{Compiler, Result, not};
+use debuginfo::Register;
+use debuginfo::location::Symbolic;
+use debuginfo::location::ir::Int;
+use debuginfo::scope::Variable;
+use debuginfo::types::TypeKind;
+
+impl Compiler<'_, '_> {
+    pub(super) fn name(&self, name: &str) -> Result<Static> {
+        if let Some(local) = self.local(name)? {
+            return Ok(local);
+        }
+        if let Some(variable) = self.evaluator.global(name) {
+            return self.variable(&variable);
+        }
+        if let Some(enumerator) = self.evaluator.enumerator(name) {
+            return Static::constant(&enumerator)
+                .ok_or_else(|| not(format!("{name} has more than 64 bits")));
+        }
+        Err(not(format!("{name} is no variable")))
+    }
+
+    /// A variable or member, as [`Evaluator::local`](super::super::Evaluator::local) finds it.
+    pub(super) fn local(&self, name: &str) -> Result<Option<Static>> {
+        for depth in self.evaluator.depths(name) {
+            if let Some(variable) = self.evaluator.variable_in(depth, name) {
+                return self.variable(&variable).map(Some);
+            }
+            if let Some(member) = self.member_of_object(depth, name)? {
+                return Ok(Some(member));
+            }
+        }
+        Ok(None)
+    }
+
+    pub(super) fn variable(&self, variable: &Variable) -> Result<Static> {
+        let place = variable.symbolic(self.evaluator.site);
+        let place = place.map_err(|why| not(format!("{}: {why}", variable.name)))?;
+        let bytes = match place {
+            Symbolic::Memory(address) => Bytes::Memory(address),
+            Symbolic::Number(number) => Bytes::Number(number),
+            Symbolic::Register(register) => match register.0 {
+                0..=15 => Bytes::Number(Int::Register(register)),
+                number if (Register::XMM0.0..Register::XMM0.0 + 16).contains(&number) => {
+                    Bytes::Vector(register)
+                }
+                _ => return Err(not(format!("{}: an unusual register", variable.name))),
+            },
+            Symbolic::Bytes(bytes) => Bytes::Number(Int::Const(
+                low_word(&bytes).ok_or_else(|| not(format!("{}: too large", variable.name)))?,
+            )),
+        };
+        let value = Static::new(variable.ty(), bytes);
+        let in_memory = matches!(value.bytes, Bytes::Memory(_));
+        // What is larger than its register lies in several.
+        if !in_memory && value.ty.size().is_none_or(|size| size > 8) {
+            return Err(not(format!("{} has more than 64 bits", variable.name)));
+        }
+        Ok(value)
+    }
+
+    /// A member of the object whose method such a frame of the place is in.
+    pub(super) fn member_of_object(
+        &self,
+        inline_depth: usize,
+        name: &str,
+    ) -> Result<Option<Static>> {
+        let Some(variable) = self.evaluator.object_in(inline_depth) else {
+            return Ok(None);
+        };
+        let mut target = variable.ty();
+        let mut pointers = 0;
+        while let TypeKind::Pointer | TypeKind::Reference | TypeKind::RvalueReference =
+            target.strip().kind()
+        {
+            let Some(next) = target.strip().target() else {
+                return Ok(None);
+            };
+            target = next;
+            pointers += 1;
+        }
+        if pointers > 8 || !self.has_member(&target.strip(), name)? {
+            return Ok(None);
+        }
+        let mut object = self.variable(&variable)?;
+        for _ in 0..pointers {
+            object = self.behind_pointer(&object)?;
+        }
+        self.field(&object, name)
+    }
+
+    /// The enumerator that `expr` names in the enumeration that `value` is of.
+    pub(super) fn enumerator_like(&self, expr: &Expr, value: &Static) -> Option<Static> {
+        let ExprKind::Name(name) = &expr.kind else {
+            return None;
+        };
+        let value = self.settled(value).ok()?;
+        let number = super::super::names::enumerator_of(&value.ty, name)?;
+        Static::constant(&super::super::names::enum_value(&value.ty, number))
+    }
+}
+
+fn low_word(bytes: &[u8]) -> Option<u64> {
+    let mut word = [0; 8];
+    word.get_mut(..bytes.len())?.copy_from_slice(bytes);
+    Some(u64::from_le_bytes(word))
+}

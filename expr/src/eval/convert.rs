@@ -1,0 +1,54 @@
+//! Conversions that are asked for.
+
+use crate::ast::Span;
+use crate::eval::operand::{Operand, int_kind};
+use crate::eval::{Answer, Evaluator, failed};
+use crate::number::Number;
+use debuginfo::types::{Type, TypeKind};
+use debuginfo::value::Value;
+
+impl Evaluator<'_> {
+    /// Converts a value to a type: numbers and pointers by their value, other things by looking at them anew.
+    pub(super) fn convert(&self, value: &Value, ty: &Type, at: Span) -> Answer<Value> {
+        let stripped = ty.strip();
+        if let Some(bytes) = self.converted(value, &stripped, at)? {
+            let mut converted = Value::constant(ty.clone(), bytes);
+            converted.certainty = value.certainty;
+            return Ok(converted);
+        }
+        values::cast(value, ty, &self.look).map_err(failed(at))
+    }
+
+    /// The bytes of a number or pointer as another number or pointer.
+    fn converted(&self, value: &Value, ty: &Type, at: Span) -> Answer<Option<Vec<u8>>> {
+        let kind = ty.kind();
+        let is_scalar = matches!(kind, TypeKind::Pointer | TypeKind::Float | TypeKind::Bool);
+        if !is_scalar && int_kind(ty).is_none() {
+            return Ok(None);
+        }
+        let number = match self.operand(value, at)? {
+            Operand::Number(number) => number,
+            Operand::Pointer { address, .. } => Number::integer(
+                super::super::number::IntKind::UNSIGNED_LONG,
+                u128::from(address),
+            ),
+            Operand::Other => return Ok(None),
+        };
+        Ok(match kind {
+            TypeKind::Bool => Some(vec![u8::from(number.is_true())]),
+            TypeKind::Pointer => {
+                let kind = super::super::number::IntKind::UNSIGNED_LONG;
+                Some((number.to_kind(kind).raw() as u64).to_le_bytes().to_vec())
+            }
+            TypeKind::Float => match ty.size() {
+                Some(4) => Some((number.as_float() as f32).to_le_bytes().to_vec()),
+                Some(8) => Some(number.as_float().to_le_bytes().to_vec()),
+                _ => None,
+            },
+            _ => int_kind(ty).map(|kind| {
+                let size = usize::from(kind.bits / 8);
+                number.to_kind(kind).raw().to_le_bytes()[..size].to_vec()
+            }),
+        })
+    }
+}

@@ -1,0 +1,348 @@
+//! Members, what pointers of all kinds point to, and addresses.
+
+use crate::ast::{Expr, ExprKind, Span};
+use crate::eval::operand::{Operand, number_value, pointer_value};
+use crate::eval::strings::presented;
+use crate::eval::{Answer, EvalError, Evaluator, failed};
+use crate::number::{IntKind, Number};
+use debuginfo::location::{Site, ValuePlace};
+use debuginfo::types::TypeKind;
+use debuginfo::value::{Look, Value, ValueError};
+use debuginfo::{Certainty, Machine, Register, Unknown};
+use values::Children;
+
+/// Pointers and wrappers that are looked through for a member.
+const MAX_STEPS: usize = 8;
+/// Words for how many elements there are.
+const LENGTHS: [&str; 3] = ["len", "length", "size"];
+
+impl Evaluator<'_> {
+    pub(super) fn member(&self, of: &Expr, name: &str, at: Span) -> Answer<Value> {
+        self.member_by(&self.look, of, name, at)
+    }
+
+    /// What has a member or an element that is asked for. What is longer than a few words is not read.
+    pub(super) fn holder(&self, of: &Expr) -> Answer<Value> {
+        let machine = &Narrow(self.look.machine);
+        match &of.kind {
+            ExprKind::Name(name) => self.name_at(
+                name,
+                of.at,
+                &Site {
+                    machine,
+                    ..*self.site
+                },
+            ),
+            ExprKind::Member {
+                of: inner, name, ..
+            } => {
+                let look = Look {
+                    machine,
+                    ..self.look
+                };
+                self.member_by(&look, inner, name, of.at)
+            }
+            ExprKind::Index { of: inner, index } => {
+                let look = Look {
+                    machine,
+                    ..self.look
+                };
+                self.index_by(&look, inner, index, of.at)
+            }
+            _ => self.value(of),
+        }
+    }
+
+    fn member_by(&self, look: &Look<'_>, of: &Expr, name: &str, at: Span) -> Answer<Value> {
+        if self.means_arguments(of)
+            && let Ok(number) = name.parse()
+        {
+            return self.argument(number, at);
+        }
+        if self.means_arguments(of)
+            && LENGTHS.contains(&name)
+            && let Some(count) = self.argument_count()
+        {
+            return Ok(count);
+        }
+        let value = self.holder(of)?;
+        self.member_of(look, &value, name, (of.at, at))
+    }
+
+    /// The member `name` of a value or of what it points to, as `look` reads it.
+    pub(super) fn member_of(
+        &self,
+        look: &Look<'_>,
+        value: &Value,
+        name: &str,
+        (of, at): (Span, Span),
+    ) -> Answer<Value> {
+        let field = match name.starts_with(|c: char| c.is_ascii_digit()) {
+            // What the debug information calls the fields of tuples.
+            true => format!("__{name}"),
+            false => name.to_owned(),
+        };
+        let machine = &Narrow(self.look.machine);
+        let narrow = Look {
+            machine,
+            ..self.look
+        };
+        let mut value = value.clone();
+        // Messages are made when there is nothing else to say: names of types take long.
+        let (mut refused, mut without) = (None, None);
+        for _ in 0..MAX_STEPS {
+            let kind = value.kind();
+            let found = match kind {
+                TypeKind::Struct | TypeKind::Class | TypeKind::Union => {
+                    // Which variant is live has to be told together with what it holds.
+                    let is_one_of_several = value.ty.strip().variants().is_some();
+                    let look = if is_one_of_several { &self.look } else { look };
+                    Some(field_of(&value, &field, look))
+                }
+                _ => None,
+            };
+            match found {
+                Some(Ok(found)) => return Ok(found),
+                // What a pointer leads to says more than the pointer.
+                Some(Err(error @ ValueError::NoMember { .. })) => refused = Some(error),
+                Some(Err(error @ ValueError::WrongType { .. })) => {
+                    refused.get_or_insert(error);
+                }
+                Some(Err(error)) => return Err(self.unusable(&value, error, of)),
+                None => {
+                    without.get_or_insert_with(|| value.ty.clone());
+                }
+            }
+            if LENGTHS.contains(&name)
+                && let Some(length) = self.length(&value, of)?
+            {
+                return Ok(length);
+            }
+            match self.behind_by(&narrow, &value, of)? {
+                Some(next) => value = next,
+                None => break,
+            }
+        }
+        let without = without.map(|ty| ValueError::WrongType {
+            ty: ty.name(),
+            what: "has no members",
+        });
+        let message = match refused.or(without) {
+            Some(error) => error.to_string(),
+            None => format!("there is no member {name}"),
+        };
+        Err(EvalError::meaningless(at, message))
+    }
+
+    /// What a value stands for: behind a reference, a pointer, a box. `None` if it is the thing itself.
+    pub(super) fn behind(&self, value: &Value, at: Span) -> Answer<Option<Value>> {
+        self.behind_by(&self.look, value, at)
+    }
+
+    /// The same, what a plain pointer points to as `look` reads it.
+    fn behind_by(&self, look: &Look<'_>, value: &Value, at: Span) -> Answer<Option<Value>> {
+        match value.kind() {
+            TypeKind::Pointer | TypeKind::Reference | TypeKind::RvalueReference => {
+                let next = value.deref(look);
+                next.map(Some).map_err(|e| self.unusable(value, e, at))
+            }
+            // Of a smart pointer the pointer comes first, then what it points to.
+            TypeKind::Struct | TypeKind::Class => match presented(value, &self.look, 2) {
+                Some(Ok(shown)) => match shown.children {
+                    Children::Transparent(inner) => Ok(Some(*inner)),
+                    Children::Fields(fields) => pointed(value, fields, at),
+                    _ => Ok(None),
+                },
+                _ => Ok(None),
+            },
+            _ => Ok(None),
+        }
+    }
+
+    /// What is behind references and pointers to things with members.
+    pub(super) fn pointee(&self, value: &Value, at: Span) -> Answer<Value> {
+        let mut value = value.clone();
+        for _ in 0..MAX_STEPS {
+            match value.kind() {
+                TypeKind::Pointer | TypeKind::Reference | TypeKind::RvalueReference => {
+                    let next = value.deref(&self.look);
+                    value = next.map_err(|e| self.unusable(&value, e, at))?;
+                }
+                _ => break,
+            }
+        }
+        Ok(value)
+    }
+
+    /// How many elements a value has, if it is of a kind that has some.
+    pub(super) fn length(&self, value: &Value, at: Span) -> Answer<Option<Value>> {
+        let number = |count: u64, certainty: Certainty| {
+            let number = Number::integer(IntKind::UNSIGNED_LONG, u128::from(count));
+            Some(number_value(number, certainty))
+        };
+        let ty = value.ty.strip();
+        if ty.kind() == TypeKind::Array {
+            return Ok(ty.count().and_then(|count| number(count, Certainty::Known)));
+        }
+        if let Some((_, length)) = self.slice(value) {
+            let count = self.whole(&length, at)?;
+            let count = u64::try_from(count).unwrap_or(u64::MAX);
+            return Ok(number(count, length.certainty));
+        }
+        // The elements themselves are not read.
+        match presented(value, &self.look, 0) {
+            Some(Ok(shown)) => match (&shown.children, shown.total) {
+                (Children::Sequence(_) | Children::Map(_) | Children::Text(_), Some(count)) => {
+                    Ok(number(count, shown.certainty))
+                }
+                (Children::Sequence(_) | Children::Map(_), None) => {
+                    Err(EvalError::new(at, "its elements cannot be counted"))
+                }
+                _ => Ok(None),
+            },
+            Some(Err(why)) => Err(EvalError::new(at, why.to_string())),
+            None => Ok(None),
+        }
+    }
+
+    /// The pointer and the length of a Rust slice or string slice.
+    pub(super) fn slice(&self, value: &Value) -> Option<(Value, Value)> {
+        let ty = value.ty.strip();
+        if ty.kind() != TypeKind::Struct || ty.members().len() != 2 {
+            return None;
+        }
+        let pointer = value.member("data_ptr", &self.look).ok()?;
+        let length = value.member("length", &self.look).ok()?;
+        Some((pointer, length))
+    }
+
+    pub(super) fn deref(&self, of: &Expr, at: Span) -> Answer<Value> {
+        let value = self.value(of)?;
+        let value = value
+            .unreferenced(&self.look)
+            .map_err(|e| self.unusable(&value, e, of.at))?;
+        match value.kind() {
+            TypeKind::Pointer => {
+                let target = value.ty.strip().target();
+                let is_void = target.is_none_or(|t| t.strip().kind() == TypeKind::Void);
+                if is_void {
+                    let message =
+                        "it points to void; convert it to another pointer first, such as (char*)";
+                    return Err(EvalError::meaningless(of.at, message));
+                }
+                let found = value.deref(&self.look);
+                found.map_err(|e| self.unusable(&value, e, of.at))
+            }
+            TypeKind::Array => value.index(0, &self.look).map_err(failed(at)),
+            TypeKind::Function => Ok(value),
+            _ => match self.behind(&value, of.at)? {
+                Some(found) => Ok(found),
+                None => {
+                    let name = value.ty.name();
+                    let message = match self.operand(&value, of.at) {
+                        Ok(Operand::Number(_)) => format!(
+                            "{name} is no pointer; to look at that address, convert it: *(char*)..."
+                        ),
+                        _ => format!("{name} is no pointer"),
+                    };
+                    Err(EvalError::meaningless(of.at, message))
+                }
+            },
+        }
+    }
+
+    pub(super) fn address_of(&self, of: &Expr, at: Span) -> Answer<Value> {
+        let value = self.value(of)?;
+        // A reference is a name for what it refers to.
+        let value = match value.kind() {
+            TypeKind::Reference | TypeKind::RvalueReference => {
+                let target = value.deref(&self.look);
+                target.map_err(|e| self.unusable(&value, e, of.at))?
+            }
+            _ => value,
+        };
+        if let ExprKind::Name(name) = &of.kind
+            && value.address().is_none()
+            && matches!(value.place, ValuePlace::Implicit(_))
+            && self.function(name).is_some()
+        {
+            return Ok(value);
+        }
+        if let Some(address) = value.address() {
+            let ty = value.ty.pointer();
+            return Ok(pointer_value(ty, address, value.reached));
+        }
+        let why = match &value.place {
+            _ if value.bits.is_some() => "a bit field has no address".to_owned(),
+            ValuePlace::Register(register) => match register.name() {
+                Some(name) => format!("it is in register {name} and has no address"),
+                None => "it is in a register and has no address".to_owned(),
+            },
+            ValuePlace::OptimizedOut => "it is optimized out here and has no address".to_owned(),
+            ValuePlace::Unknown(why) => format!("its address is not known: {why}"),
+            _ => "it is not in memory and has no address".to_owned(),
+        };
+        Err(EvalError::new(at, why))
+    }
+}
+
+/// What a smart pointer with these parts points to; `None` for what is no pointer.
+fn pointed(value: &Value, fields: Vec<(String, Value)>, at: Span) -> Answer<Option<Value>> {
+    let is_counted = value.ty.strip().own_name().is_some_and(|name| {
+        let counted = ["alloc::rc::Rc<", "alloc::sync::Arc<"];
+        counted.iter().any(|path| name.starts_with(path))
+    });
+    let mut pointer = None;
+    for (name, field) in fields {
+        match name.as_str() {
+            "*get()" | "*" => return Ok(Some(field)),
+            "value" if is_counted => return Ok(Some(field)),
+            "get()" => pointer = Some(field),
+            _ => {}
+        }
+    }
+    match pointer.map(|pointer| pointer.as_address()) {
+        None => Ok(None),
+        Some(Ok(0)) => Err(EvalError::new(at, "the pointer is null")),
+        Some(_) => Err(EvalError::new(at, "what it points to is not known")),
+    }
+}
+
+/// A member by its name, in C++ perhaps with the base class that has it: `Base::x`.
+fn field_of(value: &Value, name: &str, look: &Look<'_>) -> Result<Value, ValueError> {
+    match name.rsplit_once("::") {
+        Some((base, name)) => value.member(base, look)?.member(name, look),
+        None => value.member(name, look),
+    }
+}
+
+/// A machine that reads no more than a few words at once: members of what is longer are read from their places.
+struct Narrow<'m>(&'m dyn Machine);
+
+/// A slice or a `std::string_view`: what is made of an address and a length is wanted whole.
+const NARROW_LEN: usize = 16;
+
+impl Machine for Narrow<'_> {
+    fn behind(&self) -> Option<&dyn Machine> {
+        Some(self.0)
+    }
+
+    fn memory(&self, address: u64, bytes: &mut [u8]) -> Result<Certainty, Unknown> {
+        match bytes.len() <= NARROW_LEN {
+            true => self.0.memory(address, bytes),
+            false => Err(Unknown::because("it is read in parts")),
+        }
+    }
+
+    fn register(&self, register: Register) -> Result<(u64, Certainty), Unknown> {
+        self.0.register(register)
+    }
+
+    fn vector(&self, register: Register) -> Result<([u8; 16], Certainty), Unknown> {
+        self.0.vector(register)
+    }
+
+    fn vector_low(&self, register: Register) -> Result<([u8; 8], Certainty), Unknown> {
+        self.0.vector_low(register)
+    }
+}

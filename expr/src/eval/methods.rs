@@ -1,0 +1,242 @@
+//! Methods: functions whose first parameter is the object, found by its type and called by their names alone.
+//!
+//! Which function is a method of which type says its first parameter, in C++ as in Rust: names are written in too many ways.
+//! A virtual function is that of the object's own class, which its type_info names.
+
+use crate::ast::{Expr, Span};
+use crate::eval::calls::miscounted;
+use crate::eval::operand::pointer_value;
+use crate::eval::{Answer, EvalError, Evaluator};
+use debuginfo::Certainty;
+use debuginfo::scope::function_type;
+use debuginfo::types::{Language, Role, Type, TypeKind, find_type};
+use debuginfo::value::Value;
+use values::text_at;
+
+/// Pointers, wrappers and base classes that are looked through for a method.
+const MAX_STEPS: usize = 8;
+/// Functions of one name whose parameters are looked at.
+const MAX_CANDIDATES: usize = 4096;
+
+/// A method with its object.
+struct Method {
+    /// The function, as a value that can be called.
+    function: Value,
+    /// What is passed as its first argument.
+    object: Value,
+    /// The types of all its parameters.
+    parameters: Vec<Type>,
+}
+
+impl Evaluator<'_> {
+    /// Calls the method `name` of `of`; `None` if its type has none of that name.
+    pub(super) fn method_call(
+        &self,
+        (of, name): (&Expr, &str),
+        arguments: &[Expr],
+        at: Span,
+    ) -> Answer<Option<Value>> {
+        let object = self.value(of)?;
+        let values: Answer<Vec<Value>> = arguments.iter().map(|a| self.value(a)).collect();
+        let values = values?;
+        let Some(method) = self.method(&object, name, &values, of.at)? else {
+            return Ok(None);
+        };
+        let Some(calls) = self.context.calls else {
+            let message =
+                format!("{name} cannot be called here; only what is in memory can be looked at");
+            return Err(EvalError::new(at, message));
+        };
+        let wanted = method.parameters.len().saturating_sub(1);
+        if values.len() < wanted {
+            return Err(EvalError::new(at, miscounted(name, wanted, values.len())));
+        }
+        let mut all = vec![method.object];
+        all.extend(values);
+        let result = calls.call(name, &method.function, &all);
+        result.map(Some).map_err(|why| EvalError::new(at, why))
+    }
+
+    /// Finds the method that fits the arguments best: in the object's class, its bases, or what it points to.
+    fn method(
+        &self,
+        object: &Value,
+        name: &str,
+        arguments: &[Value],
+        at: Span,
+    ) -> Answer<Option<Method>> {
+        let mut value = object.clone();
+        for _ in 0..MAX_STEPS {
+            let own = self.own_class(&value);
+            let mut found = self.methods_of(&own.unwrap_or_else(|| value.clone()), name, at)?;
+            if !found.is_empty() {
+                found.sort_by_key(|method| misfits(&method.parameters, arguments));
+                return Ok(found.into_iter().next());
+            }
+            match self.behind(&value, at)? {
+                Some(next) => value = next,
+                None => break,
+            }
+        }
+        Ok(None)
+    }
+
+    /// The methods of a value's type, or else of its base classes.
+    fn methods_of(&self, value: &Value, name: &str, at: Span) -> Answer<Vec<Method>> {
+        let mut level = vec![value.clone()];
+        for _ in 0..MAX_STEPS {
+            let mut found = Vec::new();
+            for part in &level {
+                for (function, parameters) in self.functions_on(&part.ty, name) {
+                    found.push(Method {
+                        object: receiver(part, parameters.first(), name, at)?,
+                        function,
+                        parameters,
+                    });
+                }
+            }
+            level = level.iter().flat_map(|part| self.bases(part)).collect();
+            if !found.is_empty() || level.is_empty() {
+                return Ok(found);
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    fn bases(&self, value: &Value) -> Vec<Value> {
+        let members = value.ty.strip().members();
+        let bases = members
+            .iter()
+            .filter(|member| matches!(member.role, Role::Base | Role::VirtualBase));
+        let names = bases.filter_map(|member| member.ty.own_name());
+        names
+            .filter_map(|name| value.member(&name, &self.look).ok())
+            .collect()
+    }
+
+    /// The functions called `name` whose first parameter is a `ty`, or a pointer or reference to one.
+    fn functions_on(&self, ty: &Type, name: &str) -> Vec<(Value, Vec<Type>)> {
+        let Some(wanted) = ty.strip().own_name() else {
+            return Vec::new();
+        };
+        let modules = self.look.space.modules().iter();
+        let candidates = modules.flat_map(|mapped| {
+            let functions = mapped.module.functions().list.iter();
+            functions
+                .filter(|function| is_called(&function.name, name))
+                .map(move |function| (mapped, function))
+        });
+        let found = candidates
+            .take(MAX_CANDIDATES)
+            .filter_map(|(mapped, function)| {
+                let ty = function_type(&mapped.module, function.svma)?;
+                let parameters = ty.parameters();
+                let first = parameters.first()?.strip();
+                let object = match first.kind() {
+                    TypeKind::Pointer | TypeKind::Reference | TypeKind::RvalueReference => {
+                        first.target()?.strip()
+                    }
+                    _ => first,
+                };
+                let is_its = object.own_name().as_deref() == Some(&wanted);
+                let entry = mapped.address(function.svma);
+                let callable = pointer_value(ty.pointer(), entry, Certainty::Known);
+                is_its.then_some((callable, parameters))
+            });
+        found.collect()
+    }
+
+    /// The whole object that a part of a class with virtual functions belongs to.
+    fn own_class(&self, value: &Value) -> Option<Value> {
+        const NAME_OFFSET: u64 = 8;
+        const MAX_NAME: usize = 1024;
+        if value.ty.language() != Language::Cpp || !has_virtual_functions(&value.ty, MAX_STEPS) {
+            return None;
+        }
+        let word = |at: u64| {
+            let mut bytes = [0; 8];
+            self.look.machine.memory(at, &mut bytes).ok()?;
+            Some(u64::from_le_bytes(bytes))
+        };
+        let table = word(value.address()?)?;
+        // Before the functions stand the way to the whole object and its type_info (Itanium C++ ABI, 2.5.2).
+        let distance = word(table.checked_sub(16)?)? as i64;
+        let type_info = word(table.checked_sub(8)?)?;
+        let name = word(type_info.checked_add(NAME_OFFSET)?)?;
+        let text = text_at(self.look.machine, name, 1, MAX_NAME).ok()?;
+        let mangled = String::from_utf8(text.bytes).ok()?;
+        let name = debuginfo::type_name(mangled.trim_start_matches('*'));
+        let ty = find_type(self.look.space, None, &name)?;
+        let address = value.address()?.wrapping_add_signed(distance);
+        Some(Value::at(ty, address, self.look.machine))
+    }
+}
+
+/// What is passed for the object: the object itself, or its address.
+fn receiver(object: &Value, parameter: Option<&Type>, name: &str, at: Span) -> Answer<Value> {
+    let is_pointer = parameter.is_some_and(|ty| ty.strip().kind() == TypeKind::Pointer);
+    if !is_pointer {
+        return Ok(object.clone());
+    }
+    match object.address() {
+        Some(address) => {
+            let pointer = object.ty.pointer();
+            Ok(pointer_value(pointer, address, object.certainty))
+        }
+        None => Err(EvalError::new(
+            at,
+            format!("{name} needs an object in memory, and this one is not there"),
+        )),
+    }
+}
+
+/// Tells whether the last part of a function's name is `name`, arguments of templates aside.
+fn is_called(function: &str, name: &str) -> bool {
+    let Some(at) = function.rfind(&format!("::{name}")) else {
+        return false;
+    };
+    let rest = &function[at + 2 + name.len()..];
+    rest.is_empty() || rest.starts_with('<')
+}
+
+/// How badly arguments fit parameters, the object left out of both.
+fn misfits(parameters: &[Type], arguments: &[Value]) -> usize {
+    let wanted = parameters.get(1..).unwrap_or_default();
+    let is_float = |ty: &Type| ty.strip().kind() == TypeKind::Float;
+    let other_kind = wanted
+        .iter()
+        .zip(arguments)
+        .filter(|(parameter, argument)| is_float(parameter) != is_float(&argument.ty));
+    wanted.len().abs_diff(arguments.len()) * 100 + other_kind.count()
+}
+
+fn has_virtual_functions(ty: &Type, nesting: usize) -> bool {
+    let Some(nesting) = nesting.checked_sub(1) else {
+        return false;
+    };
+    let members = ty.strip().members();
+    members.iter().any(|member| {
+        let is_table = member
+            .name
+            .as_deref()
+            .is_some_and(|name| name.starts_with("_vptr"));
+        let is_first = matches!(member.offset, debuginfo::types::MemberOffset::Bytes(0));
+        is_table
+            || member.role == Role::Base && is_first && has_virtual_functions(&member.ty, nesting)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_called;
+
+    #[test]
+    fn a_method_is_known_by_the_last_part_of_its_name() {
+        assert!(is_called("audio::Filter::scale", "scale"));
+        assert!(is_called("Box<ns::A>::get<int>", "get"));
+        assert!(is_called("<looked_at::Point>::work", "work"));
+        assert!(!is_called("audio::Filter::rescale", "scale"));
+        assert!(!is_called("audio::Filter::scaled", "scale"));
+        assert!(!is_called("scale", "scale"));
+    }
+}

@@ -1,0 +1,459 @@
+//! Evaluates expressions at a frame of a stopped thread, or without one for what is global.
+//!
+//! Every answer is a [`Value`]: what is in the program keeps its place, what is computed has none. An answer is as certain
+//! as the least certain thing it was made of. What is not known stays an answer while it is only named; computing with it
+//! is an error that says why.
+
+mod arguments;
+mod arithmetic;
+mod assign;
+mod calls;
+pub mod compile;
+mod convert;
+mod elements;
+mod lookup;
+mod members;
+mod message;
+mod methods;
+mod named;
+mod names;
+mod operand;
+mod strings;
+
+use std::cell::Cell;
+use std::fmt;
+
+use crate::ast::{BinaryOp, Expr, ExprKind, Literal, Span, UnaryOp};
+use crate::number::Number;
+use debuginfo::location::{Site, ValuePlace, at_frame};
+use debuginfo::scope::{scope_at, unit_at};
+use debuginfo::types::{self, Near, Type, TypeKind};
+use debuginfo::value::trail::apart;
+use debuginfo::value::{Look, Value, ValueError};
+use debuginfo::{AddressSpace, Ages, Certainty, Frame, Machine, Register};
+
+pub use assign::{assign, assign_value};
+pub use calls::miscounted;
+pub use lookup::{argument, argument_count, find_global, find_local, unknown_name};
+
+/// The moment at which expressions are evaluated.
+#[derive(Clone, Copy)]
+pub struct Context<'a> {
+    /// The modules.
+    pub space: &'a AddressSpace,
+    /// The thread.
+    pub machine: &'a dyn Machine,
+    /// Its frames; none where only global things are asked for.
+    pub frames: &'a [Frame],
+    /// The frame whose variables are meant.
+    pub index: usize,
+    /// Who calls functions of the program; without it, a call is an error.
+    pub calls: Option<&'a dyn Calls>,
+}
+
+/// Calls functions in the program.
+pub trait Calls {
+    /// Calls `function`, a function or a pointer to one that was written as `name`.
+    ///
+    /// # Errors
+    /// It was not called, or did not return; the text says why.
+    fn call(&self, name: &str, function: &Value, arguments: &[Value]) -> Result<Value, String>;
+}
+
+/// Why an expression has no value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EvalError {
+    /// The part of the expression that is concerned.
+    pub at: Span,
+    /// What is wrong.
+    pub message: String,
+    /// It names what no module here has; one that is loaded later may.
+    pub is_unknown_name: bool,
+    /// It means nothing here, whichever values there are: it names what is not here, or its types do not fit.
+    pub is_meaningless: bool,
+}
+
+impl fmt::Display for EvalError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for EvalError {}
+
+impl EvalError {
+    pub(super) fn new(at: Span, message: impl Into<String>) -> EvalError {
+        EvalError {
+            at,
+            message: message.into(),
+            is_unknown_name: false,
+            is_meaningless: false,
+        }
+    }
+
+    pub(super) fn meaningless(at: Span, message: impl Into<String>) -> EvalError {
+        EvalError {
+            is_meaningless: true,
+            ..EvalError::new(at, message)
+        }
+    }
+
+    /// The error for what cannot be done with a value.
+    pub(super) fn of_value(at: Span, error: &ValueError) -> EvalError {
+        let is_meaningless = matches!(
+            error,
+            ValueError::NoMember { .. } | ValueError::WrongType { .. }
+        );
+        EvalError {
+            is_meaningless,
+            ..EvalError::new(at, error.to_string())
+        }
+    }
+
+    pub(super) fn unknown_name(at: Span, message: impl Into<String>) -> EvalError {
+        EvalError {
+            is_unknown_name: true,
+            ..EvalError::meaningless(at, message)
+        }
+    }
+}
+
+pub(super) type Answer<T> = Result<T, EvalError>;
+
+/// Evaluates an expression.
+///
+/// # Errors
+/// It has no value; the error says why, and which part is concerned.
+pub fn evaluate(expr: &Expr, context: &Context<'_>) -> Result<Value, EvalError> {
+    let asked = at_one_moment(context, |evaluator| {
+        let value = evaluator.value(expr)?;
+        Ok(value.reached_by(evaluator.seen.get()))
+    });
+    match asked {
+        Asked::Together(answer) => answer,
+        Asked::Apart(Ok(value)) => Ok(Value::unknown(value.ty, apart())),
+        Asked::Apart(Err(error)) if error.is_meaningless => Err(error),
+        Asked::Apart(Err(_)) => Err(EvalError::new(expr.at, apart().0)),
+    }
+}
+
+/// Evaluates a condition.
+///
+/// # Errors
+/// It has no value, or one that is neither a number nor a pointer.
+pub fn evaluate_condition(
+    expr: &Expr,
+    context: &Context<'_>,
+) -> Result<(bool, Certainty), EvalError> {
+    let asked = at_one_moment(context, |evaluator| {
+        let value = evaluator.value(expr)?;
+        let is_true = evaluator.truth(&value, expr.at)?;
+        Ok((is_true, value.certainty.and(evaluator.seen.get())))
+    });
+    match asked {
+        Asked::Together(answer) => answer,
+        Asked::Apart(Err(error)) if error.is_meaningless => Err(error),
+        Asked::Apart(_) => Err(EvalError::new(expr.at, apart().0)),
+    }
+}
+
+/// An answer, and whether all that it was computed of was there at one moment.
+enum Asked<T> {
+    Together(Answer<T>),
+    /// Its operands were seen at different events, and are not all known at the oldest of them.
+    Apart(Answer<T>),
+}
+
+/// Asks. Where the operands were seen at different events, the answer would be one that there never was: then it is asked again
+/// about the moment of the oldest.
+fn at_one_moment<T>(context: &Context<'_>, ask: impl Fn(&Evaluator<'_>) -> Answer<T>) -> Asked<T> {
+    let run = || {
+        with_evaluator(context, |evaluator| {
+            (ask(evaluator), evaluator.moments.get())
+        })
+    };
+    let (answer, moments) = run();
+    let Moments::Several {
+        oldest: Certainty::Stale { as_of },
+    } = moments
+    else {
+        return Asked::Together(answer);
+    };
+    if !context.machine.pin(Some(as_of)) {
+        return Asked::Together(answer);
+    }
+    let (then, moments) = run();
+    context.machine.pin(None);
+    let is_one = moments == Moments::One(Certainty::Stale { as_of });
+    match then {
+        Ok(then) if is_one => Asked::Together(Ok(then)),
+        _ => Asked::Apart(answer),
+    }
+}
+
+/// Tells whether `name` is a type at the place of `context` and no variable: what [`super::parse_with`] asks.
+#[must_use]
+pub fn is_type(name: &str, context: &Context<'_>) -> bool {
+    with_evaluator(context, |evaluator| {
+        evaluator.find_type(name).is_some() && !evaluator.has_variable(name)
+    })
+}
+
+/// Makes the frame's view of the thread and runs `ask` with it.
+fn with_evaluator<T>(context: &Context<'_>, ask: impl FnOnce(&Evaluator<'_>) -> T) -> T {
+    let mut ask = Some(ask);
+    let mut run = |site: &Site<'_>| {
+        let evaluator = Evaluator {
+            context: *context,
+            site,
+            look: Look {
+                space: site.space,
+                machine: site.machine,
+            },
+            seen: Cell::new(Certainty::Known),
+            moments: Cell::default(),
+        };
+        ask.take().map(|ask| ask(&evaluator))
+    };
+    let (space, machine) = (context.space, context.machine);
+    let in_frame = at_frame(space, machine, context.frames, context.index, &mut run);
+    let answer = in_frame.unwrap_or_else(|| run(&Site::outside(space, machine)));
+    answer.expect("the question is asked once")
+}
+
+/// Evaluates at one place.
+pub(super) struct Evaluator<'e> {
+    context: Context<'e>,
+    site: &'e Site<'e>,
+    look: Look<'e>,
+    /// How old what was looked at is that no operand is: texts that were compared, what references refer to.
+    seen: Cell<Certainty>,
+    /// When what is computed with was seen.
+    moments: Cell<Moments>,
+}
+
+/// When the operands of an expression were seen.
+#[derive(Clone, Copy, Default, PartialEq)]
+enum Moments {
+    /// There are none but constants.
+    #[default]
+    None,
+    One(Certainty),
+    Several {
+        oldest: Certainty,
+    },
+}
+
+impl Moments {
+    fn with(self, certainty: Certainty, ages: Ages) -> Moments {
+        let before = match self {
+            Moments::None if ages != Ages::Several => return Moments::One(certainty),
+            Moments::One(before) if before == certainty && ages != Ages::Several => return self,
+            Moments::None => certainty,
+            Moments::One(before) | Moments::Several { oldest: before } => before,
+        };
+        Moments::Several {
+            oldest: before.and(certainty),
+        }
+    }
+}
+
+impl Evaluator<'_> {
+    /// Notes that the answer depends on something so old.
+    fn note(&self, certainty: Certainty) {
+        self.seen.set(self.seen.get().and(certainty));
+    }
+
+    /// Notes that the answer is computed of something that is in the program.
+    fn compute_with(&self, value: &Value) {
+        if !matches!(value.place, ValuePlace::Implicit(_)) {
+            let moments = self.moments.get();
+            self.moments.set(moments.with(value.certainty, value.ages));
+        }
+    }
+
+    /// Notes that the answer depends on a text that was read.
+    fn note_text(&self, certainty: Certainty) {
+        self.note(certainty);
+        let moments = self.moments.get();
+        self.moments.set(moments.with(certainty, Ages::One));
+    }
+
+    pub(super) fn value(&self, expr: &Expr) -> Answer<Value> {
+        let at = expr.at;
+        match &expr.kind {
+            ExprKind::Name(name) => self.name(name, at),
+            ExprKind::Register(name) => self.register(name, at),
+            ExprKind::Literal(literal) => Ok(self.literal(literal)),
+            ExprKind::Member { of, name, .. } => self.member(of, name, at),
+            ExprKind::Index { of, index } => self.index(of, index, at),
+            ExprKind::Range {
+                of,
+                from,
+                to,
+                inclusive,
+            } => self.range(of, (from.as_deref(), to.as_deref(), *inclusive), at),
+            ExprKind::Unary(UnaryOp::Deref, of) => self.deref(of, at),
+            ExprKind::Unary(UnaryOp::AddressOf, of) => self.address_of(of, at),
+            ExprKind::Unary(op, of) => self.unary(*op, &self.value(of)?, at),
+            ExprKind::Binary(op @ (BinaryOp::And | BinaryOp::Or), left, right) => {
+                self.logical(*op, left, right)
+            }
+            ExprKind::Binary(BinaryOp::Repeat, first, count) => self.repeat(first, count, at),
+            ExprKind::Binary(op, left, right) => {
+                let (a, b) = self.both(left, right)?;
+                self.binary(*op, (&a, left.at), (&b, right.at), at)
+            }
+            ExprKind::Conditional {
+                condition,
+                if_true,
+                if_false,
+            } => {
+                let asked = self.value(condition)?;
+                let chosen = match self.truth(&asked, condition.at)? {
+                    true => self.value(if_true)?,
+                    false => self.value(if_false)?,
+                };
+                // Which one is meant depends on the moment too.
+                self.compute_with(&chosen);
+                Ok(chosen.reached_by(asked.certainty))
+            }
+            ExprKind::Cast { to, of } => {
+                let ty = self.wanted_type(&to.text, at)?;
+                let value = self.value(of)?;
+                self.convert(&value, &ty, of.at)
+            }
+            ExprKind::SizeOf(of) => self.size_of(of),
+            ExprKind::SizeOfType(ty) => size_of_type(&self.wanted_type(&ty.text, at)?, at),
+            ExprKind::Call {
+                function,
+                arguments,
+            } => self.call(function, arguments, at),
+        }
+    }
+
+    /// Two operands; an enumerator that no name in scope explains may be one of the other operand's type.
+    fn both(&self, left: &Expr, right: &Expr) -> Answer<(Value, Value)> {
+        match (self.value(left), self.value(right)) {
+            (Ok(a), Ok(b)) => Ok((a, b)),
+            (Err(error), Ok(b)) => match self.enumerator_like(left, &b) {
+                Some(a) => Ok((a, b)),
+                None => Err(error),
+            },
+            (Ok(a), Err(error)) => match self.enumerator_like(right, &a) {
+                Some(b) => Ok((a, b)),
+                None => Err(error),
+            },
+            (Err(error), Err(_)) => Err(error),
+        }
+    }
+
+    fn register(&self, name: &str, at: Span) -> Answer<Value> {
+        let Some(register) = Register::by_name(name) else {
+            let message = format!(
+                "no register \"{name}\"; known are rax to r15, rip, rflags, xmm0 to xmm15, fs_base and gs_base"
+            );
+            return Err(EvalError::meaningless(at, message));
+        };
+        let is_vector = (17..=32).contains(&register.0);
+        let kind = if is_vector {
+            "unsigned __int128"
+        } else {
+            "unsigned long"
+        };
+        let ty = base_type(kind);
+        Ok(Value::read(
+            ty,
+            debuginfo::location::ValuePlace::Register(register),
+            self.look.machine,
+        ))
+    }
+
+    fn literal(&self, literal: &Literal) -> Value {
+        match literal {
+            Literal::Char { code, kind } => operand::character(*code, *kind),
+            Literal::Text(bytes) => {
+                let mut bytes = bytes.clone();
+                bytes.push(0);
+                let ty = base_type("char").array(bytes.len() as u64);
+                Value::constant(ty, bytes)
+            }
+            Literal::Null => {
+                operand::pointer_value(base_type("void").pointer(), 0, Certainty::Known)
+            }
+            number => {
+                let number = Number::literal(number).unwrap_or(Number::Bool(false));
+                operand::number_value(number, Certainty::Known)
+            }
+        }
+    }
+
+    fn logical(&self, op: BinaryOp, left: &Expr, right: &Expr) -> Answer<Value> {
+        let first = self.value(left)?;
+        let is_true = self.truth(&first, left.at)?;
+        if is_true == (op == BinaryOp::Or) {
+            return Ok(operand::number_value(
+                Number::Bool(is_true),
+                first.certainty,
+            ));
+        }
+        let second = self.value(right)?;
+        let answer = Number::Bool(self.truth(&second, right.at)?);
+        let certainty = first.certainty.and(second.certainty);
+        Ok(operand::number_value(answer, certainty))
+    }
+
+    fn size_of(&self, of: &Expr) -> Answer<Value> {
+        if let ExprKind::Name(name) = &of.kind
+            && !self.has_variable(name)
+            && let Some(ty) = self.find_type(name)
+        {
+            return size_of_type(&ty, of.at);
+        }
+        // What a pointer points to has a size even where there is nothing.
+        if let ExprKind::Unary(UnaryOp::Deref, pointer) = &of.kind {
+            let stripped = self.value(pointer)?.ty.strip();
+            if stripped.kind() == TypeKind::Pointer
+                && let Some(target) = stripped.target()
+            {
+                return size_of_type(&target, of.at);
+            }
+        }
+        size_of_type(&self.value(of)?.ty, of.at)
+    }
+
+    /// The type that `text` names.
+    pub(super) fn find_type(&self, text: &str) -> Option<Type> {
+        let has_frame = !self.context.frames.is_empty();
+        let function = || scope_at(self.site);
+        let near = has_frame.then(|| Near {
+            address: self.site.lookup_pc,
+            unit: unit_at(self.site),
+            function: &function,
+        });
+        types::find_type(self.look.space, near, text)
+    }
+
+    fn wanted_type(&self, text: &str, at: Span) -> Answer<Type> {
+        let found = self.find_type(text);
+        found.ok_or_else(|| EvalError::unknown_name(at, format!("no type \"{text}\" here")))
+    }
+}
+
+fn size_of_type(ty: &Type, at: Span) -> Answer<Value> {
+    let Some(size) = ty.size() else {
+        let message = format!("the size of {} is not known", ty.name());
+        return Err(EvalError::new(at, message));
+    };
+    let number = Number::integer(super::number::IntKind::UNSIGNED_LONG, u128::from(size));
+    Ok(operand::number_value(number, Certainty::Known))
+}
+
+/// A type of the language itself.
+fn base_type(name: &str) -> Type {
+    types::builtin(name).expect("one of the base types of C or Rust")
+}
+
+fn failed(at: Span) -> impl Fn(ValueError) -> EvalError {
+    move |error| EvalError::of_value(at, &error)
+}

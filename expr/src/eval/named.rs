@@ -1,0 +1,174 @@
+//! Names that say where they belong: `function::variable`, and `module::name` for what other modules have.
+
+use crate::ast::Span;
+use crate::eval::names::{entry_in, nearest};
+use crate::eval::{Answer, Context, EvalError, Evaluator};
+use debuginfo::location::{Site, at_frame};
+use debuginfo::scope::{
+    Variable, globals_of, globals_of_file, has_variable, rivals, split_module, variable_at,
+    variables_of,
+};
+use debuginfo::types::name_fit;
+use debuginfo::value::Value;
+use debuginfo::{Frame, Mapped};
+
+impl Evaluator<'_> {
+    /// A variable that is named with its function: that of the innermost call from the frame outwards, or else of any. One that
+    /// is static needs none.
+    pub(super) fn of_function(&self, name: &str, at: Span) -> Answer<Option<Value>> {
+        let Some((path, last)) = name.rsplit_once("::").filter(|(path, _)| !path.is_empty()) else {
+            return Ok(None);
+        };
+        let frames = self.context.frames;
+        let outwards = self.context.index..frames.len();
+        let inwards = (0..self.context.index.min(frames.len())).rev();
+        let is_it = |frame: &Frame| {
+            let function = frame.function.as_deref();
+            function.is_some_and(|function| name_fit(path, function).is_some())
+        };
+        let mut why = None;
+        for index in outwards.chain(inwards).filter(|at| is_it(&frames[*at])) {
+            if !frames[index].pc_is_known {
+                let lost = format!("where in {path} the thread was is not known at this moment");
+                why.get_or_insert(lost);
+                continue;
+            }
+            match self.in_frame(index, last) {
+                Some(Ok(found)) => return Ok(Some(found)),
+                Some(Err(hidden)) => _ = why.get_or_insert(hidden),
+                None => {}
+            }
+        }
+        if let Some(why) = why {
+            return Err(EvalError::new(at, why));
+        }
+        self.of_idle_function(path, last, at)
+    }
+
+    /// The variable of a frame; the error says that its place is elsewhere in the function.
+    fn in_frame(&self, index: usize, name: &str) -> Option<Result<Value, String>> {
+        let Context {
+            space,
+            machine,
+            frames,
+            ..
+        } = self.context;
+        let found = at_frame(space, machine, frames, index, |site| {
+            let variable = variable_at(site, name);
+            let read = variable.map(|variable| Ok(variable.read(site)));
+            read.or_else(|| {
+                let hidden = format!("{name} is not in scope where its function stands");
+                has_variable(site, name).then_some(Err(hidden))
+            })
+        });
+        found.flatten()
+    }
+
+    /// A variable of a function that the thread is not in.
+    fn of_idle_function(&self, path: &str, last: &str, at: Span) -> Answer<Option<Value>> {
+        let near = self.look.space.near(self.site.lookup_pc);
+        let functions = near.iter().flat_map(|m| m.functions_matching(path));
+        let mut names: Vec<String> = Vec::new();
+        let mut is_function = false;
+        for function in functions {
+            is_function = true;
+            let all = variables_of(self.look.space, function.entry);
+            let mut own = all
+                .iter()
+                .filter(|variable| variable.name == last)
+                .peekable();
+            if own.peek().is_some() {
+                let outside = Site::outside(self.look.space, self.look.machine);
+                let fixed = own.find(|variable| variable.is_static(&outside));
+                let Some(fixed) = fixed else {
+                    let message =
+                        format!("{last} is a variable of {path}, which does not run here");
+                    return Err(EvalError::meaningless(at, message));
+                };
+                return Ok(Some(fixed.read(&outside)));
+            }
+            names.extend(all.iter().map(|variable| variable.name.clone()));
+        }
+        if !is_function {
+            return Ok(None);
+        }
+        let hint = match nearest(last, names.iter().map(String::as_str)) {
+            Some(near) => format!("; did you mean \"{path}::{near}\"?"),
+            None => String::new(),
+        };
+        let message = format!("{path} has no variable \"{last}\"{hint}");
+        Err(EvalError::unknown_name(at, message))
+    }
+
+    /// Tells whether a name with a path means nothing, whatever the thread does.
+    pub(super) fn is_unknown_path(&self, name: &str) -> bool {
+        let in_function = self.of_function(name, Span::default());
+        let is_unknown = match in_function {
+            Ok(found) => found.is_none(),
+            Err(error) => error.is_unknown_name,
+        };
+        is_unknown && self.of_module(name, self.site).is_none()
+    }
+
+    /// What a module or a source file has that is named with it.
+    pub(super) fn of_module(&self, name: &str, site: &Site<'_>) -> Option<Value> {
+        let (module, rest) = split_module(name)?;
+        let modules = self.look.space.called(module);
+        let of_module = || {
+            let mut found = modules.iter().flat_map(|m| globals_of(m, self.site, rest));
+            found.next()
+        };
+        let of_file = || {
+            let near = self.look.space.near(self.site.lookup_pc);
+            let all = near.into_iter();
+            let mut found = all.flat_map(|m| globals_of_file(m, module, rest));
+            found.next()
+        };
+        let variable = of_module().or_else(of_file);
+        if let Some(variable) = variable {
+            return Some(variable.read(site));
+        }
+        Some(self.function_value(entry_in(&modules, rest)?))
+    }
+
+    /// Says that several variables have this name and none is nearer than the others.
+    pub(super) fn undecided(&self, name: &str) -> Option<String> {
+        let plain = name.strip_prefix("::").unwrap_or(name);
+        let all = rivals(self.site, plain);
+        let mut ways: Vec<String> = all.iter().map(|one| one.name.clone()).collect();
+        ways.dedup();
+        if let [_] = ways[..] {
+            let file = |one: &Variable| Some((one.unit_file()?, plain));
+            let files = all.iter().filter_map(file);
+            let last = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
+            ways = files
+                .map(|(file, name)| format!("'{}'::{name}", last(&file)))
+                .collect();
+            ways.dedup();
+        }
+        let (last, others) = ways.split_last()?;
+        let first = others.first()?;
+        let more = match others.len() {
+            1 => String::new(),
+            more => format!(", {} more", more - 1),
+        };
+        Some(format!(
+            "several variables are called {plain}; write which one: {first}{more} or {last}"
+        ))
+    }
+
+    /// Says which other module has something of this name.
+    pub(super) fn elsewhere(&self, name: &str) -> Option<String> {
+        let plain = name.strip_prefix("::").unwrap_or(name);
+        let foreign = self.look.space.foreign(self.site.lookup_pc);
+        let has = |m: &&&Mapped| {
+            !globals_of(m, self.site, plain).is_empty() || entry_in(&[m], plain).is_some()
+        };
+        let found = foreign.iter().find(has)?;
+        Some(format!(
+            "no \"{name}\" here, but one in {}; if that is meant, write {}",
+            found.file_name(),
+            found.with_name(plain)
+        ))
+    }
+}

@@ -1,0 +1,335 @@
+//! What names stand for, from the innermost scope outwards, and what may have been meant by those that stand for nothing.
+
+use crate::HIT_COUNT;
+use crate::ast::{Expr, ExprKind, Span};
+use crate::eval::operand::{number_value, pointer_value};
+use crate::eval::{Answer, EvalError, Evaluator, base_type};
+use crate::number::{IntKind, Number};
+use debuginfo::location::Site;
+use debuginfo::scope::{
+    Variable, enumerators, function_type, globals, has_enumerator, is_in_file, scope_at,
+    variable_at, variables_at,
+};
+use debuginfo::types::{Type, TypeKind};
+use debuginfo::value::{Value, ValueError};
+use debuginfo::{Certainty, Mapped};
+
+/// Members of the object that is worked on, in C++ and in Rust.
+const OBJECTS: [&str; 2] = ["this", "self"];
+
+impl Evaluator<'_> {
+    pub(super) fn name(&self, name: &str, at: Span) -> Answer<Value> {
+        self.name_at(name, at, self.site)
+    }
+
+    /// The same, a variable as `site` reads it.
+    pub(super) fn name_at(&self, name: &str, at: Span, site: &Site<'_>) -> Answer<Value> {
+        if let Some(local) = self.local(name, at, site)? {
+            return Ok(local);
+        }
+        if let Some(variable) = self.global(name) {
+            return Ok(variable.read(site));
+        }
+        if let Some(count) = self.hit_count(name) {
+            return Ok(count);
+        }
+        if let Some(enumerator) = self.enumerator(name) {
+            return Ok(enumerator);
+        }
+        if let Some(entry) = self.function(name) {
+            return Ok(self.function_value(entry));
+        }
+        if self.find_type(name).is_some() {
+            let message = format!("{name} is a type; to convert to it, write ({name})(value)");
+            return Err(EvalError::meaningless(at, message));
+        }
+        if let Some(found) = self.of_function(name, at)? {
+            return Ok(found);
+        }
+        if let Some(found) = self.of_module(name, site) {
+            return Ok(found);
+        }
+        Err(EvalError::unknown_name(at, self.unknown_name(name)))
+    }
+
+    /// A variable of the frame or of one that it is inlined into, or a member of the object whose method one of these is.
+    pub(super) fn local(&self, name: &str, at: Span, site: &Site<'_>) -> Answer<Option<Value>> {
+        for depth in self.depths(name) {
+            if let Some(variable) = self.variable_in(depth, name) {
+                return Ok(Some(variable.read(site)));
+            }
+            if let Some(member) = self.member_of_object_in(depth, name, at)? {
+                return Ok(Some(member));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The frames that `name` is looked for in, by how many inlined calls lie around them: the frame itself, then those that
+    /// it is inlined into. What the file declares comes before what callers happen to call so.
+    pub(super) fn depths(&self, name: &str) -> impl Iterator<Item = usize> + use<> {
+        let own = self.site.inline_depth;
+        let ends = own > 0 && self.variable(name).is_none() && is_in_file(self.site, name);
+        let last = if ends { own } else { 0 };
+        (last..=own).rev()
+    }
+
+    /// Finds a variable of the frame.
+    pub(super) fn variable(&self, name: &str) -> Option<Variable> {
+        variable_at(self.site, name)
+    }
+
+    /// Finds one of the frame around which so many inlined calls lie.
+    pub(super) fn variable_in(&self, inline_depth: usize, name: &str) -> Option<Variable> {
+        let site = Site {
+            inline_depth,
+            ..*self.site
+        };
+        variable_at(&site, name)
+    }
+
+    /// Tells whether `name` is a variable of the frame or of one that it is inlined into.
+    pub(super) fn has_variable(&self, name: &str) -> bool {
+        let mut depths = self.depths(name);
+        depths.any(|depth| self.variable_in(depth, name).is_some())
+    }
+
+    pub(super) fn global(&self, name: &str) -> Option<Variable> {
+        match name.strip_prefix("::") {
+            Some(outermost) => {
+                let mut all = globals(self.site, outermost).into_iter();
+                all.find(|variable| variable.name == outermost)
+            }
+            None => globals(self.site, name).into_iter().next(),
+        }
+    }
+
+    /// What [`HIT_COUNT`] stands for, if that is the name and it stands for something.
+    pub(super) fn hit_count(&self, name: &str) -> Option<Value> {
+        let count = (name == HIT_COUNT).then(|| self.look.machine.hit_count())?;
+        let number = Number::integer(IntKind::UNSIGNED_LONG, u128::from(count?));
+        Some(number_value(number, Certainty::Known))
+    }
+
+    /// Tells whether any enumeration that is near has an enumerator of this name: compared with a value of its type, that needs no
+    /// scope.
+    pub(super) fn enumerates(&self, name: &str) -> bool {
+        let near = self.look.space.near(self.site.lookup_pc);
+        self.enumerator(name).is_some() || near.iter().any(|m| has_enumerator(m, name))
+    }
+
+    /// The variable that is the object whose method such a frame is in.
+    pub(super) fn object_in(&self, inline_depth: usize) -> Option<Variable> {
+        let mut names = OBJECTS.iter();
+        names.find_map(|name| self.variable_in(inline_depth, name))
+    }
+
+    fn member_of_object_in(
+        &self,
+        inline_depth: usize,
+        name: &str,
+        at: Span,
+    ) -> Answer<Option<Value>> {
+        let Some(object) = self.object_in(inline_depth) else {
+            return Ok(None);
+        };
+        let Ok(object) = self.pointee(&object.read(self.site), at) else {
+            return Ok(None);
+        };
+        match object.member(name, &self.look) {
+            Ok(value) => Ok(Some(value)),
+            Err(ValueError::NoMember { .. } | ValueError::WrongType { .. }) => Ok(None),
+            Err(error) => Err(EvalError::new(at, error.to_string())),
+        }
+    }
+
+    /// An enumerator in scope, or one of an enumeration that a variable there has.
+    pub(super) fn enumerator(&self, name: &str) -> Option<Value> {
+        let found = enumerators(self.site, name);
+        if let [(ty, number), others @ ..] = found.as_slice() {
+            let is_one = others.iter().all(|(_, other)| other == number);
+            return is_one.then(|| enum_value(ty, *number));
+        }
+        let (ty, number) = match name.rsplit_once("::") {
+            Some((scope, last)) => {
+                let ty = self.find_type(scope)?;
+                let number = enumerator_of(&ty, last)?;
+                (ty, number)
+            }
+            None => variables_at(self.site).iter().find_map(|variable| {
+                let ty = variable.ty();
+                let number = enumerator_of(&ty, name)?;
+                Some((ty, number))
+            })?,
+        };
+        Some(enum_value(&ty, number))
+    }
+
+    /// The enumerator that `expr` names in the enumeration that `value` is of.
+    pub(super) fn enumerator_like(&self, expr: &Expr, value: &Value) -> Option<Value> {
+        let ExprKind::Name(name) = &expr.kind else {
+            return None;
+        };
+        let value = self.settled(value, expr.at).ok()?;
+        let number = enumerator_of(&value.ty, name)?;
+        Some(enum_value(&value.ty, number))
+    }
+
+    /// The entry of the function that is called `name`.
+    pub(super) fn function(&self, name: &str) -> Option<u64> {
+        let plain = name.strip_prefix("::").unwrap_or(name);
+        let space = self.look.space;
+        let near = space.near(self.site.lookup_pc);
+        // The innermost namespace or class around the function comes first.
+        let around = scope_at(self.site);
+        let mut scope = around.as_str();
+        while let Some((outer, _)) = scope.rsplit_once("::").filter(|_| plain == name) {
+            scope = outer;
+            if let Some(entry) = entry_in(&near, &format!("{outer}::{plain}")) {
+                return Some(entry);
+            }
+        }
+        if let Some(entry) = entry_in(&near, plain) {
+            return Some(entry);
+        }
+        let is_imported = near.iter().any(|m| m.module.imports(plain));
+        match is_imported || near.is_empty() {
+            true => entry_in(&space.foreign(self.site.lookup_pc), plain),
+            false => None,
+        }
+    }
+
+    /// A pointer to the function that begins at `entry`.
+    pub(super) fn function_value(&self, entry: u64) -> Value {
+        let ty = self.function_type(entry);
+        let ty = ty.unwrap_or_else(|| base_type("void"));
+        pointer_value(ty.pointer(), entry, Certainty::Known)
+    }
+
+    /// What the function that begins at `entry` takes and returns.
+    fn function_type(&self, entry: u64) -> Option<Type> {
+        let mapped = self.look.space.at(entry)?;
+        let ty = function_type(&mapped.module, mapped.svma(entry));
+        ty.filter(|ty| ty.kind() == TypeKind::Function)
+    }
+
+    pub(super) fn unknown_name(&self, name: &str) -> String {
+        let why = self.ambiguous(name).or_else(|| self.undecided(name));
+        if let Some(why) = why.or_else(|| self.elsewhere(name)) {
+            return why;
+        }
+        let mut known: Vec<String> = Vec::new();
+        for inline_depth in (0..=self.site.inline_depth).rev() {
+            let site = Site {
+                inline_depth,
+                ..*self.site
+            };
+            known.extend(variables_at(&site).iter().map(|v| v.name.clone()));
+            if let Some(object) = self.object_in(inline_depth) {
+                let ty = object.ty().strip();
+                let ty = ty.target().map_or(ty, |target| target.strip());
+                known.extend(ty.members().into_iter().filter_map(|member| member.name));
+            }
+        }
+        let known = known.iter().map(String::as_str);
+        match nearest(name, known) {
+            Some(near) => format!("no variable \"{name}\" here; did you mean \"{near}\"?"),
+            None => format!("no variable \"{name}\" here"),
+        }
+    }
+
+    /// Says that different enumerations have different enumerators of this name.
+    fn ambiguous(&self, name: &str) -> Option<String> {
+        let found = enumerators(self.site, name);
+        let (first, number) = found.first()?;
+        let (second, _) = found.iter().find(|(_, other)| other != number)?;
+        let (first, second) = (first.name(), second.name());
+        Some(format!(
+            "{name} is an enumerator of {first} and another one of {second}; write (the type)(number)"
+        ))
+    }
+}
+
+/// The entry of the function called `name`, which is in no further namespace or class, in the first of `modules` that has one.
+pub(super) fn entry_in(modules: &[&Mapped], name: &str) -> Option<u64> {
+    let is_meant = |full: &str| {
+        let rest = full.strip_prefix(name);
+        rest.is_some_and(|rest| !rest.starts_with("::"))
+    };
+    modules.iter().find_map(|mapped| {
+        let found = mapped.functions_matching(name);
+        let exact = found.iter().find(|f| f.name == name);
+        let exact = exact.or_else(|| found.iter().find(|f| is_meant(&f.name)));
+        // Many functions of the C library are described by one of their names only: `puts` as `_IO_puts`.
+        let alias = || mapped.functions_called(name).first().map(|f| f.entry);
+        exact.map(|f| f.entry).or_else(alias)
+    })
+}
+
+pub(super) fn enumerator_of(ty: &Type, name: &str) -> Option<i128> {
+    let ty = ty.strip();
+    let all = ty.enumerators().iter();
+    // C++ and Rust leave out the name of the enumeration.
+    let mut fitting = all.filter(|e| e.name == name || e.name.rsplit("::").next() == Some(name));
+    fitting.next().map(|e| e.value)
+}
+
+/// A value of an enumeration; as an `int` if its size is not known.
+pub(super) fn enum_value(ty: &Type, number: i128) -> Value {
+    let size = ty.size().and_then(|size| usize::try_from(size).ok());
+    match size.filter(|size| (1..=16).contains(size) && ty.strip().kind() == TypeKind::Enum) {
+        Some(size) => Value::constant(ty.clone(), number.to_le_bytes()[..size].to_vec()),
+        None => number_value(
+            Number::integer(IntKind::INT, number as u128),
+            Certainty::Known,
+        ),
+    }
+}
+
+/// The name that is most like `name`, if one is like it at all.
+pub(super) fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    let most = (name.chars().count() / 3).max(1);
+    let rated = known.map(|other| (distance(name, other, most), other));
+    let best = rated.filter(|(distance, _)| *distance <= most).min();
+    best.map(|(_, other)| other)
+}
+
+/// How many characters must be changed, added, removed or exchanged with their neighbour; anything above `most` counts the
+/// same.
+fn distance(a: &str, b: &str, most: usize) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    if a.len().abs_diff(b.len()) > most || a.len().min(b.len()) == 0 {
+        return most + 1;
+    }
+    let mut rows = [vec![0; b.len() + 1], (0..=b.len()).collect(), Vec::new()];
+    for i in 1..=a.len() {
+        let mut row = vec![i; b.len() + 1];
+        for j in 1..=b.len() {
+            let changed = rows[1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            row[j] = changed.min(rows[1][j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                row[j] = row[j].min(rows[0][j - 2] + 1);
+            }
+        }
+        rows[2] = row;
+        rows.rotate_left(1);
+    }
+    rows[1][b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{distance, nearest};
+
+    #[test]
+    fn names_are_near_if_few_characters_differ() {
+        assert_eq!(distance("cuonter", "counter", 3), 1);
+        assert_eq!(distance("abc", "abd", 3), 1);
+        assert_eq!(distance("abc", "ab", 3), 1);
+        assert_eq!(distance("kitten", "sitting", 5), 3);
+        let near = |name| nearest(name, ["counter", "count", "x", "len"].into_iter());
+        assert_eq!(near("cuonter"), Some("counter"));
+        assert_eq!(near("lne"), Some("len"));
+        assert_eq!(near("zzz"), None);
+    }
+}

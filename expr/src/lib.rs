@@ -1,0 +1,37 @@
+//! The expression language of `print`, `set`, conditions, watches and log messages: read, evaluated at a moment, and compiled for an
+//! address to the operations of [`debuginfo::location::ir`].
+//!
+//! It knows no process: whoever asks brings modules and a [`Machine`](debuginfo::Machine).
+#![forbid(unsafe_code)]
+
+pub mod ast;
+mod eval;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
+mod number;
+mod parse;
+mod print;
+mod scoped;
+pub mod template;
+#[cfg(test)]
+mod template_tests;
+
+pub use ast::{BinaryOp, CharKind, Expr, ExprKind, Literal, Span, Suffix, TypeName, UnaryOp};
+pub use eval::compile::{
+    Known, KnownPlace, Logged, Message, MessagePart, NotCompiled, PlainValue, Shown,
+    compile_condition, compile_message, is_word, known_argument, known_global, known_local,
+    missing_names, missing_values, names,
+};
+pub use eval::{
+    Calls, Context, EvalError, argument, argument_count, assign, assign_value, evaluate,
+    evaluate_condition, find_global, find_local, is_type, miscounted, unknown_name,
+};
+pub use parse::{
+    Assignment, MAX_HEIGHT, MAX_LENGTH, ParseError, parse, parse_assignment, parse_assignment_with,
+    parse_with,
+};
+pub use scoped::{is_called, path_of, without_path};
+pub use template::{Format, Part, Scripts, Template};
+
+/// In conditions and messages of probes, how often threads have come there, this time included. A variable of this name hides it.
+pub const HIT_COUNT: &str = "hitCount";

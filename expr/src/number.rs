@@ -1,0 +1,397 @@
+//! Arithmetic as C has it: promotions, the usual conversions, and what has no answer.
+//!
+//! Integers have up to 128 bits. Signed ones wrap around like unsigned ones, which is what the processor does too.
+
+use crate::ast::{BinaryOp, Literal, Suffix, UnaryOp};
+
+/// A value that can be computed with.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Number {
+    /// The answer to a question.
+    Bool(bool),
+    Integer(Integer),
+    /// A floating-point number; `single`: it has 32 bits.
+    Float {
+        value: f64,
+        single: bool,
+    },
+}
+
+/// An integer of 8 to 128 bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Integer {
+    pub kind: IntKind,
+    /// Extended to 128 bits as its sign demands.
+    value: u128,
+}
+
+/// A type of integers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct IntKind {
+    pub signed: bool,
+    /// 8 to 128; bit fields have the bits of their type.
+    pub bits: u8,
+}
+
+impl IntKind {
+    pub(crate) const INT: IntKind = IntKind {
+        signed: true,
+        bits: 32,
+    };
+    pub(crate) const LONG: IntKind = IntKind {
+        signed: true,
+        bits: 64,
+    };
+    pub(crate) const UNSIGNED_LONG: IntKind = IntKind {
+        signed: false,
+        bits: 64,
+    };
+
+    /// What C computes with instead: nothing smaller than an `int`.
+    pub(crate) fn promoted(self) -> IntKind {
+        let bits = match self.bits {
+            0..32 => return IntKind::INT,
+            32 => 32,
+            // Odd sizes are computed with in the next one.
+            33..=64 => 64,
+            _ => 128,
+        };
+        IntKind { bits, ..self }
+    }
+
+    /// What two promoted kinds have in common.
+    pub(crate) fn common(self, other: IntKind) -> IntKind {
+        let (a, b) = (self.promoted(), other.promoted());
+        let (wide, narrow) = if a.bits >= b.bits { (a, b) } else { (b, a) };
+        IntKind {
+            bits: wide.bits,
+            // A wider signed type holds all values of a narrower unsigned one.
+            signed: wide.signed && (narrow.signed || narrow.bits < wide.bits),
+        }
+    }
+
+    pub(crate) fn holds(self, value: u128) -> bool {
+        let bits = self.bits - u8::from(self.signed);
+        bits >= 128 || value >> bits == 0
+    }
+}
+
+impl Integer {
+    /// Takes the low bits of `value`.
+    pub(crate) fn new(kind: IntKind, value: u128) -> Integer {
+        let unused = 128 - u32::from(kind.bits.clamp(1, 128));
+        let shifted = value << unused;
+        let value = match kind.signed {
+            true => (shifted as i128 >> unused) as u128,
+            false => shifted >> unused,
+        };
+        Integer { kind, value }
+    }
+
+    /// The bits, extended to 128 as the sign demands.
+    pub(crate) fn raw(self) -> u128 {
+        self.value
+    }
+
+    fn as_float(self) -> f64 {
+        match self.kind.signed {
+            true => self.value as i128 as f64,
+            false => self.value as f64,
+        }
+    }
+}
+
+/// Why there is no answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Trouble {
+    DivisionByZero,
+    /// By a negative number, or by as many bits as there are or more.
+    Shift {
+        by: i128,
+        bits: u8,
+    },
+    NotForFloats(&'static str),
+    /// `-128 / -1` in as many bits.
+    Overflow,
+}
+
+impl std::fmt::Display for Trouble {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Trouble::DivisionByZero => f.write_str("division by zero"),
+            Trouble::Shift { by, bits } => {
+                write!(
+                    f,
+                    "a shift by {by}; a number of {bits} bits can be shifted by 0 to {}",
+                    bits - 1
+                )
+            }
+            Trouble::NotForFloats(symbol) => {
+                write!(
+                    f,
+                    "\"{symbol}\" is not for floating-point numbers; convert them to integers"
+                )
+            }
+            Trouble::Overflow => f.write_str("the quotient does not fit its type"),
+        }
+    }
+}
+
+impl Number {
+    pub(crate) fn integer(kind: IntKind, value: u128) -> Number {
+        Number::Integer(Integer::new(kind, value))
+    }
+
+    /// The value of a literal that is a number, with the type C gives it; Rust's types as they are written.
+    pub(crate) fn literal(literal: &Literal) -> Option<Number> {
+        Some(match literal {
+            Literal::Integer {
+                value,
+                decimal,
+                suffix,
+            } => Number::integer(literal_kind(*value, *decimal, *suffix), *value),
+            Literal::Float { value, single } => Number::Float {
+                value: *value,
+                single: *single,
+            },
+            Literal::Bool(value) => Number::Bool(*value),
+            _ => return None,
+        })
+    }
+
+    pub(crate) fn is_true(self) -> bool {
+        match self {
+            Number::Bool(value) => value,
+            Number::Integer(integer) => integer.raw() != 0,
+            Number::Float { value, .. } => value != 0.0,
+        }
+    }
+
+    /// As an integer; floats are refused.
+    pub(crate) fn as_integer(self) -> Option<Integer> {
+        match self {
+            Number::Bool(value) => Some(Integer::new(IntKind::INT, u128::from(value))),
+            Number::Integer(integer) => Some(integer),
+            Number::Float { .. } => None,
+        }
+    }
+
+    pub(crate) fn as_float(self) -> f64 {
+        match self {
+            Number::Bool(value) => f64::from(u8::from(value)),
+            Number::Integer(integer) => integer.as_float(),
+            Number::Float { value, .. } => value,
+        }
+    }
+
+    /// Converts to an integer, floats towards zero and to the nearest there is.
+    pub(crate) fn to_kind(self, kind: IntKind) -> Integer {
+        let raw = match self {
+            Number::Bool(value) => u128::from(value),
+            Number::Integer(integer) => integer.raw(),
+            Number::Float { value, .. } => {
+                let (least, most) = match kind.signed {
+                    true => (
+                        -(2f64.powi(i32::from(kind.bits) - 1)),
+                        2f64.powi(i32::from(kind.bits) - 1),
+                    ),
+                    false => (0.0, 2f64.powi(i32::from(kind.bits))),
+                };
+                let whole = value.trunc();
+                match () {
+                    () if whole.is_nan() => 0,
+                    () if whole >= most => limits(kind).1,
+                    () if whole < least => limits(kind).0,
+                    () if kind.signed => whole as i128 as u128,
+                    () => whole as u128,
+                }
+            }
+        };
+        Integer::new(kind, raw)
+    }
+}
+
+/// The least and the greatest number.
+fn limits(kind: IntKind) -> (u128, u128) {
+    let all = u128::MAX >> (128 - u32::from(kind.bits));
+    match kind.signed {
+        true => (!(all >> 1), all >> 1),
+        false => (0, all),
+    }
+}
+
+fn literal_kind(value: u128, decimal: bool, suffix: Suffix) -> IntKind {
+    let kind = |signed, bits| IntKind { signed, bits };
+    let all = [
+        (kind(true, 32), !matches!(suffix, Suffix::None)),
+        (
+            kind(false, 32),
+            decimal && suffix == Suffix::None || !matches!(suffix, Suffix::None | Suffix::Unsigned),
+        ),
+        (
+            kind(true, 64),
+            matches!(suffix, Suffix::Unsigned | Suffix::UnsignedLong),
+        ),
+        (
+            kind(false, 64),
+            decimal && matches!(suffix, Suffix::None | Suffix::Long),
+        ),
+        (
+            kind(true, 128),
+            matches!(suffix, Suffix::Unsigned | Suffix::UnsignedLong),
+        ),
+    ];
+    if let Suffix::Sized { signed, bits } = suffix {
+        return kind(signed, bits);
+    }
+    let fits = all
+        .iter()
+        .find(|(kind, left_out)| !left_out && kind.holds(value));
+    fits.map_or(kind(false, 128), |(kind, _)| *kind)
+}
+
+/// An operator with one number; pointers are not its business.
+pub(crate) fn unary(op: UnaryOp, of: Number) -> Result<Number, Trouble> {
+    match (op, of) {
+        (UnaryOp::Not, of) => Ok(Number::Bool(!of.is_true())),
+        (UnaryOp::Negate, Number::Float { value, single }) => Ok(Number::Float {
+            value: -value,
+            single,
+        }),
+        (UnaryOp::Complement, Number::Float { .. }) => Err(Trouble::NotForFloats("~")),
+        (_, Number::Float { .. }) => Ok(of),
+        (op, of) => {
+            let integer = of.as_integer().unwrap_or(Integer::new(IntKind::INT, 0));
+            let raw = match op {
+                UnaryOp::Negate => integer.raw().wrapping_neg(),
+                UnaryOp::Complement => !integer.raw(),
+                _ => integer.raw(),
+            };
+            Ok(Number::integer(integer.kind.promoted(), raw))
+        }
+    }
+}
+
+/// An operator with two numbers; `&&`, `||` and `@` are not its business.
+pub(crate) fn binary(op: BinaryOp, left: Number, right: Number) -> Result<Number, Trouble> {
+    if let (Some(left), Some(right)) = (left.as_integer(), right.as_integer()) {
+        return integers(op, left, right);
+    }
+    let float = |number: Number| match number {
+        Number::Float { single, .. } => single,
+        // An integer takes the other one's type.
+        _ => true,
+    };
+    let single = float(left) && float(right);
+    // Rounded before, as the conversion of an integer to `float` rounds.
+    let round = |value: f64| {
+        if single {
+            f64::from(value as f32)
+        } else {
+            value
+        }
+    };
+    let (a, b) = (round(left.as_float()), round(right.as_float()));
+    let value = match op {
+        BinaryOp::Add => a + b,
+        BinaryOp::Subtract => a - b,
+        BinaryOp::Multiply => a * b,
+        BinaryOp::Divide => a / b,
+        _ if compares(op) => return Ok(Number::Bool(ordered(op, a.partial_cmp(&b)))),
+        _ => return Err(Trouble::NotForFloats(op.symbol())),
+    };
+    Ok(Number::Float {
+        value: round(value),
+        single,
+    })
+}
+
+pub(crate) fn compares(op: BinaryOp) -> bool {
+    matches!(op.precedence(), 6 | 7)
+}
+
+/// The answer of a comparison; numbers that have no order are only unequal.
+pub(crate) fn ordered(op: BinaryOp, order: Option<std::cmp::Ordering>) -> bool {
+    match order {
+        None => op == BinaryOp::NotEqual,
+        Some(order) => match op {
+            BinaryOp::Equal => order.is_eq(),
+            BinaryOp::NotEqual => order.is_ne(),
+            BinaryOp::Less => order.is_lt(),
+            BinaryOp::LessEqual => order.is_le(),
+            BinaryOp::Greater => order.is_gt(),
+            _ => order.is_ge(),
+        },
+    }
+}
+
+fn integers(op: BinaryOp, left: Integer, right: Integer) -> Result<Number, Trouble> {
+    if matches!(op, BinaryOp::ShiftLeft | BinaryOp::ShiftRight) {
+        return shift(op, left, right);
+    }
+    let kind = left.kind.common(right.kind);
+    let (a, b) = (
+        Integer::new(kind, left.raw()).raw(),
+        Integer::new(kind, right.raw()).raw(),
+    );
+    if compares(op) {
+        let order = match kind.signed {
+            true => (a as i128).cmp(&(b as i128)),
+            false => a.cmp(&b),
+        };
+        return Ok(Number::Bool(ordered(op, Some(order))));
+    }
+    let raw = match op {
+        BinaryOp::Add => a.wrapping_add(b),
+        BinaryOp::Subtract => a.wrapping_sub(b),
+        BinaryOp::Multiply => a.wrapping_mul(b),
+        BinaryOp::BitAnd => a & b,
+        BinaryOp::BitOr => a | b,
+        BinaryOp::BitXor => a ^ b,
+        _ => return divide(op, kind, a, b),
+    };
+    Ok(Number::integer(kind, raw))
+}
+
+fn divide(op: BinaryOp, kind: IntKind, a: u128, b: u128) -> Result<Number, Trouble> {
+    if b == 0 {
+        return Err(Trouble::DivisionByZero);
+    }
+    let is_division = op == BinaryOp::Divide;
+    let raw = match kind.signed {
+        true => {
+            let (a, b) = (a as i128, b as i128);
+            // The one quotient that is out of range.
+            if b == -1 && a as u128 == limits(kind).0 {
+                return Err(Trouble::Overflow);
+            }
+            (if is_division { a / b } else { a % b }) as u128
+        }
+        false if is_division => a / b,
+        false => a % b,
+    };
+    Ok(Number::integer(kind, raw))
+}
+
+fn shift(op: BinaryOp, left: Integer, right: Integer) -> Result<Number, Trouble> {
+    let kind = left.kind.promoted();
+    let by = right.raw() as i128;
+    let too_far = right.raw() >= u128::from(kind.bits);
+    if too_far {
+        return Err(Trouble::Shift {
+            by,
+            bits: kind.bits,
+        });
+    }
+    let by = right.raw() as u32;
+    let raw = match (op, kind.signed) {
+        (BinaryOp::ShiftLeft, _) => left.raw() << by,
+        (_, true) => (left.raw() as i128 >> by) as u128,
+        (_, false) => left.raw() >> by,
+    };
+    Ok(Number::integer(kind, raw))
+}
+
+#[cfg(test)]
+#[path = "number_tests.rs"]
+mod tests;

@@ -1,0 +1,192 @@
+//! Operators: the conditional one, those with two operands by precedence, those in front, and conversions.
+
+use crate::ast::{BinaryOp, Expr, ExprKind, Span, UnaryOp};
+use crate::parse::types::Style;
+use crate::parse::{ParseError, Parser};
+
+impl Parser<'_> {
+    /// Reads a whole expression and stops behind it.
+    pub(crate) fn expression(&mut self) -> Result<Expr, ParseError> {
+        self.nested(|parser| {
+            let condition = parser.binary(0)?;
+            if !parser.eat("?") {
+                return Ok(condition);
+            }
+            let if_true = parser.expression()?;
+            parser.expect(":")?;
+            let if_false = parser.expression()?;
+            let at = from_to(&condition, &if_false);
+            let kind = ExprKind::Conditional {
+                condition: Box::new(condition),
+                if_true: Box::new(if_true),
+                if_false: Box::new(if_false),
+            };
+            parser.node(kind, at)
+        })
+    }
+
+    /// Operators that bind more tightly than `above`, from left to right.
+    fn binary(&mut self, above: u8) -> Result<Expr, ParseError> {
+        let mut left = self.operand()?;
+        // Whoever writes it means a power, never a product with what a pointer points to.
+        if self.looking_at("**") {
+            let message = "there is no operator \"**\"; write \"a * a\", or \"a * *p\"";
+            return Err(self.error(message.to_owned()));
+        }
+        while let Some((symbol, op)) = self.peek_operator() {
+            if op.precedence() <= above {
+                break;
+            }
+            self.pos += symbol.len();
+            let right = self.binary(op.precedence())?;
+            let at = from_to(&left, &right);
+            left = self.node(ExprKind::Binary(op, Box::new(left), Box::new(right)), at)?;
+        }
+        Ok(left)
+    }
+
+    fn peek_operator(&mut self) -> Option<(&'static str, BinaryOp)> {
+        self.skip_blanks();
+        let rest = self.rest();
+        let spellings = BinaryOp::SPELLINGS.iter();
+        let (symbol, op) = *spellings
+            .filter(|(symbol, _)| rest.starts_with(symbol))
+            .max_by_key(|(symbol, _)| symbol.len())?;
+        // What is left of a compound assignment, and of nothing else: `+=`, `<<=`.
+        let compares = op.precedence() == 6 || op.precedence() == 7;
+        let assigns = !compares && rest[symbol.len()..].starts_with('=');
+        (!assigns || rest[symbol.len()..].starts_with("==")).then_some((symbol, op))
+    }
+
+    /// An operand with everything that binds to it alone.
+    fn operand(&mut self) -> Result<Expr, ParseError> {
+        let mut of = self.unary()?;
+        while self.eat_word("as") {
+            let Some(to) = self.type_name(Style::Rust) else {
+                return Err(self.expected("a type"));
+            };
+            let read = self.slice(of.at.start, self.pos);
+            let at = Span {
+                start: of.at.start,
+                end: of.at.start + read.trim_end().len(),
+            };
+            let of_boxed = Box::new(of);
+            of = self.node(ExprKind::Cast { to, of: of_boxed }, at)?;
+        }
+        Ok(of)
+    }
+
+    pub(super) fn unary(&mut self) -> Result<Expr, ParseError> {
+        self.nested(|parser| {
+            let start = parser.here();
+            if parser.looking_at("++") || parser.looking_at("--") {
+                let message = "\"++\" and \"--\" are not supported; write \"+ 1\" or \"- 1\"";
+                return Err(parser.error(message.to_owned()));
+            }
+            if parser.looking_at("&&") {
+                return Err(parser.expected("an expression"));
+            }
+            const OPERATORS: [UnaryOp; 6] = [
+                UnaryOp::Deref,
+                UnaryOp::AddressOf,
+                UnaryOp::Negate,
+                UnaryOp::Plus,
+                UnaryOp::Not,
+                UnaryOp::Complement,
+            ];
+            let Some(op) = OPERATORS.into_iter().find(|op| parser.eat(op.symbol())) else {
+                return parser.cast_or_postfix();
+            };
+            if op == UnaryOp::AddressOf {
+                parser.eat_mut();
+            }
+            let of = parser.unary()?;
+            let end = of.at.end;
+            parser.node(ExprKind::Unary(op, Box::new(of)), Span { start, end })
+        })
+    }
+
+    /// Rust's `&mut x` means `&x` here.
+    fn eat_mut(&mut self) {
+        let before = self.pos;
+        if self.eat_word("mut") && !self.starts_operand() {
+            self.pos = before;
+        }
+    }
+
+    /// `(type) operand`, or an expression that begins with something else.
+    fn cast_or_postfix(&mut self) -> Result<Expr, ParseError> {
+        let start = self.here();
+        if self.eat("(") {
+            if let Some(to) = self.type_name(Style::C)
+                && self.eat(")")
+                && self.is_conversion(&to)
+            {
+                let of = Box::new(self.unary()?);
+                let end = of.at.end;
+                return self.node(ExprKind::Cast { to, of }, Span { start, end });
+            }
+            self.pos = start;
+        }
+        self.postfix()
+    }
+
+    /// Whether what stands in parentheses, which are behind us, converts what follows.
+    fn is_conversion(&mut self, to: &super::super::ast::TypeName) -> bool {
+        if to.certain {
+            return true;
+        }
+        match self.peek() {
+            Some('-' | '+' | '*' | '&' | '(') => {
+                let member = self.looking_at("->") || self.looking_at("&&");
+                !member && !self.assigns_here() && (self.is_type)(&to.text)
+            }
+            Some('!') => !self.looking_at("!="),
+            Some('=') => false,
+            _ => self.peek_word() != Some("as") && self.starts_operand(),
+        }
+    }
+
+    /// Whether a compound assignment begins here.
+    fn assigns_here(&mut self) -> bool {
+        ["-=", "+=", "*=", "&="]
+            .iter()
+            .any(|op| self.looking_at(op))
+    }
+
+    /// Whether something begins here that is no operator with two operands.
+    fn starts_operand(&mut self) -> bool {
+        self.peek().is_some_and(|c| {
+            c.is_alphanumeric() || matches!(c, '_' | '$' | '"' | '\'' | '!' | '~' | '(')
+        })
+    }
+
+    /// `sizeof (type)` or `sizeof operand`; the word is behind us.
+    pub(super) fn size_of(&mut self, start: usize) -> Result<Expr, ParseError> {
+        let before = self.here();
+        if self.eat("(") {
+            if let Some(of) = self.type_name(Style::C)
+                && self.eat(")")
+                && (of.certain || (self.is_type)(&of.text))
+            {
+                let at = Span {
+                    start,
+                    end: self.pos,
+                };
+                return self.node(ExprKind::SizeOfType(of), at);
+            }
+            self.pos = before;
+        }
+        let of = self.unary()?;
+        let end = of.at.end;
+        self.node(ExprKind::SizeOf(Box::new(of)), Span { start, end })
+    }
+}
+
+/// From the start of one node to the end of another.
+pub(super) fn from_to(first: &Expr, last: &Expr) -> Span {
+    Span {
+        start: first.at.start,
+        end: last.at.end,
+    }
+}

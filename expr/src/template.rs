@@ -1,0 +1,284 @@
+//! Texts with expressions in braces, as log messages have them: `len={p->len} flags={flags:x}`.
+//!
+//! `{{` and `}}` stand for braces. Behind an expression, a colon and a format may follow.
+
+use std::fmt;
+
+use crate::ast::Expr;
+use crate::parse::{ParseError, Parser};
+
+/// A text with expressions.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Template {
+    /// What it is made of, in order.
+    pub parts: Vec<Part>,
+}
+
+/// A piece of a template.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Part {
+    /// Text to be copied.
+    Text(String),
+    /// A script whose answer is put in.
+    Script {
+        /// Its text.
+        source: String,
+    },
+    /// A value to be put in.
+    Value {
+        /// Which one.
+        expr: Expr,
+        /// How it is written.
+        format: Format,
+        /// The expression as it was written.
+        source: String,
+    },
+}
+
+/// How a value is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Format {
+    /// As its type suggests.
+    #[default]
+    Natural,
+    /// Numbers in base 16.
+    Hex,
+    /// Numbers, also characters and enumerations, in base 10.
+    Decimal,
+    /// The same, with the bits taken as an unsigned number.
+    Unsigned,
+    /// Numbers in base 8.
+    Octal,
+    /// Numbers in base 2.
+    Binary,
+    /// Numbers as characters.
+    Char,
+    /// What a pointer to characters points at, as text.
+    Text,
+    /// As an address, with the symbol it belongs to.
+    Address,
+}
+
+impl Format {
+    const NAMES: [(&'static str, &'static str, Format); 8] = [
+        ("x", "hex", Format::Hex),
+        ("d", "decimal", Format::Decimal),
+        ("u", "unsigned", Format::Unsigned),
+        ("o", "octal", Format::Octal),
+        ("b", "binary", Format::Binary),
+        ("c", "char", Format::Char),
+        ("s", "string", Format::Text),
+        ("a", "address", Format::Address),
+    ];
+
+    /// Finds a format by its letter or its name, `x` or `hex`; also `t` and `p` as gdb and C have them.
+    #[must_use]
+    pub fn by_name(name: &str) -> Option<Format> {
+        let name = match name {
+            "" | "?" | "natural" => return Some(Format::Natural),
+            "t" => "b",
+            "p" => "a",
+            "X" | "#x" => "x",
+            other => other,
+        };
+        let found = Format::NAMES
+            .iter()
+            .find(|(letter, long, _)| name == *letter || name == *long);
+        found.map(|(_, _, format)| *format)
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let found = Format::NAMES.iter().find(|(_, _, format)| format == self);
+        f.write_str(found.map_or("natural", |(_, name, _)| name))
+    }
+}
+
+/// Another language that stands between braces too.
+pub trait Scripts {
+    /// Tells whether a text begins with a script, whatever it means in our language.
+    fn begins(&self, text: &str) -> bool;
+
+    /// Reads a script.
+    ///
+    /// # Errors
+    /// It is none.
+    fn read(&self, text: &str) -> Result<(), ParseError>;
+}
+
+/// No other language.
+struct NoScripts;
+
+impl Scripts for NoScripts {
+    fn begins(&self, _: &str) -> bool {
+        false
+    }
+
+    fn read(&self, _: &str) -> Result<(), ParseError> {
+        Err(ParseError {
+            position: 0,
+            message: "it is no expression".to_owned(),
+        })
+    }
+}
+
+/// Closing braces at which the end of one script is looked for.
+const MAX_ENDS: usize = 64;
+
+impl Template {
+    /// Reads a template, taking only names as types that are always types.
+    ///
+    /// # Errors
+    /// A brace is missing, or what stands between braces is no expression; positions are in the whole text.
+    pub fn parse(text: &str) -> Result<Template, ParseError> {
+        Template::parse_with(text, &|_| false)
+    }
+
+    /// Reads a template; `is_type` is what it is for [`super::parse_with`].
+    ///
+    /// # Errors
+    /// A brace is missing, or what stands between braces is no expression; positions are in the whole text.
+    pub fn parse_with(text: &str, is_type: &dyn Fn(&str) -> bool) -> Result<Template, ParseError> {
+        Template::parse_among(text, is_type, &NoScripts)
+    }
+
+    /// As [`Template::parse_with`]; what stands between braces may be a script too.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn parse_among(
+        text: &str,
+        is_type: &dyn Fn(&str) -> bool,
+        scripts: &dyn Scripts,
+    ) -> Result<Template, ParseError> {
+        let mut parts = Vec::new();
+        let mut plain = String::new();
+        let mut pos = 0;
+        while let Some(c) = text[pos..].chars().next() {
+            let doubled = text[pos + c.len_utf8()..].starts_with(c);
+            match c {
+                '{' | '}' if doubled => {
+                    plain.push(c);
+                    pos += 2;
+                }
+                '{' => {
+                    if !plain.is_empty() {
+                        parts.push(Part::Text(std::mem::take(&mut plain)));
+                    }
+                    let (part, end) = either(text, pos + 1, is_type, scripts)?;
+                    parts.push(part);
+                    pos = end;
+                }
+                '}' => {
+                    return Err(ParseError {
+                        position: pos,
+                        message: "a \"}\" without \"{\"; to write the brace itself, double it"
+                            .to_owned(),
+                    });
+                }
+                c => {
+                    plain.push(c);
+                    pos += c.len_utf8();
+                }
+            }
+        }
+        if !plain.is_empty() {
+            parts.push(Part::Text(plain));
+        }
+        Ok(Template { parts })
+    }
+}
+
+/// Reads an expression or script up to its brace.
+fn either(
+    text: &str,
+    start: usize,
+    is_type: &dyn Fn(&str) -> bool,
+    scripts: &dyn Scripts,
+) -> Result<(Part, usize), ParseError> {
+    let ours = match scripts.begins(&text[start..]) {
+        true => None,
+        false => match value(text, start, is_type) {
+            Ok(ours) => return Ok(ours),
+            Err(error) => Some(error),
+        },
+    };
+    let mut theirs = None;
+    for (end, _) in text[start..].match_indices('}').take(MAX_ENDS) {
+        let source = &text[start..start + end];
+        match scripts.read(source) {
+            Ok(()) => {
+                let source = source.trim().to_owned();
+                return Ok((Part::Script { source }, start + end + 1));
+            }
+            Err(error) => theirs = theirs.or(Some(error)),
+        }
+    }
+    let theirs = theirs.map(|error| ParseError {
+        position: start + error.position,
+        ..error
+    });
+    Err(match (ours, theirs) {
+        (Some(ours), Some(theirs)) => ours.or_later(theirs),
+        (Some(error), None) | (None, Some(error)) => error,
+        (None, None) => ParseError {
+            position: text.len(),
+            message: "expected \"}\"".to_owned(),
+        },
+    })
+}
+
+/// Reads `expr}` or `expr:format}` at `start`, and returns where the text goes on.
+fn value(
+    text: &str,
+    start: usize,
+    is_type: &dyn Fn(&str) -> bool,
+) -> Result<(Part, usize), ParseError> {
+    let mut parser = Parser::within(text, start, is_type)?;
+    let expr = parser.expression()?;
+    let source = text[start..parser.here()].trim().to_owned();
+    let mut format = Format::Natural;
+    if parser.eat(":") {
+        let from = parser.here();
+        let length = text[from..].find('}').unwrap_or(text.len() - from);
+        let name = text[from..from + length].trim();
+        format = Format::by_name(name).ok_or_else(|| ParseError {
+            position: from,
+            message: format!(
+                "unknown format \"{}\"; known are x, d, u, o, b, c, s and a",
+                name.escape_debug()
+            ),
+        })?;
+        parser.skip_to(from + length);
+    }
+    if !parser.eat("}") {
+        return Err(parser.expected("an operator, \":\" or \"}\""));
+    }
+    let part = Part::Value {
+        expr,
+        format,
+        source,
+    };
+    Ok((part, parser.here_exactly()))
+}
+
+impl fmt::Display for Template {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for part in &self.parts {
+            match part {
+                Part::Text(text) => {
+                    f.write_str(&text.replace('{', "{{").replace('}', "}}"))?;
+                }
+                Part::Script { source } => write!(f, "{{{source}}}")?,
+                Part::Value {
+                    expr,
+                    format: Format::Natural,
+                    ..
+                } => write!(f, "{{{expr}}}")?,
+                Part::Value { expr, format, .. } => write!(f, "{{{expr}:{format}}}")?,
+            }
+        }
+        Ok(())
+    }
+}

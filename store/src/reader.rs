@@ -1,0 +1,82 @@
+//! An opened recording: what its recorder has sealed, and the rest of the log, sealed once into a folder of the reader's own.
+//!
+//! All who share a reader see the same events, however the recording grows meanwhile. The recording is never written to, so it
+//! can be read while its recorder works or after it died.
+
+use std::path::Path;
+
+use tempfile::TempDir;
+
+use crate::control::Control;
+use crate::definitions;
+use crate::error::{Error, Result};
+use crate::format::FileKind;
+use crate::recording::Recording;
+use crate::seal::{SealOptions, Sealed, SealedPart, seal_tail};
+
+/// A recording as it was when it was opened.
+#[derive(Debug)]
+pub struct Reader {
+    recording: Recording,
+    sealed: Sealed,
+    /// Holds what was sealed for this reader alone, and is removed with it.
+    _tail: TempDir,
+}
+
+impl Reader {
+    /// Opens the recording that `path` names, with or without its ending `.hindsight`. What it has not sealed itself is sealed
+    /// into a folder below `temp_dir`.
+    ///
+    /// # Errors
+    /// The recording cannot be read, or the folder cannot be written: [`Error::NoTailFolder`].
+    pub fn open(path: &Path, temp_dir: &Path) -> Result<Self> {
+        let recording = Recording::open(path)?;
+        let tail = tempfile::Builder::new()
+            .prefix("hindsight-tail-")
+            .tempdir_in(temp_dir)
+            .map_err(Error::NoTailFolder)?;
+        let sealed = seal_tail(&recording, tail.path(), SealOptions::default(), |_| {})?;
+        Ok(Self {
+            recording,
+            sealed,
+            _tail: tail,
+        })
+    }
+
+    /// Returns the recording. Its state is the one it had when it was opened.
+    pub fn recording(&self) -> &Recording {
+        &self.recording
+    }
+
+    /// Returns the sealed files, in order.
+    pub fn parts(&self) -> &[SealedPart] {
+        &self.sealed.parts
+    }
+
+    /// Returns the number of events; the last one has `seq` one less.
+    pub fn events(&self) -> u64 {
+        self.sealed.events
+    }
+
+    /// Returns when the last event was, in ns since the recording began.
+    pub fn last_ts_ns(&self) -> i64 {
+        self.sealed.last_ts_ns
+    }
+
+    /// Returns how many bytes at the end of the log are no whole frame and were left out.
+    pub fn torn_bytes(&self) -> u64 {
+        self.sealed.torn_bytes
+    }
+
+    /// Passes each definition to `each`, in order.
+    ///
+    /// # Errors
+    /// Those of [`definitions::read_file`].
+    pub fn definitions(&self, mut each: impl FnMut(Control)) -> Result<()> {
+        let header = self.recording.file_header(FileKind::Definitions);
+        for file in &self.sealed.definitions {
+            definitions::read_file(&file.path, header, file.len, &mut each)?;
+        }
+        Ok(())
+    }
+}

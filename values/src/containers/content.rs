@@ -1,0 +1,59 @@
+//! What a container is to its reader, whatever language it is of.
+
+use crate::containers::items::Items;
+use crate::containers::spot::Spot;
+use crate::containers::text::Text;
+
+/// What there is to show.
+pub(crate) enum Content {
+    /// A string.
+    Text(Text),
+    /// Elements by number.
+    Sequence(Items),
+    /// Elements that are their own keys.
+    Set(Items),
+    /// Elements by key.
+    Map(Items),
+    /// Single bits, written as one number, the last bit first.
+    Bits(Items),
+    /// Words and values in between; and what can be looked at by name.
+    Parts {
+        text: Vec<Part>,
+        children: Vec<(String, Spot)>,
+    },
+}
+
+/// A piece of a line.
+#[derive(Debug, Clone)]
+pub(crate) enum Part {
+    Words(String),
+    Value(Spot),
+}
+
+impl Part {
+    pub(crate) fn words(words: impl Into<String>) -> Part {
+        Part::Words(words.into())
+    }
+}
+
+impl Content {
+    /// One value between words.
+    pub(crate) fn around(before: &str, name: &str, value: Spot, after: &str) -> Content {
+        Content::Parts {
+            text: vec![
+                Part::words(before),
+                Part::Value(value.clone()),
+                Part::words(after),
+            ],
+            children: vec![(name.to_owned(), value)],
+        }
+    }
+
+    /// Words alone.
+    pub(crate) fn words(words: impl Into<String>) -> Content {
+        Content::Parts {
+            text: vec![Part::words(words)],
+            children: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! `unordered_map`, `unordered_set` and their siblings: one chain through all nodes.
+
+use crate::containers::cxx::named_argument;
+use crate::containers::cxx::trees::entries;
+use crate::containers::items::{Each, Items, Pair, Seen, Visit, miscounted};
+use crate::containers::spot::{Reach, Slot, Spot, path_of};
+use debuginfo::Unknown;
+use debuginfo::types::Type;
+
+pub(super) fn table(spot: &Spot, reach: &Reach) -> Result<Items, Unknown> {
+    let table = spot.field("_M_h")?;
+    let node = node(&table, reach)?;
+    let len = table.field("_M_element_count")?.number(reach)?;
+    let first = table.path(&["_M_before_begin", "_M_nxt"])?;
+    let chain = Chain {
+        next: Slot::of(&node, &["_M_nxt"])?,
+        entries: entries(spot, &node, reach)?,
+        first: first.number(reach)?,
+        len,
+    };
+    Ok(Items::new(Some(len), chain))
+}
+
+/// The nodes' type: the table's allocator is for them.
+fn node(table: &Spot, reach: &Reach) -> Result<Type, Unknown> {
+    let bases = table.bases();
+    let mut allocators = bases
+        .iter()
+        .filter(|base| path_of(&base.ty).ends_with("_Hashtable_alloc"));
+    let allocator = allocators.find_map(|base| named_argument(&base.ty, 0, reach));
+    let node = allocator.and_then(|allocator| named_argument(&allocator, 0, reach));
+    let unknown = || Unknown::because("the type of the table's nodes is not known");
+    node.map(|ty| ty.strip()).ok_or_else(unknown)
+}
+
+struct Chain {
+    next: Slot,
+    entries: Pair,
+    first: u64,
+    len: u64,
+}
+
+impl Visit for Chain {
+    fn visit(&self, reach: &Reach, from: u64, each: Each) -> Result<(), Unknown> {
+        let (mut at, mut found, mut seen) = (self.first, 0, Seen::default());
+        while at != 0 {
+            seen.enter(reach, at)?;
+            found += 1;
+            if found > self.len {
+                return Err(miscounted(found, self.len));
+            }
+            if found > from && !each(self.entries.at(at)) {
+                return Ok(());
+            }
+            at = self.next.word(reach, at)?;
+        }
+        if found != self.len {
+            return Err(miscounted(found, self.len));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,80 @@
+//! `list` and `forward_list`: chains of nodes that end at the container itself, or with a null pointer.
+
+use crate::containers::content::Content;
+use crate::containers::cxx::{NODE_VALUE, node_type};
+use crate::containers::items::{Each, Element, Items, Seen, Visit, miscounted};
+use crate::containers::spot::{Reach, Slot, Spot, argument};
+use debuginfo::Unknown;
+
+pub(super) fn list(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
+    let holder = spot.field("_M_impl")?;
+    let header = holder.field("_M_node")?;
+    // Before the new ABI nothing counts.
+    let len = header.find("_M_size").or_else(|| header.find("_M_data"));
+    let len = match len {
+        Some(len) => Some(len.number(reach)?),
+        None => None,
+    };
+    let (next, value) = slots(spot, &holder, reach)?;
+    let chain = Chain {
+        next,
+        value,
+        first: header.field("_M_next")?.number(reach)?,
+        end: header.address()?,
+        len,
+    };
+    Ok(Content::Sequence(Items::new(len, chain)))
+}
+
+pub(super) fn forward_list(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
+    let holder = spot.field("_M_impl")?;
+    let (next, value) = slots(spot, &holder, reach)?;
+    let chain = Chain {
+        next,
+        value,
+        first: holder.path(&["_M_head", "_M_next"])?.number(reach)?,
+        end: 0,
+        len: None,
+    };
+    Ok(Content::Sequence(Items::new(None, chain)))
+}
+
+/// Where a node has the pointer to the next one, and its value.
+fn slots(list: &Spot, holder: &Spot, reach: &Reach) -> Result<(Slot, Slot), Unknown> {
+    let node = node_type(holder, reach)?;
+    let value = Slot::of(&node, &NODE_VALUE)?;
+    Ok((
+        Slot::of(&node, &["_M_next"])?,
+        value.cast(&argument(&list.ty, 0)?),
+    ))
+}
+
+struct Chain {
+    next: Slot,
+    value: Slot,
+    first: u64,
+    /// What the last node's pointer is.
+    end: u64,
+    len: Option<u64>,
+}
+
+impl Visit for Chain {
+    fn visit(&self, reach: &Reach, from: u64, each: Each) -> Result<(), Unknown> {
+        let (mut at, mut found, mut seen) = (self.first, 0, Seen::default());
+        while at != self.end {
+            if self.len.is_some_and(|len| found >= len) {
+                return Err(miscounted(found + 1, self.len.unwrap_or(0)));
+            }
+            seen.enter(reach, at)?;
+            if found >= from && !each(Element::of(self.value.at(at))) {
+                return Ok(());
+            }
+            found += 1;
+            at = self.next.word(reach, at)?;
+        }
+        match self.len {
+            Some(len) if len != found => Err(miscounted(found, len)),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Containers of libstdc++, recognised by their names in `std`; layouts come from the debug information, and versions of
+//! the library are told apart by the members that there are.
+
+mod erased;
+mod hash;
+mod lists;
+mod pointers;
+mod sequences;
+mod strings;
+mod trees;
+mod wrappers;
+
+pub(super) use strings::room as string_room;
+
+use crate::containers::content::Content;
+use crate::containers::names;
+use crate::containers::spot::{Reach, Spot, argument, path_of};
+use debuginfo::Unknown;
+use debuginfo::types::{Type, TypeKind, find_type};
+
+type Found = Option<Result<(String, Content), Unknown>>;
+
+/// Recognises a container of C++: what it is called in front of its contents, and these.
+pub(super) fn content(spot: &Spot, reach: &Reach) -> Found {
+    let spot = spot.cast(&spot.ty.strip());
+    if !matches!(spot.ty.kind(), TypeKind::Struct | TypeKind::Class) {
+        return None;
+    }
+    let path = path_of(&spot.ty);
+    let name = path.strip_prefix("std::");
+    let content = match name {
+        Some(name) => standard(&spot, name, reach)?,
+        None if path == "__gnu_cxx::__normal_iterator" => {
+            pointers::plain(&spot, "_M_current", reach)
+        }
+        None => return None,
+    };
+    Some(content.map(|content| (path, content)))
+}
+
+fn standard(spot: &Spot, name: &str, reach: &Reach) -> Option<Result<Content, Unknown>> {
+    Some(match name {
+        "basic_string" => strings::string(spot, reach),
+        "basic_string_view" => strings::view(spot, reach),
+        "filesystem::path" => spot
+            .field("_M_pathname")
+            .and_then(|text| strings::string(&text, reach)),
+        "vector" => sequences::vector(spot, reach),
+        "deque" => sequences::deque(spot, reach),
+        "array" => sequences::array(spot, reach),
+        "initializer_list" => sequences::span(spot, "_M_array", "_M_len", reach),
+        "span" => sequences::span(spot, "_M_ptr", "_M_extent", reach),
+        "bitset" => sequences::bitset(spot, reach),
+        "list" => lists::list(spot, reach),
+        "forward_list" => lists::forward_list(spot, reach),
+        "map" | "multimap" => trees::tree(spot, reach).map(Content::Map),
+        "set" | "multiset" => trees::tree(spot, reach).map(Content::Set),
+        "unordered_map" | "unordered_multimap" => hash::table(spot, reach).map(Content::Map),
+        "unordered_set" | "unordered_multiset" => hash::table(spot, reach).map(Content::Set),
+        "tuple" => wrappers::tuple(spot),
+        "optional" => wrappers::optional(spot, reach),
+        "variant" => wrappers::variant(spot, reach),
+        "atomic" => wrappers::atomic(spot),
+        "complex" => wrappers::complex(spot),
+        "chrono::duration" => wrappers::duration(spot),
+        "stack" | "queue" | "priority_queue" => wrappers::adaptor(spot),
+        "unique_ptr" => pointers::unique(spot, reach),
+        "shared_ptr" | "weak_ptr" => pointers::shared(spot, name == "weak_ptr", reach),
+        "reference_wrapper" => pointers::plain(spot, "_M_data", reach),
+        "any" => erased::any(spot, reach),
+        "function" => erased::function(spot, reach),
+        _ => return None,
+    })
+}
+
+/// The type of the nodes that the allocator among the bases of `holder` is for.
+fn node_type(holder: &Spot, reach: &Reach) -> Result<Type, Unknown> {
+    let bases = holder.bases();
+    let mut found = bases
+        .iter()
+        .filter_map(|base| named_argument(&base.ty, 0, reach));
+    let is_node = |ty: &Type| {
+        let path = path_of(ty);
+        path.contains("_node") && path.starts_with("std::")
+    };
+    let node = found.find(is_node).map(|ty| ty.strip());
+    node.ok_or_else(|| {
+        let name = holder.ty.name();
+        Unknown::because(format!("the type of the nodes of {name} is not known"))
+    })
+}
+
+/// Argument `index` of a template, by name if need be: gcc does not describe the arguments of all allocators.
+fn named_argument(ty: &Type, index: usize, reach: &Reach) -> Option<Type> {
+    if let Ok(described) = argument(ty, index) {
+        return Some(described);
+    }
+    let name = ty.strip().own_name()?;
+    let arguments = names::arguments(&name);
+    find_type(reach.space, None, arguments.get(index)?)
+}
+
+/// The members that hold a node's value: a buffer aligned for it, or in old releases the value itself.
+const NODE_VALUE: [&str; 5] = [
+    "_M_storage",
+    "_M_value_field",
+    "_M_data",
+    "_M_v",
+    "_M_value",
+];

@@ -1,0 +1,69 @@
+//! `unique_ptr`, `shared_ptr`, `weak_ptr`, and iterators that are plain pointers.
+
+use crate::containers::content::{Content, Part};
+use crate::containers::cxx::wrappers::elements;
+use crate::containers::spot::{Reach, Spot, path_of};
+use debuginfo::Unknown;
+
+/// The pointer as `get()` returns it, and what it points to if that can be looked at.
+fn pointing(label: &str, pointer: Spot, alive: bool, reach: &Reach) -> Result<Content, Unknown> {
+    let address = pointer.number(reach)?;
+    let mut text = vec![Part::words(format!("{label} = {{get() = {address:#x}"))];
+    let mut children = vec![("get()".to_owned(), pointer.clone())];
+    let target = pointer.target(reach).ok();
+    let target = target.filter(|t| alive && address != 0 && t.ty.size().is_some());
+    if let Some(target) = target {
+        text.push(Part::words(", *get() = "));
+        text.push(Part::Value(target.clone()));
+        children.push(("*get()".to_owned(), target));
+    }
+    text.push(Part::words("}"));
+    Ok(Content::Parts { text, children })
+}
+
+pub(super) fn unique(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
+    let holder = spot.field("_M_t")?;
+    // A structure around the tuple came with the deleters that move.
+    let tuple = holder.find("_M_t").unwrap_or(holder);
+    let unknown = || Unknown::because("its pointer is not where it was in known releases");
+    let is_tuple = path_of(&tuple.ty) == "std::tuple";
+    let pointer = elements(&tuple).into_iter().next().filter(|_| is_tuple);
+    pointing("", pointer.ok_or_else(unknown)?, true, reach)
+}
+
+pub(super) fn shared(spot: &Spot, weak: bool, reach: &Reach) -> Result<Content, Unknown> {
+    let pointer = spot.field("_M_ptr")?;
+    let counts = spot.path(&["_M_refcount", "_M_pi"])?;
+    if counts.number(reach)? == 0 {
+        return pointing(" (empty)", pointer, !weak, reach);
+    }
+    let counts = counts.target(reach)?;
+    let uses = counts.field("_M_use_count")?;
+    let count = uses.number(reach)?;
+    // All owners together count as one observer.
+    let observers = counts.field("_M_weak_count")?.number(reach)?;
+    let observers = observers.saturating_sub(u64::from(count > 0));
+    let label = match count {
+        0 => format!(" (expired, weak count {observers})"),
+        _ => format!(" (use count {count}, weak count {observers})"),
+    };
+    let mut content = pointing(
+        &label,
+        pointer,
+        count > 0 || reach.machine.is_symbolic(),
+        reach,
+    )?;
+    if let Content::Parts { children, .. } = &mut content {
+        let number = u32::try_from(observers).unwrap_or(u32::MAX).to_le_bytes();
+        let weak = Spot::bytes(&uses.ty, &number);
+        children.push(("use count".to_owned(), uses));
+        children.push(("weak count".to_owned(), weak));
+    }
+    Ok(content)
+}
+
+/// A pointer that stands for what it points to.
+pub(super) fn plain(spot: &Spot, field: &str, reach: &Reach) -> Result<Content, Unknown> {
+    let target = spot.field(field)?.target(reach)?;
+    Ok(Content::around(" -> ", "*", target, ""))
+}

@@ -1,0 +1,181 @@
+//! Containers of C++ with elements by number: `vector`, `deque`, `array`, `bitset` and what borrows from them.
+
+use crate::containers::content::Content;
+use crate::containers::items::{Bits, Each, Element, Items, Run, Visit};
+use crate::containers::spot::{Reach, Spot, argument, argument_value, size};
+use debuginfo::Unknown;
+use debuginfo::types::Type;
+
+/// Bits that a `bitset` may have: more are damage.
+const MAX_BITS: u64 = 1 << 32;
+
+fn backwards(start: u64, end: u64) -> Unknown {
+    Unknown::because(format!("corrupt: from {start:#x} to {end:#x}"))
+}
+
+/// How many elements of `size` lie from `start` to `end`.
+fn distance(start: u64, end: u64, size: u64) -> Result<u64, Unknown> {
+    let bytes = end.checked_sub(start);
+    let count = bytes
+        .filter(|b| size > 0 && b % size == 0)
+        .map(|b| b / size);
+    count.ok_or_else(|| backwards(start, end))
+}
+
+pub(super) fn vector(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
+    let element = argument(&spot.ty, 0)?;
+    let parts = spot.field("_M_impl")?;
+    let (start, finish) = (parts.field("_M_start")?, parts.field("_M_finish")?);
+    if start.find("_M_offset").is_some() {
+        return bits(element, &start, &finish, reach);
+    }
+    let (start, finish) = (start.number(reach)?, finish.number(reach)?);
+    let end = parts.field("_M_end_of_storage")?.number(reach)?;
+    if finish > end {
+        return Err(backwards(finish, end));
+    }
+    let size = size(&element)?;
+    let len = match distance(start, finish, size) {
+        // Made up addresses need not be a number of elements apart.
+        Err(_) if reach.machine.is_symbolic() && size > 0 => finish.abs_diff(start) / size,
+        len => len?,
+    };
+    Ok(Content::Sequence(Run::items(reach, element, start, len)?))
+}
+
+/// `vector<bool>`: its iterators are a word and a bit of it.
+fn bits(element: Type, start: &Spot, finish: &Spot, reach: &Reach) -> Result<Content, Unknown> {
+    let position = |spot: &Spot| -> Result<(u64, u64), Unknown> {
+        let bit = spot.field("_M_offset")?.number(reach)?;
+        Ok((spot.field("_M_p")?.number(reach)?, bit))
+    };
+    let ((first, skip), (last, used)) = (position(start)?, position(finish)?);
+    let bytes = distance(first, last, 1)?;
+    reach.fits(first, bytes, 1)?;
+    let len = (bytes * 8)
+        .checked_add(used)
+        .and_then(|n| n.checked_sub(skip));
+    let len = len.ok_or_else(|| backwards(first, last))?;
+    let bits = Bits {
+        start: Spot::memory(&element, first),
+        element,
+        skip,
+        len,
+    };
+    Ok(Content::Sequence(Items::new(Some(len), bits)))
+}
+
+pub(super) fn bitset(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
+    let unknown = || Unknown::because("the number of its bits is not known");
+    let len = argument_value(&spot.ty, 0).ok_or_else(unknown)?;
+    let bool_type = bool_type(reach)?;
+    let start = match spot.find("_M_w") {
+        Some(words) => words,
+        None => spot.clone(),
+    };
+    let bits = Bits {
+        start: start.cast(&bool_type),
+        element: bool_type,
+        skip: 0,
+        len: len.min(MAX_BITS),
+    };
+    Ok(Content::Bits(Items::new(Some(bits.len), bits)))
+}
+
+fn bool_type(reach: &Reach) -> Result<Type, Unknown> {
+    let found = debuginfo::types::find_type(reach.space, None, "bool");
+    found.ok_or_else(|| Unknown::because("there is no type bool"))
+}
+
+pub(super) fn array(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
+    let element = argument(&spot.ty, 0)?;
+    let elements = spot.field("_M_elems")?;
+    let len = match argument_value(&spot.ty, 1) {
+        Some(len) => len,
+        None => elements.ty.strip().count().unwrap_or(0),
+    };
+    if let Ok(address) = spot.address() {
+        reach.fits(address, len, size(&element)?)?;
+    }
+    let run = Run {
+        element,
+        start: elements.at,
+        len,
+    };
+    Ok(Content::Sequence(Items::new(Some(len), run)))
+}
+
+/// A pointer and a length, which for `span` may be an argument of the template.
+pub(super) fn span(spot: &Spot, start: &str, len: &str, reach: &Reach) -> Result<Content, Unknown> {
+    let element = argument(&spot.ty, 0)?;
+    let start = spot.field(start)?.number(reach)?;
+    let stated = spot.find(len).filter(|len| len.ty.size() == Some(8));
+    let len = match (stated, argument_value(&spot.ty, 1)) {
+        (Some(len), _) => len.number(reach)?,
+        (None, Some(len)) => len,
+        (None, None) => return Err(Unknown::because("its length is not known")),
+    };
+    Ok(Content::Sequence(Run::items(reach, element, start, len)?))
+}
+
+pub(super) fn deque(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
+    let element = argument(&spot.ty, 0)?;
+    let size = size(&element)?;
+    let parts = spot.field("_M_impl")?;
+    let (start, finish) = (parts.field("_M_start")?, parts.field("_M_finish")?);
+    let of = |iterator: &Spot, name: &str| iterator.field(name)?.number(reach);
+    let first = of(&start, "_M_first")?;
+    let per_block = distance(first, of(&start, "_M_last")?, size)?;
+    let skip = distance(first, of(&start, "_M_cur")?, size)?;
+    let used = distance(of(&finish, "_M_first")?, of(&finish, "_M_cur")?, size)?;
+    let (from, to) = (of(&start, "_M_node")?, of(&finish, "_M_node")?);
+    let blocks = distance(from, to, 8)?;
+    reach.fits(from, blocks, 8)?;
+    let len = blocks
+        .checked_mul(per_block)
+        .and_then(|n| n.checked_add(used));
+    let len = len
+        .and_then(|n| n.checked_sub(skip))
+        .filter(|_| per_block > 0);
+    let blocks = Blocks {
+        element,
+        size,
+        map: from,
+        per_block,
+        skip,
+        len: len.ok_or_else(|| backwards(from, to))?,
+    };
+    Ok(Content::Sequence(Items::new(Some(blocks.len), blocks)))
+}
+
+/// The blocks of a `deque`, all equally large.
+struct Blocks {
+    element: Type,
+    size: u64,
+    /// Where the pointer to the first block in use is.
+    map: u64,
+    per_block: u64,
+    /// Elements in front of the first one.
+    skip: u64,
+    len: u64,
+}
+
+impl Visit for Blocks {
+    fn visit(&self, reach: &Reach, from: u64, each: Each) -> Result<(), Unknown> {
+        let mut block = None;
+        for i in from..self.len {
+            let place = self.skip.wrapping_add(i);
+            let (number, inside) = (place / self.per_block, place % self.per_block);
+            let start = match block.filter(|_| inside > 0) {
+                Some(start) => start,
+                None => reach.word(self.map.wrapping_add(number.wrapping_mul(8)))?,
+            };
+            block = Some(start);
+            let address = start.wrapping_add(inside * self.size);
+            if !each(Element::of(Spot::memory(&self.element, address))) {
+                break;
+            }
+        }
+        Ok(())
+    }
+}

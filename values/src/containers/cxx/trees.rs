@@ -1,0 +1,67 @@
+//! `map`, `set` and their siblings with equal keys: red-black trees.
+
+use crate::containers::cxx::{NODE_VALUE, named_argument, node_type};
+use crate::containers::items::{Each, Items, Pair, Seen, Visit, miscounted};
+use crate::containers::spot::{Reach, Slot, Spot, path_of};
+use debuginfo::Unknown;
+use debuginfo::types::Type;
+
+pub(super) fn tree(spot: &Spot, reach: &Reach) -> Result<Items, Unknown> {
+    let holder = spot.path(&["_M_t", "_M_impl"])?;
+    let node = node_type(&holder, reach)?;
+    let len = holder.field("_M_node_count")?.number(reach)?;
+    let tree = Tree {
+        left: Slot::of(&node, &["_M_left"])?,
+        right: Slot::of(&node, &["_M_right"])?,
+        entries: entries(spot, &node, reach)?,
+        root: holder.path(&["_M_header", "_M_parent"])?.number(reach)?,
+        len,
+    };
+    Ok(Items::new(Some(len), tree))
+}
+
+/// A pair is a key and its value; in a set the value is the key.
+pub(super) fn entries(spot: &Spot, node: &Type, reach: &Reach) -> Result<Pair, Unknown> {
+    let unknown = || Unknown::because(format!("what {} holds is not known", node.name()));
+    let value = named_argument(node, 0, reach).ok_or_else(unknown)?;
+    let value = Slot::of(node, &NODE_VALUE)?.cast(&value);
+    match path_of(&spot.ty).ends_with("map") {
+        true => Pair::of(&value, "first", "second"),
+        false => Ok(Pair::single(value)),
+    }
+}
+
+struct Tree {
+    left: Slot,
+    right: Slot,
+    entries: Pair,
+    root: u64,
+    len: u64,
+}
+
+impl Visit for Tree {
+    fn visit(&self, reach: &Reach, from: u64, each: Each) -> Result<(), Unknown> {
+        let (mut at, mut above) = (self.root, Vec::new());
+        let (mut found, mut seen) = (0, Seen::default());
+        while at != 0 || !above.is_empty() {
+            while at != 0 {
+                seen.enter(reach, at)?;
+                above.push(at);
+                at = self.left.word(reach, at)?;
+            }
+            let Some(node) = above.pop() else { break };
+            found += 1;
+            if found > self.len {
+                return Err(miscounted(found, self.len));
+            }
+            if found > from && !each(self.entries.at(node)) {
+                return Ok(());
+            }
+            at = self.right.word(reach, node)?;
+        }
+        if found != self.len {
+            return Err(miscounted(found, self.len));
+        }
+        Ok(())
+    }
+}

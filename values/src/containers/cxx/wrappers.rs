@@ -1,0 +1,149 @@
+//! Values with little around them: `tuple`, `optional`, `variant`, `atomic`, `complex`, durations, adaptors.
+
+use crate::containers::content::{Content, Part};
+use crate::containers::cxx::NODE_VALUE;
+use crate::containers::spot::{Reach, Spot, argument, argument_value, path_of, size};
+use debuginfo::Unknown;
+
+/// Elements of a tuple and alternatives of a variant that are looked at; more are damage.
+const MAX_ELEMENTS: u64 = 256;
+
+/// Values between commas and braces, under their numbers.
+fn listed(values: Vec<Spot>) -> Content {
+    let mut text = vec![Part::words(" = {")];
+    for (i, value) in values.iter().enumerate() {
+        if i > 0 {
+            text.push(Part::words(", "));
+        }
+        text.push(Part::Value(value.clone()));
+    }
+    text.push(Part::words("}"));
+    let numbered = values.into_iter().enumerate();
+    let children = numbered.map(|(i, v)| (format!("[{i}]"), v)).collect();
+    Content::Parts { text, children }
+}
+
+pub(super) fn tuple(spot: &Spot) -> Result<Content, Unknown> {
+    Ok(listed(elements(spot)))
+}
+
+/// The elements of a tuple: each level of its bases holds one and the rest.
+pub(super) fn elements(tuple: &Spot) -> Vec<Spot> {
+    let (mut found, mut level) = (Vec::new(), Some(tuple.clone()));
+    for _ in 0..=MAX_ELEMENTS {
+        let Some(spot) = level.take() else { break };
+        for base in spot.bases() {
+            match path_of(&base.ty).as_str() {
+                "std::_Tuple_impl" => level = Some(base),
+                // Before the attribute for empty members, an empty element is a base of the base.
+                "std::_Head_base" => match base.find("_M_head_impl") {
+                    Some(head) => found.push(head),
+                    None => found.extend(argument(&base.ty, 1).map(|ty| base.cast(&ty))),
+                },
+                _ => {}
+            }
+        }
+    }
+    found
+}
+
+pub(super) fn optional(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
+    let payload = spot.field("_M_payload")?;
+    // In the first releases the flag lay beside the value.
+    let flag = payload
+        .find("_M_engaged")
+        .or_else(|| spot.find("_M_engaged"));
+    let flag = flag.ok_or_else(|| Unknown::because("it does not say whether it is set"))?;
+    match flag.number(reach)? {
+        0 if !reach.machine.is_symbolic() => Ok(Content::words(" [no contained value]")),
+        0 | 1 => {
+            let value = payload
+                .find("_M_payload")
+                .unwrap_or_else(|| payload.clone());
+            let value = value.find("_M_value").unwrap_or(value);
+            let value = value.cast(&argument(&spot.ty, 0)?);
+            Ok(Content::around(" = {", "value", value, "}"))
+        }
+        flag => Err(Unknown::because(format!("corrupt: a flag of {flag}"))),
+    }
+}
+
+pub(super) fn variant(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
+    let index = spot.field("_M_index")?;
+    let valueless = u64::MAX >> (64 - 8 * size(&index.ty)?.clamp(1, 8));
+    let index = index.number(reach)?;
+    if index == valueless {
+        return Ok(Content::words(" [no contained value]"));
+    }
+    let corrupt = || Unknown::because(format!("corrupt: alternative {index}"));
+    if index >= MAX_ELEMENTS {
+        return Err(corrupt());
+    }
+    // The alternatives are an argument each, or one pack of them.
+    let mut union = spot.field("_M_u")?;
+    for _ in 0..index {
+        union = union.find("_M_rest").ok_or_else(corrupt)?;
+    }
+    let first = union.find("_M_first").ok_or_else(corrupt)?;
+    let ty = argument(&first.ty, 0)?;
+    let value = first.any_field(&NODE_VALUE)?.cast(&ty);
+    let before = format!(" [index {index}] = {{");
+    Ok(Content::around(&before, "value", value, "}"))
+}
+
+pub(super) fn atomic(spot: &Spot) -> Result<Content, Unknown> {
+    let base = spot.find("_M_base").or_else(|| spot.find("_M_b"));
+    let base = base.unwrap_or_else(|| spot.clone());
+    let value = base.any_field(&["_M_i", "_M_p", "_M_fp"])?;
+    Ok(Content::around(" = {", "value", value, "}"))
+}
+
+pub(super) fn complex(spot: &Spot) -> Result<Content, Unknown> {
+    let part = argument(&spot.ty, 0)?;
+    let real = spot.field("_M_value")?.cast(&part);
+    let imaginary = real.inner(&part, size(&part)?);
+    Ok(Content::Parts {
+        text: vec![
+            Part::words(" = "),
+            Part::Value(real.clone()),
+            Part::words(" + "),
+            Part::Value(imaginary.clone()),
+            Part::words("i"),
+        ],
+        children: vec![("real".to_owned(), real), ("imag".to_owned(), imaginary)],
+    })
+}
+
+/// A duration: a number of periods, each so many seconds long.
+pub(super) fn duration(spot: &Spot) -> Result<Content, Unknown> {
+    let count = spot.field("__r")?;
+    let period = argument(&spot.ty, 1)?;
+    let part = |index| {
+        let unknown = || Unknown::because("the unit of time is not known");
+        argument_value(&period.strip(), index).ok_or_else(unknown)
+    };
+    let unit = match (part(0)?, part(1)?) {
+        (1, 1) => "s".to_owned(),
+        (1, 1_000) => "ms".to_owned(),
+        (1, 1_000_000) => "us".to_owned(),
+        (1, 1_000_000_000) => "ns".to_owned(),
+        (60, 1) => "min".to_owned(),
+        (3600, 1) => "h".to_owned(),
+        (86400, 1) => "d".to_owned(),
+        (seconds, 1) => format!("[{seconds}]s"),
+        (seconds, parts) => format!("[{seconds}/{parts}]s"),
+    };
+    Ok(Content::Parts {
+        text: vec![
+            Part::words(" = "),
+            Part::Value(count.clone()),
+            Part::words(unit),
+        ],
+        children: vec![("count".to_owned(), count)],
+    })
+}
+
+/// `stack`, `queue` and `priority_queue` show as the container that they are made of.
+pub(super) fn adaptor(spot: &Spot) -> Result<Content, Unknown> {
+    Ok(Content::around(" of ", "c", spot.field("c")?, ""))
+}

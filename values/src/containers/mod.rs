@@ -1,0 +1,454 @@
+//! Containers of Rust's std and of libstdc++ as people expect them: strings as text, vectors as their elements, maps by
+//! key, smart pointers as what they point to.
+//!
+//! Layouts are what the debug information says; releases of a library are told apart by the members that there are.
+//! Damaged or unfinished containers give an error: every walk is bounded, notices where it has been, and nothing is
+//! allocated by a number that was read.
+
+mod content;
+mod cxx;
+mod items;
+mod line;
+mod names;
+mod presented;
+mod room;
+mod rust;
+mod spot;
+mod text;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::containers::content::Content;
+use crate::containers::items::Items;
+use crate::containers::spot::{At, Reach, Spot};
+use crate::{RenderOptions, render_with};
+use debuginfo::location::ValuePlace;
+use debuginfo::types::{Language, Type};
+use debuginfo::value::trail::{APART, Piece, Trail};
+use debuginfo::value::{Look, Value};
+use debuginfo::{AddressSpace, Certainty, Machine, Register, Unknown};
+
+pub use line::{Limits, Show};
+pub(crate) use presented::printers;
+pub use room::{Room, room};
+
+/// What an element is looked up by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Key {
+    /// An integer: a number of a sequence, or a key.
+    Integer(i128),
+    /// A text: a string that is a key, or a key as it is written, such as `RED` or `(1, 2)`.
+    Text(String),
+}
+
+/// A part of a container.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    /// The key, in a map.
+    pub key: Option<Value>,
+    /// What it is called below the container: `[3]`, `["key"]`, `value`, `strong`.
+    pub name: String,
+    /// The element.
+    pub value: Value,
+}
+
+/// The first parts of a container.
+#[derive(Debug, Clone)]
+pub struct Entries {
+    /// Those that were found.
+    pub list: Vec<Entry>,
+    /// There are more than were asked for.
+    pub more: bool,
+    /// Why there are no more, if the container is damaged or not known behind them.
+    pub error: Option<Unknown>,
+}
+
+/// Parts that were seen at different moments need not fit together: then nothing is damaged.
+fn mixed(why: Unknown, certainty: Certainty) -> Unknown {
+    match certainty {
+        Certainty::Stale { .. } if why.0.starts_with("corrupt") => Unknown::because(APART),
+        _ => why,
+    }
+}
+
+/// A value that is shown otherwise than as its members.
+pub struct Container {
+    /// In front of the contents: `std::vector`; nothing in Rust.
+    label: String,
+    language: Language,
+    content: Content,
+    /// How far what was read to find it may be trusted.
+    certainty: Certainty,
+    /// What was read to find it.
+    trail: Trail,
+    /// Where the object itself lies; empty if it is in no memory.
+    own: Range<u64>,
+}
+
+impl Container {
+    /// Recognises a container by its type; `None` for all other values.
+    ///
+    /// # Errors
+    /// It is one, but not known, damaged or of a release that is not known here.
+    #[must_use]
+    pub fn of(value: &Value, look: &Look<'_>) -> Option<Result<Container, Unknown>> {
+        if value.is_apart() {
+            let is_one = Container::is_type(&value.ty);
+            return is_one.then(|| Err(Unknown::because(APART)));
+        }
+        let reach = Reach::new(look.machine, look.space);
+        let spot = spot(value);
+        let led_by = match spot.at {
+            At::Memory(_) => value.reached,
+            At::Bytes(..) | At::Nowhere(_) => {
+                // Nothing was read yet that it could disagree with.
+                let _ = reach.led_by(Piece::elsewhere(value.certainty));
+                value.certainty
+            }
+        };
+        let found = recognise(&spot, &reach)?;
+        let certainty = led_by.and(reach.certainty());
+        let trail = reach.into_trail();
+        let start = value.address().unwrap_or(0);
+        let own = start..start.saturating_add(value.ty.size().unwrap_or(0));
+        let found = found.map(|(label, language, content)| Container {
+            label,
+            language,
+            content,
+            certainty,
+            trail,
+            own,
+        });
+        Some(found.map_err(|why| mixed(why, certainty)))
+    }
+
+    /// Tells whether values of `ty` are containers.
+    #[must_use]
+    pub fn is_type(ty: &Type) -> bool {
+        let space = AddressSpace::default();
+        let reach = Reach::new(&Nothing, &space);
+        let spot = Spot {
+            ty: ty.clone(),
+            at: At::Nowhere(nothing()),
+        };
+        recognise(&spot, &reach).is_some()
+    }
+
+    fn reach<'a>(&self, machine: &'a dyn Machine, space: &'a AddressSpace) -> Reach<'a> {
+        Reach::along(self.trail.clone(), machine, space)
+    }
+
+    fn items(&self) -> Option<&Items> {
+        match &self.content {
+            Content::Sequence(items)
+            | Content::Set(items)
+            | Content::Map(items)
+            | Content::Bits(items) => Some(items),
+            Content::Text(_) | Content::Parts { .. } => None,
+        }
+    }
+
+    /// Returns the address of its text or of its elements, where they lie in memory side by side.
+    #[must_use]
+    pub fn start(&self) -> Option<u64> {
+        match &self.content {
+            Content::Text(text) => text.start.address().ok(),
+            _ => self.items()?.visit.start(),
+        }
+    }
+
+    /// Tells whether it is a string with a NUL behind its text.
+    #[must_use]
+    pub fn is_terminated(&self) -> bool {
+        match &self.content {
+            Content::Text(text) => matches!(text.form, text::Form::Cpp { unit: 1, .. }),
+            _ => false,
+        }
+    }
+
+    /// Tells whether elements are found by number.
+    #[must_use]
+    pub fn is_numbered(&self) -> bool {
+        matches!(
+            self.content,
+            Content::Sequence(_) | Content::Set(_) | Content::Bits(_)
+        )
+    }
+
+    /// Returns the number of elements or, for a string, of its units; `None` for what has no elements, such as smart
+    /// pointers.
+    ///
+    /// # Errors
+    /// It is counted nowhere, and counting ended too early.
+    #[must_use]
+    pub fn len(&self, look: &Look<'_>) -> Option<Result<u64, Unknown>> {
+        if let Content::Text(text) = &self.content {
+            return Some(Ok(text.len));
+        }
+        Some(self.items()?.len(&self.reach(look.machine, look.space)))
+    }
+
+    /// Tells whether elements are found by key: [`Container::lookup`] asks for a key, not for a number.
+    #[must_use]
+    pub fn is_keyed(&self) -> bool {
+        matches!(self.content, Content::Set(_) | Content::Map(_))
+    }
+
+    /// Returns the string that the container is: its first bytes, at most `max`, and whether these are all.
+    #[must_use]
+    pub fn text(&self, look: &Look<'_>, max: u64) -> Option<Result<(Vec<u8>, bool), Unknown>> {
+        let Content::Text(text) = &self.content else {
+            return None;
+        };
+        Some(text.read(&self.reach(look.machine, look.space), max))
+    }
+
+    /// Returns element `index`, counted from 0 in the order in which the container hands them out; of a string a unit.
+    ///
+    /// # Errors
+    /// There are fewer, or those before it cannot be followed.
+    pub fn at(&self, index: u64, look: &Look<'_>) -> Result<Value, Unknown> {
+        let reach = self.reach(look.machine, look.space);
+        if let Content::Text(text) = &self.content {
+            let outside = || beyond(index, text.len);
+            return text
+                .unit_at(index)
+                .map(|s| self.alone(&s, &reach))
+                .ok_or_else(outside);
+        }
+        let unknown = || Unknown::because("it has no elements");
+        let items = self.items().ok_or_else(unknown)?;
+        if let Some(len) = items.len.filter(|len| index >= *len) {
+            return Err(beyond(index, len));
+        }
+        let mut found = None;
+        items.visit.visit(&reach, index, &mut |element| {
+            found = Some(element.value);
+            false
+        })?;
+        match found {
+            Some(spot) => Ok(self.alone(&spot, &reach)),
+            None => Err(beyond(index, items.len(&reach)?)),
+        }
+    }
+
+    /// Returns what is called or stored under `key`: in a map the value, in a set the element, in a sequence the element
+    /// of that number, in anything else the part of that name.
+    ///
+    /// # Errors
+    /// There is none, or it cannot be found.
+    pub fn lookup(&self, key: &Key, look: &Look<'_>) -> Result<Value, Unknown> {
+        match (&self.content, key) {
+            (Content::Set(items) | Content::Map(items), _) => self.search(items, key, look),
+            (Content::Parts { children, .. }, Key::Text(name)) => {
+                let reach = self.reach(look.machine, look.space);
+                let named = children.iter().find(|(own, _)| own == name);
+                let none = || Unknown::because(format!("it has no part {name}"));
+                named
+                    .map(|(_, spot)| self.part(spot, &reach))
+                    .ok_or_else(none)
+            }
+            (_, Key::Integer(index)) => {
+                let outside = || Unknown::because(format!("there is no element {index}"));
+                let index = u64::try_from(*index).map_err(|_| outside())?;
+                self.at(index, look)
+            }
+            (_, Key::Text(_)) => Err(Unknown::because("its elements have numbers")),
+        }
+    }
+
+    fn search(&self, items: &Items, key: &Key, look: &Look<'_>) -> Result<Value, Unknown> {
+        let reach = self.reach(look.machine, look.space);
+        let (mut found, mut is_apart) = (None, false);
+        items.visit.visit(&reach, 0, &mut |element| {
+            let own = element.key.as_ref().unwrap_or(&element.value);
+            let own = self.alone(own, &reach);
+            is_apart |= own.is_apart();
+            let matches = is_key(&own, key, look);
+            if matches {
+                found = Some(element.value);
+            }
+            !matches
+        })?;
+        let none = || match key {
+            _ if is_apart => Unknown::because(APART),
+            Key::Integer(number) => Unknown::because(format!("there is no key {number}")),
+            Key::Text(text) => Unknown::because(format!("there is no key {text:?}")),
+        };
+        found.map(|spot| self.alone(&spot, &reach)).ok_or_else(none)
+    }
+
+    /// Returns the first parts, at most `max`: elements with their keys and names, or named parts. Strings have none.
+    #[must_use]
+    pub fn entries(&self, max: usize, look: &Look<'_>) -> Entries {
+        let reach = self.reach(look.machine, look.space);
+        let mut entries = Entries {
+            list: Vec::new(),
+            more: false,
+            error: None,
+        };
+        if let Content::Parts { children, .. } = &self.content {
+            let part = |(name, spot): &(String, Spot)| Entry {
+                key: None,
+                name: name.clone(),
+                value: self.part(spot, &reach),
+            };
+            entries.list = children.iter().take(max).map(part).collect();
+            entries.more = children.len() > max;
+        }
+        let Some(items) = self.items() else {
+            return entries;
+        };
+        let walked = items.visit.visit(&reach, 0, &mut |element| {
+            if entries.list.len() >= max {
+                entries.more = true;
+                return false;
+            }
+            let key = element.key.map(|spot| self.element(&spot, &reach));
+            let name = match &key {
+                Some(key) => format!("[{}]", written(key, look)),
+                None => format!("[{}]", entries.list.len()),
+            };
+            entries.list.push(Entry {
+                key,
+                name,
+                value: self.element(&element.value, &reach),
+            });
+            true
+        });
+        entries.error = walked.err().map(|why| self.mixed(why, &reach));
+        entries
+    }
+
+    fn mixed(&self, why: Unknown, reach: &Reach) -> Unknown {
+        mixed(why, self.certainty.and(reach.certainty()))
+    }
+
+    fn value(&self, spot: &Spot, reach: &Reach) -> Value {
+        read(spot, reach).reached_by(self.certainty.and(reach.certainty()))
+    }
+
+    /// A part with a name. One that lies in the object itself, in an optional or a variant, is none if it was seen when the
+    /// object was another; what a pointer leads to is what was seen there.
+    fn part(&self, spot: &Spot, reach: &Reach) -> Value {
+        match spot.at {
+            At::Memory(address) if self.own.contains(&address) => self.alone(spot, reach),
+            _ => self.value(spot, reach),
+        }
+    }
+
+    /// An element by itself: none if it was seen when the container was another.
+    fn alone(&self, spot: &Spot, reach: &Reach) -> Value {
+        self.checked(spot, reach, &|seen| reach.ends_at(seen))
+    }
+
+    /// One of several elements, which must also have been seen when those before it were what they are.
+    fn element(&self, spot: &Spot, reach: &Reach) -> Value {
+        self.checked(spot, reach, &|seen| reach.led_by(*seen))
+    }
+
+    fn checked(
+        &self,
+        spot: &Spot,
+        reach: &Reach,
+        check: &dyn Fn(&Piece) -> Result<(), Unknown>,
+    ) -> Value {
+        let mut value = read(spot, reach);
+        if let (At::Memory(address), Ok(bytes)) = (&spot.at, &value.bytes) {
+            let len = bytes.len() as u64;
+            let seen = Piece::just_read(*address, len, value.certainty, reach.machine);
+            if let Err(why) = check(&seen) {
+                // Of its members some may be as new as what led here.
+                value.bytes = Err(why);
+                value.certainty = Certainty::Known;
+            }
+        }
+        value.reached_by(self.certainty.and(reach.certainty()))
+    }
+}
+
+fn read(spot: &Spot, reach: &Reach) -> Value {
+    match &spot.at {
+        At::Memory(address) => Value::at(spot.ty.clone(), *address, reach.machine),
+        At::Bytes(bytes, start) => {
+            let size = spot.ty.size().and_then(|s| usize::try_from(s).ok());
+            let end = size.and_then(|size| start.checked_add(size));
+            match end.and_then(|end| bytes.get(*start..end)) {
+                Some(bytes) => Value::constant(spot.ty.clone(), bytes.to_vec()),
+                None => Value::unknown(spot.ty.clone(), nothing()),
+            }
+        }
+        At::Nowhere(why) => Value::unknown(spot.ty.clone(), why.clone()),
+    }
+}
+
+fn beyond(index: u64, len: u64) -> Unknown {
+    Unknown::because(format!("there is no element {index}; there are {len}"))
+}
+
+/// A key as it is written.
+fn written(key: &Value, look: &Look<'_>) -> String {
+    render_with(key, &RenderOptions::default(), look)
+}
+
+fn is_key(value: &Value, key: &Key, look: &Look<'_>) -> bool {
+    match key {
+        Key::Integer(number) => value.as_integer().is_ok_and(|own| own == *number),
+        Key::Text(text) => {
+            let container = Container::of(value, look).and_then(Result::ok);
+            let longest = text.len() as u64 + 1;
+            match container.and_then(|c| c.text(look, longest)) {
+                Some(Ok((own, whole))) => whole && own == text.as_bytes(),
+                Some(Err(_)) => false,
+                None => written(value, look) == *text,
+            }
+        }
+    }
+}
+
+/// Where a value is.
+fn spot(value: &Value) -> Spot {
+    let at = match (&value.place, &value.bytes) {
+        (ValuePlace::Memory(address), _) if value.bits.is_none() => At::Memory(*address),
+        (_, Ok(bytes)) => At::Bytes(Arc::from(bytes.as_slice()), 0),
+        (_, Err(why)) => At::Nowhere(why.clone()),
+    };
+    Spot {
+        ty: value.ty.clone(),
+        at,
+    }
+}
+
+type Recognised = Result<(String, Language, Content), Unknown>;
+
+fn recognise(spot: &Spot, reach: &Reach) -> Option<Recognised> {
+    let language = spot.ty.strip().language();
+    let found = match language {
+        Language::Rust => rust::content(spot, reach)?.map(|content| (String::new(), content)),
+        Language::Cpp => cxx::content(spot, reach)?,
+        Language::C | Language::Fortran | Language::Ada | Language::Other => return None,
+    };
+    Some(found.map(|(label, content)| (label, language, content)))
+}
+
+fn nothing() -> Unknown {
+    Unknown::because("there is no value")
+}
+
+/// Knows nothing: for questions about types alone.
+struct Nothing;
+
+impl Machine for Nothing {
+    fn memory(&self, _: u64, _: &mut [u8]) -> Result<Certainty, Unknown> {
+        Err(nothing())
+    }
+
+    fn register(&self, _: Register) -> Result<(u64, Certainty), Unknown> {
+        Err(nothing())
+    }
+
+    fn vector(&self, _: Register) -> Result<([u8; 16], Certainty), Unknown> {
+        Err(nothing())
+    }
+}

@@ -1,0 +1,43 @@
+//! Strings that can be written in place: where their characters are, for how many there is room, and where their length
+//! stands. A string whose characters others may see too is none of them.
+
+use crate::containers::spot::{Reach, Spot, path_of};
+use crate::containers::{cxx, rust, spot};
+use debuginfo::Unknown;
+use debuginfo::value::{Look, Value};
+
+/// Where a string's characters are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Room {
+    /// The first one.
+    pub start: u64,
+    /// How many there is room for, a zero at the end not counted.
+    pub capacity: u64,
+    /// Where their number stands, as a word.
+    pub len_at: u64,
+    /// A zero ends them.
+    pub is_terminated: bool,
+    /// They must be UTF-8.
+    pub is_utf8: bool,
+}
+
+/// Returns the room of a `std::string` or `String`; `None` for all other values.
+///
+/// # Errors
+/// It is one, but damaged, or its characters cannot be written in place.
+pub fn room(value: &Value, look: &Look<'_>) -> Option<Result<Room, Unknown>> {
+    let reach = Reach::new(look.machine, look.space);
+    let spot = spot(value);
+    let spot = spot.cast(&spot.ty.strip());
+    match path_of(&spot.ty).as_str() {
+        "std::basic_string" => Some(cxx::string_room(&spot, &reach)),
+        "alloc::string::String" => Some(rust::string_room(&spot, &reach)),
+        _ => None,
+    }
+}
+
+/// The place of a length, which must have one.
+pub(super) fn length(spot: &Spot) -> Result<u64, Unknown> {
+    spot.address()
+        .map_err(|_| Unknown::because("it does not lie in memory"))
+}

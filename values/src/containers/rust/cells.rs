@@ -1,0 +1,161 @@
+//! Values with little around them: cells, locks, atomics, ranges, durations.
+
+use std::time::Duration;
+
+use crate::containers::content::{Content, Part};
+use crate::containers::rust::{Found, transparent};
+use crate::containers::spot::{Reach, Spot, argument};
+use debuginfo::Unknown;
+
+/// Recognises one by its path.
+pub(super) fn content(spot: &Spot, path: &str, reach: &Reach) -> Found {
+    let last = path.rsplit("::").next().unwrap_or_default();
+    let content = match path {
+        "core::cell::Cell" => cell(spot),
+        "core::cell::RefCell" => ref_cell(spot, reach),
+        "core::cell::UnsafeCell" => spot.field("value").map(transparent),
+        "core::cell::Ref" | "core::cell::RefMut" => guarded(spot, "value", reach),
+        "core::cell::once::OnceCell" => once_cell(spot, reach),
+        "std::sync::once_lock::OnceLock" => once(spot, "value", last, reach),
+        "std::sync::lazy_lock::LazyLock" => once(spot, "data", last, reach),
+        "std::sync::poison::mutex::Mutex"
+        | "std::sync::mutex::Mutex"
+        | "std::sync::poison::rwlock::RwLock"
+        | "std::sync::rwlock::RwLock" => lock(spot, last, reach),
+        "std::sync::poison::mutex::MutexGuard"
+        | "std::sync::mutex::MutexGuard"
+        | "std::sync::poison::rwlock::RwLockWriteGuard"
+        | "std::sync::rwlock::RwLockWriteGuard" => guard(spot, reach),
+        "std::sync::poison::rwlock::RwLockReadGuard" | "std::sync::rwlock::RwLockReadGuard" => {
+            guarded(spot, "data", reach)
+        }
+        "core::num::nonzero::NonZero" => Ok(transparent(spot.innermost())),
+        "core::num::wrapping::Wrapping" | "core::num::saturating::Saturating" => {
+            spot.field("__0").map(transparent)
+        }
+        "core::ptr::non_null::NonNull" => spot.field("pointer").map(transparent),
+        "core::pin::Pin" => spot.any_field(&["__pointer", "pointer"]).map(transparent),
+        "core::time::Duration" => duration(spot, reach),
+        "core::ops::range::Range" => range(spot, "..", true),
+        "core::ops::range::RangeInclusive" => range(spot, "..=", true),
+        "core::ops::range::RangeFrom" => range(spot, "..", false),
+        "core::ops::range::RangeTo" => before("..", spot),
+        "core::ops::range::RangeToInclusive" => before("..=", spot),
+        "alloc::borrow::Cow" => cow(spot, reach),
+        _ if path.starts_with("core::sync::atomic::Atomic") => atomic(spot, last, reach),
+        _ => return None,
+    };
+    Some(content)
+}
+
+fn cell(spot: &Spot) -> Result<Content, Unknown> {
+    let value = spot.path(&["value", "value"])?;
+    Ok(Content::around("Cell { value: ", "value", value, " }"))
+}
+
+fn ref_cell(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
+    let borrow = spot.field("borrow")?.innermost();
+    let value = spot.path(&["value", "value"])?;
+    let mut text = vec![Part::words("RefCell { value: "), Part::Value(value.clone())];
+    if borrow.number(reach)? != 0 {
+        text.extend([Part::words(", borrow: "), Part::Value(borrow.clone())]);
+    }
+    text.push(Part::words(" }"));
+    let children = vec![("value".to_owned(), value), ("borrow".to_owned(), borrow)];
+    Ok(Content::Parts { text, children })
+}
+
+fn once_cell(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
+    let inner = spot.path(&["inner", "value"])?;
+    let (name, live) = inner.variant(reach)?;
+    Ok(match name.as_str() {
+        "Some" => Content::around("OnceCell(", "value", live.field("__0")?, ")"),
+        _ => Content::words("OnceCell(<uninit>)"),
+    })
+}
+
+/// A value that is there once a `Once` says so.
+fn once(spot: &Spot, field: &str, name: &str, reach: &Reach) -> Result<Content, Unknown> {
+    let state = spot.path(&["once", "inner"])?;
+    // Older releases number the states upwards, from incomplete to complete.
+    let is_complete = match state.find("state_and_queued") {
+        Some(state) => state.number(reach)? & 3 == 0,
+        None => state.field("state")?.number(reach)? == 4,
+    };
+    if !is_complete {
+        return Ok(Content::words(format!("{name}(<uninit>)")));
+    }
+    let value = spot.field(field)?.cast(&argument(&spot.ty, 0)?);
+    Ok(Content::around(&format!("{name}("), "value", value, ")"))
+}
+
+fn lock(spot: &Spot, name: &str, reach: &Reach) -> Result<Content, Unknown> {
+    let value = spot.path(&["data", "value"])?;
+    let poisoned = spot.field("poison")?.number(reach)? != 0;
+    // The first word of either lock is its state; anything but zero is somebody who holds it.
+    let state = spot.field("inner")?.any_field(&["futex", "state"]);
+    let locked = state.and_then(|s| s.number(reach)).unwrap_or(0) != 0;
+    let locked = if locked { ", locked: true" } else { "" };
+    let after = format!("{locked}, poisoned: {poisoned}, .. }}");
+    let before = format!("{name} {{ data: ");
+    Ok(Content::around(&before, "data", value, &after))
+}
+
+/// What a lock guards that `lock` points to.
+fn guard(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
+    let lock = spot.field("lock")?.target(reach)?;
+    Ok(transparent(lock.path(&["data", "value"])?))
+}
+
+/// What a pointer in `field` points to.
+fn guarded(spot: &Spot, field: &str, reach: &Reach) -> Result<Content, Unknown> {
+    Ok(transparent(spot.field(field)?.target(reach)?))
+}
+
+fn duration(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
+    let seconds = spot.field("secs")?.number(reach)?;
+    let nanos = spot.field("nanos")?.number(reach)?;
+    let nanos = u32::try_from(nanos).ok().filter(|n| *n < 1_000_000_000);
+    let nanos = nanos.ok_or_else(|| Unknown::because("corrupt: a second has fewer nanoseconds"))?;
+    Ok(Content::words(format!(
+        "{:?}",
+        Duration::new(seconds, nanos)
+    )))
+}
+
+fn range(spot: &Spot, dots: &str, has_end: bool) -> Result<Content, Unknown> {
+    let start = spot.field("start")?;
+    let mut text = vec![Part::Value(start.clone()), Part::words(dots)];
+    let mut children = vec![("start".to_owned(), start)];
+    if has_end {
+        let end = spot.field("end")?;
+        text.push(Part::Value(end.clone()));
+        children.push(("end".to_owned(), end));
+    }
+    Ok(Content::Parts { text, children })
+}
+
+fn before(dots: &str, spot: &Spot) -> Result<Content, Unknown> {
+    Ok(Content::around(dots, "end", spot.field("end")?, ""))
+}
+
+fn cow(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
+    let (_, live) = spot.variant(reach)?;
+    Ok(transparent(live.field("__0")?))
+}
+
+fn atomic(spot: &Spot, name: &str, reach: &Reach) -> Result<Content, Unknown> {
+    let value = spot.field("v")?.innermost();
+    let is_bool = name == "AtomicBool" || argument(&spot.ty, 0).is_ok_and(|t| t.name() == "bool");
+    if !is_bool {
+        return Ok(transparent(value));
+    }
+    let text = match value.number(reach)? {
+        0 => "false",
+        _ => "true",
+    };
+    Ok(Content::Parts {
+        text: vec![Part::words(text)],
+        children: vec![("value".to_owned(), value)],
+    })
+}

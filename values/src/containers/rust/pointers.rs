@@ -1,0 +1,195 @@
+//! References, `Box`, `Rc` and `Arc`: thin ones, ones with a length, and ones with a table of a trait's functions.
+
+use crate::containers::content::{Content, Part};
+use crate::containers::items::Run;
+use crate::containers::names;
+use crate::containers::rust::{Found, transparent};
+use crate::containers::spot::{Reach, Spot};
+use crate::containers::text::{Form, Text};
+use debuginfo::Unknown;
+use debuginfo::scope::trait_object_type;
+
+/// A box of one word, which stands for what it points to.
+pub(super) fn thin(spot: &Spot, path: &str, reach: &Reach) -> Found {
+    (path == "alloc::boxed::Box").then(|| Ok(transparent(spot.target(reach)?)))
+}
+
+/// A pointer of two words.
+pub(super) fn wide(spot: &Spot, path: &str, reach: &Reach) -> Found {
+    let is_pointer = path == "alloc::boxed::Box" || path.starts_with(['&', '*']);
+    if !is_pointer {
+        return None;
+    }
+    if spot.find("vtable").is_some() {
+        return Some(object(spot, reach));
+    }
+    let len = spot.find("length")?;
+    let name = spot.ty.own_name()?;
+    let pointee = pointee(&name);
+    Some(slice(spot, &len, pointee, reach))
+}
+
+/// What the pointer's name says it points to.
+fn pointee(name: &str) -> &str {
+    let marks = ["&mut ", "&", "*const ", "*mut "];
+    let bare = marks.iter().find_map(|mark| name.strip_prefix(mark));
+    let boxed = || names::arguments(name).first().copied();
+    bare.or_else(boxed).unwrap_or_default()
+}
+
+fn slice(spot: &Spot, len: &Spot, pointee: &str, reach: &Reach) -> Result<Content, Unknown> {
+    let start = spot.field("data_ptr")?.target(reach)?;
+    let len = len.number(reach)?;
+    elements(start, len, pointee, reach)
+}
+
+/// The elements of a type without a size, from `start` on.
+fn elements(start: Spot, len: u64, pointee: &str, reach: &Reach) -> Result<Content, Unknown> {
+    let form = match pointee {
+        "str" | "std::path::Path" | "std::ffi::os_str::OsStr" => Form::Rust,
+        "core::ffi::c_str::CStr" => Form::RustBytes,
+        _ => {
+            let items = Run::items(reach, start.ty.clone(), start.address()?, len)?;
+            return Ok(Content::Sequence(items));
+        }
+    };
+    let len = match form {
+        Form::RustBytes => len.saturating_sub(1),
+        _ => len,
+    };
+    Ok(Content::Text(Text { form, start, len }.checked(reach)?))
+}
+
+/// A value behind a trait: of the type that its table is for.
+fn object(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
+    let address = spot.field("pointer")?.number(reach)?;
+    let table = spot.field("vtable")?.number(reach)?;
+    match trait_object_type(table, reach.space) {
+        Some(ty) => Ok(transparent(Spot::memory(&ty, address))),
+        None => Ok(nameless(spot, address, table)),
+    }
+}
+
+/// What is left to say of a value whose type nothing tells; `spot` is the pointer to it.
+fn nameless(spot: &Spot, address: u64, table: u64) -> Content {
+    let name = spot.ty.own_name().unwrap_or_default();
+    let pointee = pointee(&name);
+    Content::words(format!(
+        "<{pointee} at {address:#x}, its table at {table:#x} is of no known type>"
+    ))
+}
+
+/// The pointer to the counts and the value: a structure of its own if it has two words.
+fn inner_pointer(spot: &Spot) -> Result<Spot, Unknown> {
+    let mut pointer = spot.field("ptr")?;
+    for _ in 0..4 {
+        let is_wide = pointer.find("data_ptr").is_some() || pointer.find("vtable").is_some();
+        match pointer.find("pointer") {
+            Some(inside) if !is_wide => pointer = inside,
+            _ => break,
+        }
+    }
+    Ok(pointer)
+}
+
+/// The allocation behind an `Rc` or `Arc`.
+struct Shared {
+    strong: Spot,
+    weak: Spot,
+    /// The value, or the first element of a slice.
+    value: Spot,
+    pointer: Spot,
+}
+
+fn shared(spot: &Spot, reach: &Reach) -> Result<Shared, Unknown> {
+    let pointer = inner_pointer(spot)?;
+    let first = pointer.find("data_ptr").or_else(|| pointer.find("pointer"));
+    let inner = first.unwrap_or_else(|| pointer.clone()).target(reach)?;
+    Ok(Shared {
+        strong: inner.field("strong")?.innermost(),
+        weak: inner.field("weak")?.innermost(),
+        value: inner.any_field(&["value", "data"])?,
+        pointer,
+    })
+}
+
+impl Shared {
+    /// The counts as `strong_count` and `weak_count` tell them.
+    fn counts(&self, reach: &Reach) -> Result<(u64, u64), Unknown> {
+        let strong = self.strong.number(reach)?;
+        let weak = self.weak.number(reach)?;
+        Ok((strong, weak.saturating_sub(1)))
+    }
+
+    fn children(&self, reach: &Reach) -> Result<Vec<(String, Spot)>, Unknown> {
+        let (_, weak) = self.counts(reach)?;
+        let weak = Spot::bytes(&self.weak.ty, &weak.to_le_bytes());
+        Ok(vec![
+            ("strong".to_owned(), self.strong.clone()),
+            ("weak".to_owned(), weak),
+        ])
+    }
+
+    fn content(&self, spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
+        if let Some(table) = self.pointer.find("vtable") {
+            return self.object(spot, table.number(reach)?, reach);
+        }
+        let Some(len) = self.pointer.find("length") else {
+            return Ok(transparent(self.value.clone()));
+        };
+        let name = spot.ty.own_name().unwrap_or_default();
+        elements(
+            self.value.clone(),
+            len.number(reach)?,
+            pointee(&name),
+            reach,
+        )
+    }
+
+    /// The value comes behind the counts, as far on as its alignment asks for.
+    fn object(&self, spot: &Spot, table: u64, reach: &Reach) -> Result<Content, Unknown> {
+        let align = reach.word(table.wrapping_add(16))?;
+        let unaligned = self.value.address()?;
+        if !align.is_power_of_two() {
+            return Err(Unknown::because(format!(
+                "corrupt: an alignment of {align}"
+            )));
+        }
+        let address = unaligned.wrapping_add(align - 1) & !(align - 1);
+        match trait_object_type(table, reach.space) {
+            Some(ty) => Ok(transparent(Spot::memory(&ty, address))),
+            None => Ok(nameless(spot, address, table)),
+        }
+    }
+}
+
+/// An `Rc` or an `Arc`.
+pub(super) fn counted(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
+    let shared = shared(spot, reach)?;
+    let mut content = shared.content(spot, reach)?;
+    let counts = shared.children(reach)?;
+    if let Content::Parts { children, .. } = &mut content {
+        children.extend(counts);
+    }
+    Ok(content)
+}
+
+/// A `Weak`, which may point to nothing at all or to a value that is gone.
+pub(super) fn weak(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
+    let pointer = inner_pointer(spot)?;
+    let first = pointer.find("data_ptr").or_else(|| pointer.find("pointer"));
+    if first.unwrap_or(pointer).number(reach)? == u64::MAX {
+        return Ok(Content::words("(Weak)"));
+    }
+    let shared = shared(spot, reach)?;
+    let (strong, _) = shared.counts(reach)?;
+    if strong == 0 {
+        return Ok(Content::words("(Weak, dropped)"));
+    }
+    let mut children = vec![("value".to_owned(), shared.value.clone())];
+    children.extend(shared.children(reach)?);
+    Ok(Content::Parts {
+        text: vec![Part::words(format!("(Weak, strong: {strong})"))],
+        children,
+    })
+}

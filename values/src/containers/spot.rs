@@ -1,0 +1,430 @@
+//! Where something lies and of which type it is, without having been read: what containers are taken apart with.
+//!
+//! Nothing is read but what is asked for, and every read is bounded by a constant, never by a number from memory.
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+
+use crate::containers::names;
+use debuginfo::types::{Discriminants, Member, MemberOffset, Role, Type, TypeKind, Variant};
+use debuginfo::value::trail::{Piece, Trail};
+use debuginfo::{AddressSpace, Certainty, Machine, Unknown};
+
+/// Nodes, blocks and groups that one walk through a container may take.
+const MAX_STEPS: u64 = 1 << 20;
+/// Bytes that one read may ask for.
+const MAX_READ: u64 = 1 << 16;
+/// How deep base classes and wrappers are looked through.
+const MAX_NESTING: usize = 16;
+/// The first address that no program can have memory at.
+const END_OF_MEMORY: u64 = 1 << 47;
+
+/// The machine, and what was spent and found out while reading from it.
+pub(crate) struct Reach<'a> {
+    pub machine: &'a dyn Machine,
+    pub space: &'a AddressSpace,
+    certainty: Cell<Certainty>,
+    trail: RefCell<Trail>,
+    steps: Cell<u64>,
+}
+
+impl<'a> Reach<'a> {
+    pub(crate) fn new(machine: &'a dyn Machine, space: &'a AddressSpace) -> Reach<'a> {
+        Reach::along(Trail::default(), machine, space)
+    }
+
+    /// Goes on where another one got to.
+    pub(crate) fn along(
+        trail: Trail,
+        machine: &'a dyn Machine,
+        space: &'a AddressSpace,
+    ) -> Reach<'a> {
+        Reach {
+            machine,
+            space,
+            certainty: Cell::new(Certainty::Known),
+            trail: RefCell::new(trail),
+            steps: Cell::new(MAX_STEPS),
+        }
+    }
+
+    /// Counts one step of a walk.
+    pub(crate) fn step(&self) -> Result<(), Unknown> {
+        let left = self.steps.get().checked_sub(1);
+        let left = left.ok_or_else(|| Unknown::because("it has too many elements to look at"))?;
+        self.steps.set(left);
+        Ok(())
+    }
+
+    /// The certainty of all that was read so far.
+    pub(crate) fn certainty(&self) -> Certainty {
+        self.certainty.get()
+    }
+
+    /// The way to here.
+    pub(crate) fn into_trail(self) -> Trail {
+        self.trail.into_inner()
+    }
+
+    /// Notes what was read elsewhere and leads on.
+    pub(crate) fn led_by(&self, piece: Piece) -> Result<(), Unknown> {
+        self.trail.borrow_mut().add(piece, self.machine)
+    }
+
+    /// Checks that what all reads led to was there when they were seen.
+    pub(crate) fn ends_at(&self, piece: &Piece) -> Result<(), Unknown> {
+        self.trail.borrow().ends_at(piece, self.machine)
+    }
+
+    /// Reads memory: at most so much as a constant allows. What was seen at another moment than what led here is not read.
+    pub(crate) fn read(&self, address: u64, len: u64) -> Result<Vec<u8>, Unknown> {
+        if len > MAX_READ {
+            return Err(Unknown::because(format!(
+                "{len} bytes are too many to read"
+            )));
+        }
+        let mut bytes = vec![0; usize::try_from(len).unwrap_or(0)];
+        if !bytes.is_empty() {
+            let certainty = self.machine.memory(address, &mut bytes)?;
+            self.certainty.set(self.certainty.get().and(certainty));
+            self.led_by(Piece::just_read(address, len, certainty, self.machine))?;
+        }
+        Ok(bytes)
+    }
+
+    /// Reads a word.
+    pub(crate) fn word(&self, address: u64) -> Result<u64, Unknown> {
+        Ok(number(&self.read(address, 8)?))
+    }
+
+    /// Checks that `len` elements of `size` bytes may lie at `start`.
+    pub(crate) fn fits(&self, start: u64, len: u64, size: u64) -> Result<(), Unknown> {
+        let end = len.checked_mul(size).and_then(|n| start.checked_add(n));
+        match end {
+            _ if size == 0 || len == 0 => Ok(()),
+            Some(end) if end <= END_OF_MEMORY => Ok(()),
+            _ => Err(Unknown::because(format!(
+                "corrupt: {len} elements at {start:#x} are more than memory holds"
+            ))),
+        }
+    }
+}
+
+/// Little-endian bytes as a number; those beyond eight are left out.
+fn number(bytes: &[u8]) -> u64 {
+    let digits = bytes.iter().take(8).rev();
+    digits.fold(0, |n, b| n << 8 | u64::from(*b))
+}
+
+/// Where the bytes are.
+#[derive(Debug, Clone)]
+pub(crate) enum At {
+    Memory(u64),
+    /// In a copy of a value that has no address, from here on.
+    Bytes(Arc<[u8]>, usize),
+    /// In no place at all, for this reason.
+    Nowhere(Unknown),
+}
+
+/// Something of a type at a place.
+#[derive(Debug, Clone)]
+pub(crate) struct Spot {
+    pub ty: Type,
+    pub at: At,
+}
+
+/// The size of `ty`, or that it is not known.
+pub(crate) fn size(ty: &Type) -> Result<u64, Unknown> {
+    let unknown = || Unknown::because(format!("the size of {} is not known", ty.name()));
+    ty.size().ok_or_else(unknown)
+}
+
+/// What `ty` lacks: everything, if its description is in another file's debug information.
+fn lacks(ty: &Type, what: &str) -> Unknown {
+    let what = match ty.size() {
+        None => "is only declared in the debug information",
+        Some(_) => what,
+    };
+    Unknown::because(format!("{} {what}", ty.name()))
+}
+
+/// Argument `index` of a generic type, if it is a type.
+pub(crate) fn argument(ty: &Type, index: usize) -> Result<Type, Unknown> {
+    let arguments = ty.template_arguments();
+    let unknown = || lacks(ty, &format!("names no argument {index}"));
+    arguments
+        .get(index)
+        .map(|a| a.ty.clone())
+        .ok_or_else(unknown)
+}
+
+/// The number that argument `index` of a template is.
+pub(crate) fn argument_value(ty: &Type, index: usize) -> Option<u64> {
+    let value = ty.template_arguments().get(index)?.value?;
+    u64::try_from(value).ok()
+}
+
+/// The path of the type's own name, such as `std::vector`.
+pub(crate) fn path_of(ty: &Type) -> String {
+    names::path(&ty.strip().own_name().unwrap_or_default())
+}
+
+/// What the first pointer inside `ty` points to: pointers are wrapped in structures and options.
+pub(crate) fn first_target(ty: &Type) -> Option<Type> {
+    fn inside(ty: &Type, nesting: usize) -> Option<Type> {
+        let nesting = nesting.checked_sub(1)?;
+        let ty = ty.strip();
+        if ty.kind() == TypeKind::Pointer {
+            return ty.target();
+        }
+        let variants = ty.variants().map(|v| v.list).unwrap_or_default();
+        let members = ty.members().into_iter();
+        let mut members = members.chain(variants.into_iter().map(|v| v.member));
+        members.find_map(|m| inside(&m.ty, nesting))
+    }
+    inside(ty, MAX_NESTING)
+}
+
+/// The variant with a discriminant of the bits in `mask`.
+fn find_variant(list: &[Variant], discriminant: u128, mask: u128) -> Option<&Variant> {
+    let named = list.iter().find(|v| match &v.discriminants {
+        Discriminants::These(ranges) => ranges
+            .iter()
+            .any(|(first, last)| (first & mask..=last & mask).contains(&discriminant)),
+        Discriminants::Others => false,
+    });
+    let others = |v: &&Variant| v.discriminants == Discriminants::Others;
+    named.or_else(|| list.iter().find(others))
+}
+
+impl Spot {
+    pub(crate) fn memory(ty: &Type, address: u64) -> Spot {
+        Spot {
+            ty: ty.clone(),
+            at: At::Memory(address),
+        }
+    }
+
+    pub(crate) fn bytes(ty: &Type, bytes: &[u8]) -> Spot {
+        Spot {
+            ty: ty.clone(),
+            at: At::Bytes(bytes.into(), 0),
+        }
+    }
+
+    /// The same bytes as something else.
+    pub(crate) fn cast(&self, ty: &Type) -> Spot {
+        Spot {
+            ty: ty.clone(),
+            at: self.at.clone(),
+        }
+    }
+
+    /// What lies `offset` bytes further on.
+    pub(crate) fn inner(&self, ty: &Type, offset: u64) -> Spot {
+        let at = match &self.at {
+            At::Memory(address) => At::Memory(address.wrapping_add(offset)),
+            At::Bytes(bytes, start) => {
+                let offset = usize::try_from(offset).unwrap_or(usize::MAX);
+                At::Bytes(bytes.clone(), start.saturating_add(offset))
+            }
+            At::Nowhere(why) => At::Nowhere(why.clone()),
+        };
+        Spot { ty: ty.clone(), at }
+    }
+
+    fn member(&self, member: &Member) -> Option<Spot> {
+        match member.offset {
+            MemberOffset::Bytes(offset) => Some(self.inner(&member.ty, offset)),
+            MemberOffset::Computed(_) | MemberOffset::Static(_) => None,
+        }
+    }
+
+    /// The base classes.
+    pub(crate) fn bases(&self) -> Vec<Spot> {
+        let members = self.ty.members();
+        let bases = members.iter().filter(|m| m.role == Role::Base);
+        bases.filter_map(|m| self.member(m)).collect()
+    }
+
+    /// The members that take up room, with their names.
+    pub(crate) fn members(&self) -> Vec<(Option<String>, Spot)> {
+        let members = self.ty.members().into_iter();
+        let sized = members.filter(|m| m.role == Role::Member && m.ty.size() != Some(0));
+        sized
+            .filter_map(|m| Some((m.name.clone(), self.member(&m)?)))
+            .collect()
+    }
+
+    /// The member `name`, of the type itself or of what is inside without a name: bases, unnamed unions.
+    pub(crate) fn find(&self, name: &str) -> Option<Spot> {
+        self.find_within(name, MAX_NESTING)
+    }
+
+    fn find_within(&self, name: &str, nesting: usize) -> Option<Spot> {
+        let nesting = nesting.checked_sub(1)?;
+        let members = self.ty.members();
+        let named = members.iter().find(|m| m.name.as_deref() == Some(name));
+        if let Some(member) = named.filter(|m| m.role == Role::Member) {
+            return self.member(member);
+        }
+        let inside = members
+            .iter()
+            .filter(|m| m.role == Role::Base || (m.role == Role::Member && m.name.is_none()));
+        let mut inside = inside.filter_map(|m| self.member(m));
+        inside.find_map(|spot| spot.find_within(name, nesting))
+    }
+
+    /// The member `name`, or that the type has none: it is of a version that is not known here.
+    pub(crate) fn field(&self, name: &str) -> Result<Spot, Unknown> {
+        let unknown = || lacks(&self.ty, &format!("has no member {name}"));
+        self.find(name).ok_or_else(unknown)
+    }
+
+    /// The first of several members that there is.
+    pub(crate) fn any_field(&self, names: &[&str]) -> Result<Spot, Unknown> {
+        let found = names.iter().find_map(|name| self.find(name));
+        let unknown = || {
+            let names = names.join(" or ");
+            lacks(&self.ty, &format!("has no member {names}"))
+        };
+        found.ok_or_else(unknown)
+    }
+
+    /// A member of a member of ...
+    pub(crate) fn path(&self, names: &[&str]) -> Result<Spot, Unknown> {
+        let mut spot = self.clone();
+        for name in names {
+            spot = spot.field(name)?;
+        }
+        Ok(spot)
+    }
+
+    /// The address, if it has one.
+    pub(crate) fn address(&self) -> Result<u64, Unknown> {
+        match &self.at {
+            At::Memory(address) => Ok(*address),
+            At::Bytes(..) => Err(Unknown::because("it has no address")),
+            At::Nowhere(why) => Err(why.clone()),
+        }
+    }
+
+    /// The first `len` bytes.
+    pub(crate) fn read(&self, reach: &Reach, len: u64) -> Result<Vec<u8>, Unknown> {
+        match &self.at {
+            At::Memory(address) => reach.read(*address, len),
+            At::Bytes(bytes, start) => {
+                let len = usize::try_from(len).unwrap_or(usize::MAX);
+                let end = start.saturating_add(len);
+                let part = bytes.get(*start..end).map(<[u8]>::to_vec);
+                part.ok_or_else(|| Unknown::because("it lies outside of its value"))
+            }
+            At::Nowhere(why) => Err(why.clone()),
+        }
+    }
+
+    /// The unsigned number that the bytes are: an integer, a pointer, or a structure around one.
+    pub(crate) fn number(&self, reach: &Reach) -> Result<u64, Unknown> {
+        let size = size(&self.ty)?;
+        if size == 0 || size > 8 {
+            let name = self.ty.name();
+            return Err(Unknown::because(format!("{name} is no number")));
+        }
+        Ok(number(&self.read(reach, size)?))
+    }
+
+    /// What the pointer here, or the first one inside, points to.
+    pub(crate) fn target(&self, reach: &Reach) -> Result<Spot, Unknown> {
+        let unknown = || Unknown::because(format!("{} is no pointer", self.ty.name()));
+        let ty = first_target(&self.ty).ok_or_else(unknown)?;
+        Ok(Spot::memory(&ty, self.number(reach)?))
+    }
+
+    /// The live variant of a Rust enum: its name and its data.
+    pub(crate) fn variant(&self, reach: &Reach) -> Result<(String, Spot), Unknown> {
+        let unknown = || Unknown::because(format!("{} has no variants", self.ty.name()));
+        let variants = self.ty.variants().ok_or_else(unknown)?;
+        let live = match &variants.discriminant {
+            Some(member) => {
+                let spot = self.member(member).ok_or_else(unknown)?;
+                let bytes = spot.read(reach, size(&spot.ty)?.clamp(1, 16))?;
+                let mut wide = [0; 16];
+                wide[..bytes.len()].copy_from_slice(&bytes);
+                let mask = u128::MAX >> (128 - 8 * bytes.len());
+                find_variant(&variants.list, u128::from_le_bytes(wide), mask)
+            }
+            None => variants.list.first(),
+        };
+        let none = || Unknown::because(format!("corrupt: no variant of {}", self.ty.name()));
+        let live = live.ok_or_else(none)?;
+        let data = self.member(&live.member).ok_or_else(unknown)?;
+        Ok((live.name.clone().unwrap_or_default(), data))
+    }
+
+    /// The scalar inside structures of one member each.
+    pub(crate) fn innermost(&self) -> Spot {
+        let mut spot = self.clone();
+        for _ in 0..MAX_NESTING {
+            let mut members = spot.members();
+            match (members.pop(), members.is_empty()) {
+                (Some((_, only)), true) => spot = only,
+                _ => break,
+            }
+        }
+        spot
+    }
+}
+
+/// A member of a type that many values are of, found once for all of them.
+#[derive(Debug, Clone)]
+pub(crate) struct Slot {
+    pub ty: Type,
+    offset: u64,
+}
+
+impl Slot {
+    /// All of a value.
+    pub(crate) fn whole(ty: &Type) -> Slot {
+        Slot {
+            ty: ty.clone(),
+            offset: 0,
+        }
+    }
+
+    /// The first of the members `names` that `ty` has.
+    pub(crate) fn of(ty: &Type, names: &[&str]) -> Result<Slot, Unknown> {
+        let member = Spot::memory(ty, 0).any_field(names)?;
+        let offset = member.address()?;
+        Ok(Slot {
+            ty: member.ty,
+            offset,
+        })
+    }
+
+    /// The member `name` of the member.
+    pub(crate) fn inner(&self, name: &str) -> Result<Slot, Unknown> {
+        let inner = Slot::of(&self.ty, &[name])?;
+        Ok(Slot {
+            offset: self.offset.wrapping_add(inner.offset),
+            ..inner
+        })
+    }
+
+    /// The same place as something else.
+    pub(crate) fn cast(self, ty: &Type) -> Slot {
+        Slot {
+            ty: ty.clone(),
+            ..self
+        }
+    }
+
+    /// The member of the value at `address`.
+    pub(crate) fn at(&self, address: u64) -> Spot {
+        Spot::memory(&self.ty, address.wrapping_add(self.offset))
+    }
+
+    /// The pointer or other word that the member of the value at `address` is.
+    pub(crate) fn word(&self, reach: &Reach, address: u64) -> Result<u64, Unknown> {
+        reach.word(address.wrapping_add(self.offset))
+    }
+}

@@ -1,0 +1,140 @@
+//! Strings of containers: which bytes they are, and how each language writes them.
+
+use std::fmt::Write;
+
+use crate::containers::spot::{Reach, Spot};
+use crate::strings::{quoted, to_utf8};
+use debuginfo::Unknown;
+
+/// What the bytes are, which decides how they are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// Rust's `str`, and strings of the operating system: UTF-8, for the most part.
+    Rust,
+    /// Rust's `CStr`: bytes.
+    RustBytes,
+    /// Characters of C++ in units of 1, 2 or 4 bytes, with the prefix of such a literal.
+    Cpp { prefix: &'static str, unit: u64 },
+}
+
+/// A string that has not been read.
+#[derive(Debug, Clone)]
+pub(crate) struct Text {
+    pub form: Form,
+    pub start: Spot,
+    /// In units.
+    pub len: u64,
+}
+
+/// Bytes of a string that are read at most, whatever is asked for.
+const MAX_BYTES: u64 = 1 << 16;
+
+impl Text {
+    fn unit(&self) -> u64 {
+        match self.form {
+            Form::Rust | Form::RustBytes => 1,
+            Form::Cpp { unit, .. } => unit.clamp(1, 4),
+        }
+    }
+
+    /// Checks that memory can hold so much.
+    pub(crate) fn checked(self, reach: &Reach) -> Result<Text, Unknown> {
+        if let Ok(address) = self.start.address() {
+            reach.fits(address, self.len, self.unit())?;
+        }
+        Ok(self)
+    }
+
+    /// Unit `index`, if there is one.
+    pub(crate) fn unit_at(&self, index: u64) -> Option<Spot> {
+        let offset = index.checked_mul(self.unit())?;
+        (index < self.len).then(|| self.start.inner(&self.start.ty, offset))
+    }
+
+    /// The first bytes, and whether these are all.
+    pub(crate) fn read(&self, reach: &Reach, max_units: u64) -> Result<(Vec<u8>, bool), Unknown> {
+        let units = self.len.min(max_units).min(MAX_BYTES / self.unit());
+        let bytes = match units {
+            0 => Vec::new(),
+            _ => self.start.read(reach, units * self.unit())?,
+        };
+        Ok((bytes, units == self.len))
+    }
+
+    /// The first units as UTF-8; those that are no characters are replaced, single bytes are kept.
+    pub(crate) fn utf8(&self, reach: &Reach, max_units: u64) -> Result<Vec<u8>, Unknown> {
+        let (bytes, _) = self.read(reach, max_units)?;
+        let width = usize::try_from(self.unit()).unwrap_or(1);
+        Ok(to_utf8(&bytes, width))
+    }
+
+    /// The string as its language writes it, with `...` behind it if it is longer than `max_units`.
+    pub(crate) fn write(&self, reach: &Reach, max_units: u64) -> Result<String, Unknown> {
+        let (mut bytes, whole) = self.read(reach, max_units)?;
+        if !whole && self.unit() == 1 {
+            drop_cut_character(&mut bytes);
+        }
+        let mut out = match self.form {
+            Form::Rust => rust(&bytes),
+            Form::RustBytes => format!("\"{}\"", bytes.escape_ascii()),
+            Form::Cpp { prefix, unit: 1 } => format!("{prefix}{}", quoted(&bytes, '"')),
+            Form::Cpp { prefix, unit } => {
+                let text = to_utf8(&bytes, usize::try_from(unit).unwrap_or(1));
+                format!("{prefix}{}", quoted(&text, '"'))
+            }
+        };
+        if !whole {
+            out.push_str("...");
+        }
+        Ok(out)
+    }
+}
+
+/// Takes the first bytes of a character off the end, whose last ones were not read.
+fn drop_cut_character(bytes: &mut Vec<u8>) {
+    let Err(error) = std::str::from_utf8(bytes) else {
+        return;
+    };
+    if error.error_len().is_none() {
+        bytes.truncate(error.valid_up_to());
+    }
+}
+
+/// As `{:?}` writes a `str`; bytes that are no UTF-8 as `{:?}` writes them in an `OsStr`.
+fn rust(bytes: &[u8]) -> String {
+    let mut out = String::from("\"");
+    for chunk in bytes.utf8_chunks() {
+        let quoted = format!("{:?}", chunk.valid());
+        out.push_str(&quoted[1..quoted.len() - 1]);
+        for byte in chunk.invalid() {
+            let _ = write!(out, "\\x{byte:02X}");
+        }
+    }
+    out.push('"');
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{drop_cut_character, rust};
+
+    #[test]
+    fn rust_strings_are_written_as_debug_does() {
+        assert_eq!(
+            rust("a\0\"\\'\u{7f}\u{e9}".as_bytes()),
+            "\"a\\0\\\"\\\\'\\u{7f}\u{e9}\""
+        );
+        assert_eq!(rust(b"bad \xff\xc3 end"), r#""bad \xFF\xC3 end""#);
+        assert_eq!(rust(b""), "\"\"");
+    }
+
+    #[test]
+    fn half_a_character_at_the_cut_is_left_out() {
+        let mut cut = b"a\xe2\x82".to_vec();
+        drop_cut_character(&mut cut);
+        assert_eq!(cut, b"a");
+        let mut bad = b"a\xff".to_vec();
+        drop_cut_character(&mut bad);
+        assert_eq!(bad, b"a\xff");
+    }
+}

@@ -1,0 +1,531 @@
+//! The text of a value: numbers, pointers, texts, structures and what Rust makes of them.
+
+use std::time::{Duration, Instant};
+
+use crate::containers::Limits;
+use crate::printer::{Children, Presented, Printer, printer_for};
+use crate::render::{Format, RenderOptions, absent, field_name, is_number, unknown};
+use crate::scalar::{scalar, symbol};
+use crate::strings;
+use debuginfo::Unknown;
+use debuginfo::location::ValuePlace;
+use debuginfo::types::{Language, Role, Type, TypeKind};
+use debuginfo::value::{Look, Value, ada, inside, number, variants};
+
+/// Equal elements in a row that are counted instead of shown.
+const REPEATS: u64 = 10;
+/// Bytes of text after which the rest is left out.
+const MAX_TEXT: usize = 1 << 16;
+/// Values that one text is made of; those behind are left out.
+const MAX_VALUES: usize = 1 << 14;
+/// How long one text may take. Each value is read from a program or a recording, and nobody waits for more.
+const MAX_TIME: Duration = Duration::from_secs(3);
+
+pub(super) struct Renderer<'a> {
+    options: &'a RenderOptions,
+    look: Look<'a>,
+    out: String,
+    /// Bytes of text that are written and not yet in `out`.
+    spent: usize,
+    /// Values that were begun.
+    values: usize,
+    /// When the text was begun.
+    start: Instant,
+    /// Containers around the value that is written.
+    containers: usize,
+    /// Virtual base classes that were shown: they are parts of several others, and once is enough.
+    shared: Vec<u64>,
+}
+
+impl<'a> Renderer<'a> {
+    pub(super) fn new(options: &'a RenderOptions, look: Look<'a>) -> Renderer<'a> {
+        Renderer {
+            options,
+            look,
+            out: String::new(),
+            spent: 0,
+            values: 0,
+            start: Instant::now(),
+            containers: 0,
+            shared: Vec::new(),
+        }
+    }
+
+    pub(super) fn text(mut self, value: &Value) -> String {
+        self.value(value, self.options.max_depth);
+        if let Some(limit) = self.limit() {
+            self.push(&format!(" <the rest is left out: {limit}>"));
+        }
+        self.out
+    }
+
+    /// What was reached of what one text may cost.
+    fn limit(&self) -> Option<String> {
+        if self.out.len() + self.spent > MAX_TEXT {
+            return Some(format!("its text has more than {MAX_TEXT} bytes"));
+        }
+        if self.values > MAX_VALUES {
+            return Some(format!("it has more than {MAX_VALUES} values"));
+        }
+        let is_late = self.start.elapsed() > MAX_TIME;
+        is_late.then(|| format!("to read it takes more than {} s", MAX_TIME.as_secs()))
+    }
+
+    fn push(&mut self, text: &str) {
+        self.out.push_str(text);
+    }
+
+    fn is_full(&self) -> bool {
+        self.limit().is_some()
+    }
+
+    fn value(&mut self, value: &Value, depth: usize) {
+        self.values += 1;
+        if self.is_full() {
+            return self.push("...");
+        }
+        let ty = value.ty.strip();
+        let is_shown_whole = value.is_apart() && printer_for(&ty).is_some();
+        if (matches!(value.place, ValuePlace::Unknown(_)) || is_shown_whole)
+            && let Some(absent) = absent(value)
+        {
+            return self.push(&absent);
+        }
+        if !self.options.raw
+            && let Some(printer) = printer_for(&ty)
+        {
+            match self.line(printer, value, depth) {
+                Some(Ok(line)) => return self.push(&line),
+                // One of many that are damaged: its members would be as much noise.
+                Some(Err(why)) if self.containers > 0 => return self.push(&unknown(why)),
+                Some(Err(why)) => {
+                    self.push(&format!("{} ", unknown(why)));
+                    return self.members(value, &ty, depth);
+                }
+                None => {}
+            }
+            let limit = self.options.max_elements.max(self.options.max_string);
+            match printer.present(value, &self.look, limit) {
+                Ok(presented) => return self.presented(presented, depth),
+                Err(why) => self.push(&format!("{} ", unknown(why))),
+            }
+        }
+        self.members(value, &ty, depth);
+    }
+
+    /// What a printer writes in its own way.
+    fn line(
+        &mut self,
+        printer: &dyn Printer,
+        value: &Value,
+        depth: usize,
+    ) -> Option<Result<String, Unknown>> {
+        let (look, spent) = (self.look, self.spent);
+        let limits = Limits {
+            elements: self.options.max_elements,
+            text: self.options.max_string,
+        };
+        self.containers += 1;
+        let line = printer.line(value, &look, &limits, &mut |inner| {
+            let start = self.out.len();
+            match depth {
+                0 => self.push("..."),
+                depth => self.value(inner, depth - 1),
+            }
+            let text = self.out.split_off(start);
+            self.spent += text.len();
+            text
+        });
+        self.spent = spent;
+        self.containers -= 1;
+        line
+    }
+
+    /// The value as its type describes it.
+    fn members(&mut self, value: &Value, ty: &Type, depth: usize) {
+        let is_aggregate = matches!(
+            ty.kind(),
+            TypeKind::Struct | TypeKind::Class | TypeKind::Union | TypeKind::Array
+        );
+        // Some members of what is in pieces may be known although others are not.
+        if !is_aggregate && let Some(absent) = absent(value) {
+            return self.push(&absent);
+        }
+        if is_aggregate && value.is_optimized_out() {
+            return self.push("<optimized out>");
+        }
+        match ty.kind() {
+            TypeKind::Array => self.array(value, ty, depth),
+            TypeKind::Struct | TypeKind::Class | TypeKind::Union => {
+                self.aggregate(value, ty, depth);
+            }
+            TypeKind::Reference | TypeKind::RvalueReference => self.reference(value, depth),
+            TypeKind::Pointer => self.pointer(value, ty, depth),
+            _ => self.scalar(value, ty),
+        }
+    }
+
+    fn presented(&mut self, presented: Presented, depth: usize) {
+        let Presented {
+            summary,
+            children,
+            total,
+            certainty: _,
+        } = presented;
+        let summary = summary.unwrap_or_default();
+        self.push(&summary);
+        let gap = if summary.is_empty() { "" } else { " " };
+        if depth == 0 && !matches!(children, Children::None | Children::Text(_)) {
+            return self.push(&format!("{gap}{{...}}"));
+        }
+        let depth = depth.saturating_sub(1);
+        let cut = |given: usize| total.is_some_and(|total| total > given as u64);
+        match children {
+            Children::None => {}
+            Children::Transparent(inner) => {
+                self.push(gap);
+                self.value(&inner, depth);
+            }
+            Children::Text(bytes) => {
+                self.push(gap);
+                let more = cut(bytes.len());
+                self.quoted(&bytes, 1, more);
+            }
+            Children::Sequence(values) => {
+                let more = cut(values.len());
+                self.push(gap);
+                self.push("{");
+                self.elements(values.len() as u64, more, depth, |at| {
+                    values.get(at as usize).cloned()
+                });
+                self.push("}");
+            }
+            Children::Map(pairs) => {
+                let more = cut(pairs.len());
+                self.push(&format!("{gap}{{"));
+                for (at, (key, value)) in pairs.iter().enumerate() {
+                    self.push(if at > 0 { ", [" } else { "[" });
+                    self.value(key, depth);
+                    self.push("] = ");
+                    self.value(value, depth);
+                }
+                self.push(if more { "..." } else { "" });
+                self.push("}");
+            }
+            Children::Fields(fields) => {
+                self.push(&format!("{gap}{{"));
+                for (at, (name, value)) in fields.iter().enumerate() {
+                    self.push(if at > 0 { ", " } else { "" });
+                    self.push(&format!("{name} = "));
+                    self.value(value, depth);
+                }
+                self.push("}");
+            }
+        }
+    }
+
+    fn reference(&mut self, value: &Value, depth: usize) {
+        match value.deref(&self.look) {
+            Ok(target) if depth > 0 => self.value(&target, depth - 1),
+            Ok(_) => self.push("..."),
+            Err(why) => self.push(&unknown(why)),
+        }
+    }
+
+    fn pointer(&mut self, value: &Value, ty: &Type, depth: usize) {
+        let address = match value.as_address() {
+            Ok(address) => address,
+            Err(why) => return self.push(&unknown(why)),
+        };
+        if !matches!(self.options.format, Format::Natural | Format::Address) {
+            return self.scalar(value, ty);
+        }
+        let target = ty.target().map(|t| t.strip());
+        let kind = target.as_ref().map(Type::kind);
+        let follows = ty.language() == Language::Rust
+            && ty.plain_name().is_some_and(|n| n.starts_with('&'))
+            && self.options.format == Format::Natural;
+        if follows
+            && depth > 0
+            && let Ok(target) = value.deref(&self.look)
+        {
+            self.push("&");
+            return self.value(&target, depth - 1);
+        }
+        self.push(&format!("{address:#x}"));
+        if let (Some(TypeKind::Char { .. }), Some(target)) = (kind, &target)
+            && address != 0
+            && self.options.format == Format::Natural
+        {
+            let width = target.size().map_or(1, |s| s.clamp(1, 4) as usize);
+            let text = strings::text_at(self.look.machine, address, width, self.options.max_string);
+            if let Ok(text) = text {
+                self.push(" ");
+                self.quoted(&text.bytes, width, text.more);
+            }
+        } else if let Some(symbol) = symbol(&self.look, address) {
+            self.push(&format!(" <{symbol}>"));
+        }
+    }
+
+    fn quoted(&mut self, bytes: &[u8], width: usize, more: bool) {
+        let limit = self.options.max_string.saturating_mul(width);
+        let mut end = bytes.len().min(limit);
+        if width == 1 && end < bytes.len() {
+            // Not in the middle of a character.
+            let back = bytes[..end]
+                .iter()
+                .rev()
+                .take(4)
+                .position(|b| b & 0xc0 != 0x80);
+            let start = back.map(|back| end - 1 - back);
+            if let Some(start) = start.filter(|s| bytes[*s] >= 0xc0 && bytes[end] & 0xc0 == 0x80) {
+                end = start;
+            }
+        }
+        let text = strings::to_utf8(&bytes[..end], width);
+        self.push(&strings::quoted(&text, '"'));
+        if more || end < bytes.len() {
+            self.push("...");
+        }
+    }
+
+    fn array(&mut self, value: &Value, ty: &Type, depth: usize) {
+        // As it lies in memory, whatever index is named first.
+        let shown = ty.in_order_of_display().filter(|_| !ty.is_plain_array());
+        let turned = shown.map(|ty| Value {
+            ty,
+            ..value.clone()
+        });
+        let value = turned.as_ref().unwrap_or(value);
+        let ty = &turned
+            .as_ref()
+            .map_or_else(|| ty.clone(), |turned| turned.ty.clone());
+        let (Some(element), Some(count)) = (ty.element(), ty.count()) else {
+            return self.push(if ty.count().is_none() {
+                "<unknown: the array's length is not known>"
+            } else {
+                "{}"
+            });
+        };
+        let stripped = element.strip();
+        let size = element.size().unwrap_or(0);
+        if let (TypeKind::Char { .. }, Format::Natural, Ok(bytes)) =
+            (stripped.kind(), self.options.format, &value.bytes)
+            && ty.language() != Language::Rust
+            && value.bits.is_none()
+            && ty
+                .stride()
+                .is_some_and(|bits| u64::try_from(bits).ok() == size.checked_mul(8))
+            && count > 0
+        {
+            if matches!(ty.language(), Language::Fortran | Language::Ada) {
+                // Blanks and zeros at the end are part of the text.
+                return self.quoted(&bytes.clone(), size.clamp(1, 4) as usize, false);
+            }
+            let width = size.clamp(1, 4) as usize;
+            // Zeros behind the text only fill the array.
+            let used = bytes.iter().rposition(|b| *b != 0).map_or(0, |at| at + 1);
+            let used = used.next_multiple_of(width).min(bytes.len());
+            return self.quoted(&bytes[..used], width, false);
+        }
+        if depth == 0 {
+            return self.push("{...}");
+        }
+        let is_rust = ty.language() == Language::Rust;
+        self.push(if is_rust { "[" } else { "{" });
+        let look = self.look;
+        self.elements(count, false, depth - 1, |at| value.nth(at, &look).ok());
+        self.push(if is_rust { "]" } else { "}" });
+    }
+
+    fn elements(
+        &mut self,
+        count: u64,
+        more: bool,
+        depth: usize,
+        element: impl Fn(u64) -> Option<Value>,
+    ) {
+        let (mut at, mut shown) = (0, 0);
+        while at < count && shown < self.options.max_elements && !self.is_full() {
+            let Some(value) = element(at) else { break };
+            let same = |other: Option<Value>| match (&value.bytes, other) {
+                // Neighbours may lie in the same bytes.
+                (Ok(_), Some(other)) if value.bits.is_some() => {
+                    number::raw(&value).is_ok_and(|own| number::raw(&other).ok() == Some(own))
+                }
+                (Ok(a), Some(other)) => other.bytes.is_ok_and(|b| !a.is_empty() && *a == b),
+                (Err(a), Some(other)) => other.bytes.is_err_and(|b| *a == b),
+                (_, None) => false,
+            };
+            let limit = count.min(at.saturating_add(MAX_TEXT as u64));
+            let mut next = at + 1;
+            while next < limit && same(element(next)) {
+                next += 1;
+            }
+            let run = next - at;
+            self.push(if at > 0 { ", " } else { "" });
+            self.value(&value, depth);
+            if run > REPEATS {
+                self.push(&format!(" <repeats {run} times>"));
+                at = next;
+                shown += REPEATS as usize;
+            } else {
+                at += 1;
+                shown += 1;
+            }
+        }
+        if at < count || more {
+            self.push("...");
+        }
+    }
+
+    fn aggregate(&mut self, value: &Value, ty: &Type, depth: usize) {
+        if ty.is_declaration() {
+            return self.push("<incomplete type>");
+        }
+        if ty.language() == Language::Rust && ty.kind() != TypeKind::Union {
+            return self.rust(value, ty, depth);
+        }
+        match ada::array(value, &self.look) {
+            Some(Ok(array)) => return self.value(&array, depth),
+            Some(Err(why)) => return self.push(&unknown(why)),
+            None => {}
+        }
+        if depth == 0 {
+            return self.push("{...}");
+        }
+        self.push("{");
+        let mut first = true;
+        let (live, why) = match variants::live_members(value, &self.look) {
+            Ok(live) => (live, None),
+            Err(why) => (Vec::new(), Some(why)),
+        };
+        for member in ty.members().into_iter().chain(live) {
+            if self.is_full() {
+                self.push("...");
+                break;
+            }
+            if member.name.is_none() && member.bits.is_some() {
+                continue;
+            }
+            let inner = inside::member_value(value, &member, &self.look);
+            if member.role == Role::VirtualBase
+                && let Ok(Some(address)) = inner.as_ref().map(Value::address)
+            {
+                if self.shared.contains(&address) {
+                    continue;
+                }
+                self.shared.push(address);
+            }
+            self.push(if first { "" } else { ", " });
+            first = false;
+            match (&member.name, member.role) {
+                (_, Role::Base | Role::VirtualBase) => {
+                    self.push(&format!("<{}> = ", member.ty.name()));
+                }
+                (Some(name), Role::Static) => self.push(&format!("static {name} = ")),
+                (Some(name), _) => self.push(&format!("{name} = ")),
+                (None, _) => {}
+            }
+            match inner {
+                // A static member may be of the class's own type.
+                Ok(inner) if member.role == Role::Static => self.value(&inner, depth.min(2) - 1),
+                Ok(inner) => self.value(&inner, depth - 1),
+                Err(why) => self.push(&unknown(why)),
+            }
+        }
+        if let Some(why) = why {
+            let gap = if first { "" } else { ", " };
+            self.push(&format!("{gap}<unknown: which variant it is: {why}>"));
+        }
+        self.push("}");
+    }
+
+    fn rust(&mut self, value: &Value, ty: &Type, depth: usize) {
+        let full = ty.plain_name().unwrap_or_default().to_owned();
+        if ty.variants().is_some() {
+            return match value.variant(&self.look) {
+                Ok((name, data)) => self.fields(&data, &data.ty.strip(), &name, depth),
+                Err(why) => self.push(&unknown(why)),
+            };
+        }
+        if (full.starts_with("&str") || full.starts_with("&mut str") || full.starts_with("&["))
+            && self.slice(value, &full, depth).is_some()
+        {
+            return;
+        }
+        let name = match full.starts_with('(') {
+            true => "",
+            false => full.split('<').next().unwrap_or_default(),
+        };
+        self.fields(value, ty, name, depth);
+    }
+
+    /// `&str` and slices: a pointer and a length.
+    fn slice(&mut self, value: &Value, name: &str, depth: usize) -> Option<()> {
+        let data = value.member("data_ptr", &self.look).ok()?;
+        let length = value.member("length", &self.look).ok()?;
+        let (Ok(address), Ok(length)) = (data.as_address(), length.as_integer()) else {
+            let why = absent(&data).or_else(|| absent(&length));
+            self.push(&why.unwrap_or_else(|| "<unknown: it is no slice>".to_owned()));
+            return Some(());
+        };
+        let count = u64::try_from(length).ok()?;
+        let element = data.ty.strip().target()?;
+        if name.ends_with("str") {
+            let shown = count.min(self.options.max_string as u64);
+            let text = Value::at(element.array(shown), address, self.look.machine);
+            match text.bytes {
+                Ok(bytes) => self.quoted(&bytes, 1, shown < count),
+                Err(why) => self.push(&unknown(why)),
+            }
+            return Some(());
+        }
+        let all = element.array(count);
+        let array = Value::at(all.clone(), address, self.look.machine);
+        self.array(&array, &all, depth);
+        Some(())
+    }
+
+    /// `Name { a: 1 }`, `Name(1, 2)`, `(1, 2)` or `Name`.
+    fn fields(&mut self, value: &Value, ty: &Type, name: &str, depth: usize) {
+        let members = ty.members();
+        let plain = |m: &debuginfo::types::Member| m.name.clone().unwrap_or_default();
+        let is_tuple = members
+            .iter()
+            .all(|m| plain(m).strip_prefix("__").is_some_and(is_number));
+        self.push(name);
+        if members.is_empty() {
+            return self.push(if name.is_empty() { "()" } else { "" });
+        }
+        if depth == 0 {
+            return self.push(if name.is_empty() { "{...}" } else { " {...}" });
+        }
+        self.push(match (is_tuple, name.is_empty()) {
+            (true, _) => "(",
+            (false, true) => "{ ",
+            (false, false) => " { ",
+        });
+        for (at, member) in members.iter().enumerate() {
+            self.push(if at > 0 { ", " } else { "" });
+            if !is_tuple {
+                self.push(&format!("{}: ", field_name(&plain(member), ty.language())));
+            }
+            match inside::member_value(value, member, &self.look) {
+                Ok(inner) => self.value(&inner, depth - 1),
+                Err(why) => self.push(&unknown(why)),
+            }
+        }
+        self.push(match (is_tuple, members.len()) {
+            (true, 1) if name.is_empty() => ",)",
+            (true, _) => ")",
+            (false, _) => " }",
+        });
+    }
+
+    fn scalar(&mut self, value: &Value, ty: &Type) {
+        let text = scalar(value, ty, self.options.format, &self.look);
+        self.push(&text.unwrap_or_else(|why| format!("<unknown: {why}>")));
+    }
+}

@@ -1,0 +1,73 @@
+//! The seam for types that are shown otherwise than as their members: strings, vectors, maps.
+
+use crate::containers;
+use debuginfo::types::Type;
+use debuginfo::value::Look;
+use debuginfo::value::Value;
+use debuginfo::{Certainty, Unknown};
+
+/// What a value of a library's type means.
+#[derive(Debug, Clone)]
+pub struct Presented {
+    /// A word in front of the contents, such as `Vec(3)` or `Some`; the text itself for what has no contents.
+    pub summary: Option<String>,
+    /// The contents.
+    pub children: Children,
+    /// How many children there are in all; more than are given if a limit cut them off, `None` if that is not known.
+    pub total: Option<u64>,
+    /// How old what the text is, or the number of children, was read from; values say themselves how old they are.
+    pub certainty: Certainty,
+}
+
+/// The contents of a value.
+#[derive(Debug, Clone)]
+pub enum Children {
+    /// It has none: the summary says it all.
+    None,
+    /// The value stands for this one alone (smart pointers, wrappers).
+    Transparent(Box<Value>),
+    /// A sequence: `{1, 2, 3}`.
+    Sequence(Vec<Value>),
+    /// Keys and values: `{[1] = "a", ...}`.
+    Map(Vec<(Value, Value)>),
+    /// Named parts: `{len = 3, ...}`.
+    Fields(Vec<(String, Value)>),
+    /// Text in the encoding that the bytes have (UTF-8 where it is), shown in quotes.
+    Text(Vec<u8>),
+}
+
+/// Shows the values of some types.
+pub trait Printer: Sync {
+    /// Tells whether this printer shows values of `ty`, which is stripped of typedefs and qualifiers.
+    fn matches(&self, ty: &Type) -> bool;
+
+    /// Says what `value` means, with at most `limit` children or, for text, bytes.
+    ///
+    /// # Errors
+    /// The value is not known or makes no sense, as it does before it is made; it is then shown as its members, behind
+    /// the reason.
+    fn present(&self, value: &Value, look: &Look<'_>, limit: usize) -> Result<Presented, Unknown>;
+
+    /// Writes `value` in one line in a way of the printer's own; `show` writes the values inside. `None` if it has no such
+    /// way: then what [`Printer::present`] says is written.
+    ///
+    /// # Errors
+    /// As for [`Printer::present`].
+    fn line(
+        &self,
+        value: &Value,
+        look: &Look<'_>,
+        limits: &containers::Limits,
+        show: containers::Show,
+    ) -> Option<Result<String, Unknown>> {
+        let _ = (value, look, limits, show);
+        None
+    }
+}
+
+/// The printer for `ty`, if any has one.
+#[must_use]
+pub fn printer_for(ty: &Type) -> Option<&'static dyn Printer> {
+    let printers = containers::printers().iter();
+    printers.copied().find(|printer| printer.matches(ty))
+}

@@ -1,0 +1,299 @@
+//! Values as text, and as trees of named values.
+
+use std::cell::Cell;
+
+use crate::natural::Renderer;
+use crate::printer::{Children, printer_for};
+use debuginfo::location::ValuePlace;
+use debuginfo::types::{Language, Role, TypeKind};
+use debuginfo::value::{Look, Value, ada, inside, variants};
+use debuginfo::{AddressSpace, Certainty, Machine, Register, Unknown};
+
+/// How numbers are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Format {
+    /// As their type suggests.
+    #[default]
+    Natural,
+    /// `0x2a`.
+    Hex,
+    /// With a sign.
+    Decimal,
+    /// Without a sign.
+    Unsigned,
+    /// `052`.
+    Octal,
+    /// `0b101010`.
+    Binary,
+    /// As an address, with the symbol that it belongs to.
+    Address,
+    /// As a number and a character.
+    Char,
+}
+
+/// What to show of a value.
+#[derive(Debug, Clone, Copy)]
+pub struct RenderOptions {
+    /// How numbers are shown.
+    pub format: Format,
+    /// Structures inside each other; those further inside are shown as `{...}`.
+    pub max_depth: usize,
+    /// Elements of one array or container.
+    pub max_elements: usize,
+    /// Characters of one text.
+    pub max_string: usize,
+    /// Show the members even of what a printer would show by its meaning.
+    pub raw: bool,
+}
+
+impl Default for RenderOptions {
+    fn default() -> Self {
+        RenderOptions {
+            format: Format::Natural,
+            max_depth: 20,
+            max_elements: 200,
+            max_string: 200,
+            raw: false,
+        }
+    }
+}
+
+/// Returns the value as text on one line. What is not known is said in its place: `<optimized out>`,
+/// `<unknown: reason>`.
+#[must_use]
+pub fn render(
+    value: &Value,
+    options: &RenderOptions,
+    machine: &dyn Machine,
+    space: &AddressSpace,
+) -> String {
+    render_with(value, options, &Look { space, machine })
+}
+
+/// As [`render`].
+#[must_use]
+pub fn render_with(value: &Value, options: &RenderOptions, look: &Look<'_>) -> String {
+    let (mut text, certainty) = render_certain(value, options, look);
+    let is_shown = value.bytes.is_ok() || value.is_partly_known(look.machine);
+    if let (Certainty::Stale { as_of }, true) = (certainty, is_shown) {
+        text.push_str(&format!(" <stale: as of event {as_of}>"));
+    }
+    text
+}
+
+/// Returns the value as text without a word about its age, and that: of its bytes and of all memory that was read besides,
+/// such as the text behind a pointer, what was seen first.
+#[must_use]
+pub fn render_certain(
+    value: &Value,
+    options: &RenderOptions,
+    look: &Look<'_>,
+) -> (String, Certainty) {
+    let noting = Noting {
+        machine: look.machine,
+        oldest: Cell::new(value.certainty),
+        before: Cell::new(value.certainty),
+    };
+    let look = Look {
+        space: look.space,
+        machine: &noting,
+    };
+    let text = Renderer::new(options, look).text(value);
+    (text, noting.oldest.get())
+}
+
+/// Returns the value as text if it is known. Of a pointer to a text whose bytes are not known, only the address.
+#[must_use]
+pub fn render_known(value: &Value, options: &RenderOptions, look: &Look<'_>) -> Option<String> {
+    if value.certainty != Certainty::Known || !is_known(value, look, options.max_depth) {
+        return None;
+    }
+    let (text, certainty) = render_certain(value, options, look);
+    match (certainty, value.kind()) {
+        (Certainty::Known, _) => Some(text),
+        (_, TypeKind::Pointer) => Some(format!("{:#x}", value.as_address().ok()?)),
+        _ => None,
+    }
+}
+
+/// Tells whether all of a value can be read, save for what lies between the members of a structure in pieces.
+fn is_known(value: &Value, look: &Look<'_>, depth: usize) -> bool {
+    if value.bytes.is_ok() || depth == 0 || !value.is_partly_known(look.machine) {
+        return value.bytes.is_ok();
+    }
+    let ty = value.ty.strip();
+    let inner = match ty.kind() {
+        TypeKind::Struct | TypeKind::Class if ty.variants().is_none() => members(value, look),
+        _ => return false,
+    };
+    let mut inner = inner.iter();
+    inner.all(|(_, member)| is_known(member, look, depth - 1))
+}
+
+/// A machine that notes how old what is read from it is.
+struct Noting<'m> {
+    machine: &'m dyn Machine,
+    oldest: Cell<Certainty>,
+    /// The same without what was read last.
+    before: Cell<Certainty>,
+}
+
+impl Noting<'_> {
+    fn note(&self, certainty: Certainty) -> Certainty {
+        self.before.set(self.oldest.get());
+        self.oldest.set(self.oldest.get().and(certainty));
+        certainty
+    }
+}
+
+impl Machine for Noting<'_> {
+    fn behind(&self) -> Option<&dyn Machine> {
+        Some(self.machine)
+    }
+
+    fn memory(&self, address: u64, bytes: &mut [u8]) -> Result<Certainty, Unknown> {
+        Ok(self.note(self.machine.memory(address, bytes)?))
+    }
+
+    fn shows_wholes(&self) -> bool {
+        true
+    }
+
+    fn disregarded(&self) {
+        self.oldest.set(self.before.get());
+    }
+
+    fn register(&self, register: Register) -> Result<(u64, Certainty), Unknown> {
+        self.machine.register(register)
+    }
+
+    fn vector(&self, register: Register) -> Result<([u8; 16], Certainty), Unknown> {
+        self.machine.vector(register)
+    }
+
+    fn vector_low(&self, register: Register) -> Result<([u8; 8], Certainty), Unknown> {
+        self.machine.vector_low(register)
+    }
+}
+
+/// Returns what is inside a value or behind it, with names: members, elements as `[0]`, what a pointer points to as
+/// `*`. At most [`RenderOptions::max_elements`].
+#[must_use]
+pub fn children(value: &Value, options: &RenderOptions, look: &Look<'_>) -> Vec<(String, Value)> {
+    let ty = value.ty.strip();
+    let limit = options.max_elements;
+    if !options.raw
+        && let Some(printer) = printer_for(&ty)
+        && let Ok(presented) = printer.present(value, look, limit)
+    {
+        return presented_children(presented.children, options, look);
+    }
+    match ty.kind() {
+        TypeKind::Struct | TypeKind::Class | TypeKind::Union => match ada::array(value, look) {
+            Some(Ok(array)) => children(&array, options, look),
+            Some(Err(_)) => Vec::new(),
+            None => members(value, look),
+        },
+        TypeKind::Array => {
+            let count = usize::try_from(ty.count().unwrap_or(0))
+                .unwrap_or(usize::MAX)
+                .min(limit);
+            let element = |at: usize| {
+                let element = value.nth(at as u64, look).ok()?;
+                Some((format!("[{}]", ty.index_of(at as u64)), element))
+            };
+            (0..count).filter_map(element).collect()
+        }
+        TypeKind::Pointer | TypeKind::Reference | TypeKind::RvalueReference => {
+            let target = ty.target().map(|t| t.strip().kind());
+            match (target, value.deref(look)) {
+                (Some(TypeKind::Void | TypeKind::Function), _) | (_, Err(_)) => Vec::new(),
+                (_, Ok(target)) => vec![("*".to_owned(), target)],
+            }
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn presented_children(
+    inner: Children,
+    options: &RenderOptions,
+    look: &Look<'_>,
+) -> Vec<(String, Value)> {
+    match inner {
+        Children::None | Children::Text(_) => Vec::new(),
+        Children::Transparent(value) => children(&value, options, look),
+        Children::Sequence(values) => {
+            let numbered = values.into_iter().enumerate();
+            numbered
+                .map(|(at, value)| (format!("[{at}]"), value))
+                .collect()
+        }
+        Children::Map(pairs) => {
+            let name = |key: &Value| format!("[{}]", render_with(key, options, look));
+            let named = pairs.into_iter().map(|(key, value)| (name(&key), value));
+            named.collect()
+        }
+        Children::Fields(fields) => fields,
+    }
+}
+
+fn members(value: &Value, look: &Look<'_>) -> Vec<(String, Value)> {
+    let ty = value.ty.strip();
+    if ty.variants().is_some() {
+        return match value.variant(look) {
+            Ok((name, data)) => vec![(name, data)],
+            Err(_) => Vec::new(),
+        };
+    }
+    let mut found = Vec::new();
+    let live = variants::live_members(value, look).unwrap_or_default();
+    for member in ty.members().into_iter().chain(live) {
+        let Ok(inner) = inside::member_value(value, &member, look) else {
+            continue;
+        };
+        let name = match (&member.name, member.role) {
+            (_, Role::Base | Role::VirtualBase) => format!("<{}>", member.ty.name()),
+            (Some(name), _) => field_name(name, ty.language()),
+            (None, _) => "<unnamed>".to_owned(),
+        };
+        found.push((name, inner));
+    }
+    found
+}
+
+/// Fields of Rust's tuples are called `__0` in the debug information.
+pub(super) fn field_name(name: &str, language: Language) -> String {
+    match name.strip_prefix("__") {
+        Some(digits) if language == Language::Rust && is_number(digits) => digits.to_owned(),
+        _ => name.to_owned(),
+    }
+}
+
+pub(super) fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
+}
+
+/// What stands in place of a value that has no bytes.
+pub(super) fn absent(value: &Value) -> Option<String> {
+    if value.is_optimized_out() {
+        return Some("<optimized out>".to_owned());
+    }
+    if let ValuePlace::ImplicitPointer { .. } = value.place {
+        return Some("<synthetic pointer>".to_owned());
+    }
+    let why = value.bytes.as_ref().err()?;
+    Some(match why.0.as_str() {
+        "optimized out" | "not allocated" | "not associated" => format!("<{}>", why.0),
+        why => unknown(why),
+    })
+}
+
+/// What stands in place of a value that is not known. Some reasons say themselves that it is not.
+pub(super) fn unknown(why: impl std::fmt::Display) -> String {
+    let why = why.to_string();
+    match why.starts_with("unknown: ") {
+        true => format!("<{why}>"),
+        false => format!("<unknown: {why}>"),
+    }
+}

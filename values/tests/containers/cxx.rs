@@ -1,0 +1,276 @@
+//! Containers of libstdc++, against gdb.
+
+use std::collections::BTreeMap;
+
+use debuginfo::value::Value;
+use values::containers::Key;
+use values::{RenderOptions, render_with};
+
+use crate::common::{behind, container, flat, look};
+use crate::snapshot::Snapshot;
+
+/// What gdb shows as plain structures, or in a way of its own.
+const OWN_WAY: [&str; 13] = [
+    "function_empty",
+    "function_plain",
+    "function_lambda",
+    "atomic_int",
+    "atomic_bool",
+    "atomic_pointer",
+    "complex_double",
+    "complex_float",
+    "bitset_small",
+    "bitset_wide",
+    "reference",
+    "map_iterator",
+    "vector_iterator",
+];
+/// What gdb shows only one part of.
+const FIRST_PART: [&str; 2] = ["unique_", "shared_"];
+
+fn told_by_gdb(snapshot: &Snapshot) -> BTreeMap<String, String> {
+    let member = |line: &str| {
+        let (name, text) = line.strip_prefix("MEMBER\t")?.split_once('\t')?;
+        Some((name.to_owned(), unquoted(text)))
+    };
+    snapshot.said.lines().filter_map(member).collect()
+}
+
+/// The text in a string of JSON as Python writes it, which is ASCII.
+fn unquoted(json: &str) -> String {
+    let inside = json.strip_prefix('"').and_then(|s| s.strip_suffix('"'));
+    let mut chars = inside.expect("a string").chars();
+    let mut units = Vec::new();
+    while let Some(c) = chars.next() {
+        let c = match c {
+            '\\' => match chars.next().expect("an escape") {
+                'n' => '\n',
+                't' => '\t',
+                'u' => {
+                    let digits: String = chars.by_ref().take(4).collect();
+                    units.push(u16::from_str_radix(&digits, 16).expect("four digits"));
+                    continue;
+                }
+                other => other,
+            },
+            c => c,
+        };
+        units.extend(c.encode_utf16(&mut [0; 2]).iter());
+    }
+    String::from_utf16(&units).expect("whole characters")
+}
+
+fn agrees_with_gdb(artifact: &str) {
+    let snapshot = Snapshot::take("containers_cxx", artifact, true);
+    let (everything, look) = (behind(&snapshot, "everything"), look(&snapshot));
+    let expected = told_by_gdb(&snapshot);
+    assert!(expected.len() > 100, "gdb said {}", snapshot.said);
+    let mut compared = 0;
+    for (name, expected) in expected {
+        if OWN_WAY.contains(&name.as_str()) {
+            continue;
+        }
+        let value = everything.member(&name, &look).expect("a member");
+        let expected = expected.replace("True", "true").replace("False", "false");
+        let found = match FIRST_PART
+            .iter()
+            .chain(&["weak_"])
+            .any(|p| name.starts_with(p))
+        {
+            true => {
+                let parts = container(&value, &look).entries(1, &look);
+                format!("{{{}}}", flat(&parts.list[0].value, &look))
+            }
+            // gdb shows the array inside; that of no elements has no array.
+            false if name.starts_with("array_") => format!("{{{}}}", flat(&value, &look)),
+            false => flat(&value, &look),
+        };
+        assert_eq!(found, expected, "{name}");
+        compared += 1;
+    }
+    assert!(compared > 85, "only {compared}");
+}
+
+#[test]
+fn contents_are_those_that_gdb_finds() {
+    agrees_with_gdb("containers_cxx_O0");
+}
+
+#[test]
+fn contents_of_an_optimised_program_are_those_that_gdb_finds() {
+    agrees_with_gdb("containers_cxx_O2");
+}
+
+#[test]
+fn contents_with_the_old_abi_are_those_that_gdb_finds() {
+    agrees_with_gdb("containers_cxx_old_abi");
+}
+
+#[test]
+fn contents_described_in_type_units_are_those_that_gdb_finds() {
+    agrees_with_gdb("containers_cxx_types");
+}
+
+fn line(value: &Value, snapshot: &Snapshot) -> String {
+    render_with(value, &RenderOptions::default(), &look(snapshot))
+}
+
+#[test]
+fn each_container_is_one_line() {
+    let snapshot = Snapshot::take("containers_cxx", "containers_cxx_O0", false);
+    let (everything, look) = (behind(&snapshot, "everything"), look(&snapshot));
+    let expected = [
+        ("string_empty", r#""""#),
+        ("string_nul", r#""a\000b""#),
+        ("string_quoted", r#""say \"hi\"\n\tback\\slash""#),
+        ("string_wide", r#"L"wide""#),
+        ("vector_empty", "std::vector of length 0"),
+        ("vector_one", "std::vector of length 1 = {42}"),
+        (
+            "vector_points",
+            "std::vector of length 2 = {{x = 1, y = 2}, {x = 3, y = 4}}",
+        ),
+        (
+            "vector_nested",
+            "std::vector of length 3 = {std::vector of length 2 = {1, 2}, std::vector of length 0, \
+             std::vector of length 1 = {3}}",
+        ),
+        (
+            "deque_strings",
+            r#"std::deque of length 2 = {"front", "back"}"#,
+        ),
+        ("list_many", "std::list of length 3 = {1, 2, 3}"),
+        ("forward_empty", "std::forward_list of length 0"),
+        ("forward_many", "std::forward_list of length 3 = {4, 5, 6}"),
+        ("map_empty", "std::map with 0 elements"),
+        (
+            "map_names",
+            r#"std::map with 3 elements = {["one"] = 1, ["three"] = 3, ["two"] = 2}"#,
+        ),
+        ("set_many", "std::set of length 4 = {1, 7, 8, 9}"),
+        (
+            "hash_points",
+            "std::unordered_map with 1 element = {[5] = {x = 6, y = 7}}",
+        ),
+        ("tuple_empty", "std::tuple = {}"),
+        ("tuple_three", r#"std::tuple = {1, "two", 3.5}"#),
+        ("optional_none", "std::optional [no contained value]"),
+        ("optional_some", "std::optional = {5}"),
+        ("variant_string", r#"std::variant [index 1] = {"text"}"#),
+        ("any_empty", "std::any [no contained value]"),
+        ("any_int", "std::any containing int = {17}"),
+        ("unique_null", "std::unique_ptr = {get() = 0x0}"),
+        ("weak_empty", "std::weak_ptr (empty) = {get() = 0x0}"),
+        ("array_four", "std::array of length 4 = {1, 2, 3, 4}"),
+        ("array_none", "std::array of length 0"),
+        ("function_empty", "std::function [empty]"),
+        ("function_plain", "std::function = {twice}"),
+        ("atomic_int", "std::atomic = {33}"),
+        ("atomic_bool", "std::atomic = {true}"),
+        ("complex_double", "std::complex = 1.5 + -0.5i"),
+        ("seconds", "std::chrono::duration = 90s"),
+        ("milliseconds", "std::chrono::duration = 1500ms"),
+        ("nanoseconds", "std::chrono::duration = 7ns"),
+        ("minutes", "std::chrono::duration = 3min"),
+        ("hours", "std::chrono::duration = -2h"),
+        ("seconds_double", "std::chrono::duration = 0.25s"),
+        ("bitset_small", "std::bitset of length 12 = 101000000101"),
+        ("bitset_none", "std::bitset of length 0"),
+        (
+            "initializer",
+            "std::initializer_list of length 3 = {1, 2, 3}",
+        ),
+    ];
+    for (name, expected) in expected {
+        let value = everything.member(name, &look).expect("a member");
+        assert_eq!(line(&value, &snapshot), expected, "{name}");
+    }
+    let ends = [
+        (
+            "unique_int",
+            "std::unique_ptr = {get() = 0x",
+            ", *get() = 11}",
+        ),
+        (
+            "shared_two",
+            "std::shared_ptr (use count 2, weak count 1) = {get() = 0x",
+            r#", *get() = "shared"}"#,
+        ),
+        (
+            "weak_alive",
+            "std::weak_ptr (use count 2, weak count 1) = {",
+            r#""shared"}"#,
+        ),
+        (
+            "weak_expired",
+            "std::weak_ptr (expired, weak count 1) = {get() = 0x",
+            "}",
+        ),
+        (
+            "vector_300",
+            "std::vector of length 300 = {0, 1, 2, ",
+            ", 198, 199, ...}",
+        ),
+        ("string_long", "\"xxxx", "xxxx\"..."),
+        (
+            "function_lambda",
+            "std::function = {Everything::Everything()::{lambda(int)#1}",
+            "}",
+        ),
+        ("vector_iterator", "__gnu_cxx::__normal_iterator -> ", "4"),
+    ];
+    for (name, start, end) in ends {
+        let value = everything.member(name, &look).expect("a member");
+        let line = line(&value, &snapshot);
+        assert!(
+            line.starts_with(start) && line.ends_with(end),
+            "{name}: {line}"
+        );
+    }
+}
+
+#[test]
+fn elements_are_found_by_number_and_by_key() {
+    let snapshot = Snapshot::take("containers_cxx", "containers_cxx_O2", false);
+    let (everything, look) = (behind(&snapshot, "everything"), look(&snapshot));
+    let number = |name: &str, key: Key| {
+        let value = everything.member(name, &look).expect("a member");
+        let found = container(&value, &look).lookup(&key, &look);
+        found.map(|v| v.as_integer().expect("a number"))
+    };
+    let text = |key: &str| Key::Text(key.to_owned());
+    assert_eq!(number("vector_300", Key::Integer(299)), Ok(299));
+    assert_eq!(number("deque_many", Key::Integer(349)), Ok(499));
+    assert_eq!(number("list_many", Key::Integer(2)), Ok(3));
+    assert_eq!(number("bits_many", Key::Integer(66)), Ok(1));
+    assert_eq!(number("bits_many", Key::Integer(67)), Ok(0));
+    assert_eq!(number("map_many", Key::Integer(999)), Ok(321));
+    assert_eq!(number("map_names", text("three")), Ok(3));
+    assert_eq!(number("hash_names", text("two")), Ok(2));
+    assert_eq!(number("hash_many", Key::Integer(31 * 49)), Ok(49));
+    assert_eq!(number("set_many", Key::Integer(8)), Ok(8));
+    assert_eq!(number("optional_some", text("value")), Ok(5));
+    assert_eq!(number("shared_two", text("use count")), Ok(2));
+    assert_eq!(number("shared_two", text("weak count")), Ok(1));
+    let missing = [
+        (
+            "vector_300",
+            Key::Integer(300),
+            "there is no element 300; there are 300",
+        ),
+        ("vector_300", Key::Integer(-1), "there is no element -1"),
+        (
+            "forward_many",
+            Key::Integer(3),
+            "there is no element 3; there are 3",
+        ),
+        ("map_names", text("four"), "there is no key \"four\""),
+        ("map_many", Key::Integer(1000), "there is no key 1000"),
+        ("vector_300", text("x"), "its elements have numbers"),
+        ("optional_none", text("value"), "it has no part value"),
+    ];
+    for (name, key, expected) in missing {
+        let why = number(name, key).expect_err("nothing is there");
+        assert_eq!(why.to_string(), expected, "{name}");
+    }
+}
