@@ -115,6 +115,10 @@
 #define HS_LAST_TAKEN 2
 #define HS_LAST_DONE 3
 
+/* The recorder looks into the rings once in a while; the word says so. */
+#define HS_RECORDER_SLEEPS 1       /* and threads may wake it */
+#define HS_RECORDER_SLEEPS_ALONE 2 /* they may not: a sandbox may forbid it */
+
 /* The end of a ring that no record uses: the calls of its thread whose callers
  * have something watched, or whose arguments lead to what is captured at their
  * return; of calls that end together, by jumps, at most so many. */
@@ -216,7 +220,7 @@ struct hs_control
   volatile uint64_t last_info;      /* where its siginfo_t is, */
   volatile uint64_t last_context;   /* and its ucontext_t */
   volatile uint32_t last_sandboxed; /* 1: it may make few system calls */
-  uint32_t unused_b;
+  volatile uint32_t recorder_sleeps; /* HS_RECORDER_; 0: it is awake; a futex */
   /* Copies of memory: after so many records the thread waits for the next. */
   volatile uint64_t copy_every;     /* 0: none is waited for */
   volatile uint64_t copy_records;   /* written so far */

@@ -20,6 +20,7 @@ use crate::{Error, Result};
 mod asks;
 mod last;
 mod owner;
+mod sleep;
 
 pub use asks::{Asked, Verdict};
 pub use last::{LAST_EXIT, LAST_SIGNALS, Last};
@@ -192,7 +193,7 @@ pub struct Control {
     last_info: AtomicU64,
     last_context: AtomicU64,
     last_sandboxed: AtomicU32,
-    unused_b: u32,
+    recorder_sleeps: AtomicU32,
     copy_every: AtomicU64,
     copy_records: AtomicU64,
     copied_records: AtomicU64,

@@ -9,6 +9,7 @@ mod last;
 mod live_side;
 mod manifest;
 mod program;
+mod rest;
 mod runtime_code;
 mod sanitizers;
 mod sealing;
@@ -17,7 +18,7 @@ mod stopper;
 use std::{
     fs, io,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering::Release},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     thread,
     time::{Duration, Instant},
 };
@@ -62,6 +63,7 @@ use crate::{
     signals::ChildSignals,
     snapshot::{self, SharedSnapshots, Snapshots},
     stop::{StopError, StoppedProcess},
+    wake::Event,
 };
 
 /// How long the threads of a program may take to stop; they usually need less than a millisecond.
@@ -422,10 +424,16 @@ impl Session {
             keep_log: self.options.keep_log,
             ..SealOptions::default()
         };
+        let failed = |source| Error::system("watch the program")(source);
+        let over = Event::new().map_err(failed)?;
+        let end = self.target.watch.try_clone().map_err(failed)?;
+        let shared = Arc::clone(&self.shared);
         let (ended, sealer) = thread::scope(|scope| {
             let sealing = scope.spawn(|| seal_in_background(&recording, options, &wanted));
-            let ended = self.follow(&wanted.rest, observer);
-            wanted.stop.store(true, Release);
+            scope.spawn(|| end.wait(&over, || shared.wake()));
+            let ended = self.follow(&wanted, observer);
+            wanted.stop();
+            over.signal();
             (
                 ended,
                 sealing.join().unwrap_or_else(|_| Err(closed_early())),

@@ -136,7 +136,7 @@ fn control_fields() -> Fields {
         magic stop drop_when_full owner modules_asked modules_answered main_tid main_stack_high stack_bytes
         lost_no_ring map_address map_bytes map_result map_asked map_answered tracer
         capture capture_stack watch_words forbidden foreign_count reserved_data taken watch
-        last_wanted last_tid last_state last_signal last_info last_context last_sandboxed unused_b
+        last_wanted last_tid last_state last_signal last_info last_context last_sandboxed recorder_sleeps
         copy_every copy_records copied_records foreign reserved_space)
 }
 
@@ -174,6 +174,8 @@ fn both_sides_have_the_same_constants() {
         ("HS_LAST_ASKED", last::ASKED.into()),
         ("HS_LAST_TAKEN", last::TAKEN.into()),
         ("HS_LAST_DONE", last::DONE.into()),
+        ("HS_RECORDER_SLEEPS", sleep::SLEEPS.into()),
+        ("HS_RECORDER_SLEEPS_ALONE", sleep::SLEEPS_ALONE.into()),
         ("HS_SHADOW_BIT", SHADOW_BIT.into()),
         ("HS_CAPTURE_REGISTERS", CAPTURE_REGISTERS.into()),
         ("HS_CAPTURE_TEXTS", CAPTURE_TEXTS.into()),
@@ -299,6 +301,8 @@ fn the_page_and_the_header_say_the_same_of_records() {
         "HS_LAST_ASKED",
         "HS_LAST_TAKEN",
         "HS_LAST_DONE",
+        "HS_RECORDER_SLEEPS",
+        "HS_RECORDER_SLEEPS_ALONE",
         "HS_SHADOW_BIT",
         "HS_CAPTURE_STACK_MAX",
         "HS_CAPTURE_TEXT_MAX",

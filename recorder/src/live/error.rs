@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::model::{ProbeId, Tid};
+use crate::live::model::{ProbeId, Tid};
 
 /// Each message is a sentence that can be shown as it is.
 #[derive(Debug, thiserror::Error)]

@@ -3,9 +3,9 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::{
+use crate::live::{
     error::{LiveError, LiveResult},
-    limit::GivenUp,
+    probes::limit::GivenUp,
 };
 
 /// Does `work`; what it panics with becomes [`LiveError::Mistake`]. Whoever calls this sees to it that what `work` has left
@@ -34,7 +34,8 @@ mod tests {
     use crate::{
         Exit, Observer, OnFull, RecordOptions, SnapshotTimes, Target,
         live::{
-            Action, Live, LiveOptions, Location, Motion, ProbeSpec, Stdio, Waited, tracer::Command,
+            Action, Live, LiveOptions, Location, Motion, ProbeSpec, Stdio, Waited,
+            event_loop::Command,
         },
     };
 
@@ -74,7 +75,7 @@ mod tests {
         let live = started(&scratch);
         let held = live.ask(|tracer| -> LiveResult<()> {
             tracer.hold()?;
-            panic!("thread {} is held", tracer.pid)
+            panic!("thread {} is held", tracer.tracee.pid)
         });
         let error = held.expect_err("it panics");
         let expected = format!("thread {} is held", live.pid());

@@ -25,10 +25,10 @@ use self::{
     known::KnownNames,
     moment::Moment,
 };
-use super::{
+use crate::live::{
     error::LiveResult,
+    event_loop::Tracer,
     model::{ProbeId, Tid},
-    tracer::Tracer,
 };
 
 /// Frames that values may need: their own, and the caller's for those that only it still knows.
@@ -195,7 +195,7 @@ fn without_prefix(text: &str) -> Cow<'_, str> {
 impl Tracer {
     /// The text that a script in a message stands for in a thread.
     pub fn script_text(&self, tid: Tid, script: &Script) -> Result<String, String> {
-        let engine = self.scripts.engine.as_ref();
+        let engine = self.probes.scripts.engine.as_ref();
         let engine = engine.ok_or_else(|| "there is no engine for JavaScript".to_owned())?;
         let moment = self.moment(tid, false);
         let moment = moment.map_err(|error| error.to_string())?;
@@ -210,8 +210,8 @@ impl Tracer {
         id: ProbeId,
         is_watched: bool,
     ) -> Option<Result<bool, String>> {
-        let script = self.scripts.by_probe.get(&id)?;
-        let engine = self.scripts.engine.as_ref()?;
+        let script = self.probes.scripts.by_probe.get(&id)?;
+        let engine = self.probes.scripts.engine.as_ref()?;
         Some(match self.moment(tid, is_watched) {
             Ok(moment) => engine.holds(script, Rc::new(moment)),
             Err(error) => Err(error.to_string()),
@@ -224,7 +224,7 @@ impl Tracer {
             true => (FRAMES_OUTWARDS, FRAMES_OUTWARDS),
             false => (1, FRAMES),
         };
-        let known = &self.scripts.known;
+        let known = &self.probes.scripts.known;
         Ok(Moment::new(
             self.space_now(),
             machine,

@@ -103,7 +103,7 @@ impl Moment {
         }
     }
 
-    /// Keeps a value and returns its handle.
+    /// LogpointCapture a value and returns its handle.
     pub(super) fn keep(&self, value: Value) -> Handle {
         let mut values = self.values.borrow_mut();
         values.push(value);
