@@ -38,7 +38,7 @@ struct Written {
     lost: Vec<(Tid, u64)>,
 }
 
-/// The board.
+/// The stops of a session, for the tracer and for those who wait for them.
 #[derive(Debug, Default)]
 pub(crate) struct StopLog {
     /// Conditions and messages that failed.
