@@ -29,7 +29,6 @@ gcc -g -O0 -o orders "$home/orders.c" -Wl,--dynamic-linker="$libs/ld-linux-x86-6
 rm -r "$libs"
 for name in orders captured; do
   unshare -m sh -ec 'mount -t tmpfs none /usr/include; mount -t tmpfs none /usr/lib/gcc; exec "$0" pack "$1"' "$hindsight" $name || [ $? = 1 ]
-  rm -r $name.hindsight/catalog
   rmdir $name.hindsight/log 2>/dev/null || true
   cp -r $name.hindsight "$into"
 done
