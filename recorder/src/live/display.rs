@@ -36,7 +36,7 @@ impl Displays {
         }
         if self.shown.len() == MAX_DISPLAYS {
             let message = format!("{MAX_DISPLAYS} expressions are displayed, and no more can be");
-            return Err(LiveError::Evaluate(message));
+            return Err(LiveError::Evaluate(message.into()));
         }
         self.last_id += 1;
         let display = Display {
@@ -69,7 +69,7 @@ impl Tracer {
             let value = guarded(|| self.value_text(tid, &display.expression));
             Displayed {
                 display: display.clone(),
-                value: value.unwrap_or_else(|error| format!("<{error}>")),
+                value: value.unwrap_or_else(|error| format!("<{}>", error.one_line())),
             }
         });
         values.collect()
@@ -79,8 +79,8 @@ impl Tracer {
         let shown = self.in_context(tid, |context| {
             let is_type = |name: &str| expr::is_type(name, context);
             let parsed =
-                expr::parse_with(expression, &is_type).map_err(|error| error.to_string())?;
-            let value = expr::evaluate(&parsed, context).map_err(|error| error.to_string())?;
+                expr::parse_with(expression, &is_type).map_err(|error| error.one_line())?;
+            let value = expr::evaluate(&parsed, context).map_err(|error| error.one_line())?;
             let options = RenderOptions::default();
             Ok::<_, String>(render(&value, &options, context.machine, context.space))
         });

@@ -184,9 +184,9 @@ impl Tracer {
     fn log(&mut self, tid: Tid, id: ProbeId) {
         let filled = guarded(|| self.fill_in(tid, id));
         let filled = filled.unwrap_or_else(|error| Filled {
-            text: format!("<error: {error}>"),
+            text: format!("<error: {}>", error.one_line()),
             values: Vec::new(),
-            error: Some(error.to_string()),
+            error: Some(error.one_line()),
         });
         let Filled {
             text,
@@ -222,7 +222,7 @@ impl Tracer {
                 (None, false) => self.evaluate_condition(tid, condition),
             },
         );
-        let evaluated = evaluated.unwrap_or_else(|error| Err(error.to_string()));
+        let evaluated = evaluated.unwrap_or_else(|error| Err(error.one_line()));
         let why = evaluated.as_ref().err().map(String::as_str);
         self.board.failures.judged(id, true, why);
         match evaluated {

@@ -258,7 +258,7 @@ impl Tracer {
     pub fn confess(&self, error: &LiveError) {
         self.journal.send(Control::Warning {
             ticks: clock::ticks(),
-            message: error.to_string(),
+            message: error.one_line(),
         });
     }
 
