@@ -33,7 +33,7 @@ struct At(u64);
 
 impl Machine for At {
     fn memory(&self, address: u64, _: &mut [u8]) -> Result<Certainty, Unknown> {
-        Err(Unknown(format!("no memory at {address:#x}")))
+        Err(Unknown::because(format!("no memory at {address:#x}")))
     }
 
     fn register(&self, register: Register) -> Result<(u64, Certainty), Unknown> {

@@ -528,10 +528,10 @@ impl Session {
                     .map(|_| (Some(sealed), None)),
                 Some(reason) => Ok((Some(sealed), Some(reason))),
             },
-            (Err(error), Ok(sealed)) => Ok((Some(sealed), incomplete.or(Some(chain(&error))))),
-            (_, Err(error)) => Ok((None, incomplete.or(Some(chain(&error))))),
+            (Err(error), Ok(sealed)) => Ok((Some(sealed), incomplete.or(Some(error.one_line())))),
+            (_, Err(error)) => Ok((None, incomplete.or(Some(error.one_line())))),
         };
-        result.unwrap_or_else(|error: store::Error| (None, Some(chain(&error))))
+        result.unwrap_or_else(|error: store::Error| (None, Some(error.one_line())))
     }
 }
 
@@ -593,20 +593,6 @@ fn lay_out(
 
 fn lock(armer: &Mutex<Armer>) -> MutexGuard<'_, Armer> {
     armer.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// An error and what caused it, in one line.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let cause_text = cause.to_string();
-        if !text.contains(&cause_text) {
-            text = format!("{text}: {cause_text}");
-        }
-        source = cause.source();
-    }
-    text
 }
 
 fn folder_bytes(dir: &Path) -> u64 {

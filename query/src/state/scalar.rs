@@ -13,12 +13,12 @@ use datafusion::common::{Result, plan_err};
 use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
-use debuginfo::Register;
+use debuginfo::{Diagnostic, Register};
 use expr::Expr;
 use replay::{Parameters, Places, Timeline};
 use rustc_hash::FxHashMap;
 
-use super::{States, failed, moment};
+use super::{States, failed, moment, told};
 
 /// Most bytes that `mem` returns for a row.
 const MAX_LEN: i64 = 1 << 20;
@@ -273,7 +273,12 @@ fn name(names: &StringArray, row: usize) -> Result<Option<&str>> {
 fn parse(timeline: &Timeline, text: &str) -> Result<Expr> {
     let parsed = match expr::parse(text) {
         Ok(parsed) => parsed,
-        Err(error) => return plan_err!("the expression \"{text}\": {error}"),
+        Err(error) => {
+            return Err(told(Diagnostic {
+                message: format!("the expression \"{text}\": {error}"),
+                hint: error.hint,
+            }));
+        }
     };
     let misspelt = expr::names(&parsed).into_iter().find(|name| {
         let last = name.rsplit("::").next().unwrap_or(name);

@@ -13,13 +13,13 @@ use crate::live::{
 pub(crate) fn guarded<R>(work: impl FnOnce() -> R) -> LiveResult<R> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
         if let Some(given_up) = panic.downcast_ref::<GivenUp>() {
-            return LiveError::Evaluate(given_up.to_string());
+            return LiveError::Evaluate(given_up.diagnostic());
         }
         let what = panic
             .downcast_ref::<String>()
             .map(String::as_str)
             .or_else(|| panic.downcast_ref::<&str>().copied())
-            .unwrap_or("no word said");
+            .unwrap_or("no message");
         LiveError::Mistake(what.to_owned())
     })
 }
@@ -116,10 +116,10 @@ mod tests {
         assert_eq!(guarded(|| 3).unwrap(), 3);
         let error = guarded(|| -> u8 { panic!("index {} out of bounds", 7) }).unwrap_err();
         assert_eq!(
-            error.to_string(),
-            "this came upon a mistake in Hindsight: index 7 out of bounds; please report it"
+            error.one_line(),
+            "internal error: index 7 out of bounds; please report it"
         );
         let error = guarded(|| std::panic::panic_any(1)).unwrap_err();
-        assert!(error.to_string().contains("no word said"), "{error}");
+        assert!(error.to_string().contains("no message"), "{error}");
     }
 }

@@ -430,12 +430,11 @@ impl Live {
             .unwrap_or_else(PoisonError::into_inner);
         loop {
             if let Some(closed) = &*closed {
-                return Ok(closed.clone().map_err(LiveError::Evaluate)?);
+                return Ok(closed.clone().map_err(LiveError::NotClosed)?);
             }
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                let message = "the recording is still being closed; ask again";
-                return Err(LiveError::Evaluate(message.to_owned()).into());
+                return Err(LiveError::Closing.into());
             }
             closed = self
                 .inner
@@ -521,7 +520,7 @@ impl Tracer {
             registers.rip = self.original_pc(registers.rip);
             let Some(field) = field(&mut registers, register) else {
                 let message = format!("there is no register {name} that can be written");
-                return Err(LiveError::Evaluate(message));
+                return Err(LiveError::Evaluate(message.into()));
             };
             let mut word = field.to_le_bytes();
             let len = bytes.len().min(8);

@@ -75,7 +75,7 @@ impl Live {
             .closed
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        *closed = Some(outcome.map_err(|error| crate::session::chain(&error)));
+        *closed = Some(outcome.map_err(|error| error.one_line()));
         self.inner.closing.notify_all();
     }
 }
@@ -98,12 +98,7 @@ fn begin(options: &LiveOptions, observer: &dyn Observer) -> Result<(Session, Liv
     };
     if session.target.ended_early {
         let program = session.target.exe.display().to_string();
-        return Err(Error::Start {
-            program,
-            source: std::io::Error::other(
-                "it ended before its first instruction; run it by itself to see why",
-            ),
-        });
+        return Err(Error::EndedAtOnce { program });
     }
     let runtime = runtime_of(&session)?;
     let handler = runtime.as_ref().and_then(TrapHandler::find);

@@ -10,7 +10,7 @@ use crossbeam::channel::Sender;
 use store::control::Control;
 
 use super::{
-    RESERVE_PATIENCE, STOP_PATIENCE, Session, chain, lay_out, lock, reserve,
+    RESERVE_PATIENCE, STOP_PATIENCE, Session, lay_out, lock, reserve,
     rest::{Bounds, Found, Rest},
     sealing::Wanted,
     space_of,
@@ -92,7 +92,7 @@ impl Session {
         self.pass(&mut drain, &mut incomplete, observer);
         self.look_at_forbidden(&shared, observer)?;
         if let Err(error) = drain.finish(&mut self.writing.log) {
-            incomplete.get_or_insert(chain(&error));
+            incomplete.get_or_insert(error.one_line());
         }
         if exit == Exit::Detached
             && self.live.is_none()
@@ -183,8 +183,8 @@ impl Session {
         passed.unwrap_or_else(|error| {
             drain.discard();
             let message = format!(
-                "the recording ends here, the program goes on: {}",
-                chain(&error)
+                "the recording ends here, and the program keeps running: {}",
+                error.one_line()
             );
             observer.warning(&message);
             incomplete.get_or_insert(message);
@@ -231,7 +231,7 @@ impl Session {
                 .and_then(|()| self.account_for_copies(0))
                 .and_then(|()| self.writing.log.append_control(&end))
                 .and_then(|()| self.writing.log.append_watermark(clock::ticks()));
-            *incomplete = written.err().map(|error| chain(&error));
+            *incomplete = written.err().map(|error| error.one_line());
         }
     }
 
@@ -273,10 +273,11 @@ impl Session {
         match taken_back {
             Ok(Ok(())) => (Exit::Detached, true),
             Ok(Err(error)) | Err(error) => {
+                let error = Error::Stop(error);
                 if self.target.watch.poll().is_none() {
                     observer.warning(&format!(
-                        "the program could not be unhooked and goes on with inactive hooks: {}",
-                        chain(&error)
+                        "the program could not be unhooked and keeps running with inactive hooks: {}",
+                        error.one_line()
                     ));
                 }
                 (Exit::Detached, false)
@@ -299,13 +300,13 @@ impl Session {
         shared.answer_modules(asked);
         match result {
             Err(Error::Store(error)) => {
-                incomplete.get_or_insert(chain(&error));
+                incomplete.get_or_insert(error.one_line());
             }
             // A module that cannot be armed is no reason to lose the recording.
             Err(error) => {
                 let message = format!(
                     "a module that was just loaded is not traced: {}",
-                    chain(&error)
+                    error.one_line()
                 );
                 observer.warning(&message);
                 self.writing.log.append_control(&Control::Warning {
@@ -375,7 +376,7 @@ impl Session {
         }
         let space = space_of(&self.arming.modules);
         if let Err(error) = self.arming.watches.resolve(&space, &plan.functions, shared) {
-            observer.warning(&error.to_string());
+            observer.warning(&error.one_line());
         }
     }
 }

@@ -39,7 +39,7 @@ impl Displays {
         }
         if self.shown.len() == MAX_DISPLAYS {
             let message = format!("{MAX_DISPLAYS} expressions are displayed, and no more can be");
-            return Err(LiveError::Evaluate(message));
+            return Err(LiveError::Evaluate(message.into()));
         }
         self.last_id += 1;
         let display = Display {
@@ -79,7 +79,7 @@ impl Tracer {
                 let value = guarded(|| self.value_text(tid, expression));
                 Displayed {
                     display: display.clone(),
-                    value: value.unwrap_or_else(|error| format!("<{error}>")),
+                    value: value.unwrap_or_else(|error| format!("<{}>", error.one_line())),
                 }
             });
         values.collect()
@@ -88,7 +88,7 @@ impl Tracer {
     fn value_text(&self, tid: Tid, expression: &Expression) -> String {
         let shown = self.in_context(tid, |context| {
             let parsed = expression.within(context)?;
-            let value = expr::evaluate(&parsed, context).map_err(|error| error.to_string())?;
+            let value = expr::evaluate(&parsed, context).map_err(|error| error.one_line())?;
             let options = RenderOptions::default();
             Ok::<_, String>(render(&value, &options, context.machine, context.space))
         });

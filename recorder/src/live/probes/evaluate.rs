@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use debuginfo::backtrace;
+use debuginfo::{Diagnostic, backtrace};
 use expr::{Context, ParseError, Part};
 use values::RenderOptions;
 
@@ -90,7 +90,7 @@ impl Tracer {
             let holds = expr::evaluate_condition(&parsed, context);
             holds
                 .map(|(holds, _)| holds)
-                .map_err(|error| error.to_string())
+                .map_err(|error| error.one_line())
         })?
     }
 
@@ -112,7 +112,7 @@ impl Tracer {
             let parsed = condition.within(&context)?;
             match expr::evaluate_condition(&parsed, &context) {
                 Ok((holds, _)) => return Ok(holds),
-                Err(error) => first = first.or(Some(error.to_string())),
+                Err(error) => first = first.or(Some(error.one_line())),
             }
         }
         Err(first.unwrap_or_else(|| "the thread has no frame".to_owned()))
@@ -172,7 +172,7 @@ impl Tracer {
 
     /// Returns a thread whose memory is read for a while only: nobody is served meanwhile.
     fn judged_machine(&self, tid: Tid) -> Result<LiveMachine, String> {
-        let machine = self.machine(tid).map_err(|error| error.to_string())?;
+        let machine = self.machine(tid).map_err(|error| error.one_line())?;
         Ok(machine.limited(Limit::new(JUDGE_TIME)))
     }
 
@@ -212,6 +212,9 @@ fn rendered(source: &str, part: &Part, context: &Context<'_>) -> Result<String, 
 pub(crate) fn misunderstood(what: &'static str) -> impl Fn(ParseError) -> LiveError {
     move |error| LiveError::Expression {
         position: error.position,
-        message: format!("{what} has syntax error: {}", error.message),
+        what: Diagnostic {
+            message: format!("{what} has syntax error: {error}"),
+            hint: error.hint,
+        },
     }
 }

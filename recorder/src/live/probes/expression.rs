@@ -38,7 +38,7 @@ impl Expression {
         }
         let is_type = |name: &str| expr::is_type(name, context);
         let parsed = expr::parse_with(&self.text, &is_type);
-        parsed.map(Cow::Owned).map_err(|error| error.to_string())
+        parsed.map(Cow::Owned).map_err(|error| error.one_line())
     }
 
     /// Tells whether it names a scope, which may be that of a frame further out.

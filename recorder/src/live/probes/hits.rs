@@ -185,9 +185,9 @@ impl Tracer {
     fn log(&mut self, tid: Tid, id: ProbeId) {
         let filled = guarded(|| self.fill_in(tid, id));
         let filled = filled.unwrap_or_else(|error| Filled {
-            text: format!("<error: {error}>"),
+            text: format!("<error: {}>", error.one_line()),
             values: Vec::new(),
-            error: Some(error.to_string()),
+            error: Some(error.one_line()),
         });
         let Filled {
             text,
@@ -225,7 +225,7 @@ impl Tracer {
                     (None, None) => Err("the condition is gone".to_owned()),
                 },
             );
-        let evaluated = evaluated.unwrap_or_else(|error| Err(error.to_string()));
+        let evaluated = evaluated.unwrap_or_else(|error| Err(error.one_line()));
         let why = evaluated.as_ref().err().map(String::as_str);
         self.stops.failures.judged(id, true, why);
         match evaluated {

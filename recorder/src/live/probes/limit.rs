@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use debuginfo::Unknown;
+use debuginfo::{Diagnostic, Unknown};
 
 /// What walks through memory may still say what it has found, for so long.
 const GRACE: Duration = Duration::from_secs(1);
@@ -50,17 +50,23 @@ impl Limit {
         if now > self.until + GRACE {
             resume_unwind(Box::new(given_up));
         }
-        Err(Unknown::because(given_up.to_string()))
+        let what = given_up.diagnostic();
+        Err(Unknown {
+            hint: what.hint,
+            ..Unknown::because(what.message)
+        })
     }
 }
 
-impl std::fmt::Display for GivenUp {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "the question took longer than {:?} and was given up; ask for a part of it",
+impl GivenUp {
+    /// Says what happened, and what to do.
+    #[must_use]
+    pub fn diagnostic(&self) -> Diagnostic {
+        let what = format!(
+            "the question took longer than {:?} and was given up",
             self.0
-        )
+        );
+        Diagnostic::new(what).with_hint("ask for a part of it")
     }
 }
 
@@ -85,7 +91,7 @@ mod tests {
         };
         assert!(refused.get() > 0);
         assert_eq!(
-            error.to_string(),
+            error.one_line(),
             "the question took longer than 20ms and was given up; ask for a part of it"
         );
     }

@@ -18,7 +18,7 @@ pub(crate) mod watchpoints;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use debuginfo::AddressSpace;
+use debuginfo::{AddressSpace, LineError};
 
 use self::{
     capture::LogpointCapture, display::Displays, evaluate::Understood, expression::Expression,
@@ -163,7 +163,9 @@ impl Tracer {
             location => match self.places(location) {
                 Ok(places) => places,
                 // The file or function may come with a library.
-                Err(LiveError::NoFile { .. }) => Vec::new(),
+                Err(LiveError::Line(LineError::NoLineTables | LineError::UnknownFile { .. })) => {
+                    Vec::new()
+                }
                 Err(error) => return Err(error),
             },
         };
@@ -291,7 +293,7 @@ impl Tracer {
         for place in &mut places {
             if let Err(error) = self.add_site(place.address, User::Probe(id)) {
                 let error = self.with_nearest(error);
-                place.problem = Some(error.to_string());
+                place.problem = Some(error.one_line());
                 failed = Err(error);
             }
         }

@@ -1,5 +1,6 @@
 //! Names in conditions and messages: in which scope they are looked up, and which of them mean nothing there.
 
+use debuginfo::Diagnostic;
 use expr::{missing_names, missing_values};
 
 use super::{Probe, failures::Failed};
@@ -47,12 +48,9 @@ impl Tracer {
             let missing = missing_names(condition, &space, place.address, inside);
             missing.into_iter().next()
         };
-        let missing: Option<Vec<String>> = places.iter().map(missing).collect();
+        let missing: Option<Vec<Diagnostic>> = places.iter().map(missing).collect();
         match missing.and_then(|all| all.into_iter().next()) {
-            Some(message) => Err(LiveError::Expression {
-                position: 0,
-                message,
-            }),
+            Some(what) => Err(LiveError::Expression { position: 0, what }),
             None => Ok(()),
         }
     }
@@ -70,13 +68,17 @@ impl Tracer {
             let missing = missing_values(&message.0, &space, place.address, inside);
             missing.into_iter().next()
         });
-        let missing: Vec<String> = missing.collect();
+        let missing: Vec<Diagnostic> = missing.collect();
         let Some(first) = missing.first() else {
             return;
         };
         let told = match missing.len() {
-            count if count == places.len() => first.clone(),
-            count => format!("at {count} of {} places, {first}", places.len()),
+            count if count == places.len() => first.one_line(),
+            count => format!(
+                "at {count} of {} places, {}",
+                places.len(),
+                first.one_line()
+            ),
         };
         if let Some(probe) = self.probes.by_id.get_mut(&id) {
             let known = probe.view.message.take();

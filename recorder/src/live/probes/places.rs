@@ -2,10 +2,10 @@
 //!
 //! A place has the name that a stop there has: the same inlined calls count as not made, and [`AddressSpace::standing`] says the rest.
 
-use debuginfo::{AddressSpace, LineError, LinePlace};
+use debuginfo::{AddressSpace, LinePlace};
 
 use crate::live::{
-    error::{LiveError, LiveResult},
+    error::LiveResult,
     event_loop::Tracer,
     model::{Location, Meant, Place, ProbeId, ProbeState, ProbeView},
 };
@@ -20,9 +20,7 @@ impl Tracer {
                 Ok(found.map(|found| found_place(&space, found)).collect())
             }
             Location::Line { file, line, column } => {
-                let found = space
-                    .resolve_line(file, *line, *column)
-                    .map_err(line_error)?;
+                let found = space.resolve_line(file, *line, *column)?;
                 let found = found.into_iter();
                 Ok(found.map(|found| found_place(&space, found)).collect())
             }
@@ -119,18 +117,6 @@ fn named(space: &AddressSpace, address: u64, meant: Meant, calls_to_come: usize)
         calls_to_come,
         problem: None,
         judged: None,
-    }
-}
-
-fn line_error(error: LineError) -> LiveError {
-    let message = error.to_string();
-    match error {
-        LineError::NoCode { valid, .. } => LiveError::NoCode {
-            message,
-            valid_lines: valid,
-        },
-        LineError::NoColumns { .. } => LiveError::NoColumn { message },
-        _ => LiveError::NoFile { message },
     }
 }
 

@@ -7,6 +7,7 @@ pub(crate) mod syscall;
 use std::{collections::BTreeMap, time::Instant};
 
 use crossbeam::channel::Sender;
+use debuginfo::Diagnostic;
 
 use crate::{
     live::{
@@ -78,7 +79,7 @@ impl Tracer {
         }
         if call.integers.len() > 6 || call.floats.len() > 8 {
             let message = "a function is called with at most 6 whole numbers or pointers and 8 floating point numbers";
-            return Err(LiveError::Call(message.to_owned()));
+            return Err(LiveError::Call(message.into()));
         }
         let failed = |source| LiveError::System {
             action: "call a function",
@@ -174,10 +175,9 @@ impl Tracer {
 
     /// The function was about to receive a signal that it would not have caused otherwise.
     pub fn call_failed(&mut self, tid: Tid, signal: i32) {
-        let error = LiveError::Call(format!(
-            "the function did not return: it received signal {signal}; the thread is as it was before the call"
-        ));
-        self.end_call(tid, Err(error));
+        let why = format!("the function did not return: it received signal {signal}");
+        let why = Diagnostic::new(why).with_hint("the thread is as it was before the call");
+        self.end_call(tid, Err(LiveError::Call(why)));
     }
 
     fn end_call(&mut self, tid: Tid, result: LiveResult<Returned>) {
@@ -230,8 +230,10 @@ impl Tracer {
                 continue;
             }
             if self.hold().is_ok() {
-                let message = "the function did not return in time; the thread is as it was before the call, what the function has changed in memory stays";
-                self.end_call(tid, Err(LiveError::Call(message.to_owned())));
+                let why = Diagnostic::new("the function did not return in time").with_hint(
+                    "the thread is as it was before the call, what the function has changed in memory stays",
+                );
+                self.end_call(tid, Err(LiveError::Call(why)));
             }
             self.release();
         }

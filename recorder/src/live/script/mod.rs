@@ -87,10 +87,8 @@ impl Scripts {
             return Ok(None);
         };
         if expr::parse_assignment(text).is_ok() {
-            return Err(ParseError {
-                position: ours.position,
-                message: "a condition changes nothing: compare with ==".to_owned(),
-            });
+            let error = ParseError::new(ours.position, "a condition changes nothing");
+            return Err(error.with_hint("compare with =="));
         }
         let script = self.compile(text);
         script.map(Some).map_err(|theirs| ours.or_later(theirs))
@@ -136,18 +134,21 @@ impl Scripts {
         text: &str,
         compile: impl FnOnce(&Engine, &str) -> Result<Script, Mistake>,
     ) -> Result<Script, ParseError> {
-        let unreadable = |position, message| ParseError { position, message };
         if text.len() > expr::MAX_LENGTH {
             let message = format!("a condition has at most {} bytes", expr::MAX_LENGTH);
-            return Err(unreadable(expr::MAX_LENGTH, message));
+            return Err(ParseError::new(expr::MAX_LENGTH, message));
         }
         let engine = match self.engine.take() {
             Some(engine) => engine,
-            None => Engine::new().map_err(|message| unreadable(0, message))?,
+            None => Engine::new().map_err(|message| ParseError::new(0, message))?,
         };
         let compiled = compile(&engine, &without_prefix(text));
         self.engine = Some(engine);
-        compiled.map_err(|mistake| unreadable(mistake.position, mistake.message))
+        compiled.map_err(|mistake| ParseError {
+            hint: mistake.hint.map(str::to_owned),
+            in_script: Some(mistake.place),
+            ..ParseError::new(mistake.position, mistake.message)
+        })
     }
 
     /// Gives a probe its condition, or takes it away.
@@ -198,7 +199,7 @@ impl Tracer {
         let engine = self.probes.scripts.engine.as_ref();
         let engine = engine.ok_or_else(|| "there is no engine for JavaScript".to_owned())?;
         let moment = self.moment(tid, false);
-        let moment = moment.map_err(|error| error.to_string())?;
+        let moment = moment.map_err(|error| error.one_line())?;
         engine.text(script, Rc::new(moment))
     }
 
@@ -214,7 +215,7 @@ impl Tracer {
         let engine = self.probes.scripts.engine.as_ref()?;
         Some(match self.moment(tid, is_watched) {
             Ok(moment) => engine.holds(script, Rc::new(moment)),
-            Err(error) => Err(error.to_string()),
+            Err(error) => Err(error.one_line()),
         })
     }
 

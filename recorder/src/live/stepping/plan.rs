@@ -1,6 +1,6 @@
 //! Begins to move a stopped thread: what it is to reach, and which traps bring it back.
 
-use debuginfo::Frame;
+use debuginfo::{Diagnostic, Frame};
 
 use super::line_step::LineGoal;
 use crate::live::{
@@ -251,9 +251,9 @@ impl Tracer {
         let caller = callers.find(|frame| !frame.is_tail_call);
         let cfa = physical.and_then(|at| frames[at].cfa);
         let (Some(caller), Some(cfa)) = (caller, cfa) else {
-            let message =
-                format!("{because} this frame has no caller to return to; use \"continue\"");
-            return Err(LiveError::Motion(message.trim_start().to_owned()));
+            let message = format!("{because} this frame has no caller to return to");
+            let what = Diagnostic::new(message.trim_start()).with_hint("use \"continue\"");
+            return Err(LiveError::Motion(what));
         };
         plan.goal = Goal::Place;
         self.trap_at(tid, plan, caller.pc, cfa, Then::Stop)?;
