@@ -203,7 +203,7 @@ impl Tracer {
     pub fn log_panic(&self, error: &LiveError) {
         self.journal.send(Control::Warning {
             ticks: clock::ticks(),
-            message: error.to_string(),
+            message: error.one_line(),
         });
     }
 
