@@ -8,10 +8,10 @@
  * may arrive between any two instructions and run all of this again.
  */
 #include "runtime.h"
+#include "system_call.h"
 
 #include <linux/futex.h>
 #include <signal.h>
-#include <sys/syscall.h>
 #include <time.h>
 
 #ifndef HS_SELF_CONTAINED
@@ -38,15 +38,23 @@ struct hs_runtime hs_runtime;
 volatile uint32_t hs_many;
 static uint32_t registered;
 
-static long
-syscall3 (long number, long a, long b, long c)
+/* The calling thread's id as its C library has it in the thread's block, where
+ * that begins with its own address; 0: it is not there. */
+static uint32_t
+tid_in_block (uint64_t at)
 {
-  long result;
-  __asm__ volatile ("syscall"
-                    : "=a" (result)
-                    : "a" (number), "D" (a), "S" (b), "d" (c)
-                    : "rcx", "r11", "memory");
-  return result;
+  uint64_t block = hs_thread_block ();
+  unsigned own_address = at == HS_BLOCK_TID_GLIBC ? 2 : 0;
+  if (block == 0 || ((const volatile uint64_t *) block)[own_address] != block)
+    return 0;
+  return *(const volatile uint32_t *) (block + at);
+}
+
+/* The calling thread's id without a system call; 0: there is no way to know. */
+static uint32_t
+tid_without_call (void)
+{
+  return hs_runtime.tid_at != 0 ? tid_in_block (hs_runtime.tid_at) : 0;
 }
 
 #ifndef HS_SELF_CONTAINED
@@ -82,7 +90,10 @@ own_local (void)
     thread = NO_THREAD_BLOCK;
   else if (local->thread == thread)
     return local;
-  if (hs_in_sandbox || local->tid != (uint32_t) syscall3 (SYS_gettid, 0, 0, 0))
+  uint32_t tid = tid_without_call ();
+  if (tid == 0 && !hs_is_sandboxed ())
+    tid = (uint32_t) system_call (SYS_gettid, 0, 0, 0, 0);
+  if (local->tid != tid)
     return NULL;
   local->thread = thread; /* the program has just given it one */
   return local;
@@ -126,14 +137,14 @@ hs_wake_recorder (void)
   if (*word != asleep || hs_in_sandbox)
     return;
   if (__atomic_compare_exchange_n (word, &asleep, 0, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
-    syscall3 (SYS_futex, (long) word, FUTEX_WAKE, 1);
+    system_call (SYS_futex, (long) word, FUTEX_WAKE, 1, 0);
 }
 
 static void
 sleep_us (long us)
 {
   struct timespec t = { 0, us * 1000 };
-  syscall3 (SYS_nanosleep, (long) &t, 0, 0);
+  system_call (SYS_nanosleep, (long) &t, 0, 0, 0);
 }
 
 /* So much is written before the slow side looks whether the recorder sleeps. */
@@ -270,10 +281,11 @@ was_abandoned (const struct hs_local * local, uint64_t busy)
   uint64_t here = (uint64_t) __builtin_frame_address (0);
   int busy_on_main = busy >= local->stack_low && busy < local->stack_high;
   int here_on_main = here >= local->stack_low && here < local->stack_high;
+  /* Nobody is asked: signals may come faster than answers. */
   if ((!busy_on_main || !here_on_main) && !hs_in_sandbox)
   {
     stack_t other = { .ss_flags = SS_DISABLE };
-    syscall3 (SYS_sigaltstack, 0, (long) &other, 0);
+    system_call (SYS_sigaltstack, 0, (long) &other, 0, 0);
     uint64_t bytes = other.ss_flags & SS_DISABLE ? 0 : other.ss_size;
     int busy_on_other = busy - (uint64_t) other.ss_sp < bytes;
     int here_on_other = here - (uint64_t) other.ss_sp < bytes;
@@ -419,7 +431,7 @@ count_for_copy (struct hs_local * local)
   count = __atomic_add_fetch (&control->copy_records, 1, __ATOMIC_SEQ_CST);
   for (unsigned spins = 1; (int64_t) (count - control->copied_records) >= (int64_t) every;)
   {
-    if (recording_ended () || control->drop_when_full)
+    if (recording_ended () || control->drop_when_full || control->copies_pass)
       return;
     wait_for_room (local->shared, spins);
     spins += spins < UINT32_MAX;
@@ -496,50 +508,45 @@ find_stack (struct hs_local * local, uint64_t here)
   local->block_low = local->hole = 0;
 }
 
+/* The first record of a tenancy. A name that is not asked for the recorder fills
+ * in, if the thread is still there then. */
 static void
-write_thread (struct hs_local * local)
+write_thread (struct hs_local * local, int asks_name)
 {
   struct writing w;
   if (!begin (&w, local, 48))
     return;
-  w.words[0] = ticks_now ();
+  w.words[0] = hs_runtime.latest = ticks_now ();
   w.words[1] = HS_THREAD | (uint64_t) local->tid << 8;
   w.words[2] = local->stack_low;
   w.words[3] = local->stack_high;
   w.words[4] = w.words[5] = 0;
-  if (!hs_in_sandbox)
-    syscall3 (SYS_prctl, 16 /* PR_GET_NAME */, (long) &w.words[4], 0);
+  if (asks_name)
+    system_call (SYS_prctl, 16 /* PR_GET_NAME */, (long) &w.words[4], 0, 0);
   end (&w);
 }
 
-/* The calling thread's id, without a system call where one may be forbidden;
- * 0: there is no way to know. */
+/* The calling thread's id, where system calls may be made. */
 static uint32_t
 own_tid (void)
 {
-#ifndef HS_SELF_CONTAINED
-  uint32_t in_block;
-  __asm__ volatile ("mov %%fs:%c1, %0" : "=r" (in_block) : "i" (HS_BLOCK_TID));
-  if (hs_in_sandbox)
-    return hs_runtime.has_tid ? in_block : 0;
-  uint32_t tid = (uint32_t) syscall3 (SYS_gettid, 0, 0, 0);
-  if (tid == in_block)
-    hs_runtime.has_tid = 1;
+  uint32_t tid = (uint32_t) system_call (SYS_gettid, 0, 0, 0, 0);
+  /* A block of musl ends before the other word. */
+  if (hs_runtime.tid_at == 0 && tid_in_block (HS_BLOCK_TID_MUSL) == tid)
+    hs_runtime.tid_at = HS_BLOCK_TID_MUSL;
+  else if (hs_runtime.tid_at == 0 && tid_in_block (HS_BLOCK_TID_GLIBC) == tid)
+    hs_runtime.tid_at = HS_BLOCK_TID_GLIBC;
   return tid;
-#else
-  /* A block of another library may end before that word, or not be there. */
-  return hs_in_sandbox ? 0 : (uint32_t) syscall3 (SYS_gettid, 0, 0, 0);
-#endif
 }
 
 /* Waits a little for a ring if all are taken; -1: there is none. */
 static int
-wait_for_ring (void)
+wait_for_ring (int may_call)
 {
   int index = take_ring ();
   for (int tries = 0; index < 0 && tries < 200; tries++)
   {
-    if (recording_ended () || hs_runtime.control->drop_when_full || hs_in_sandbox)
+    if (recording_ended () || hs_runtime.control->drop_when_full || !may_call)
       break;
     hs_wake_recorder ();
     sleep_us (1000);
@@ -553,7 +560,7 @@ wait_for_ring (void)
 /* Gives the ring to the calling thread, whose id is known. `local` is off, for
  * handlers that arrive meanwhile. */
 static void
-move_in (struct hs_local * local, int index, uint64_t here)
+move_in (struct hs_local * local, int index, uint64_t here, int may_call)
 {
   struct hs_ring * ring = &hs_runtime.rings[index];
   local->base = hs_runtime.data + (uint64_t) index * HS_RING_BYTES;
@@ -568,10 +575,41 @@ move_in (struct hs_local * local, int index, uint64_t here)
   hs_note_reserved ();
   if (__atomic_fetch_add (&registered, 1, __ATOMIC_SEQ_CST) != 0)
     hs_many = 1;
-  hs_catch_signals ();
-  hs_give_signal_stack ((unsigned) index);
-  write_thread (local);
+  if (may_call)
+  {
+    hs_catch_signals ();
+    hs_give_signal_stack ((unsigned) index);
+  }
+  write_thread (local, may_call);
   local->off = 0;
+}
+
+/* What is known of a thread that has no ring yet. */
+struct newcomer
+{
+  uint32_t tid;  /* 0: it cannot be known */
+  int may_call;  /* the runtime may make system calls */
+  int has_time;  /* the thread may read the time stamp counter; -1: that cannot be known */
+};
+
+/* Threads whose id is known are not kept waiting for an answer of the recorder:
+ * where a sandbox may be entered unseen, none of their own system calls is made. */
+static struct newcomer
+look_at_newcomer (void)
+{
+  const struct hs_control * control = hs_runtime.control;
+  struct newcomer found = { 0, 0, 1 };
+  if (hs_in_sandbox || control->sandbox != HS_SANDBOX_SEEN)
+    found.tid = tid_without_call ();
+  if (found.tid == 0 || hs_runtime.time_was_forbidden)
+    found.may_call = !hs_is_sandboxed ();
+  if (found.tid == 0 && found.may_call)
+    found.tid = own_tid ();
+  if (control->sandbox == HS_SANDBOX_STRICT)
+    found.has_time = -1;
+  else if (hs_runtime.time_was_forbidden)
+    found.has_time = found.may_call ? !hs_time_is_forbidden () : -1;
+  return found;
 }
 
 #ifndef HS_SELF_CONTAINED
@@ -582,24 +620,25 @@ register_thread (uint64_t here)
 {
   struct hs_local * local = &hs_local;
   local->off = HS_OFF;
-  if (hs_runtime.time_was_forbidden && hs_time_is_forbidden ())
+  struct newcomer newcomer = look_at_newcomer ();
+  if (newcomer.has_time == 0)
   {
     local->off = HS_OFF_NO_TIME;
     return NULL;
   }
-  local->tid = own_tid ();
-  if (local->tid == 0)
+  local->tid = newcomer.tid;
+  if (newcomer.has_time < 0 || newcomer.tid == 0)
   {
     __atomic_fetch_add (&hs_runtime.control->lost_no_ring, 1, __ATOMIC_SEQ_CST);
     return NULL;
   }
-  int index = wait_for_ring ();
+  int index = wait_for_ring (newcomer.may_call);
   if (index < 0)
   {
     local->off = recording_ended () ? HS_OFF : 0;
     return NULL;
   }
-  move_in (local, index, here);
+  move_in (local, index, here, newcomer.may_call);
   if (hs_runtime.set_specific != NULL)
     hs_runtime.set_specific (hs_runtime.key, local);
   return local;
@@ -612,15 +651,16 @@ static struct hs_local *
 register_thread (uint64_t here)
 {
   uint64_t gs = gs_base (), thread = hs_thread_block ();
-  if (hs_runtime.time_was_forbidden && hs_time_is_forbidden ())
+  struct newcomer newcomer = look_at_newcomer ();
+  if (newcomer.has_time == 0)
     return NULL;
-  uint32_t tid = own_tid ();
-  if (tid == 0 || (gs != 0 && gs - (uint64_t) locals >= sizeof locals))
+  if (newcomer.has_time < 0 || newcomer.tid == 0
+      || (gs != 0 && gs - (uint64_t) locals >= sizeof locals))
   {
     __atomic_fetch_add (&hs_runtime.control->lost_no_ring, 1, __ATOMIC_SEQ_CST);
     return NULL;
   }
-  int index = wait_for_ring ();
+  int index = wait_for_ring (newcomer.may_call);
   if (index < 0)
     return NULL;
   struct hs_local * local = &locals[index];
@@ -631,11 +671,11 @@ register_thread (uint64_t here)
   local->vfork = 0;
   local->nested_at = 0;
   local->nested_busy = local->nested_deep = 0;
-  local->tid = tid;
+  local->tid = newcomer.tid;
   local->thread = thread != 0 ? thread : NO_THREAD_BLOCK;
   local->stack = hs_runtime.stacks + (uint64_t) (index + 1) * HS_GO_STACK_BYTES;
   __asm__ volatile ("wrgsbase %0" : : "r" (local) : "memory");
-  move_in (local, index, here);
+  move_in (local, index, here, newcomer.may_call);
   return local;
 }
 #endif
@@ -673,9 +713,10 @@ hs_local_or_register (void)
 }
 
 /* The calling thread must not read the time stamp counter any more: it records
- * nothing until it may. */
+ * nothing until it may. `is_so`: it cannot be read now; readers take the latest
+ * time of the thread for an earlier one. */
 void
-hs_forbid_time (void)
+hs_forbid_time (int is_so)
 {
   struct hs_local * local =
       local_or_register ((uint64_t) __builtin_frame_address (0));
@@ -688,7 +729,7 @@ hs_forbid_time (void)
   {
     w.words[1] = HS_GAP | HS_GAP_FORBIDDEN << 8;
     w.words[2] = 0;
-    w.words[0] = ticks_now ();
+    w.words[0] = is_so ? hs_runtime.latest : ticks_now ();
     end (&w);
   }
   local->off = HS_OFF_NO_TIME;
@@ -860,8 +901,8 @@ local_of_this_thread (void)
   struct hs_local * local =
       local_or_register ((uint64_t) __builtin_frame_address (0));
   /* In a sandbox nothing tells. */
-  if (local == NULL || hs_in_sandbox
-      || local->tid != (uint32_t) syscall3 (SYS_gettid, 0, 0, 0))
+  if (local == NULL || hs_is_sandboxed ()
+      || local->tid != (uint32_t) system_call (SYS_gettid, 0, 0, 0, 0))
     return NULL;
   return local;
 }
@@ -972,16 +1013,9 @@ map_for_recorder (struct hs_control * control)
     control->map_answered = asked;
     return;
   }
-  register long flags __asm__ ("r10") = 0x100022; /* PRIVATE, ANONYMOUS, FIXED_NOREPLACE */
-  register long fd __asm__ ("r8") = -1;
-  register long offset __asm__ ("r9") = 0;
-  long result;
-  __asm__ volatile ("syscall"
-                    : "=a" (result)
-                    : "a" (SYS_mmap), "D" (control->map_address),
-                      "S" (control->map_bytes), "d" (5 /* READ, EXEC */),
-                      "r" (flags), "r" (fd), "r" (offset)
-                    : "rcx", "r11", "memory");
+  long flags = 0x100022; /* PRIVATE, ANONYMOUS, FIXED_NOREPLACE */
+  long result = system_call6 (SYS_mmap, (long) control->map_address, (long) control->map_bytes,
+                              5 /* READ, EXEC */, flags, -1, 0);
   control->map_result = (uint64_t) result;
   control->map_answered = asked;
 }
@@ -990,18 +1024,10 @@ static void
 wait_for_answer (struct hs_control * control, uint32_t seen)
 {
   struct timespec t = { 0, 1000000 };
-  register long timeout __asm__ ("r10") = (long) &t;
-  long result;
   if (hs_in_sandbox)
-  {
     __builtin_ia32_pause ();
-    return;
-  }
-  __asm__ volatile ("syscall"
-                    : "=a" (result)
-                    : "a" (SYS_futex), "D" (&control->modules_answered),
-                      "S" (FUTEX_WAIT), "d" (seen), "r" (timeout)
-                    : "rcx", "r11", "memory");
+  else
+    system_call (SYS_futex, (long) &control->modules_answered, FUTEX_WAIT, seen, (long) &t);
 }
 
 /* The dynamic linker's list of modules has changed, and no constructor of a
@@ -1012,6 +1038,7 @@ hs_modules_changed (void)
   struct hs_control * control = hs_runtime.control;
   if (hs_alive != HS_MAGIC || hs_is_in_vfork () || recording_ended ())
     return;
+  hs_is_sandboxed ();
   uint32_t asked =
       __atomic_add_fetch (&control->modules_asked, 1, __ATOMIC_SEQ_CST);
   for (;;)
@@ -1048,7 +1075,7 @@ hs_init (const struct hs_start * start)
   hs_runtime.entries_only = start->entries_only;
   hs_runtime.stacks = start->stacks;
 #endif
-  if (syscall3 (SYS_madvise, (long) &hs_alive_page, 4096, 18 /* MADV_WIPEONFORK */) != 0)
+  if (system_call (SYS_madvise, (long) &hs_alive_page, 4096, 18 /* MADV_WIPEONFORK */, 0) != 0)
     return 3;
   if (hs_time_is_forbidden ())
     return 4;

@@ -11,6 +11,7 @@ mod manifest;
 mod program;
 mod rest;
 mod runtime_code;
+mod sandbox;
 mod sanitizers;
 mod sealing;
 mod stopper;
@@ -59,6 +60,7 @@ use crate::{
         Way, limits,
         spawn::{self, Parked, Pipes},
         stack_limit,
+        status::Seccomp,
     },
     signals::ChildSignals,
     snapshot::{self, SharedSnapshots, Snapshots},
@@ -243,6 +245,8 @@ struct SoFar {
     skipped: u64,
     /// How often a thread was found that must not read the time stamp counter.
     forbidden: u32,
+    /// What forbade the program system calls before it was recorded.
+    had_seccomp: Seccomp,
 }
 
 impl Session {
@@ -279,6 +283,7 @@ impl Session {
                 .agent(host.as_deref_mut(), &mut modules, &mut armer, &mut plan)
                 .map_err(|error| target.why_failed(error))?;
         }
+        let had_seccomp = Seccomp::of(target.pid);
         let mut watches = Watches::new(&options.captures.watches);
         watches.resolve(&space_of(&modules), &plan.functions, &shared)?;
         for (expression, why) in watches.waiting() {
@@ -338,6 +343,7 @@ impl Session {
                 armed: 0,
                 skipped: 0,
                 forbidden: 0,
+                had_seccomp,
             },
         };
         session.find_runtime_code()?;

@@ -132,6 +132,17 @@ pub fn why_unknown(timeline: &Timeline, seq: u64, expression: &Expr) -> replay::
     Ok(why_unknown_in(&moment, expression))
 }
 
+/// Returns why an expression means nothing after event `seq`, if it does not.
+pub fn why_meaningless(
+    timeline: &Timeline,
+    seq: u64,
+    expression: &Expr,
+) -> replay::Result<Option<Diagnostic>> {
+    let moment = Moment::at(timeline, seq, timeline.thread_at(seq)?, 1)?;
+    let error = evaluate_in(&moment, 0, expression, why).err();
+    Ok(error.and_then(|error| error.is_meaningless.then_some(error.why)))
+}
+
 /// What is said of a value that is known.
 pub const KNOWN: &str = "known";
 

@@ -77,6 +77,7 @@ impl Session {
             self.look_at_forbidden(&shared, observer)?;
             self.look_at_the_end(&mut drain, &mut incomplete, observer);
             self.copy_memory()?;
+            self.look_at_sandbox(observer)?;
             wanted.set_rest(drain.is_flooded());
             if drain.take_flushed() {
                 wanted.log_has_grown();
@@ -164,8 +165,8 @@ impl Session {
                     self.options.snapshots,
                     SnapshotTimes::Never | SnapshotTimes::AtPauses
                 ),
-            // Go's programs make system calls themselves: none of ours sees them enter a sandbox.
-            is_opaque: self.target.way == Way::LoaderForGo,
+            // None of ours sees a program enter a sandbox that makes system calls itself, as Go's do.
+            is_opaque: self.target.way == Way::LoaderForGo || self.shared.asks_about_sandbox(),
         }
     }
 
@@ -344,6 +345,7 @@ impl Session {
             shared.pass_signals();
         }
         self.log_modules(&change.added)?;
+        self.watch_sandbox_of(&change.added);
         let mut plan = Plan::default();
         let mut skipped = Vec::new();
         for number in change.added {
