@@ -4,10 +4,12 @@
 
 mod displace_elf;
 
+use std::arch::asm;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::Write as _;
+use std::mem::offset_of;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -137,14 +139,35 @@ fn make_text_writable() {
     }
 }
 
-/// Writes the patches without calling anything: what it called might be half patched.
+/// Writes the patches without calling anything: what it called might be half patched. It is assembler, because a compiler may make a
+/// call of any line.
 fn apply(patches: &[Patch]) {
-    for patch in patches {
-        for (offset, &byte) in patch.bytes.iter().enumerate() {
-            // SAFETY: the text is writable; the other thread of this process sleeps in the kernel, and this one runs
-            // none of the bytes that it changes (it is inside this function, behind its entry).
-            unsafe { ((patch.entry + offset as u64) as *mut u8).write_volatile(byte) };
-        }
+    let patches = patches.as_ptr_range();
+    // SAFETY: the text is writable; the other thread of this process sleeps in the kernel, and this one runs none of the bytes
+    // that it changes (it is inside this function, behind its entry).
+    unsafe {
+        asm!(
+            "2:",
+            "cmp {patch}, {end}",
+            "je 3f",
+            "mov rdi, [{patch} + {entry}]",
+            "lea rsi, [{patch} + {bytes}]",
+            "mov ecx, {len}",
+            "rep movsb",
+            "add {patch}, {size}",
+            "jmp 2b",
+            "3:",
+            patch = inout(reg) patches.start => _,
+            end = in(reg) patches.end,
+            entry = const offset_of!(Patch, entry),
+            bytes = const offset_of!(Patch, bytes),
+            len = const PATCH_BYTES,
+            size = const size_of::<Patch>(),
+            out("rdi") _,
+            out("rsi") _,
+            out("rcx") _,
+            options(nostack),
+        );
     }
 }
 

@@ -65,9 +65,9 @@ impl Drop for Bench {
 
 /// A file of `debuginfo/tests/programs`; tests of the crates above use them, too.
 pub fn program(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../debuginfo/tests/programs")
-        .join(name)
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
+    let crates = crates.expect("the crate lies in a workspace");
+    crates.join("debuginfo/tests/programs").join(name)
 }
 
 /// Runs a command that must succeed and returns what it printed.
