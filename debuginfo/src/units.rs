@@ -46,8 +46,8 @@ pub(crate) struct UnitTable<'a> {
 }
 
 impl<'a> UnitTable<'a> {
-    /// Tells whether an entry may be called `name`: whether the file has this text, or the end of a longer one, among its names. In
-    /// files that keep entries in others, it may.
+    /// Tells whether an entry may be called `name`: whether the file has this text, or the end of a longer one, among its names, with
+    /// or without arguments of a template behind it. In files that keep entries in others, it may.
     pub(crate) fn mentions(&self, name: &str) -> bool {
         let dwarf = &self.dwarf;
         let sections = [
@@ -57,7 +57,7 @@ impl<'a> UnitTable<'a> {
             dwarf.debug_types.reader().slice(),
         ];
         sections.iter().any(|section| {
-            let mut texts = section.split(|byte| *byte == 0);
+            let mut texts = section.split(|byte| matches!(byte, 0 | b'<'));
             texts.any(|text| text.ends_with(name.as_bytes()) || text.ends_with(b".dwo"))
         })
     }

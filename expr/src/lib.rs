@@ -20,7 +20,7 @@ pub use ast::{BinaryOp, CharKind, Expr, ExprKind, Literal, Span, Suffix, TypeNam
 pub use eval::compile::{
     Known, KnownPlace, Logged, Message, MessagePart, NotCompiled, PlainValue, Shown,
     compile_condition, compile_message, is_word, known_argument, known_global, known_local,
-    missing_names, missing_values, names,
+    members, missing_names, missing_values, names,
 };
 pub use eval::{
     Calls, Context, EvalError, argument, argument_count, assign, assign_value, evaluate,

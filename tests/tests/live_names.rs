@@ -127,15 +127,34 @@ fn a_misspelt_name_is_an_error_where_it_can_never_be_right() {
         listed["probes"][0]["message"],
         "no variable \"nosuch\" here; its message failed at every hit so far (10): nosuch: no variable \"nosuch\" here"
     );
-    let sql = "SELECT value(3, 'nosuch')";
-    let Err(ended) = live.recording().try_rows(sql) else {
-        panic!("{sql} was answered");
-    };
-    let told = ended.errors();
-    assert!(
-        told.contains("nothing in the recording is called \"nosuch\""),
-        "{told}"
-    );
+    let at = live
+        .recording()
+        .number("SELECT max(start_seq) FROM calls WHERE function = 'visit'");
+    for (expression, wanted) in [
+        ("nosuch", "nothing in the recording is called \"nosuch\""),
+        (
+            "page.nosuch",
+            "Page has no member nosuch (it has id, kind, mode)",
+        ),
+        (
+            "page.id.nosuch",
+            "nothing in the recording has a member \"nosuch\"",
+        ),
+    ] {
+        for function in ["value", "explain_value"] {
+            let sql = format!("SELECT {function}({at}, '{expression}')");
+            let Err(ended) = live.recording().try_rows(&sql) else {
+                panic!("{sql} was answered");
+            };
+            let told = ended.errors();
+            assert!(told.contains(wanted), "{sql}: {told}");
+        }
+    }
+    // A member of something else, fields of tuples and lengths are no errors.
+    for expression in ["page.value", "page.0", "page.len", "args.0"] {
+        let sql = format!("SELECT count(value({at}, '{expression}')) AS n");
+        assert!(live.recording().try_rows(&sql).is_ok(), "{sql}");
+    }
 }
 
 #[test]

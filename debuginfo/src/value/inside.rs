@@ -11,7 +11,7 @@ use crate::types::{
 /// Base classes and unnamed members that are searched for one name.
 const MAX_DEPTH: usize = 32;
 /// Members that a message about a missing one names.
-const MAX_NAMED: usize = 8;
+pub const MAX_NAMED: usize = 8;
 
 pub fn wrong(ty: &Type, what: &'static str) -> ValueError {
     ValueError::WrongType {

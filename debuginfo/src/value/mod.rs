@@ -16,6 +16,7 @@ use crate::machine::{Ages, Certainty, Machine, Unknown};
 use crate::types::{BitRange, Type, TypeKind};
 
 pub use error::ValueError;
+pub use inside::MAX_NAMED;
 pub use look::Look;
 
 /// Bytes of one value that are read whole; parts of larger ones are read from their place.

@@ -1,20 +1,21 @@
 //! Members, what pointers of all kinds point to, and addresses.
 
 use crate::ast::{Expr, ExprKind, Span};
+use crate::eval::names::nearest;
 use crate::eval::operand::{Operand, number_value, pointer_value};
 use crate::eval::strings::presented;
 use crate::eval::{Answer, EvalError, Evaluator, failed};
 use crate::number::{IntKind, Number};
 use debuginfo::location::{Site, ValuePlace};
 use debuginfo::types::TypeKind;
-use debuginfo::value::{Look, Value, ValueError};
+use debuginfo::value::{Look, MAX_NAMED, Value, ValueError};
 use debuginfo::{Certainty, Machine, Register, Unknown};
 use values::Children;
 
 /// Pointers and wrappers that are looked through for a member.
 const MAX_STEPS: usize = 8;
 /// Words for how many elements there are.
-const LENGTHS: [&str; 3] = ["len", "length", "size"];
+pub(super) const LENGTHS: [&str; 3] = ["len", "length", "size"];
 
 impl Evaluator<'_> {
     pub(super) fn member(&self, of: &Expr, name: &str, at: Span) -> Answer<Value> {
@@ -89,7 +90,7 @@ impl Evaluator<'_> {
         };
         let mut value = value.clone();
         // Messages are made when there is nothing else to say: names of types take long.
-        let (mut refused, mut without) = (None, None);
+        let (mut refused, mut without, mut near) = (None, None, None);
         for _ in 0..MAX_STEPS {
             let kind = value.kind();
             let found = match kind {
@@ -104,7 +105,10 @@ impl Evaluator<'_> {
             match found {
                 Some(Ok(found)) => return Ok(found),
                 // What a pointer leads to says more than the pointer.
-                Some(Err(error @ ValueError::NoMember { .. })) => refused = Some(error),
+                Some(Err(error @ ValueError::NoMember { .. })) => {
+                    near = nearest_member(&value, &field);
+                    refused = Some(error);
+                }
                 Some(Err(error @ ValueError::WrongType { .. })) => {
                     refused.get_or_insert(error);
                 }
@@ -127,9 +131,10 @@ impl Evaluator<'_> {
             ty: ty.name(),
             what: "has no members",
         });
-        let message = match refused.or(without) {
-            Some(error) => error.to_string(),
-            None => format!("there is no member {name}"),
+        let message = match (refused.or(without), near) {
+            (Some(error), Some(near)) => format!("{error}; did you mean \"{near}\"?"),
+            (Some(error), None) => error.to_string(),
+            (None, _) => format!("there is no member {name}"),
         };
         Err(EvalError::meaningless(at, message))
     }
@@ -306,6 +311,15 @@ fn pointed(value: &Value, fields: Vec<(String, Value)>, at: Span) -> Answer<Opti
         Some(Ok(0)) => Err(EvalError::new(at, "the pointer is null")),
         Some(_) => Err(EvalError::new(at, "what it points to is not known")),
     }
+}
+
+/// The member whose name is most like one that there is not, where they are too many for the message to show.
+fn nearest_member(value: &Value, name: &str) -> Option<String> {
+    let members = value.ty.strip().members();
+    let names: Vec<&str> = members.iter().filter_map(|m| m.name.as_deref()).collect();
+    let is_long = names.len() > MAX_NAMED;
+    let near = is_long.then(|| nearest(name, names.iter().copied()));
+    near.flatten().map(str::to_owned)
 }
 
 /// A member by its name, in C++ perhaps with the base class that has it: `Base::x`.

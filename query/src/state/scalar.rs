@@ -23,6 +23,9 @@ use super::{States, failed, moment};
 /// Most bytes that `mem` returns for a row.
 const MAX_LEN: i64 = 1 << 20;
 
+/// Rows that are asked what there is instead of a misspelt member.
+const MOST_HINTS: usize = 256;
+
 /// What a function does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Action {
@@ -195,6 +198,11 @@ impl<'a> Batch<'a> {
         let texts = self.text(self.arrays.len() - 1)?;
         let mut parsed: FxHashMap<&str, Expr> = FxHashMap::default();
         let (mut parameters, mut places) = (Parameters::default(), Places::default());
+        let parse = |text| {
+            parse(self.timeline, text, |expression, member| {
+                self.hint(expression, member)
+            })
+        };
         let found = self.ask(|row, seq| {
             let frame = match frames {
                 None => Some(0),
@@ -209,7 +217,7 @@ impl<'a> Batch<'a> {
             };
             let text = texts.value(row);
             if !parsed.contains_key(text) {
-                parsed.insert(text, parse(self.timeline, text)?);
+                parsed.insert(text, parse(text)?);
             }
             let expression = &parsed[text];
             // Whoever names a frame gets it looked up anew.
@@ -235,9 +243,9 @@ impl<'a> Batch<'a> {
     fn explanations(&self) -> Result<ArrayRef> {
         let values = self.values(None)?;
         let values = values.as_string_view();
-        let texts = self.text(1)?;
+        let (texts, seqs) = (self.text(1)?, self.number(0)?);
         let mut parsed: FxHashMap<&str, Expr> = FxHashMap::default();
-        let found = self.ask(|row, seq| {
+        let mut found = self.ask(|row, seq| {
             if !texts.is_valid(row) {
                 return Ok(None);
             }
@@ -246,12 +254,42 @@ impl<'a> Batch<'a> {
             }
             let text = texts.value(row);
             if !parsed.contains_key(text) {
-                parsed.insert(text, parse(self.timeline, text)?);
+                parsed.insert(text, read(text)?);
             }
             let why = moment::why_unknown(self.timeline, seq, &parsed[text]);
             why.map(Some).map_err(failed)
         })?;
+        for (row, found) in found.iter_mut().enumerate() {
+            if seqs.is_valid(row) && texts.is_valid(row) && self.seqs[row].is_none() {
+                *found = Some(self.why_no_event(seqs.value(row)));
+            }
+        }
         Ok(Arc::new(found.into_iter().collect::<StringViewArray>()))
+    }
+
+    fn why_no_event(&self, seq: i64) -> String {
+        match self.timeline.events().checked_sub(1) {
+            None => "unknown: the recording has no events".to_owned(),
+            Some(_) if seq < 0 => "unknown: the recording begins at event 0".to_owned(),
+            Some(last) => format!("unknown: the recording ends at event {last}"),
+        }
+    }
+
+    /// Says what there is instead of a member that there is not, as the first rows do in which what it is a member of means something.
+    fn hint(&self, expression: &Expr, member: &str) -> Option<String> {
+        let rows = self.order.iter().filter_map(|row| self.seqs[*row]);
+        let missing = format!("no member {member}");
+        rows.take(MOST_HINTS).find_map(|seq| {
+            let why = moment::why_unknown(self.timeline, seq, expression).ok()?;
+            let why = why.strip_prefix("unknown: ")?;
+            // Behind a semicolon others look for the next step.
+            let (what, rest) = why.split_once("; ").unwrap_or((why, ""));
+            let is_about_it = what.contains(&missing);
+            is_about_it.then(|| match rest {
+                "" => what.to_owned(),
+                rest => format!("{what} ({})", rest.replace("; ", ", ")),
+            })
+        })
     }
 }
 
@@ -269,21 +307,39 @@ fn name(names: &StringArray, row: usize) -> Result<Option<&str>> {
     }
 }
 
-/// Reads an expression. A name that nothing in the recording has can never be right.
-fn parse(timeline: &Timeline, text: &str) -> Result<Expr> {
-    let parsed = match expr::parse(text) {
-        Ok(parsed) => parsed,
-        Err(error) => return plan_err!("the expression \"{text}\": {error}"),
-    };
-    let misspelt = expr::names(&parsed).into_iter().find(|name| {
+/// Reads an expression.
+fn read(text: &str) -> Result<Expr> {
+    match expr::parse(text) {
+        Ok(parsed) => Ok(parsed),
+        Err(error) => plan_err!("the expression \"{text}\": {error}"),
+    }
+}
+
+/// Reads an expression. A name that nothing in the recording has can never be right; of a member `hint` says what there is instead.
+fn parse(
+    timeline: &Timeline,
+    text: &str,
+    hint: impl FnOnce(&Expr, &str) -> Option<String>,
+) -> Result<Expr> {
+    let parsed = read(text)?;
+    let is_misspelt = |name: &str| {
         let last = name.rsplit("::").next().unwrap_or(name);
         let is_plain = last.chars().all(|c| c.is_alphanumeric() || c == '_');
         is_plain && !expr::is_word(last) && !timeline.modules().mention(last)
-    });
-    match misspelt {
-        Some(name) => {
-            plan_err!("the expression \"{text}\": nothing in the recording is called \"{name}\"")
+    };
+    if let Some(name) = expr::names(&parsed).iter().find(|name| is_misspelt(name)) {
+        return plan_err!(
+            "the expression \"{text}\": nothing in the recording is called \"{name}\""
+        );
+    }
+    let members = expr::members(&parsed);
+    let Some(name) = members.into_iter().find(|name| is_misspelt(name)) else {
+        return Ok(parsed);
+    };
+    match hint(&parsed, name) {
+        Some(hint) => plan_err!("the expression \"{text}\": {hint}"),
+        None => {
+            plan_err!("the expression \"{text}\": nothing in the recording has a member \"{name}\"")
         }
-        None => Ok(parsed),
     }
 }

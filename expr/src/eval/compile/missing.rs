@@ -4,6 +4,7 @@ use crate::HIT_COUNT;
 use crate::ast::{Expr, ExprKind};
 use crate::eval::calls::is_answered;
 use crate::eval::compile::{Compiler, at_address};
+use crate::eval::members::LENGTHS;
 use crate::eval::{Evaluator, is_type, with_evaluator};
 use crate::parse::parse_with;
 use crate::template::{Part, Template};
@@ -101,6 +102,42 @@ pub fn names(expr: &Expr) -> Vec<String> {
     let mut found = Vec::new();
     each_name(expr, &mut |name| found.push(name.to_owned()));
     found
+}
+
+/// Returns the members that an expression names and that only debug information can have: no fields of tuples, no lengths, nothing
+/// that is called.
+#[must_use]
+pub fn members(expr: &Expr) -> Vec<&str> {
+    let mut found = Vec::new();
+    each_member(expr, &mut |name| found.push(name));
+    found
+}
+
+fn each_member<'e>(expr: &'e Expr, see: &mut dyn FnMut(&'e str)) {
+    match &expr.kind {
+        ExprKind::Call {
+            function,
+            arguments,
+        } => {
+            // Methods of containers are answered although no file names them.
+            function
+                .kind
+                .for_each_child(|child| each_member(child, see));
+            for argument in arguments {
+                each_member(argument, see);
+            }
+        }
+        kind => {
+            if let ExprKind::Member { name, .. } = kind
+                && !name.starts_with(|c: char| c.is_ascii_digit())
+                && !LENGTHS.contains(&name.as_str())
+                && name != "all"
+            {
+                see(name);
+            }
+            kind.for_each_child(|child| each_member(child, see));
+        }
+    }
 }
 
 /// Tells whether a name may have a meaning that no module gives it.

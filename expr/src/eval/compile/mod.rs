@@ -25,7 +25,7 @@ use value::{Bytes, Static};
 
 pub use known::{Known, KnownPlace, PlainValue, known_argument, known_global, known_local};
 pub use message::{Logged, Message, MessagePart, Shown, compile_message};
-pub use missing::{is_word, missing_names, missing_values, names};
+pub use missing::{is_word, members, missing_names, missing_values, names};
 
 /// Why an expression cannot be compiled: a sentence about a part of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
