@@ -8,12 +8,12 @@
  * The rules of runtime.c and of interpose.c hold.
  */
 #include "runtime.h"
+#include "system_call.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/prctl.h>
 #include <linux/resource.h>
-#include <sys/syscall.h>
 
 #define CURRENT 1 /* MCL_ of mlockall(2) */
 #define FUTURE 2
@@ -31,18 +31,6 @@ int * (* hs_original___errno_location) (void);
 
 /* 1 once the program has, for good: a sandbox is never left. */
 volatile uint32_t hs_in_sandbox;
-
-static long
-system_call (long number, long a, long b, long c, long d)
-{
-  long result;
-  register long r10 __asm__ ("r10") = d;
-  __asm__ volatile ("syscall"
-                    : "=a" (result)
-                    : "a" (number), "D" (a), "S" (b), "d" (c), "r" (r10)
-                    : "rcx", "r11", "memory");
-  return result;
-}
 
 /* Where the C library has the thread's errno; NULL: it is linked in, and the
  * program never asks. */

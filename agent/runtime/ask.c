@@ -10,9 +10,9 @@
  * program's.
  */
 #include "runtime.h"
+#include "system_call.h"
 
 #include <linux/futex.h>
-#include <sys/syscall.h>
 
 /* Ticks between two offers of the processor to others: some 5 us. The tracer
  * may wait for just this processor. */
@@ -41,13 +41,8 @@ ticks_now (void)
 static void
 offer_processor (void)
 {
-  long result;
-  if (hs_in_sandbox)
-    return;
-  __asm__ volatile ("syscall"
-                    : "=a" (result)
-                    : "a" (SYS_sched_yield)
-                    : "rcx", "r11", "memory");
+  if (!hs_in_sandbox)
+    system_call (SYS_sched_yield, 0, 0, 0, 0);
 }
 
 #define STORE_VECTOR(n) \

@@ -7,8 +7,8 @@
  * after its room is known; what has gone meanwhile is left out.
  */
 #include "runtime.h"
+#include "system_call.h"
 
-#include <sys/syscall.h>
 #include <sys/uio.h>
 
 #define PAGE 4096UL
@@ -33,18 +33,11 @@ read_pieces (uint32_t tid, void * to, uint64_t bytes, const struct iovec * remot
              unsigned long count)
 {
   struct iovec local = { to, bytes };
-  register long remote_at __asm__ ("r10") = (long) remote;
-  register long remote_count __asm__ ("r8") = (long) count;
-  register long flags __asm__ ("r9") = 0;
   long result;
   if (hs_in_sandbox)
     return 0;
-  __asm__ volatile ("syscall"
-                    : "=a" (result)
-                    : "a" (SYS_process_vm_readv), "D" ((long) tid),
-                      "S" (&local), "d" (1L), "r" (remote_at),
-                      "r" (remote_count), "r" (flags)
-                    : "rcx", "r11", "memory");
+  result = system_call6 (SYS_process_vm_readv, (long) tid, (long) &local, 1, (long) remote,
+                         (long) count, 0);
   return result < 0 ? 0 : (uint64_t) result;
 }
 
@@ -334,14 +327,10 @@ static uint64_t
 thread_pointer (void)
 {
   uint64_t found = 0;
-  long result;
-  if (hs_in_sandbox)
+  if (hs_in_sandbox
+      || system_call (SYS_arch_prctl, 0x1003 /* ARCH_GET_FS */, (long) &found, 0, 0) < 0)
     return 0;
-  __asm__ volatile ("syscall"
-                    : "=a" (result)
-                    : "a" (SYS_arch_prctl), "D" (0x1003L /* ARCH_GET_FS */), "S" (&found)
-                    : "rcx", "r11", "memory");
-  return result < 0 ? 0 : found;
+  return found;
 }
 
 /* Finds what else is captured for watched values. */

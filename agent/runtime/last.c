@@ -12,12 +12,12 @@
  */
 #define _GNU_SOURCE
 #include "runtime.h"
+#include "system_call.h"
 
 #include <errno.h>
 #include <linux/prctl.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <ucontext.h>
 
@@ -64,18 +64,6 @@ static volatile uint64_t without_stack;
 static volatile uint32_t program_has_stack;
 /* One for each ring's thread, and one for the main thread before it has a ring. */
 static uint64_t stacks[HS_RINGS + 1];
-
-static long
-system_call (long number, long a, long b, long c, long d)
-{
-  long result;
-  register long r10 __asm__ ("r10") = d;
-  __asm__ volatile ("syscall"
-                    : "=a" (result)
-                    : "a" (number), "D" (a), "S" (b), "d" (c), "r" (r10)
-                    : "rcx", "r11", "memory");
-  return result;
-}
 
 static int
 is_fatal (int signal)
@@ -291,15 +279,8 @@ hs_give_signal_stack (unsigned index)
     return;
   if (stacks[index] == 0)
   {
-    register long fd __asm__ ("r8") = -1;
-    register long offset __asm__ ("r9") = 0;
-    register long flags __asm__ ("r10") = 0x4022; /* PRIVATE, ANONYMOUS, NORESERVE */
-    long at;
-    __asm__ volatile ("syscall"
-                      : "=a" (at)
-                      : "a" (SYS_mmap), "D" (0), "S" (STACK_BYTES), "d" (3),
-                        "r" (flags), "r" (fd), "r" (offset)
-                      : "rcx", "r11", "memory");
+    long flags = 0x4022; /* PRIVATE, ANONYMOUS, NORESERVE */
+    long at = system_call6 (SYS_mmap, 0, STACK_BYTES, 3 /* READ, WRITE */, flags, -1, 0);
     if (at < 0)
       return;
     stacks[index] = (uint64_t) at;

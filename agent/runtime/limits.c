@@ -8,10 +8,10 @@
  * its own.
  */
 #include "runtime.h"
+#include "system_call.h"
 
 #include <linux/capability.h>
 #include <linux/resource.h>
-#include <sys/syscall.h>
 
 #define LIMIT_OF_DATA 2 /* RLIMIT_ of setrlimit(2) */
 #define LIMIT_OF_SPACE 9
@@ -22,18 +22,6 @@ void * hs_original_setrlimit, * hs_original_getrlimit, * hs_original_prlimit;
 
 /* Bytes, from the control page, which children of fork do not have. */
 static uint64_t reserved_space, reserved_data;
-
-static long
-system_call (long number, long a, long b, long c, long d)
-{
-  long result;
-  register long r10 __asm__ ("r10") = d;
-  __asm__ volatile ("syscall"
-                    : "=a" (result)
-                    : "a" (number), "D" (a), "S" (b), "d" (c), "r" (r10)
-                    : "rcx", "r11", "memory");
-  return result;
-}
 
 void
 hs_note_reserved (void)

@@ -8,10 +8,10 @@
  * may arrive between any two instructions and run all of this again.
  */
 #include "runtime.h"
+#include "system_call.h"
 
 #include <linux/futex.h>
 #include <signal.h>
-#include <sys/syscall.h>
 #include <time.h>
 
 #ifndef HS_SELF_CONTAINED
@@ -37,17 +37,6 @@ struct hs_runtime hs_runtime;
  * for the program before they take the time. */
 volatile uint32_t hs_many;
 static uint32_t registered;
-
-static long
-syscall3 (long number, long a, long b, long c)
-{
-  long result;
-  __asm__ volatile ("syscall"
-                    : "=a" (result)
-                    : "a" (number), "D" (a), "S" (b), "d" (c)
-                    : "rcx", "r11", "memory");
-  return result;
-}
 
 #ifndef HS_SELF_CONTAINED
 /* The thread's own; all zero at first. */
@@ -82,7 +71,7 @@ own_local (void)
     thread = NO_THREAD_BLOCK;
   else if (local->thread == thread)
     return local;
-  if (hs_in_sandbox || local->tid != (uint32_t) syscall3 (SYS_gettid, 0, 0, 0))
+  if (hs_in_sandbox || local->tid != (uint32_t) system_call (SYS_gettid, 0, 0, 0, 0))
     return NULL;
   local->thread = thread; /* the program has just given it one */
   return local;
@@ -121,7 +110,7 @@ static void
 sleep_us (long us)
 {
   struct timespec t = { 0, us * 1000 };
-  syscall3 (SYS_nanosleep, (long) &t, 0, 0);
+  system_call (SYS_nanosleep, (long) &t, 0, 0, 0);
 }
 
 /* Says how far `local` may write. With captures, or where copies of memory are
@@ -239,7 +228,7 @@ was_abandoned (const struct hs_local * local, uint64_t busy)
   if ((!busy_on_main || !here_on_main) && !hs_in_sandbox)
   {
     stack_t other = { .ss_flags = SS_DISABLE };
-    syscall3 (SYS_sigaltstack, 0, (long) &other, 0);
+    system_call (SYS_sigaltstack, 0, (long) &other, 0, 0);
     uint64_t bytes = other.ss_flags & SS_DISABLE ? 0 : other.ss_size;
     int busy_on_other = busy - (uint64_t) other.ss_sp < bytes;
     int here_on_other = here - (uint64_t) other.ss_sp < bytes;
@@ -469,7 +458,7 @@ write_thread (struct hs_local * local)
   w.words[3] = local->stack_high;
   w.words[4] = w.words[5] = 0;
   if (!hs_in_sandbox)
-    syscall3 (SYS_prctl, 16 /* PR_GET_NAME */, (long) &w.words[4], 0);
+    system_call (SYS_prctl, 16 /* PR_GET_NAME */, (long) &w.words[4], 0, 0);
   end (&w);
 }
 
@@ -483,13 +472,13 @@ own_tid (void)
   __asm__ volatile ("mov %%fs:%c1, %0" : "=r" (in_block) : "i" (HS_BLOCK_TID));
   if (hs_in_sandbox)
     return hs_runtime.has_tid ? in_block : 0;
-  uint32_t tid = (uint32_t) syscall3 (SYS_gettid, 0, 0, 0);
+  uint32_t tid = (uint32_t) system_call (SYS_gettid, 0, 0, 0, 0);
   if (tid == in_block)
     hs_runtime.has_tid = 1;
   return tid;
 #else
   /* A block of another library may end before that word, or not be there. */
-  return hs_in_sandbox ? 0 : (uint32_t) syscall3 (SYS_gettid, 0, 0, 0);
+  return hs_in_sandbox ? 0 : (uint32_t) system_call (SYS_gettid, 0, 0, 0, 0);
 #endif
 }
 
@@ -821,7 +810,7 @@ local_of_this_thread (void)
       local_or_register ((uint64_t) __builtin_frame_address (0));
   /* In a sandbox nothing tells. */
   if (local == NULL || hs_in_sandbox
-      || local->tid != (uint32_t) syscall3 (SYS_gettid, 0, 0, 0))
+      || local->tid != (uint32_t) system_call (SYS_gettid, 0, 0, 0, 0))
     return NULL;
   return local;
 }
@@ -932,16 +921,9 @@ map_for_recorder (struct hs_control * control)
     control->map_answered = asked;
     return;
   }
-  register long flags __asm__ ("r10") = 0x100022; /* PRIVATE, ANONYMOUS, FIXED_NOREPLACE */
-  register long fd __asm__ ("r8") = -1;
-  register long offset __asm__ ("r9") = 0;
-  long result;
-  __asm__ volatile ("syscall"
-                    : "=a" (result)
-                    : "a" (SYS_mmap), "D" (control->map_address),
-                      "S" (control->map_bytes), "d" (5 /* READ, EXEC */),
-                      "r" (flags), "r" (fd), "r" (offset)
-                    : "rcx", "r11", "memory");
+  long flags = 0x100022; /* PRIVATE, ANONYMOUS, FIXED_NOREPLACE */
+  long result = system_call6 (SYS_mmap, (long) control->map_address, (long) control->map_bytes,
+                              5 /* READ, EXEC */, flags, -1, 0);
   control->map_result = (uint64_t) result;
   control->map_answered = asked;
 }
@@ -950,18 +932,10 @@ static void
 wait_for_answer (struct hs_control * control, uint32_t seen)
 {
   struct timespec t = { 0, 1000000 };
-  register long timeout __asm__ ("r10") = (long) &t;
-  long result;
   if (hs_in_sandbox)
-  {
     __builtin_ia32_pause ();
-    return;
-  }
-  __asm__ volatile ("syscall"
-                    : "=a" (result)
-                    : "a" (SYS_futex), "D" (&control->modules_answered),
-                      "S" (FUTEX_WAIT), "d" (seen), "r" (timeout)
-                    : "rcx", "r11", "memory");
+  else
+    system_call (SYS_futex, (long) &control->modules_answered, FUTEX_WAIT, seen, (long) &t);
 }
 
 /* The dynamic linker's list of modules has changed, and no constructor of a
@@ -1007,7 +981,7 @@ hs_init (const struct hs_start * start)
   hs_runtime.entries_only = start->entries_only;
   hs_runtime.stacks = start->stacks;
 #endif
-  if (syscall3 (SYS_madvise, (long) &hs_alive_page, 4096, 18 /* MADV_WIPEONFORK */) != 0)
+  if (system_call (SYS_madvise, (long) &hs_alive_page, 4096, 18 /* MADV_WIPEONFORK */, 0) != 0)
     return 3;
   if (hs_time_is_forbidden ())
     return 4;

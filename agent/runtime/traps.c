@@ -9,10 +9,10 @@
  */
 #define _GNU_SOURCE /* REG_RIP */
 #include "runtime.h"
+#include "system_call.h"
 
 #include <linux/futex.h>
 #include <signal.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <ucontext.h>
 
@@ -39,18 +39,6 @@ __asm__ (".text\n"
          "  mov $15, %eax\n"
          "  syscall\n"
          ".size hs_trap_return, . - hs_trap_return\n");
-
-static long
-system_call (long number, long a, long b, long c, long d)
-{
-  long result;
-  register long r10 __asm__ ("r10") = d;
-  __asm__ volatile ("syscall"
-                    : "=a" (result)
-                    : "a" (number), "D" (a), "S" (b), "d" (c), "r" (r10)
-                    : "rcx", "r11", "memory");
-  return result;
-}
 
 static int
 recorder_is_gone (void)
