@@ -3,7 +3,8 @@
  * which must not be the terabytes that the recorder has reserved.
  *
  * A thread without the counter records nothing, and a gap says so; in a
- * sandbox the runtime makes no system call.
+ * sandbox the runtime makes no system call. Where the runtime cannot see the
+ * program enter one, it asks the recorder before it makes some.
  *
  * The rules of runtime.c and of interpose.c hold.
  */
@@ -31,6 +32,28 @@ int * (* hs_original___errno_location) (void);
 
 /* 1 once the program has, for good: a sandbox is never left. */
 volatile uint32_t hs_in_sandbox;
+
+/* Must the runtime make no system call? Code of the program may have entered a
+ * sandbox unseen, by a system call of its own: then the recorder looks, and the
+ * thread waits. A child of fork does as its parent. */
+int
+hs_is_sandboxed (void)
+{
+  struct hs_control * control = hs_runtime.control;
+  uint32_t asked;
+  if (hs_in_sandbox || hs_alive != HS_MAGIC || control->sandbox == HS_SANDBOX_SEEN)
+    return (int) hs_in_sandbox;
+  asked = __atomic_add_fetch (&control->sandbox_asked, 1, __ATOMIC_SEQ_CST);
+  while ((int32_t) (control->sandbox_answered - asked) < 0)
+  {
+    if (hs_recording_ended ())
+      return 1; /* nobody knows */
+    __builtin_ia32_pause ();
+  }
+  if (control->sandbox >= HS_SANDBOX_ENTERED)
+    hs_in_sandbox = 1;
+  return (int) hs_in_sandbox;
+}
 
 /* Where the C library has the thread's errno; NULL: it is linked in, and the
  * program never asks. */
@@ -74,11 +97,12 @@ hs_prctl (int option, unsigned long a, unsigned long b, unsigned long c, unsigne
       || (option == PR_SET_SECCOMP && a == STRICT);
   /* Before it is so: from then on nothing of ours may happen. */
   if (forbids)
-    hs_forbid_time ();
+    hs_forbid_time (0);
   /* A child of vfork has our memory, and a sandbox of its own. */
   if (option == PR_SET_SECCOMP && !hs_is_in_vfork ())
   {
-    hs_signals_are_left_alone ();
+    if (!hs_is_sandboxed ())
+      hs_signals_are_left_alone ();
     hs_in_sandbox = 1;
   }
   int result = hs_original_prctl (option, a, b, c, d);
@@ -248,10 +272,11 @@ hs_mlockall (int flags)
 {
   if (!(flags & CURRENT) || (flags & ~(CURRENT | FUTURE | ON_FAULT)) || hs_alive != HS_MAGIC)
     return hs_original_mlockall (flags);
+  int is_sandboxed = hs_is_sandboxed ();
   long result = system_call (SYS_mlockall, flags | ON_FAULT, 0, 0, 0);
-  if (result == -ENOMEM && !hs_in_sandbox)
+  if (result == -ENOMEM && !is_sandboxed)
     return lock_within_limit (flags);
-  if (result < 0 || hs_in_sandbox)
+  if (result < 0 || is_sandboxed)
     return hs_returned (result);
   unlock_foreign ();
   if (flags & ON_FAULT)

@@ -41,7 +41,7 @@ ticks_now (void)
 static void
 offer_processor (void)
 {
-  if (!hs_in_sandbox)
+  if (!hs_in_sandbox && hs_runtime.control->sandbox == HS_SANDBOX_SEEN)
     system_call (SYS_sched_yield, 0, 0, 0, 0);
 }
 

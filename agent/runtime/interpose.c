@@ -154,7 +154,10 @@ hs_fork (void)
 {
   int is_recorded = hs_alive == HS_MAGIC;
   if (is_recorded)
+  {
     hs_note_reserved ();
+    hs_is_sandboxed (); /* the child cannot ask */
+  }
   pid_t child = hs_original_fork ();
   if (child == 0 && is_recorded)
     hs_lower_in_child ();

@@ -81,6 +81,8 @@ own_tid (void)
   uint32_t tid;
   if (hs_alive != HS_MAGIC || hs_local.vfork || sandboxed || hs_recording_ended ())
     return 0;
+  if (hs_is_sandboxed ())
+    return hs_local.tid;
   tid = (uint32_t) system_call (SYS_gettid, 0, 0, 0, 0);
   if (hs_local.tid == tid
       || (uint32_t) system_call (SYS_getpid, 0, 0, 0, 0) == hs_runtime.control->main_tid)
@@ -125,7 +127,7 @@ send_again (int signal, siginfo_t * info, ucontext_t * interrupted)
   long pid, tid;
   int is_fault = info->si_code > 0
       && (signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE || signal == SIGILL);
-  if (hs_alive == HS_MAGIC && hs_runtime.control->last_sandboxed && is_fault)
+  if (is_fault && hs_is_sandboxed ())
   {
     /* The instruction faults again; blocked, that is fatal. */
     *(uint64_t *) &interrupted->uc_sigmask |= 1UL << (signal - 1);
@@ -148,14 +150,25 @@ answer_time (ucontext_t * interrupted)
   const uint8_t * at = (const uint8_t *) registers[REG_RIP];
   uint32_t low, high;
   if ((uint64_t) at - hs_runtime.own_base >= hs_runtime.own_size
-      || at[0] != 0x0f || at[1] != 0x31 /* rdtsc */ || !hs_time_is_forbidden ())
+      || at[0] != 0x0f || at[1] != 0x31 /* rdtsc */)
+    return 0;
+  if (hs_is_sandboxed ())
+  {
+    /* Nothing else makes the counter fault, and it can be allowed no more. */
+    registers[REG_RAX] = (greg_t) (uint32_t) hs_runtime.latest;
+    registers[REG_RDX] = (greg_t) (hs_runtime.latest >> 32);
+    registers[REG_RIP] += 2;
+    hs_forbid_time (1);
+    return 1;
+  }
+  if (!hs_time_is_forbidden ())
     return 0;
   system_call (SYS_prctl, PR_SET_TSC, PR_TSC_ENABLE, 0, 0);
   __asm__ volatile ("rdtsc" : "=a" (low), "=d" (high));
   registers[REG_RAX] = low;
   registers[REG_RDX] = high;
   registers[REG_RIP] += 2;
-  hs_forbid_time ();
+  hs_forbid_time (0);
   system_call (SYS_prctl, PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0);
   return 1;
 }
@@ -191,7 +204,8 @@ hs_about_to_abort (uint64_t * context)
   struct kernel_sigaction found, usual = { 0, 0, 0, 0 };
   stack_t there = { .ss_flags = 0 };
   uint32_t tid;
-  if (catching != 1 || system_call (SYS_sigaltstack, 0, (long) &there, 0, 0) != 0
+  if (catching != 1 || hs_is_sandboxed ()
+      || system_call (SYS_sigaltstack, 0, (long) &there, 0, 0) != 0
       || !(there.ss_flags & SS_ONSTACK)
       || system_call (SYS_rt_sigaction, SIGABRT, 0, (long) &found, 8) != 0
       || found.handler != hs_on_fatal)
@@ -302,7 +316,7 @@ ours_into (struct kernel_sigaction * action)
 void
 hs_catch_signals (void)
 {
-  if (catching != 0 || !(hs_runtime.control->last_wanted & HS_LAST_SIGNALS)
+  if (catching != 0 || hs_in_sandbox || !(hs_runtime.control->last_wanted & HS_LAST_SIGNALS)
       || hs_original___libc_sigaction == NULL || hs_original_sigaltstack == NULL)
     return;
   catching = 1;
@@ -338,7 +352,8 @@ stop_catching (void)
 void
 hs_look_for_signals (void)
 {
-  if (hs_alive == HS_MAGIC && !(hs_runtime.control->last_wanted & HS_LAST_SIGNALS))
+  if (hs_alive == HS_MAGIC && !hs_in_sandbox
+      && !(hs_runtime.control->last_wanted & HS_LAST_SIGNALS))
     stop_catching ();
 }
 

@@ -43,7 +43,7 @@
 #define HS_CAPTURE_STACK_MAX 16384
 #define HS_CAPTURE_TEXT_MAX 256
 #define HS_WATCH_WORDS 384
-#define HS_FOREIGN 20
+#define HS_FOREIGN 19
 
 /* The head of a watched value: bits 0..7 the number of steps, from these bits
  * on what its address is counted from and the function it belongs to. */
@@ -107,6 +107,12 @@
 #define HS_ASK_TAKEN 3   /* by the tracer */
 #define HS_ASK_PASS 4    /* the answer: go on */
 #define HS_ASK_STOP 5    /* the answer: into the trap */
+
+/* Whether the program is in a sandbox (seccomp). */
+#define HS_SANDBOX_SEEN 0    /* it cannot enter one unseen by the runtime */
+#define HS_SANDBOX_ASK 1     /* it can: the recorder has to be asked */
+#define HS_SANDBOX_ENTERED 2 /* the recorder has found it in one, */
+#define HS_SANDBOX_STRICT 3  /* in strict mode, which forbids the time stamp counter */
 
 /* What is waited for at the program's end, and how far that is. */
 #define HS_LAST_SIGNALS 1 /* a signal that ends it */
@@ -216,7 +222,7 @@ struct hs_control
   volatile uint64_t last_info;      /* where its siginfo_t is, */
   volatile uint64_t last_context;   /* and its ucontext_t */
   volatile uint32_t last_sandboxed; /* 1: it may make few system calls */
-  uint32_t unused_b;
+  volatile uint32_t sandbox; /* HS_SANDBOX_ */
   /* Copies of memory: after so many records the thread waits for the next. */
   volatile uint64_t copy_every;     /* 0: none is waited for */
   volatile uint64_t copy_records;   /* written so far */
@@ -224,6 +230,8 @@ struct hs_control
   /* What is mapped and not the program's: first address, then end. */
   volatile uint64_t foreign[2 * HS_FOREIGN];
   volatile uint64_t reserved_space; /* bytes of it that count as address space */
+  volatile uint32_t sandbox_asked;    /* counts questions whether it is in one */
+  volatile uint32_t sandbox_answered; /* follows sandbox_asked */
 };
 
 /* A question to the tracer: what a thread that has come to a statement looks

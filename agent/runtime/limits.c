@@ -56,7 +56,7 @@ lowered (uint64_t limit, uint64_t by)
 static int
 is_this_process (int pid)
 {
-  return pid == 0 || (!hs_in_sandbox && pid == (int) system_call (SYS_getpid, 0, 0, 0, 0));
+  return pid == 0 || (!hs_is_sandboxed () && pid == (int) system_call (SYS_getpid, 0, 0, 0, 0));
 }
 
 int
@@ -152,7 +152,7 @@ void
 hs_lower_limits (struct hs_limits * found)
 {
   found->space[0] = found->data[0] = 0;
-  if (hs_in_sandbox)
+  if (hs_is_sandboxed ())
     return;
   lower (LIMIT_OF_SPACE, (struct rlimit64 *) found->space);
   lower (LIMIT_OF_DATA, (struct rlimit64 *) found->data);

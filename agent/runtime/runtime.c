@@ -38,6 +38,25 @@ struct hs_runtime hs_runtime;
 volatile uint32_t hs_many;
 static uint32_t registered;
 
+/* The calling thread's id as its C library has it in the thread's block, where
+ * that begins with its own address; 0: it is not there. */
+static uint32_t
+tid_in_block (uint64_t at)
+{
+  uint64_t block = hs_thread_block ();
+  unsigned own_address = at == HS_BLOCK_TID_GLIBC ? 2 : 0;
+  if (block == 0 || ((const volatile uint64_t *) block)[own_address] != block)
+    return 0;
+  return *(const volatile uint32_t *) (block + at);
+}
+
+/* The calling thread's id without a system call; 0: there is no way to know. */
+static uint32_t
+tid_without_call (void)
+{
+  return hs_runtime.tid_at != 0 ? tid_in_block (hs_runtime.tid_at) : 0;
+}
+
 #ifndef HS_SELF_CONTAINED
 /* The thread's own; all zero at first. */
 static struct hs_local *
@@ -71,7 +90,10 @@ own_local (void)
     thread = NO_THREAD_BLOCK;
   else if (local->thread == thread)
     return local;
-  if (hs_in_sandbox || local->tid != (uint32_t) system_call (SYS_gettid, 0, 0, 0, 0))
+  uint32_t tid = tid_without_call ();
+  if (tid == 0 && !hs_is_sandboxed ())
+    tid = (uint32_t) system_call (SYS_gettid, 0, 0, 0, 0);
+  if (local->tid != tid)
     return NULL;
   local->thread = thread; /* the program has just given it one */
   return local;
@@ -225,6 +247,7 @@ was_abandoned (const struct hs_local * local, uint64_t busy)
   uint64_t here = (uint64_t) __builtin_frame_address (0);
   int busy_on_main = busy >= local->stack_low && busy < local->stack_high;
   int here_on_main = here >= local->stack_low && here < local->stack_high;
+  /* Nobody is asked: signals may come faster than answers. */
   if ((!busy_on_main || !here_on_main) && !hs_in_sandbox)
   {
     stack_t other = { .ss_flags = SS_DISABLE };
@@ -446,50 +469,45 @@ find_stack (struct hs_local * local, uint64_t here)
   local->block_low = local->hole = 0;
 }
 
+/* The first record of a tenancy. A name that is not asked for the recorder fills
+ * in, if the thread is still there then. */
 static void
-write_thread (struct hs_local * local)
+write_thread (struct hs_local * local, int asks_name)
 {
   struct writing w;
   if (!begin (&w, local, 48))
     return;
-  w.words[0] = ticks_now ();
+  w.words[0] = hs_runtime.latest = ticks_now ();
   w.words[1] = HS_THREAD | (uint64_t) local->tid << 8;
   w.words[2] = local->stack_low;
   w.words[3] = local->stack_high;
   w.words[4] = w.words[5] = 0;
-  if (!hs_in_sandbox)
+  if (asks_name)
     system_call (SYS_prctl, 16 /* PR_GET_NAME */, (long) &w.words[4], 0, 0);
   end (&w);
 }
 
-/* The calling thread's id, without a system call where one may be forbidden;
- * 0: there is no way to know. */
+/* The calling thread's id, where system calls may be made. */
 static uint32_t
 own_tid (void)
 {
-#ifndef HS_SELF_CONTAINED
-  uint32_t in_block;
-  __asm__ volatile ("mov %%fs:%c1, %0" : "=r" (in_block) : "i" (HS_BLOCK_TID));
-  if (hs_in_sandbox)
-    return hs_runtime.has_tid ? in_block : 0;
   uint32_t tid = (uint32_t) system_call (SYS_gettid, 0, 0, 0, 0);
-  if (tid == in_block)
-    hs_runtime.has_tid = 1;
+  /* A block of musl ends before the other word. */
+  if (hs_runtime.tid_at == 0 && tid_in_block (HS_BLOCK_TID_MUSL) == tid)
+    hs_runtime.tid_at = HS_BLOCK_TID_MUSL;
+  else if (hs_runtime.tid_at == 0 && tid_in_block (HS_BLOCK_TID_GLIBC) == tid)
+    hs_runtime.tid_at = HS_BLOCK_TID_GLIBC;
   return tid;
-#else
-  /* A block of another library may end before that word, or not be there. */
-  return hs_in_sandbox ? 0 : (uint32_t) system_call (SYS_gettid, 0, 0, 0, 0);
-#endif
 }
 
 /* Waits a little for a ring if all are taken; -1: there is none. */
 static int
-wait_for_ring (void)
+wait_for_ring (int may_call)
 {
   int index = take_ring ();
   for (int tries = 0; index < 0 && tries < 200; tries++)
   {
-    if (recording_ended () || hs_runtime.control->drop_when_full || hs_in_sandbox)
+    if (recording_ended () || hs_runtime.control->drop_when_full || !may_call)
       break;
     sleep_us (1000);
     index = take_ring ();
@@ -502,7 +520,7 @@ wait_for_ring (void)
 /* Gives the ring to the calling thread, whose id is known. `local` is off, for
  * handlers that arrive meanwhile. */
 static void
-move_in (struct hs_local * local, int index, uint64_t here)
+move_in (struct hs_local * local, int index, uint64_t here, int may_call)
 {
   struct hs_ring * ring = &hs_runtime.rings[index];
   local->base = hs_runtime.data + (uint64_t) index * HS_RING_BYTES;
@@ -517,10 +535,41 @@ move_in (struct hs_local * local, int index, uint64_t here)
   hs_note_reserved ();
   if (__atomic_fetch_add (&registered, 1, __ATOMIC_SEQ_CST) != 0)
     hs_many = 1;
-  hs_catch_signals ();
-  hs_give_signal_stack ((unsigned) index);
-  write_thread (local);
+  if (may_call)
+  {
+    hs_catch_signals ();
+    hs_give_signal_stack ((unsigned) index);
+  }
+  write_thread (local, may_call);
   local->off = 0;
+}
+
+/* What is known of a thread that has no ring yet. */
+struct newcomer
+{
+  uint32_t tid;  /* 0: it cannot be known */
+  int may_call;  /* the runtime may make system calls */
+  int has_time;  /* the thread may read the time stamp counter; -1: that cannot be known */
+};
+
+/* Threads whose id is known are not kept waiting for an answer of the recorder:
+ * where a sandbox may be entered unseen, none of their own system calls is made. */
+static struct newcomer
+look_at_newcomer (void)
+{
+  const struct hs_control * control = hs_runtime.control;
+  struct newcomer found = { 0, 0, 1 };
+  if (hs_in_sandbox || control->sandbox != HS_SANDBOX_SEEN)
+    found.tid = tid_without_call ();
+  if (found.tid == 0 || hs_runtime.time_was_forbidden)
+    found.may_call = !hs_is_sandboxed ();
+  if (found.tid == 0 && found.may_call)
+    found.tid = own_tid ();
+  if (control->sandbox == HS_SANDBOX_STRICT)
+    found.has_time = -1;
+  else if (hs_runtime.time_was_forbidden)
+    found.has_time = found.may_call ? !hs_time_is_forbidden () : -1;
+  return found;
 }
 
 #ifndef HS_SELF_CONTAINED
@@ -531,24 +580,25 @@ register_thread (uint64_t here)
 {
   struct hs_local * local = &hs_local;
   local->off = HS_OFF;
-  if (hs_runtime.time_was_forbidden && hs_time_is_forbidden ())
+  struct newcomer newcomer = look_at_newcomer ();
+  if (newcomer.has_time == 0)
   {
     local->off = HS_OFF_NO_TIME;
     return NULL;
   }
-  local->tid = own_tid ();
-  if (local->tid == 0)
+  local->tid = newcomer.tid;
+  if (newcomer.has_time < 0 || newcomer.tid == 0)
   {
     __atomic_fetch_add (&hs_runtime.control->lost_no_ring, 1, __ATOMIC_SEQ_CST);
     return NULL;
   }
-  int index = wait_for_ring ();
+  int index = wait_for_ring (newcomer.may_call);
   if (index < 0)
   {
     local->off = recording_ended () ? HS_OFF : 0;
     return NULL;
   }
-  move_in (local, index, here);
+  move_in (local, index, here, newcomer.may_call);
   if (hs_runtime.set_specific != NULL)
     hs_runtime.set_specific (hs_runtime.key, local);
   return local;
@@ -561,15 +611,16 @@ static struct hs_local *
 register_thread (uint64_t here)
 {
   uint64_t gs = gs_base (), thread = hs_thread_block ();
-  if (hs_runtime.time_was_forbidden && hs_time_is_forbidden ())
+  struct newcomer newcomer = look_at_newcomer ();
+  if (newcomer.has_time == 0)
     return NULL;
-  uint32_t tid = own_tid ();
-  if (tid == 0 || (gs != 0 && gs - (uint64_t) locals >= sizeof locals))
+  if (newcomer.has_time < 0 || newcomer.tid == 0
+      || (gs != 0 && gs - (uint64_t) locals >= sizeof locals))
   {
     __atomic_fetch_add (&hs_runtime.control->lost_no_ring, 1, __ATOMIC_SEQ_CST);
     return NULL;
   }
-  int index = wait_for_ring ();
+  int index = wait_for_ring (newcomer.may_call);
   if (index < 0)
     return NULL;
   struct hs_local * local = &locals[index];
@@ -580,11 +631,11 @@ register_thread (uint64_t here)
   local->vfork = 0;
   local->nested_at = 0;
   local->nested_busy = local->nested_deep = 0;
-  local->tid = tid;
+  local->tid = newcomer.tid;
   local->thread = thread != 0 ? thread : NO_THREAD_BLOCK;
   local->stack = hs_runtime.stacks + (uint64_t) (index + 1) * HS_GO_STACK_BYTES;
   __asm__ volatile ("wrgsbase %0" : : "r" (local) : "memory");
-  move_in (local, index, here);
+  move_in (local, index, here, newcomer.may_call);
   return local;
 }
 #endif
@@ -622,9 +673,10 @@ hs_local_or_register (void)
 }
 
 /* The calling thread must not read the time stamp counter any more: it records
- * nothing until it may. */
+ * nothing until it may. `is_so`: it cannot be read now; readers take the latest
+ * time of the thread for an earlier one. */
 void
-hs_forbid_time (void)
+hs_forbid_time (int is_so)
 {
   struct hs_local * local =
       local_or_register ((uint64_t) __builtin_frame_address (0));
@@ -637,7 +689,7 @@ hs_forbid_time (void)
   {
     w.words[1] = HS_GAP | HS_GAP_FORBIDDEN << 8;
     w.words[2] = 0;
-    w.words[0] = ticks_now ();
+    w.words[0] = is_so ? hs_runtime.latest : ticks_now ();
     end (&w);
   }
   local->off = HS_OFF_NO_TIME;
@@ -809,7 +861,7 @@ local_of_this_thread (void)
   struct hs_local * local =
       local_or_register ((uint64_t) __builtin_frame_address (0));
   /* In a sandbox nothing tells. */
-  if (local == NULL || hs_in_sandbox
+  if (local == NULL || hs_is_sandboxed ()
       || local->tid != (uint32_t) system_call (SYS_gettid, 0, 0, 0, 0))
     return NULL;
   return local;
@@ -946,6 +998,7 @@ hs_modules_changed (void)
   struct hs_control * control = hs_runtime.control;
   if (hs_alive != HS_MAGIC || hs_is_in_vfork () || recording_ended ())
     return;
+  hs_is_sandboxed ();
   uint32_t asked =
       __atomic_add_fetch (&control->modules_asked, 1, __ATOMIC_SEQ_CST);
   for (;;)

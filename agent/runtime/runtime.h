@@ -22,14 +22,16 @@ struct hs_runtime
   int (* set_specific) (uint32_t, const void *); /* NULL: no destructor */
   uint64_t own_base, own_size; /* where this library is mapped */
   uint64_t missing_shadows;     /* bit n: shadow n is not there */
-  uint32_t has_tid; /* 1: threads' ids lie at HS_BLOCK_TID of their blocks */
+  uint32_t tid_at; /* where threads' ids lie in their blocks; 0: not known */
   volatile uint32_t time_was_forbidden; /* 1: to some thread, which may have made others */
   uint64_t entries_only; /* 1: returns are left alone */
   uint64_t stacks;       /* one for each ring, for calls of Go code; or 0 */
+  volatile uint64_t latest; /* the time when a thread began */
 };
 
-/* Where glibc keeps a thread's id in its block; believed once it was seen. */
-#define HS_BLOCK_TID 0x2d0
+/* Where C libraries keep a thread's id in its block; believed once it was seen. */
+#define HS_BLOCK_TID_GLIBC 0x2d0
+#define HS_BLOCK_TID_MUSL 0x30
 
 /* In hs_local.off. */
 #define HS_OFF 1
@@ -186,8 +188,9 @@ void hs_note_reserved (void);
 void hs_lower_in_child (void);
 void hs_lower_limits (struct hs_limits * found);
 void hs_put_limits_back (const struct hs_limits * found);
+int hs_is_sandboxed (void);
 int hs_time_is_forbidden (void);
-void hs_forbid_time (void);
+void hs_forbid_time (int is_so);
 void hs_allow_time (void);
 int hs_recording_ended (void);
 int hs_is_in_vfork (void);

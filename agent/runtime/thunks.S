@@ -651,8 +651,14 @@ hs_syscall:
     cmp $302, %rdi
     je 4f
 0:  jmp *hs_original_syscall(%rip)
-1:  movl $1, hs_in_sandbox(%rip)
+1:  mov %rdx, %rax                   /* strict mode has neither flags nor arguments */
+    or %rcx, %rax
+    or %rsi, %rax
+    jz 5f
+    movl $1, hs_in_sandbox(%rip)
     jmp 0b
+5:  mov $22, %esi                    /* PR_SET_SECCOMP */
+    mov $1, %edx                     /* SECCOMP_MODE_STRICT */
 2:  lea hs_prctl(%rip), %rax
     jmp 4f
 3:  lea hs_mlockall(%rip), %rax

@@ -20,10 +20,12 @@ use crate::{Error, Result};
 mod asks;
 mod last;
 mod owner;
+mod sandbox;
 
 pub use asks::{Asked, Verdict};
 pub use last::{LAST_EXIT, LAST_SIGNALS, Last};
 pub use owner::RobustOwner;
+pub use sandbox::Sandbox;
 
 /// First word of the control page.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"HINDSHM1");
@@ -136,8 +138,13 @@ pub const SHADOWS: [Shadow; 3] = [
     },
 ];
 
+/// The record of a thread (docs/wire.md): its kind in word 1, its length. The thread's name is at its end.
+const KIND_MASK: u64 = 0xf;
+const KIND_THREAD: u64 = 4;
+const THREAD_BYTES: u64 = 48;
+
 /// How many ranges [`Shared::set_foreign`] takes.
-pub const FOREIGN: usize = 20;
+pub const FOREIGN: usize = 19;
 
 /// The head of a ring: `struct hs_ring`.
 #[repr(C)]
@@ -192,12 +199,14 @@ pub struct Control {
     last_info: AtomicU64,
     last_context: AtomicU64,
     last_sandboxed: AtomicU32,
-    unused_b: u32,
+    sandbox: AtomicU32,
     copy_every: AtomicU64,
     copy_records: AtomicU64,
     copied_records: AtomicU64,
     foreign: [AtomicU64; 2 * FOREIGN],
     reserved_space: AtomicU64,
+    sandbox_asked: AtomicU32,
+    sandbox_answered: AtomicU32,
 }
 
 /// Where the word lies that is marked when the thread that traces the program dies, from the control page on.
@@ -514,6 +523,34 @@ impl Shared {
             second: bytes(second),
             head,
         }
+    }
+
+    /// Tells whether ring `index` begins with a record of its thread, not released, that has no name.
+    pub fn is_nameless(&self, index: usize) -> bool {
+        let ring = self.ring(index);
+        let is_first = ring.tail.load(Acquire) == 0
+            && ring.head.load(Acquire) >= self.ring_base(index) + THREAD_BYTES;
+        let [_, word1, _, _, name @ ..] = self.first_record(index);
+        is_first
+            && word1.load(Relaxed) & KIND_MASK == KIND_THREAD
+            && name.iter().all(|word| word.load(Relaxed) == 0)
+    }
+
+    /// Puts a name, zero padded, into that record.
+    pub fn name_thread(&self, index: usize, name: &[u8; 16]) {
+        let (low, high) = name.split_at(8);
+        let [.., first, second] = self.first_record(index);
+        for (place, bytes) in [first, second].into_iter().zip([low, high]) {
+            let bytes = bytes.try_into().expect("a word has 8 bytes");
+            place.store(u64::from_le_bytes(bytes), Relaxed);
+        }
+    }
+
+    fn first_record(&self, index: usize) -> &[AtomicU64; THREAD_BYTES as usize / 8] {
+        assert!(index < RINGS, "ring {index} of {RINGS}");
+        let at = DATA_OFFSET + index as u64 * RING_BYTES;
+        // SAFETY: inside the mapping by the assertion, and aligned; what a record has when it is whole the thread writes no more.
+        unsafe { &*self.base.add(at as usize).cast() }
     }
 
     /// Lets the thread of ring `index` reuse everything before `head`.

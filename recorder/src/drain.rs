@@ -14,7 +14,7 @@ use store::{
 
 use crate::{
     clock,
-    process::status::{may_sleep, thread_exists},
+    process::status::{may_sleep, thread_exists, thread_name},
 };
 
 /// Passes between looks at threads that did not announce their end.
@@ -157,6 +157,12 @@ impl<'a> Drain<'a> {
         let has_left = tenant.exiting && tenant.tid != pid;
         let is_missed = || roll_call && thread_exists(self.pid, pid);
         let is_gone = !thread_exists(self.pid, tenant.tid) && (has_left || is_missed());
+        // In a sandbox it could not ask for its name.
+        if self.shared.is_nameless(index)
+            && let Some(name) = thread_name(self.pid, tenant.tid)
+        {
+            self.shared.name_thread(index, &name);
+        }
         let pending = self.shared.pending(index);
         let moved = (pending.first.len() + pending.second.len()) as u64;
         if moved != 0 {

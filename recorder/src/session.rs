@@ -10,6 +10,7 @@ mod live_side;
 mod manifest;
 mod program;
 mod runtime_code;
+mod sandbox;
 mod sanitizers;
 mod sealing;
 mod stopper;
@@ -58,6 +59,7 @@ use crate::{
         Way, limits,
         spawn::{self, Parked, Pipes},
         stack_limit,
+        status::Seccomp,
     },
     signals::ChildSignals,
     snapshot::{self, SharedSnapshots, Snapshots},
@@ -215,6 +217,8 @@ pub(crate) struct Session {
     skipped: u64,
     /// How often a thread was found that must not read the time stamp counter.
     forbidden: u32,
+    /// What forbade the program system calls before it was recorded.
+    had_seccomp: Seccomp,
 }
 
 impl Session {
@@ -251,6 +255,7 @@ impl Session {
                 .agent(host.as_deref_mut(), &mut modules, &mut armer, &mut plan)
                 .map_err(|error| target.why_failed(error))?;
         }
+        let had_seccomp = Seccomp::of(target.pid);
         let mut watches = Watches::new(&options.captures.watches);
         watches.resolve(&space_of(&modules), &plan.functions, &shared)?;
         for (expression, why) in watches.waiting() {
@@ -304,6 +309,7 @@ impl Session {
             armed: 0,
             skipped: 0,
             forbidden: 0,
+            had_seccomp,
         };
         session.find_runtime_code()?;
         session.log_start(prepared, &plan)?;

@@ -258,8 +258,39 @@ fn a_program_that_locks_its_memory_goes_on() {
 
 #[test]
 fn threads_that_begin_in_a_sandbox_are_recorded() {
-    for how in ["option", "number"] {
-        let _ = ending("sandbox_threads", "sandbox_threads", &[how], 23);
+    for artifact in ["sandbox_threads", "sandbox_threads_static"] {
+        for how in ["option", "number", "itself"] {
+            let both = ending("sandbox_threads", artifact, &[how], 23);
+            // Nobody sees the program enter it by itself before the runtime would make a system call: at the fork.
+            let is_told = both.own_lines.join("\n").contains("is in a sandbox");
+            assert_eq!(is_told, how == "itself", "{artifact} {how}");
+            let threads = "SELECT count(*) FROM threads";
+            assert_eq!(both.recording.number(threads), 5, "{artifact} {how}");
+        }
+    }
+}
+
+#[test]
+fn a_thread_in_strict_mode_is_recorded_until_then() {
+    for how in ["option", "number", "itself", "unknown"] {
+        let scratch = Scratch::new(&format!("strict-{how}"));
+        let path = fixture_artifact("strict_thread", "strict_thread");
+        let program = Program::new(path, scratch.path()).args([how]);
+        let native = program.run();
+        let (recorded, recording) = Hindsight::record(&scratch, &[], &program);
+        assert_eq!(native.text(), recorded.text(), "{how}");
+        assert_eq!(native.status.as_shell_code(), 24, "{how}");
+        assert_eq!(recorded.status.as_shell_code(), 24, "{how}");
+        let calls = |name: &str| recording.calls_of(name);
+        assert_eq!(calls("after"), 100, "{how}");
+        let before = if how == "unknown" { 0 } else { 100 };
+        assert_eq!(calls("before"), before, "{how}");
+        // At the first call it is noticed.
+        assert!(calls("meanwhile") <= 1, "{how}");
+        let missing = "SELECT count(*) FROM events WHERE kind IN ('gap', 'warning')";
+        assert!(recording.number(missing) > 0, "{how}");
+        let check = recording.command("check", &[]);
+        assert_eq!(check.status.as_shell_code(), 0, "{how}: {}", check.text());
     }
 }
 
@@ -332,45 +363,48 @@ fn go_that_c_loads_runs_the_same() {
 /// What it may use is what it has set; so it is for its children and for what it becomes.
 #[test]
 fn a_program_that_limits_its_memory_goes_on() {
-    for resource in ["data", "space"] {
-        let both = ending("memory_limits", "memory_limits", &[resource], 30);
-        let text = both.native.text();
-        assert!(text.contains("small 1, large 0"), "{text}");
+    for artifact in ["memory_limits", "memory_limits_static"] {
+        for resource in ["data", "space"] {
+            let both = ending("memory_limits", artifact, &[resource], 30);
+            let text = both.native.text();
+            assert!(text.contains("small 1, large 0"), "{text}");
+        }
     }
 }
 
 /// The limits of the shell hold for the program, and not for what we reserve in it. A limit that may not be raised is refused.
 #[test]
 fn a_program_whose_memory_is_limited_is_recorded() {
-    let path = fixture_artifact("memory_limits", "memory_limits");
-    for limit in ["-S -v 4000000", "-S -d 300000", "-d 300000"] {
-        let scratch = Scratch::new(&format!("limit{}", limit.replace(' ', "")));
-        let line = format!("ulimit {limit}; exec \"$0\" \"$@\"");
-        let native = Program::new("/bin/sh", scratch.path())
-            .args(["-c", &line])
-            .args([&path])
-            .args(["show"]);
-        let native = native.run();
-        assert_eq!(native.status.as_shell_code(), 30, "{}", native.errors());
-        let target = scratch.join("rec");
-        let words = [
-            "record",
-            "-o",
-            target.to_str().expect("text"),
-            path.to_str().expect("text"),
-            "show",
-        ];
-        let recorded =
-            Hindsight::command(&scratch, &words).wrapped(Path::new("/bin/sh"), ["-c", &line]);
-        let recorded = recorded.run();
-        assert_eq!(
-            recorded.text(),
-            native.text(),
-            "{limit}: {}",
-            recorded.errors()
-        );
-        assert_eq!(recorded.status.as_shell_code(), 30, "{limit}");
+    for artifact in ["memory_limits", "memory_limits_static"] {
+        for limit in ["-S -v 4000000", "-S -d 300000", "-d 300000"] {
+            assert_limited(artifact, limit);
+        }
     }
+}
+
+/// The same program alone, recorded, and under control of a daemon that has the limit too.
+fn assert_limited(artifact: &str, limit: &str) {
+    let path = fixture_artifact("memory_limits", artifact);
+    let path = path.to_str().expect("paths of tests are text");
+    let live = Live::new(&format!("{artifact}{}", limit.replace(' ', "")));
+    let line = format!("ulimit {limit}; exec \"$0\" \"$@\"");
+    let limited = |program: Program| program.wrapped(Path::new("/bin/sh"), ["-c", &line]).run();
+    let native = limited(Program::new(path, live.scratch.path()).args(["show"]));
+    assert_eq!(native.status.as_shell_code(), 30, "{}", native.errors());
+    let target = live.scratch.join("rec");
+    let target = target.to_str().expect("paths of tests are text");
+    let words = ["record", "-o", target, path, "show"];
+    let recorded = limited(Hindsight::command(&live.scratch, &words));
+    let errors = recorded.errors();
+    assert_eq!(recorded.text(), native.text(), "{limit}: {errors}");
+    assert_eq!(recorded.status.as_shell_code(), 30, "{limit}");
+    let words = ["start", "--json", "--stop-on-entry", path, "show"];
+    let started = limited(live.command(&words));
+    let report: serde_json::Value = serde_json::from_str(&started.text()).expect("JSON");
+    live.keep(&report["result"]);
+    assert_eq!(live.run_to_end(), 30, "{limit}");
+    let output = live.command(&["output"]).run();
+    assert_eq!(output.text(), native.text(), "{limit}: under control");
 }
 
 /// Recorded and under control: says why, and nothing of the program has run.

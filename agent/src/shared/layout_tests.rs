@@ -136,8 +136,8 @@ fn control_fields() -> Fields {
         magic stop drop_when_full owner modules_asked modules_answered main_tid main_stack_high stack_bytes
         lost_no_ring map_address map_bytes map_result map_asked map_answered tracer
         capture capture_stack watch_words forbidden foreign_count reserved_data taken watch
-        last_wanted last_tid last_state last_signal last_info last_context last_sandboxed unused_b
-        copy_every copy_records copied_records foreign reserved_space)
+        last_wanted last_tid last_state last_signal last_info last_context last_sandboxed sandbox
+        copy_every copy_records copied_records foreign reserved_space sandbox_asked sandbox_answered)
 }
 
 #[test]
@@ -174,6 +174,10 @@ fn both_sides_have_the_same_constants() {
         ("HS_LAST_ASKED", last::ASKED.into()),
         ("HS_LAST_TAKEN", last::TAKEN.into()),
         ("HS_LAST_DONE", last::DONE.into()),
+        ("HS_SANDBOX_SEEN", sandbox::SEEN.into()),
+        ("HS_SANDBOX_ASK", sandbox::ASK.into()),
+        ("HS_SANDBOX_ENTERED", sandbox::ENTERED.into()),
+        ("HS_SANDBOX_STRICT", sandbox::STRICT.into()),
         ("HS_SHADOW_BIT", SHADOW_BIT.into()),
         ("HS_CAPTURE_REGISTERS", CAPTURE_REGISTERS.into()),
         ("HS_CAPTURE_TEXTS", CAPTURE_TEXTS.into()),
@@ -299,6 +303,10 @@ fn the_page_and_the_header_say_the_same_of_records() {
         "HS_LAST_ASKED",
         "HS_LAST_TAKEN",
         "HS_LAST_DONE",
+        "HS_SANDBOX_SEEN",
+        "HS_SANDBOX_ASK",
+        "HS_SANDBOX_ENTERED",
+        "HS_SANDBOX_STRICT",
         "HS_SHADOW_BIT",
         "HS_CAPTURE_STACK_MAX",
         "HS_CAPTURE_TEXT_MAX",

@@ -6,6 +6,7 @@ pub mod filter;
 mod golang;
 mod judge;
 pub mod modules;
+pub mod own_calls;
 pub mod patch;
 pub mod stubs;
 pub mod sweeps;

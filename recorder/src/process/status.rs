@@ -144,3 +144,49 @@ pub fn may_sleep(pid: i32, tid: u32) -> bool {
             .all(|mode| mode.trim() == "0")
     })
 }
+
+/// Returns the name of thread `tid` of process `pid`, zero padded.
+pub fn thread_name(pid: i32, tid: u32) -> Option<[u8; 16]> {
+    let text = std::fs::read(format!("/proc/{pid}/task/{tid}/comm")).ok()?;
+    let text = text.strip_suffix(b"\n").unwrap_or(&text);
+    let mut name = [0; 16];
+    name.get_mut(..text.len())?.copy_from_slice(text);
+    Some(name)
+}
+
+/// What forbids system calls to a thread (seccomp(2)); more is greater.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Seccomp {
+    /// 0 nothing, [`STRICT`](Self::STRICT), or 2: filters.
+    pub mode: u32,
+    /// How many filters there are; 0 before Linux 5.9, which does not tell.
+    pub filters: u32,
+}
+
+impl Seccomp {
+    /// The mode in which a thread may read, write, end and return from a signal handler.
+    pub const STRICT: u32 = 1;
+
+    /// Returns the most that any thread of `pid` has.
+    pub fn of(pid: i32) -> Self {
+        let tasks = std::fs::read_dir(format!("/proc/{pid}/task"));
+        let tasks = tasks.into_iter().flatten().flatten();
+        // One that has just ended has nothing.
+        let found = tasks.filter_map(|task| {
+            let status = std::fs::read_to_string(task.path().join("status")).ok()?;
+            Some(Self::parse(&status))
+        });
+        found.max().unwrap_or_default()
+    }
+
+    fn parse(status: &str) -> Self {
+        let number = |name: &str| {
+            let mut values = status.lines().filter_map(|line| line.strip_prefix(name));
+            values.next()?.trim().parse().ok()
+        };
+        Self {
+            mode: number("Seccomp:").unwrap_or(0),
+            filters: number("Seccomp_filters:").unwrap_or(0),
+        }
+    }
+}

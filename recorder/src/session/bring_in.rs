@@ -11,7 +11,7 @@ use agent::{
 use super::{
     lay_out,
     program::{Running, about_target, read_maps},
-    reserve,
+    reserve, sandbox,
 };
 use crate::{
     Error, Observer, Result,
@@ -121,6 +121,7 @@ impl BringIn<'_> {
         for (module, prepared) in modules.loaded.iter().zip(&mut prepared) {
             armer.prepare_replacements(module, prepared);
         }
+        sandbox::watch_replaced(self.shared, &prepared);
         for prepared in &mut prepared {
             let base = reserve(prepared, pid, |address, bytes| {
                 host::reserve(host, address, bytes).map_err(Error::from)
@@ -165,12 +166,14 @@ impl BringIn<'_> {
             entries_only,
         };
         self.shared.populate_first_ring();
+        sandbox::watch_code(self.shared, &modules.loaded);
         let started = loader.load()?;
         self.shared.set_target_base(started.shared);
         armer.runtime_started(started);
         for (module, prepared) in modules.loaded.iter().zip(&mut prepared) {
             armer.prepare_replacements(module, prepared);
         }
+        sandbox::watch_replaced(self.shared, &prepared);
         plan.warnings = self.unseen(&prepared, entries_only);
         for prepared in &mut prepared {
             let base = reserve(prepared, pid, |address, bytes| {
@@ -221,6 +224,7 @@ impl BringIn<'_> {
     ) -> Result<Vec<Prepared>> {
         let (prepared, started) = thread::scope(|scope| {
             scope.spawn(|| self.shared.populate_first_ring());
+            scope.spawn(|| sandbox::watch_code(self.shared, &modules.loaded));
             let files = scope.spawn(|| {
                 modules
                     .loaded

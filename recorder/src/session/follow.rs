@@ -78,6 +78,7 @@ impl Session {
             self.look_at_forbidden(&shared, observer)?;
             self.look_at_the_end(&mut drain, &mut incomplete, observer);
             self.copy_memory()?;
+            self.look_at_sandbox(observer)?;
             flooded.store(drain.is_flooded(), Release);
             if moved > 0 {
                 wrote = Instant::now();
@@ -150,9 +151,11 @@ impl Session {
         })?)
     }
 
-    /// Where a burst would be lost, or memory is copied at regular times, the rings are looked at as often as ever.
+    /// Where a burst would be lost, memory is copied at regular times or new threads wait for an answer, the rings are looked at as
+    /// often as ever.
     fn longest_pause(&self, wrote: Instant) -> Duration {
-        let may_wait = self.options.on_full == OnFull::Block
+        let may_wait = !self.shared.asks_about_sandbox()
+            && self.options.on_full == OnFull::Block
             && matches!(
                 self.options.snapshots,
                 SnapshotTimes::Never | SnapshotTimes::AtPauses
@@ -335,6 +338,7 @@ impl Session {
             shared.pass_signals();
         }
         self.log_modules(&change.added)?;
+        self.watch_sandbox_of(&change.added);
         let mut plan = Plan::default();
         let mut skipped = Vec::new();
         for number in change.added {

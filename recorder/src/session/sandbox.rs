@@ -1,0 +1,66 @@
+//! Tells threads whether the program is in a sandbox, where it can enter one unseen by the runtime. A thread that asks waits: it may
+//! be that the filter allows it no system call of ours.
+
+use agent::shared::{Sandbox, Shared};
+use store::control::Control;
+
+use super::Session;
+use crate::{
+    Observer, Result,
+    arm::{LoadedModule, own_calls::makes_system_calls, patch::Prepared},
+    clock,
+    process::status::Seccomp,
+};
+
+/// By these a program enters a sandbox.
+const WAYS_IN: [&str; 2] = ["prctl", "syscall"];
+
+/// Has threads ask if the code of `modules` can enter a sandbox by itself.
+pub(super) fn watch_code(shared: &Shared, modules: &[LoadedModule]) {
+    if modules.iter().any(makes_system_calls) {
+        shared.ask_about_sandbox();
+    }
+}
+
+/// Has threads ask if not every function is to be replaced by which a program enters a sandbox.
+pub(super) fn watch_replaced(shared: &Shared, prepared: &[Prepared]) {
+    let is_replaced = |name: &str| prepared.iter().any(|prepared| prepared.replaces(name));
+    if !WAYS_IN.iter().all(|name| is_replaced(name)) {
+        shared.ask_about_sandbox();
+    }
+}
+
+impl Session {
+    /// Has threads ask if modules that were loaded just now can enter a sandbox by themselves.
+    pub(super) fn watch_sandbox_of(&self, added: &[u32]) {
+        let mut modules = added.iter().filter_map(|n| self.modules.by_number(*n));
+        if !self.shared.asks_about_sandbox() && modules.any(makes_system_calls) {
+            self.shared.ask_about_sandbox();
+        }
+    }
+
+    /// Answers threads that ask.
+    pub(super) fn look_at_sandbox(&mut self, observer: &dyn Observer) -> Result<()> {
+        let Some(asked) = self.shared.sandbox_asked() else {
+            return Ok(());
+        };
+        // What it had when it was brought in did not keep that from being done.
+        let now = Seccomp::of(self.target.pid);
+        let found = match now {
+            now if now <= self.had_seccomp => None,
+            now if now.mode == Seccomp::STRICT => Some(Sandbox::Strict),
+            _ => Some(Sandbox::Filter),
+        };
+        if self.shared.answer_sandbox(asked, found) {
+            let message = "the program is in a sandbox that it has entered by a system call of its own; what is not recorded \
+                           from there on: docs/transparency.md, \"Programs that forbid or lock what recording takes\""
+                .to_owned();
+            observer.warning(&message);
+            self.log.append_control(&Control::Warning {
+                ticks: clock::ticks(),
+                message,
+            })?;
+        }
+        Ok(())
+    }
+}
