@@ -232,6 +232,8 @@ struct hs_control
   volatile uint64_t reserved_space; /* bytes of it that count as address space */
   volatile uint32_t sandbox_asked;    /* counts questions whether it is in one */
   volatile uint32_t sandbox_answered; /* follows sandbox_asked */
+  volatile uint32_t copies_pass; /* 1: whoever waits for a copy of memory goes on */
+  uint32_t unused_b;
 };
 
 /* A question to the tracer: what a thread that has come to a statement looks

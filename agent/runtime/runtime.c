@@ -392,7 +392,7 @@ count_for_copy (struct hs_local * local)
   count = __atomic_add_fetch (&control->copy_records, 1, __ATOMIC_SEQ_CST);
   for (unsigned spins = 1; (int64_t) (count - control->copied_records) >= (int64_t) every;)
   {
-    if (recording_ended () || control->drop_when_full)
+    if (recording_ended () || control->drop_when_full || control->copies_pass)
       return;
     wait_for_room (local->shared, spins);
     spins += spins < UINT32_MAX;

@@ -207,6 +207,8 @@ pub struct Control {
     reserved_space: AtomicU64,
     sandbox_asked: AtomicU32,
     sandbox_answered: AtomicU32,
+    copies_pass: AtomicU32,
+    unused_b: u32,
 }
 
 /// Where the word lies that is marked when the thread that traces the program dies, from the control page on.
@@ -337,6 +339,11 @@ impl Shared {
     /// Tells how many records there were when memory was copied, or the copy left out.
     pub fn copied(&self, records: u64) {
         self.control().copied_records.store(records, Release);
+    }
+
+    /// Has threads that wait for a copy of memory go on, or wait again: whoever makes it may wait for one of them.
+    pub fn pass_copies(&self, pass: bool) {
+        self.control().copies_pass.store(pass.into(), Release);
     }
 
     /// Returns how many records had been written at the last copy.

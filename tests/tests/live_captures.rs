@@ -152,3 +152,55 @@ fn a_session_copies_memory_at_the_exit() {
     let sql = "SELECT count(*) FROM events WHERE kind = 'snapshot' AND aux = 'exit'";
     assert_eq!(live.recording().number(sql), 1);
 }
+
+/// The stack of a stop is known there. Later calls have their frames in the same place, and those of functions that are not recorded
+/// show nothing of it.
+#[test]
+fn frames_that_are_not_recorded_have_no_arguments_of_older_stacks() {
+    let live = started("outer_O0", &["--break", "change", "-x", "pass"]);
+    for _ in 0..3 {
+        live.moved(&["continue"]);
+    }
+    live.ask(&["break", "disable", "--all"]);
+    assert_eq!(live.run_to_end(), 0);
+    let recording = live.recording();
+    assert_eq!(recording.calls_of("change"), 12);
+    assert_eq!(recording.calls_of("pass"), 0);
+    // At the stops it is what was passed.
+    let stops = "SELECT count(*) FROM events WHERE kind = 'pause' AND frame_value(seq, 1, 'to') IN ('11', '21')";
+    assert_eq!(recording.number(stops), 4);
+    let entries = "SELECT count(*) FROM calls WHERE function = 'change' AND frame_value(start_seq, 1, 'to') IS NOT NULL";
+    assert_eq!(recording.number(entries), 0);
+    for row in recording.rows("SELECT start_seq FROM calls WHERE function = 'change'") {
+        let goto = format!("goto {}", row["start_seq"]);
+        let ended = recording.command("repl", &["--cmd", &goto, "--cmd", "backtrace --limit 2"]);
+        let shown = ended.text();
+        assert!(shown.contains(" #1   pass (what=<"), "{shown}");
+        assert!(!shown.contains("stale"), "{shown}");
+    }
+}
+
+/// A thread that waits for a copy of memory does so in code of the recorder's, and who copies waits for the tracer. When it is paused
+/// it stands in the program all the same.
+#[test]
+fn threads_that_wait_for_copies_are_paused_where_the_program_is() {
+    let live = Live::new("paused-copies");
+    let words = live.scratch.join("words");
+    let words = words.to_str().expect("paths of tests are text");
+    let options = ["--stop-on-entry", "--snapshot", "every=1events"];
+    let program = fixture_artifact("steady", "steady");
+    live.start(&options, &program, &[words, "0"]);
+    for _ in 0..20 {
+        live.ask(&["continue", "--no-wait"]);
+        let copies = "SELECT count(*) AS n FROM events WHERE kind = 'snapshot'";
+        let before = live.recording().number(copies);
+        wait_until("copies of memory", || {
+            (live.recording().number(copies) > before + 2).then_some(())
+        });
+        let paused = live.ask(&["pause"]);
+        assert!(paused["stop"]["function"].is_string(), "{paused:#}");
+        let stepped = live.moved(&["step"]);
+        assert!(stepped["function"].is_string(), "{stepped:#}");
+    }
+    live.ask(&["stop"]);
+}

@@ -137,7 +137,8 @@ fn control_fields() -> Fields {
         lost_no_ring map_address map_bytes map_result map_asked map_answered tracer
         capture capture_stack watch_words forbidden foreign_count reserved_data taken watch
         last_wanted last_tid last_state last_signal last_info last_context last_sandboxed sandbox
-        copy_every copy_records copied_records foreign reserved_space sandbox_asked sandbox_answered)
+        copy_every copy_records copied_records foreign reserved_space sandbox_asked sandbox_answered
+        copies_pass unused_b)
 }
 
 #[test]

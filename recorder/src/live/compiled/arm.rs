@@ -429,8 +429,21 @@ impl Tracer {
     /// Lets a halted thread run out of code of ours: what records or judges, and what follows a displaced instruction. Then
     /// its registers and its frames are the program's. It may get to the trap there; then it stands at its site.
     pub fn leave_ours(&mut self, tid: Tid) -> LiveResult<()> {
-        const MOST_STEPS: usize = 20_000;
         self.dismiss(tid);
+        // Who makes the copy of memory that it may wait for there waits for the tracer.
+        let pass = |tracer: &Self, pass| {
+            if let Some(shared) = &tracer.compiling.shared {
+                shared.pass_copies(pass);
+            }
+        };
+        pass(self, true);
+        let left = self.step_out_of_ours(tid);
+        pass(self, false);
+        left
+    }
+
+    fn step_out_of_ours(&mut self, tid: Tid) -> LiveResult<()> {
+        const MOST_STEPS: usize = 20_000;
         let mut pc = self.registers(tid)?.rip;
         for _ in 0..MOST_STEPS {
             let is_ours = self.sites.is_judging(pc) || self.exact_pc(pc).is_none();
