@@ -18,6 +18,9 @@ pub const UNKNOWN_BLOCK: &str = "no recorded call of malloc tells of that block:
 /// address.
 const SOURCES: [&str; 3] = ["malloc", "calloc", "realloc"];
 
+/// What posix_memalign(3) of glibc calls, and which returns the block.
+const ALIGNED: &str = "_mid_memalign";
+
 /// What mmap(2) returns where there is nothing.
 const MAP_FAILED: u64 = u64::MAX;
 /// Blocks that are remembered: with more, nothing is told of any.
@@ -65,13 +68,18 @@ impl Heap {
     ) -> Result<Option<Heap>> {
         let mut sizes = BTreeMap::new();
         let mut sources: BTreeSet<&str> = BTreeSet::new();
+        let mut has_inner = false;
         for function in functions {
             let plain = plain(&function.name);
+            has_inner |= plain == ALIGNED;
             sources.extend(SOURCES.iter().filter(|source| **source == plain));
             sizes.extend(size_of(&function.name).map(|size| (function.id, size)));
         }
         if sizes.is_empty() {
             return Ok(None);
+        }
+        if has_inner {
+            sizes.retain(|_, size| *size != Size::Stored);
         }
         let ids: BTreeSet<u32> = sizes.keys().copied().collect();
         let (mut blocks, mut anywhere) = (Vec::new(), Vec::new());
@@ -165,7 +173,9 @@ impl Heap {
 fn size_of(name: &str) -> Option<Size> {
     match plain(name) {
         "malloc" | "valloc" | "pvalloc" => Some(Size::Argument(0)),
-        "realloc" | "aligned_alloc" | "memalign" | "mmap" | "mmap64" => Some(Size::Argument(1)),
+        "realloc" | "aligned_alloc" | "memalign" | ALIGNED | "mmap" | "mmap64" => {
+            Some(Size::Argument(1))
+        }
         "calloc" => Some(Size::Product(0)),
         "reallocarray" => Some(Size::Product(1)),
         "posix_memalign" => Some(Size::Stored),
