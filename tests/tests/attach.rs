@@ -95,6 +95,27 @@ fn attaching_for_a_second_leaves_no_trace() {
     target.assert_left_alone();
 }
 
+/// How the program ends is told to its parent alone.
+#[test]
+fn a_program_that_crashes_is_warned_of() {
+    let target = Target::start("attach_crash");
+    let (recorder, recording) = target.attach(&[]);
+    wait_until("calls in the recording", || {
+        let rows = recording.try_rows("SELECT count(*) AS n FROM calls").ok()?;
+        (rows.first()?["n"].as_i64()? > 1_000).then_some(())
+    });
+    kill(target.running.pid(), Signal::SEGV);
+    let ended = recorder.finish();
+    let told = "the program has ended, and how is told only to whoever started it";
+    assert!(ended.errors().contains(told), "{}", ended.errors());
+    assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
+    let exits = recording
+        .row("SELECT count(*) AS n, max(aux) AS aux FROM events WHERE kind = 'process_exit'");
+    assert_eq!(exits["n"], 1);
+    assert_eq!(target.running.finish().status, Status::Signal(11));
+    assert_eq!(recording.command("check", &[]).status, Status::Code(0));
+}
+
 #[test]
 fn attaching_twice_works_as_the_first_time() {
     let target = Target::start("attach_twice");

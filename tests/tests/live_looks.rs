@@ -228,3 +228,59 @@ fn a_program_that_waits_to_write_shows_who_writes() {
     drop(reader);
     assert_eq!(program.finish().status, Status::Signal(13), "SIGPIPE");
 }
+
+/// A debugger's own names are no other names: those of Ada have the packages around them.
+#[test]
+fn functions_in_nested_packages_of_ada_are_found() {
+    let program = fixture_artifact("ada_packages", "ada_packages");
+    for (name, function, n) in [
+        ("Outer_Pack.Stop_Here", "outer_pack__stop_here", "1"),
+        (
+            "Outer_Pack.Inner.Stop_Here",
+            "outer_pack__inner__stop_here",
+            "2",
+        ),
+        (
+            "outer_pack.inner.innermost.stop_here",
+            "outer_pack__inner__innermost__stop_here",
+            "3",
+        ),
+    ] {
+        let live = Live::started(&format!("ada-{n}"), &["--break", name], &program, &[]);
+        let frame = &live.ask(&["backtrace"])["threads"][0]["frames"][0];
+        assert_eq!(frame["function"], function, "{name}: {frame:#}");
+        assert_eq!(live.print("n"), n, "{name}");
+        live.ask(&["stop"]);
+    }
+}
+
+/// Such frames are laid out anew, with their variables behind a pointer.
+#[test]
+fn frames_with_address_sanitizer_show_their_parameters() {
+    let program = fixture_artifact("outer", "outer_asan");
+    let live = Live::started("asan-frames", &["--break", "change"], &program, &[]);
+    for (to, passed) in [("11", "11"), ("22", "11"), ("21", "21"), ("42", "21")] {
+        let frames = live.ask(&["backtrace"])["threads"][0]["frames"].take();
+        let argument = |frame: usize, name: &str| {
+            let mut args = list(&frames[frame]["args"]).iter();
+            let found = args.find(|arg| arg["name"] == name);
+            found.expect("it has one")["value"].clone()
+        };
+        assert_eq!(argument(0, "to"), to, "{frames:#}");
+        assert_eq!(argument(1, "to"), passed, "{frames:#}");
+        assert_eq!(argument(2, "n"), "1", "{frames:#}");
+        live.moved(&["continue"]);
+    }
+    let recording = live.recording();
+    live.ask(&["stop"]);
+    let sql = "SELECT frame_value(seq, 0, 'to') AS t0, frame_value(seq, 1, 'to') AS t1, frame_value(seq, 2, 'n') AS n \
+               FROM events WHERE kind = 'pause' AND aux LIKE 'breakpoint%' ORDER BY seq LIMIT 4";
+    let rows = recording.rows(sql);
+    let shown = rows
+        .iter()
+        .map(|row| (row["t0"].clone(), row["t1"].clone(), row["n"].clone()));
+    let text = |text: &str| serde_json::Value::from(text);
+    let wanted = [("11", "11"), ("22", "11"), ("21", "21"), ("42", "21")];
+    let wanted = wanted.map(|(to, passed)| (text(to), text(passed), text("1")));
+    assert_eq!(shown.collect::<Vec<_>>(), wanted);
+}
