@@ -32,7 +32,7 @@ fn main() -> debuginfo::Result<()> {
             f.ret_place,
             f.params_known,
             f.variadic,
-            f.xmm_args,
+            f.xmm.args,
             f.noreturn
         );
     }

@@ -134,7 +134,7 @@ fn ask(module: Result<Module>, show: Show<'_>) {
         let _ = module.next_function_start(svma);
     }
     for f in &functions.list {
-        assert!(f.xmm_args <= 8, "{f:?}");
+        assert!(f.xmm.args <= 8, "{f:?}");
         assert!(
             f.ranges.first().is_none_or(|r| r.start == f.svma),
             "the entry comes first: {f:?}"

@@ -63,7 +63,7 @@ pub use location::{Site, at_frame};
 pub use machine::{Ages, Certainty, EntryPlace, Machine, Register, Unknown};
 pub use model::{
     Binding, CodeRange, EntryFrame, Function, Functions, Param, Place, PltEntry, RetPlace, RetReg,
-    Segment, SegmentFlags, Svma, Symbol, SymbolKind, ValueKind,
+    Segment, SegmentFlags, Svma, Symbol, SymbolKind, UsedXmm, ValueKind,
 };
 pub use module::{Module, OpenOptions};
 pub use scope::{Described, Variable, global_names, has_variable, returned, variables_at};

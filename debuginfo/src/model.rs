@@ -231,12 +231,19 @@ pub struct Function {
     pub ret: ValueKind,
     /// Where it is returned.
     pub ret_place: RetPlace,
-    /// How many of xmm0 to xmm7 carry arguments (0 to 8), counted up to the last one used.
-    pub xmm_args: u8,
-    /// A piece of the result is in xmm0 or xmm1.
-    pub ret_in_xmm: bool,
+    /// What it uses of the vector registers.
+    pub xmm: UsedXmm,
     /// Declared never to return.
     pub noreturn: bool,
+}
+
+/// Vector registers that carry arguments and results of a function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UsedXmm {
+    /// How many of xmm0 to xmm7 carry arguments (0 to 8), counted up to the last one used.
+    pub args: u8,
+    /// A piece of the result is in xmm0 or xmm1.
+    pub ret: bool,
 }
 
 /// The functions of a module, and what could not be read.

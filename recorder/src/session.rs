@@ -196,22 +196,48 @@ pub(crate) struct Session {
     pub(crate) shared: Arc<Shared>,
     /// From before the program runs until its rings are drained, on the thread that drains.
     owner: RobustOwner,
-    armer: Arc<Mutex<Armer>>,
-    pub(crate) modules: Modules,
-    pub(crate) runtime: PathBuf,
-    open: OpenRecording,
-    log: LogWriter,
+    pub(crate) arming: Arming,
+    pub(crate) runtime: Runtime,
+    writing: Writing,
     options: RecordOptions,
     guardian: Option<Guardian>,
     stopper: Stopper,
     pub(crate) pipes: Option<Pipes>,
     live: Option<LiveSide>,
-    pub(crate) snapshots: Option<SharedSnapshots>,
-    watches: Watches,
-    code: RuntimeCode,
+    pub(crate) copies: Copies,
     death: Option<Death>,
+    so_far: SoFar,
+}
+
+/// What is armed, and where.
+pub(crate) struct Arming {
+    armer: Arc<Mutex<Armer>>,
+    pub(crate) modules: Modules,
+    watches: Watches,
+}
+
+/// The runtime library in the program.
+pub(crate) struct Runtime {
+    pub(crate) path: PathBuf,
+    code: RuntimeCode,
+}
+
+/// The recording's files.
+struct Writing {
+    open: OpenRecording,
+    log: LogWriter,
+}
+
+/// Copies of the program's memory.
+pub(crate) struct Copies {
+    /// `None`: none are made, or one could not be made.
+    pub(crate) snapshots: Option<SharedSnapshots>,
     /// When memory was copied last.
-    copied: Instant,
+    last: Instant,
+}
+
+/// What happened so far.
+struct SoFar {
     began: Instant,
     armed: u64,
     skipped: u64,
@@ -290,26 +316,33 @@ impl Session {
             target,
             owner: shared.own(),
             shared,
-            armer: Arc::new(Mutex::new(armer)),
-            modules,
-            runtime,
-            open,
-            log,
+            arming: Arming {
+                armer: Arc::new(Mutex::new(armer)),
+                modules,
+                watches,
+            },
+            runtime: Runtime {
+                path: runtime,
+                code: RuntimeCode::default(),
+            },
+            writing: Writing { open, log },
             options: options.clone(),
             guardian: None,
             stopper: Stopper::Moment,
             pipes: None,
             live: None,
-            snapshots,
-            watches,
-            code: RuntimeCode::default(),
+            copies: Copies {
+                snapshots,
+                last: Instant::now(),
+            },
             death: None,
-            copied: Instant::now(),
-            began: Instant::now(),
-            armed: 0,
-            skipped: 0,
-            forbidden: 0,
-            had_seccomp,
+            so_far: SoFar {
+                began: Instant::now(),
+                armed: 0,
+                skipped: 0,
+                forbidden: 0,
+                had_seccomp,
+            },
         };
         session.find_runtime_code()?;
         session.log_start(prepared, &plan)?;
@@ -321,6 +354,7 @@ impl Session {
         if self.target.ended_early {
             return Ok(());
         }
+        self.target.pass_on_signal();
         self.set_off(plan)
             .map_err(|error| self.nothing_recorded(error))
     }
@@ -339,13 +373,13 @@ impl Session {
         self.announce_to_guardian(&plan)?;
         let parked = self.target.parked.take().map(Arc::new);
         let plan = Arc::new(plan);
-        let first = self.code.first_instruction;
+        let first = self.runtime.code.first_instruction;
         let start = match self.target.spawned {
             true => SnapshotReason::Start,
             false => SnapshotReason::Attached,
         };
-        let armer = Arc::clone(&self.armer);
-        let snapshots = self.snapshots.clone();
+        let armer = Arc::clone(&self.arming.armer);
+        let snapshots = self.copies.snapshots.clone();
         let (snapshot, changed) =
             self.stopper
                 .after_frida(self.target.pid, STOP_PATIENCE, || {
@@ -371,8 +405,8 @@ impl Session {
         }
         let maps = read_maps(self.target.pid).map_err(|error| self.nothing_recorded(error))?;
         let files = maps.files();
-        if let Some(file) = files.iter().find(|file| file.path == self.runtime) {
-            self.code = RuntimeCode::of(&self.runtime, file.range.start);
+        if let Some(file) = files.iter().find(|file| file.path == self.runtime.path) {
+            self.runtime.code = RuntimeCode::of(&self.runtime.path, file.range.start);
         }
         Ok(())
     }
@@ -383,22 +417,22 @@ impl Session {
             None => return Ok(()),
             Some(Ok(snapshot)) => Control::Snapshot(snapshot),
             Some(Err(error)) => {
-                self.snapshots = None;
+                self.copies.snapshots = None;
                 Control::Warning {
                     ticks: clock::ticks(),
                     message: format!("memory could not be copied: {error}"),
                 }
             }
         };
-        Ok(self.log.append_control(&control)?)
+        Ok(self.writing.log.append_control(&control)?)
     }
 
     pub(crate) fn recording_dir(&self) -> PathBuf {
-        self.open.recording().dir().to_path_buf()
+        self.writing.open.recording().dir().to_path_buf()
     }
 
     fn armer(&self) -> MutexGuard<'_, Armer> {
-        lock(&self.armer)
+        lock(&self.arming.armer)
     }
 
     /// Starts the guardian, if there is to be one. Returns a way to tell it of more.
@@ -423,7 +457,7 @@ impl Session {
     /// Drains until the end, then seals.
     pub(crate) fn run(mut self, observer: &dyn Observer) -> Result<Outcome> {
         let wanted = Wanted::default();
-        let recording = self.open.recording().clone();
+        let recording = self.writing.open.recording().clone();
         let options = SealOptions {
             keep_log: self.options.keep_log,
             ..SealOptions::default()
@@ -450,7 +484,7 @@ impl Session {
         if ended.armed == 0 && !self.options.include.is_empty() {
             observer.warning("no function matches the patterns given with -f; `hindsight sql REC \"SELECT name FROM functions\"` of a recording without -f lists names");
         }
-        let duration_ns = self.began.elapsed().as_nanos() as u64;
+        let duration_ns = self.so_far.began.elapsed().as_nanos() as u64;
         let (sealed, incomplete) = self.close(ended.incomplete, sealer, observer);
         Ok(Outcome {
             bytes_on_disk: folder_bytes(recording.dir()),
@@ -478,7 +512,7 @@ impl Session {
         observer: &dyn Observer,
     ) -> (Option<Sealed>, Option<String>) {
         drop(self.owner);
-        let closed = self.log.close();
+        let closed = self.writing.log.close();
         let sealed = sealer.and_then(|sealer| {
             sealer.finish(Ending::Close, |progress| {
                 observer.sealing(progress.events, progress.bytes_done, progress.bytes_total);
@@ -486,7 +520,11 @@ impl Session {
         });
         let result = match (closed, sealed) {
             (Ok(closed), Ok(sealed)) => match incomplete {
-                None => self.open.close(closed).map(|_| (Some(sealed), None)),
+                None => self
+                    .writing
+                    .open
+                    .close(closed)
+                    .map(|_| (Some(sealed), None)),
                 Some(reason) => Ok((Some(sealed), Some(reason))),
             },
             (Err(error), Ok(sealed)) => Ok((Some(sealed), incomplete.or(Some(chain(&error))))),

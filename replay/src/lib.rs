@@ -28,6 +28,7 @@ pub mod moves;
 mod others;
 mod pack;
 mod pages;
+mod pauses;
 mod registers;
 mod snapshots;
 mod state;

@@ -197,7 +197,7 @@ impl<'s> StateMachine<'s> {
         if self.returned.is_some() || !self.state.is_held_since(pause).ok()? {
             return None;
         }
-        let stop = timeline.state_of_pause(pause).ok()?;
+        let stop = timeline.pauses.state(pause).ok()?;
         let place = stop.file.as_deref().zip(stop.line);
         self.space
             .calls_to_come(stop.pc, stop.function.as_deref(), place)

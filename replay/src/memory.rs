@@ -277,7 +277,7 @@ impl State<'_> {
         };
         let last = self.last_snapshot()?;
         let mut sources = self.sources(gaps, last.as_ref())?.into_iter().peekable();
-        let saved = &self.timeline.saved_stacks;
+        let saved = &self.timeline.pauses.stacks;
         let until = saved.partition_point(|stack| stack.seq <= self.seq);
         let stacks = saved[..until].iter().rev();
         for stack in stacks.filter(|stack| overlap(&stack.range(), &range).is_some()) {
@@ -339,7 +339,7 @@ impl State<'_> {
             }
         }
         sources.extend(self.shown(self.timeline.written()?, range));
-        sources.extend(self.shown(&self.timeline.watched, range));
+        sources.extend(self.shown(&self.timeline.pauses.watched, range));
         if let Some(last) = last {
             // What is older than it, it shows too.
             let covers = |source: &Source<'_>| self.timeline.snapshots.covers(last, source.address);
@@ -468,8 +468,8 @@ impl State<'_> {
     /// A saved stack as the program sees it: return addresses that hooks had replaced are the program's own.
     fn saved(&self, stack: &Stack) -> Result<Arc<Vec<u8>>> {
         let timeline = self.timeline;
-        timeline.stack_cache.get(stack.seq, || {
-            let state = timeline.state_of_pause(stack.seq)?;
+        timeline.pauses.stack_cache.get(stack.seq, || {
+            let state = timeline.pauses.state(stack.seq)?;
             let mut bytes = state.stack.clone().unwrap_or_default();
             if let Some(tid) = state.tid {
                 let innermost = timeline.innermost(tid, stack.seq)?;

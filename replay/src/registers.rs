@@ -195,7 +195,7 @@ impl Registers {
                 }
             }
             Source::Pause(seq) => {
-                let state = timeline.state_of_pause(*seq)?;
+                let state = timeline.pauses.state(*seq)?;
                 self.pause(&state, known);
             }
             Source::Write(seq) => {

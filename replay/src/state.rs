@@ -337,7 +337,7 @@ impl<'t> State<'t> {
         let pause = self.timeline.marks.last_pause(self.tid, self.seq);
         match pause.filter(|pause| *pause >= self.born()) {
             Some(pause) if self.is_held_since(pause)? => {
-                self.timeline.state_of_pause(pause).map(Some)
+                self.timeline.pauses.state(pause).map(Some)
             }
             _ => Ok(None),
         }

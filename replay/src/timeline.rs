@@ -5,28 +5,21 @@ use std::sync::{Arc, OnceLock};
 
 use debuginfo::SourceCopies;
 use rustc_hash::FxHashMap;
-use store::columns::{ReadCall, ReadEvent, ReadState, StatesFile};
+use store::columns::{ReadCall, ReadEvent};
 use store::control::{Control, FunctionDef};
-use store::seal::SealedPart;
 use store::{Reader, Recording};
 
-use crate::cache::Cache;
 use crate::calls::{CallHead, Calls};
 use crate::captures::Captures;
 use crate::error::{Error, Result};
 use crate::event::{Event, Kind};
 use crate::heap::Heap;
 use crate::marks::Marks;
-use crate::memory::Stack;
 use crate::modules::{Loaded, Modules};
 use crate::others::Others;
 use crate::pack;
+use crate::pauses::{Pauses, ShownBytes};
 use crate::snapshots::Snapshots;
-
-/// Saved stacks that are kept, of at most 64 KiB each.
-const STACKS: usize = 16;
-/// States of stopped threads that are kept, without their stacks.
-const STATES: usize = 64;
 
 /// A recording as it was when it was opened.
 pub struct Timeline {
@@ -36,19 +29,13 @@ pub struct Timeline {
     pub(crate) modules: Modules,
     pub(crate) snapshots: Snapshots,
     pub(crate) captures: Captures,
-    /// Where saved stacks lie: seq of the pause, address, length; in the order of seq.
-    pub(crate) saved_stacks: Vec<Stack>,
-    /// Watched places as pauses showed them: seq, address, bytes; in the order of seq.
-    pub(crate) watched: Vec<(u64, u64, Vec<u8>)>,
-    /// The same for bytes that were written from outside.
-    written: OnceLock<Vec<(u64, u64, Vec<u8>)>>,
+    pub(crate) pauses: Pauses,
+    /// Bytes that were written from outside, in the order of seq.
+    written: OnceLock<Vec<ShownBytes>>,
     /// Where probes of live control were set, in the order of seq.
     placed: OnceLock<Vec<Placed>>,
     heap: OnceLock<Option<Heap>>,
     logged: OnceLock<FxHashMap<u32, Vec<u64>>>,
-    pub(crate) stack_cache: Cache<u64, Vec<u8>>,
-    states: Vec<(u64, StatesFile)>,
-    state_cache: Cache<u64, ReadState>,
     functions: Vec<Option<FunctionDef>>,
     sources: Arc<SourceCopies>,
     reader: Arc<Reader>,
@@ -91,7 +78,6 @@ impl Timeline {
         let (functions, mut loads) = definitions_of(&reader)?;
         let sources = Arc::new(pack::use_copies(recording, &mut loads));
         let modules = Modules::new(loads, &marks, &others)?;
-        let (states, saved_stacks, watched) = states_of(parts)?;
         let snapshots = Snapshots::open(recording, &marks, &others)?;
         Ok(Self {
             calls,
@@ -100,15 +86,11 @@ impl Timeline {
             modules,
             snapshots,
             captures: Captures::open(parts)?,
-            saved_stacks,
-            watched,
+            pauses: Pauses::open(parts)?,
             written: OnceLock::new(),
             placed: OnceLock::new(),
             heap: OnceLock::new(),
             logged: OnceLock::new(),
-            stack_cache: Cache::new(STACKS),
-            states,
-            state_cache: Cache::new(STATES),
             functions,
             sources,
             reader,
@@ -330,19 +312,6 @@ impl Timeline {
         Ok(self.placed.get_or_init(|| found))
     }
 
-    /// Returns what a pause saw.
-    ///
-    /// # Errors
-    /// The files cannot be read.
-    pub(crate) fn state_of_pause(&self, seq: u64) -> Result<std::sync::Arc<ReadState>> {
-        self.state_cache.get(seq, || {
-            let at = self.states.partition_point(|(first, _)| *first <= seq);
-            let file = at.checked_sub(1).map(|at| &self.states[at].1);
-            let state = file.map(|file| file.state(seq)).transpose()?;
-            state.flatten().ok_or(Error::Missing { seq })
-        })
-    }
-
     /// Returns the innermost recorded call of a thread that was open just after event `seq`.
     ///
     /// # Errors
@@ -497,24 +466,4 @@ struct Placed {
     probe: u32,
     /// Its place, if it has exactly one.
     address: Option<u64>,
-}
-
-/// Bytes at an address, and the event that showed them.
-type ShownBytes = (u64, u64, Vec<u8>);
-
-fn states_of(
-    parts: &[SealedPart],
-) -> Result<(Vec<(u64, StatesFile)>, Vec<Stack>, Vec<ShownBytes>)> {
-    let (mut files, mut stacks, mut watched) = (Vec::new(), Vec::new(), Vec::new());
-    for part in parts.iter().filter(|part| part.part.states > 0) {
-        let file = StatesFile::open(&part.states)?;
-        file.each_shown(|shown| {
-            let seq = shown.seq;
-            stacks.extend(shown.stack.map(|(addr, len)| Stack { seq, addr, len }));
-            let place = shown.watched;
-            watched.extend(place.map(|(addr, bytes)| (seq, addr, bytes.to_vec())));
-        })?;
-        files.push((part.part.first_seq, file));
-    }
-    Ok((files, stacks, watched))
 }

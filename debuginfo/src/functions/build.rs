@@ -96,8 +96,7 @@ impl<'a> Builder<'_, '_, 'a> {
             variadic: candidate.variadic,
             ret: signature.ret,
             ret_place: signature.ret_place,
-            xmm_args: signature.xmm_args,
-            ret_in_xmm: signature.ret_in_xmm,
+            xmm: signature.xmm,
             noreturn: chain
                 .iter()
                 .any(|d| self.session.flag(d, dw::DW_AT_noreturn)),

@@ -11,7 +11,7 @@ use crate::abi::args::{self, Found, Locations, Passed, Spills};
 use crate::abi::{Abi, TypeInfo, Types};
 use crate::code::Code;
 use crate::dies::{Die, Session};
-use crate::model::{Param, Place, RetPlace, RetReg, ValueKind};
+use crate::model::{Param, Place, RetPlace, RetReg, UsedXmm, ValueKind};
 
 /// Bytes of a function that are searched for the stores of its arguments.
 const PROLOGUE_BYTES: usize = 512;
@@ -34,8 +34,7 @@ pub(super) struct Signature {
     pub params_known: bool,
     pub ret: ValueKind,
     pub ret_place: RetPlace,
-    pub xmm_args: u8,
-    pub ret_in_xmm: bool,
+    pub xmm: UsedXmm,
 }
 
 /// Reads signatures of functions of one unit.
@@ -65,7 +64,6 @@ impl<'a> Signatures<'_, '_, '_, 'a> {
     ) -> Signature {
         let result = self.result(chain);
         let passed_back = args::ret_place(&result);
-        let ret_in_xmm = uses_xmm(passed_back);
         let mut ret_place = passed_back;
         let mut formals = self.formals(chain, own);
         let complete = formals.len() < MAX_PARAMS;
@@ -98,8 +96,10 @@ impl<'a> Signatures<'_, '_, '_, 'a> {
             params_known: known && complete && self.described && self.abi != Abi::Other,
             ret,
             ret_place,
-            xmm_args,
-            ret_in_xmm,
+            xmm: UsedXmm {
+                args: xmm_args,
+                ret: uses_xmm(passed_back),
+            },
         }
     }
 

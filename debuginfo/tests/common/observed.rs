@@ -241,9 +241,9 @@ pub fn summaries_agree(functions: &[Function]) {
             .flat_map(|p| [Some(p.place), p.place2])
             .flatten();
         let used = places.map(|p| highest(&p)).max().unwrap_or(0);
-        assert!(f.xmm_args >= used, "{f:?}");
+        assert!(f.xmm.args >= used, "{f:?}");
         assert_eq!(
-            f.ret_in_xmm && f.ret_place != RetPlace::Unknown,
+            f.xmm.ret && f.ret_place != RetPlace::Unknown,
             matches!(
                 f.ret_place,
                 RetPlace::Regs(RetReg::Xmm0 | RetReg::Xmm1, _)

@@ -36,6 +36,11 @@ pub struct Sources {
     pub utf8_text: ScalarUDF,
     /// Bytes in hexadecimal.
     pub hex: ScalarUDF,
+    of_calls: OfCalls,
+}
+
+/// What the function of a call decides.
+struct OfCalls {
     function: ScalarUDF,
     file: ScalarUDF,
     line: ScalarUDF,
@@ -61,17 +66,6 @@ impl Sources {
         of_states: &States,
     ) -> Self {
         let definitions = Arc::new(definitions);
-        let captures = &recording.manifest().settings.captures;
-        let has_pointees = captures.iter().any(|capture| capture == POINTEES);
-        let asked = Asked {
-            states: of_states.clone(),
-            has_captures: !captures.is_empty(),
-        };
-        let asked = asked.is_needed(&definitions).then_some(asked);
-        let module = |f: &FunctionDef| definitions.module(f.module);
-        let modules = definitions.texts(|f| module(f).map(|module| module.name()));
-        let lines = definitions.numbers(|f| f.line.map(i64::from));
-        let (ret, ret_f) = ret::functions(&definitions);
         let calls = PartsTable::new(calls_schema(), calls, Some("end_seq"));
         let events = PartsTable::new(events_schema(), events, Some("seq"));
         let states = PartsTable::new(states_schema(), states, Some("seq"));
@@ -83,22 +77,45 @@ impl Sources {
             recording: recording.clone(),
             utf8_text: text::utf8_text(),
             hex: text::hex_text(),
-            function: Lookup::function("function_name", definitions.texts(|f| Some(&f.name))),
-            file: Lookup::function("function_file", definitions.texts(|f| f.file.as_deref())),
-            line: Lookup::function("function_line", lines),
-            module: Lookup::function("function_module", modules),
-            args_ask: asked.is_some(),
-            args: args::function(&definitions, asked),
-            ret,
-            ret_f,
-            ret_text: ret_text::function(&definitions, of_states),
-            outs: has_pointees.then(|| outs::function(&definitions, of_states)),
+            of_calls: OfCalls::new(&definitions, recording, of_states),
             definitions,
         }
     }
 
     /// Returns the expression over the physical columns of a call for a column that its function decides.
     pub fn of_call(&self, column: &str) -> Option<Expr> {
+        self.of_calls.column(column)
+    }
+}
+
+impl OfCalls {
+    fn new(definitions: &Arc<Definitions>, recording: &Recording, of_states: &States) -> Self {
+        let captures = &recording.manifest().settings.captures;
+        let has_pointees = captures.iter().any(|capture| capture == POINTEES);
+        let asked = Asked {
+            states: of_states.clone(),
+            has_captures: !captures.is_empty(),
+        };
+        let asked = asked.is_needed(definitions).then_some(asked);
+        let module = |f: &FunctionDef| definitions.module(f.module);
+        let modules = definitions.texts(|f| module(f).map(|module| module.name()));
+        let lines = definitions.numbers(|f| f.line.map(i64::from));
+        let (ret, ret_f) = ret::functions(definitions);
+        Self {
+            function: Lookup::function("function_name", definitions.texts(|f| Some(&f.name))),
+            file: Lookup::function("function_file", definitions.texts(|f| f.file.as_deref())),
+            line: Lookup::function("function_line", lines),
+            module: Lookup::function("function_module", modules),
+            args_ask: asked.is_some(),
+            args: args::function(definitions, asked),
+            ret,
+            ret_f,
+            ret_text: ret_text::function(definitions, of_states),
+            outs: has_pointees.then(|| outs::function(definitions, of_states)),
+        }
+    }
+
+    fn column(&self, column: &str) -> Option<Expr> {
         let id = || col("function_id");
         let expr = match column {
             "function" => self.function.call(vec![id()]),

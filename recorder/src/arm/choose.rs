@@ -88,7 +88,7 @@ fn from_dwarf(function: &debuginfo::Function) -> Candidate {
         params_known: function.params_known,
         ret_place: Some(ret_place(function.ret_place)),
     };
-    let xmm_args = match function.xmm_args {
+    let xmm_args = match function.xmm.args {
         0 if function.variadic => 8,
         0 => 0,
         1..=2 => 2,
@@ -98,7 +98,7 @@ fn from_dwarf(function: &debuginfo::Function) -> Candidate {
     Candidate {
         def,
         xmm_args,
-        ret_xmm: function.ret_in_xmm,
+        ret_xmm: function.xmm.ret,
         texts: [0; 6],
         pointees: [0; 6],
     }

@@ -113,7 +113,7 @@ fn begin(options: &LiveOptions, observer: &dyn Observer) -> Result<(Session, Liv
     let hooks: Arc<SharedHooks> = Arc::new(RwLock::new(hooks));
     let space = Arc::new(AddressSpace::default().with_hidden(runtime));
     let space: Arc<RwLock<Arc<AddressSpace>>> = Arc::new(RwLock::new(space));
-    publish(&space, &session.modules);
+    publish(&space, &session.arming.modules);
     let board = Arc::new(Board::default());
     let (log, journal_end) = unbounded();
     let journal = Journal::new(log);
@@ -137,7 +137,7 @@ fn begin(options: &LiveOptions, observer: &dyn Observer) -> Result<(Session, Liv
         fatal: None,
     };
     session.control(side, hooks);
-    let snapshots = session.snapshots.clone();
+    let snapshots = session.copies.snapshots.clone();
     ask(&commands, |tracer| tracer.snapshots = snapshots)?;
     if let Some(handler) = handler
         && options.record.guardian.is_some()
@@ -239,7 +239,7 @@ fn runtime_of(session: &Session) -> Result<Option<Mapped>> {
     let maps = Maps::read(session.target.pid)
         .map_err(Error::system("read what the program has mapped"))?;
     let mut files = maps.files().into_iter();
-    let Some(file) = files.find(|file| file.path == session.runtime) else {
+    let Some(file) = files.find(|file| file.path == session.runtime.path) else {
         return Ok(None);
     };
     let module = Module::open(&file.path).ok();

@@ -21,8 +21,9 @@ impl Session {
             cwd: self.target.cwd.clone(),
             attached: !self.target.spawned,
         };
-        self.log.append_control(&start)?;
+        self.writing.log.append_control(&start)?;
         let numbers: Vec<u32> = self
+            .arming
             .modules
             .loaded
             .iter()
@@ -40,7 +41,7 @@ impl Session {
 
     pub(super) fn log_modules(&mut self, numbers: &[u32]) -> Result<()> {
         for number in numbers {
-            let Some(module) = self.modules.by_number(*number) else {
+            let Some(module) = self.arming.modules.by_number(*number) else {
                 continue;
             };
             let load = Control::ModuleLoad {
@@ -56,10 +57,10 @@ impl Session {
                 size: module.file.range.end - module.file.range.start,
                 system: module.is_system,
             };
-            self.log.append_control(&load)?;
+            self.writing.log.append_control(&load)?;
             if let Some(problem) = &module.problem {
                 let message = format!("{} is not traced: {problem}", module.file.path.display());
-                self.log.append_control(&Control::Warning {
+                self.writing.log.append_control(&Control::Warning {
                     ticks: clock::ticks(),
                     message,
                 })?;
@@ -69,19 +70,20 @@ impl Session {
     }
 
     pub(super) fn log_probes(&mut self, skipped: Vec<Control>, plan: &Plan) -> Result<()> {
-        self.skipped += skipped.len() as u64;
-        self.armed += plan.functions.len() as u64;
+        self.so_far.skipped += skipped.len() as u64;
+        self.so_far.armed += plan.functions.len() as u64;
         for control in &skipped {
-            self.log.append_control(control)?;
+            self.writing.log.append_control(control)?;
         }
         for message in &plan.warnings {
-            self.log.append_control(&Control::Warning {
+            self.writing.log.append_control(&Control::Warning {
                 ticks: clock::ticks(),
                 message: message.clone(),
             })?;
         }
         for function in &plan.functions {
-            self.log
+            self.writing
+                .log
                 .append_control(&Control::Function(function.clone()))?;
         }
         Ok(())
@@ -95,7 +97,7 @@ impl Session {
             "{} functions are not traced: their code in memory is not the file's",
             changed.len()
         );
-        Ok(self.log.append_control(&Control::Warning {
+        Ok(self.writing.log.append_control(&Control::Warning {
             ticks: clock::ticks(),
             message,
         })?)

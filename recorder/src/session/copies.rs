@@ -20,7 +20,7 @@ impl Session {
     pub(super) fn copy_memory(&mut self) -> Result<()> {
         let is_time = match self.options.snapshots {
             SnapshotTimes::Never | SnapshotTimes::AtPauses => false,
-            SnapshotTimes::Every(interval) => self.copied.elapsed() >= interval,
+            SnapshotTimes::Every(interval) => self.copies.last.elapsed() >= interval,
             SnapshotTimes::EveryEvents(count) => {
                 let since = self.shared.copied_records();
                 self.shared.copy_records().wrapping_sub(since) >= count.get()
@@ -33,8 +33,8 @@ impl Session {
             // The last copy was made. Nothing waits for one more.
             return Ok(self.account_for_copies(0)?);
         }
-        let copied = self.snapshots.clone().map(|all| self.copy(all));
-        self.copied = Instant::now();
+        let copied = self.copies.snapshots.clone().map(|all| self.copy(all));
+        self.copies.last = Instant::now();
         let now = self.shared.copy_records();
         let (noted, made, records) = match copied {
             // Where no copy can be made any more, nobody waits for one.
@@ -55,7 +55,7 @@ impl Session {
     pub(super) fn account_for_copies(&mut self, made: u64) -> store::Result<()> {
         let records = self.shared.copy_records();
         let missing = match self.options.snapshots {
-            SnapshotTimes::EveryEvents(_) if self.snapshots.is_some() => {
+            SnapshotTimes::EveryEvents(_) if self.copies.snapshots.is_some() => {
                 self.due(records).saturating_sub(made)
             }
             _ => 0,
@@ -88,7 +88,7 @@ impl Session {
         if copies == 0 {
             return Ok(());
         }
-        self.log.append_control(&Control::Gap {
+        self.writing.log.append_control(&Control::Gap {
             ticks: clock::ticks(),
             tid: 0,
             lost: copies,

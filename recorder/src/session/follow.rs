@@ -100,7 +100,7 @@ impl Session {
         }
         self.pass(&mut drain, &mut incomplete, observer);
         self.look_at_forbidden(&shared, observer)?;
-        if let Err(error) = drain.finish(&mut self.log) {
+        if let Err(error) = drain.finish(&mut self.writing.log) {
             incomplete.get_or_insert(chain(&error));
         }
         if exit == Exit::Detached
@@ -109,15 +109,15 @@ impl Session {
             && self.target.watch.poll().is_some()
         {
             observer.warning(
-                "the program has ended, and how is told only to whoever started it: its status, and its last moment if a signal \
-                 ended it, are in recordings of programs that `hindsight record` or `hindsight attach` watches",
+                "the program has ended, and only its parent learns how: its status, and its last moment if a signal ended it, are \
+                 in recordings of programs that `hindsight record` or `hindsight attach` watches",
             );
         }
         self.log_end(exit, &mut incomplete);
         if let Some(live) = &self.live {
             // Who hears of the end finds everything in the recording, though sealing it takes longer. What cannot be
             // written shows when the log is closed.
-            let _ = self.log.settle();
+            let _ = self.writing.log.settle();
             live.board.end(exit);
         }
         let lost = drain.lost();
@@ -129,23 +129,23 @@ impl Session {
             incomplete,
             lost,
             threads,
-            armed: self.armed,
-            skipped: self.skipped,
+            armed: self.so_far.armed,
+            skipped: self.so_far.skipped,
         })
     }
 
     /// Says that threads record nothing any more, because the program has forbidden them to.
     fn look_at_forbidden(&mut self, shared: &Shared, observer: &dyn Observer) -> Result<()> {
         let forbidden = shared.forbidden();
-        if forbidden == self.forbidden {
+        if forbidden == self.so_far.forbidden {
             return Ok(());
         }
-        self.forbidden = forbidden;
+        self.so_far.forbidden = forbidden;
         let message = "a thread is not recorded from here on: the program has forbidden it to read the time stamp counter \
                        (PR_SET_TSC)"
             .to_owned();
         observer.warning(&message);
-        Ok(self.log.append_control(&Control::Warning {
+        Ok(self.writing.log.append_control(&Control::Warning {
             ticks: clock::ticks(),
             message,
         })?)
@@ -174,7 +174,7 @@ impl Session {
     ) -> u64 {
         // First: a thread that was let go writes only after its letting go was sent here.
         let noted = self.take_journal();
-        let passed = noted.and_then(|noted| drain.pass(&mut self.log, noted));
+        let passed = noted.and_then(|noted| drain.pass(&mut self.writing.log, noted));
         passed.unwrap_or_else(|error| {
             drain.discard();
             let message = format!(
@@ -191,8 +191,8 @@ impl Session {
     /// about records that came while it was taken, hence another one. What cannot be written shows with the next pass.
     fn settle(&mut self, drain: &mut Drain<'_>, settling: Vec<Sender<()>>) {
         let _ = drain
-            .pass(&mut self.log, true)
-            .and_then(|_| self.log.settle());
+            .pass(&mut self.writing.log, true)
+            .and_then(|_| self.writing.log.settle());
         for waiting in settling {
             // It may have waited long enough.
             let _ = waiting.send(());
@@ -224,8 +224,8 @@ impl Session {
             let written = self
                 .note_death(exit)
                 .and_then(|()| self.account_for_copies(0))
-                .and_then(|()| self.log.append_control(&end))
-                .and_then(|()| self.log.append_watermark(clock::ticks()));
+                .and_then(|()| self.writing.log.append_control(&end))
+                .and_then(|()| self.writing.log.append_watermark(clock::ticks()));
             *incomplete = written.err().map(|error| chain(&error));
         }
     }
@@ -244,7 +244,7 @@ impl Session {
             (Target::Spawn { .. }, _) => false,
             (Target::Attach { .. }, Some(_)) => true,
             (Target::Attach { duration, .. }, None) => {
-                duration.is_some_and(|duration| self.began.elapsed() >= duration)
+                duration.is_some_and(|duration| self.so_far.began.elapsed() >= duration)
             }
         }
     }
@@ -257,7 +257,7 @@ impl Session {
         incomplete: &mut Option<String>,
         observer: &dyn Observer,
     ) -> (Exit, bool) {
-        let armer = Arc::clone(&self.armer);
+        let armer = Arc::clone(&self.arming.armer);
         let taken_back =
             self.stopper
                 .while_stopped(self.target.pid, STOP_PATIENCE, move |process| {
@@ -304,7 +304,7 @@ impl Session {
                     chain(&error)
                 );
                 observer.warning(&message);
-                Ok(self.log.append_control(&Control::Warning {
+                Ok(self.writing.log.append_control(&Control::Warning {
                     ticks: clock::ticks(),
                     message,
                 })?)
@@ -317,15 +317,15 @@ impl Session {
         let Ok(maps) = Maps::read(self.target.pid) else {
             return Ok(());
         };
-        let change = self.modules.update(
+        let change = self.arming.modules.update(
             self.target.pid,
             maps.files(),
             &self.target.exe,
-            &self.runtime,
+            &self.runtime.path,
         );
         for module in change.removed {
             self.armer().forget(&module.file.range);
-            self.log.append_control(&Control::ModuleUnload {
+            self.writing.log.append_control(&Control::ModuleUnload {
                 ticks: clock::ticks(),
                 module: module.number,
             })?;
@@ -334,7 +334,7 @@ impl Session {
             self.tell_modules();
             return Ok(());
         }
-        if self.modules.have_go() {
+        if self.arming.modules.have_go() {
             shared.pass_signals();
         }
         self.log_modules(&change.added)?;
@@ -342,7 +342,7 @@ impl Session {
         let mut plan = Plan::default();
         let mut skipped = Vec::new();
         for number in change.added {
-            let Some(module) = self.modules.by_number(number) else {
+            let Some(module) = self.arming.modules.by_number(number) else {
                 continue;
             };
             let mut prepared = self.armer().prepare(module);
@@ -366,11 +366,11 @@ impl Session {
 impl Session {
     /// Looks in new modules for what is to be watched.
     fn watch_more(&mut self, shared: &Shared, plan: &Plan, observer: &dyn Observer) {
-        if !self.watches.may_find_more() {
+        if !self.arming.watches.may_find_more() {
             return;
         }
-        let space = space_of(&self.modules);
-        if let Err(error) = self.watches.resolve(&space, &plan.functions, shared) {
+        let space = space_of(&self.arming.modules);
+        if let Err(error) = self.arming.watches.resolve(&space, &plan.functions, shared) {
             observer.warning(&error.to_string());
         }
     }

@@ -98,7 +98,8 @@ impl Session {
             return Ok(());
         }
         self.death = None;
-        self.log
+        self.writing
+            .log
             .append_control(&Control::Exception(exception(0, signal, None, None)))
     }
 
@@ -106,7 +107,7 @@ impl Session {
         let pid = self.target.pid;
         let told = told(pid, &last, signal);
         let snapshots = self.snapshots_at_end();
-        let leave = self.code.leave;
+        let leave = self.runtime.code.leave;
         let looked = self
             .stopper
             .while_stopped(pid, STOP_PATIENCE, move |process| {
@@ -122,9 +123,11 @@ impl Session {
             .sender
             .map(|sender| format!("sent by process {sender}"));
         let tid = last.tid;
-        self.log.append_control(&Control::Exception(exception(
-            tid, signal, told.addr, message,
-        )))?;
+        self.writing
+            .log
+            .append_control(&Control::Exception(exception(
+                tid, signal, told.addr, message,
+            )))?;
         let made = u64::from(matches!(copied, Some(Ok(_))));
         self.note_copy(copied)?;
         self.account_for_copies(made)?;
@@ -139,13 +142,15 @@ impl Session {
         if let Some(mut seen) = seen {
             self.undo_hooks(&mut seen);
             let pc = seen.registers.general[RIP];
-            let space = space_of(&self.modules);
+            let space = space_of(&self.arming.modules);
             let line = space.line_at(pc);
             death.function = space.function_at(pc).map(|function| function.name);
             death.file = line.as_ref().map(|line| line.file.to_string());
             death.line = line.as_ref().map(|line| line.line);
             let pause = pause(&death, pc, seen);
-            self.log.append_control(&Control::Pause(Box::new(pause)))?;
+            self.writing
+                .log
+                .append_control(&Control::Pause(Box::new(pause)))?;
         }
         self.death = Some(death);
         Ok(())
@@ -157,7 +162,7 @@ impl Session {
             self.options.snapshots,
             SnapshotTimes::Every(_) | SnapshotTimes::EveryEvents(_)
         );
-        let snapshots = self.snapshots.clone();
+        let snapshots = self.copies.snapshots.clone();
         let Some(snapshots) = snapshots.filter(|all| is_regular || snapshot::is_due(all)) else {
             return Ok(());
         };
@@ -178,8 +183,11 @@ impl Session {
     ) -> store::Result<()> {
         match copied {
             None => Ok(()),
-            Some(Ok(snapshot)) => self.log.append_control(&Control::Snapshot(snapshot)),
-            Some(Err(error)) => self.log.append_control(&Control::Warning {
+            Some(Ok(snapshot)) => self
+                .writing
+                .log
+                .append_control(&Control::Snapshot(snapshot)),
+            Some(Err(error)) => self.writing.log.append_control(&Control::Warning {
                 ticks: clock::ticks(),
                 message: format!("memory could not be copied at the end: {error}"),
             }),
@@ -188,7 +196,8 @@ impl Session {
 
     fn snapshots_at_end(&self) -> Option<SharedSnapshots> {
         let is_small = snapshot::resident(self.target.pid).is_ok_and(|bytes| bytes <= LARGE);
-        self.snapshots
+        self.copies
+            .snapshots
             .clone()
             .filter(|all| is_small || snapshot::is_due(all))
     }
@@ -233,7 +242,7 @@ impl Session {
         }
         let entering = Entering {
             entry_of_stub: &|at| armer.entry_of_stub(at),
-            enter: &self.code.enter,
+            enter: &self.runtime.code.enter,
         };
         entering.undo(general, stack_addr, stack);
     }

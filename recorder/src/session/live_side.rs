@@ -54,7 +54,7 @@ impl LiveSide {
 impl Session {
     /// Has the tracer stop the program from here on.
     pub(crate) fn control(&mut self, live: LiveSide, hooks: Arc<SharedHooks>) {
-        lock(&self.armer).tell(hooks);
+        lock(&self.arming.armer).tell(hooks);
         self.stopper = Stopper::Tracer(live.commands.clone());
         self.live = Some(live);
     }
@@ -71,7 +71,7 @@ impl Session {
             {
                 live.fatal = told.signal.or(live.fatal);
             }
-            self.log.append_control(&control)?;
+            self.writing.log.append_control(&control)?;
             live.counts.written();
             any = true;
         }
@@ -89,7 +89,7 @@ impl Session {
         let Some(live) = &self.live else {
             return;
         };
-        publish(&live.space, &self.modules);
+        publish(&live.space, &self.arming.modules);
         // The tracer may have ended: then nothing has to be put anywhere.
         let _ = ask(&live.commands, |tracer| tracer.modules_changed());
     }

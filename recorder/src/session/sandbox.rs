@@ -33,7 +33,9 @@ pub(super) fn watch_replaced(shared: &Shared, prepared: &[Prepared]) {
 impl Session {
     /// Has threads ask if modules that were loaded just now can enter a sandbox by themselves.
     pub(super) fn watch_sandbox_of(&self, added: &[u32]) {
-        let mut modules = added.iter().filter_map(|n| self.modules.by_number(*n));
+        let mut modules = added
+            .iter()
+            .filter_map(|n| self.arming.modules.by_number(*n));
         if !self.shared.asks_about_sandbox() && modules.any(makes_system_calls) {
             self.shared.ask_about_sandbox();
         }
@@ -47,7 +49,7 @@ impl Session {
         // What it had when it was brought in did not keep that from being done.
         let now = Seccomp::of(self.target.pid);
         let found = match now {
-            now if now <= self.had_seccomp => None,
+            now if now <= self.so_far.had_seccomp => None,
             now if now.mode == Seccomp::STRICT => Some(Sandbox::Strict),
             _ => Some(Sandbox::Filter),
         };
@@ -56,7 +58,7 @@ impl Session {
                            from there on: docs/transparency.md, \"Programs that forbid or lock what recording takes\""
                 .to_owned();
             observer.warning(&message);
-            self.log.append_control(&Control::Warning {
+            self.writing.log.append_control(&Control::Warning {
                 ticks: clock::ticks(),
                 message,
             })?;

@@ -123,7 +123,7 @@ impl Sessions {
             sessions: running.iter().map(|session| held(session)).collect(),
         };
         if let Err(error) = state.write(&self.notes) {
-            tracing::warn!(%error, "nobody will know of the sessions should we be killed");
+            tracing::warn!(%error, "if this daemon is killed, the next one will not know of its sessions");
         }
         self.presence.set_sessions(running.len());
     }
