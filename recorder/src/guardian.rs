@@ -327,7 +327,7 @@ mod tests {
             });
             held.recv().expect("it is stopped");
             assert!(unhook(pid, &told).is_err(), "somebody else traces it");
-            unhook_in_the_end(pid, &told, &watch).expect("in the end nobody does");
+            unhook_in_the_end(pid, &told, &watch).expect("the other tracer has let go");
         });
         let found = while_stopped(pid, PATIENCE, |process| byte(process));
         assert_eq!(found.expect("it can be stopped"), original);

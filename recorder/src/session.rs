@@ -356,6 +356,7 @@ impl Session {
         if self.target.ended_early {
             return Ok(());
         }
+        self.target.pass_on_signal();
         self.set_off(plan)
             .map_err(|error| self.nothing_recorded(error))
     }

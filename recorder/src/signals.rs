@@ -1,8 +1,9 @@
 //! Signals that reach the recorder while it records.
 //!
 //! Ctrl-C and Ctrl-\ are for the program, which gets them from the terminal as we do: while we started it, they are
-//! passed over here. When we attached, they end the recording. SIGTERM and SIGHUP are passed on to a program that we
-//! started, and end the recording of one that we attached to.
+//! passed over here, except what comes before the program is let go: it may not have been there to get it. When we attached,
+//! they end the recording. SIGTERM and SIGHUP are passed on to a program that we started, and end the recording of one that we
+//! attached to.
 
 use std::sync::atomic::{AtomicI32, Ordering::*};
 
@@ -60,6 +61,14 @@ impl ChildSignals {
 /// Takes the last signal received, if any.
 pub fn take() -> Option<i32> {
     match RECEIVED.swap(0, SeqCst) {
+        0 => None,
+        signal => Some(signal),
+    }
+}
+
+/// Returns the last signal received, and leaves it for [`take`].
+pub fn received() -> Option<i32> {
+    match RECEIVED.load(SeqCst) {
         0 => None,
         signal => Some(signal),
     }

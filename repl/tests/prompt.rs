@@ -148,7 +148,7 @@ fn the_prompt_answers_and_goes_on_after_errors() {
              output     | one row per write to standard output or standard error
              gaps       | one row per place where events were lost, or copies of memory
                         | left out
-             probes     | one row per function that was asked for, and per live probe
+             probes     | one row per function that the filter selects, and per live probe
              pauses     | one row per stop of a thread
              logpoints  | one row per message of a logpoint
              writes     | one row per change that somebody made to the program
@@ -169,7 +169,7 @@ fn the_prompt_answers_and_goes_on_after_errors() {
              output     | one row per write to standard output or standard error
              gaps       | one row per place where events were lost, or copies of memory
                         | left out
-             probes     | one row per function that was asked for, and per live probe
+             probes     | one row per function that the filter selects, and per live probe
              pauses     | one row per stop of a thread
              logpoints  | one row per message of a logpoint
              writes     | one row per change that somebody made to the program
@@ -257,7 +257,7 @@ fn help_fits_eighty_columns() {
              x7          | int64   | low 64 bits of xmm7 at entry
              sp          | int64   | address of the stack word that holds the return
                          |         | address
-             ret_addr    | int64   | return address: where the caller goes on
+             ret_addr    | int64   | return address: where the caller continues
              rax         | int64   | rax at return, bit pattern; null if unwound or
                          |         | unfinished
              rdx         | int64   | rdx at return, bit pattern

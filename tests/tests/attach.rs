@@ -106,7 +106,7 @@ fn a_program_that_crashes_is_warned_of() {
     });
     kill(target.running.pid(), Signal::SEGV);
     let ended = recorder.finish();
-    let told = "the program has ended, and how is told only to whoever started it";
+    let told = "the program has ended, and only its parent learns how";
     assert!(ended.errors().contains(told), "{}", ended.errors());
     assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
     let exits = recording

@@ -334,7 +334,7 @@ mod tests {
             let before = known();
             let found = SourceText::around(name, None, line, 3).unwrap();
             assert_eq!(found.lines, by_hand(&path, line, 3));
-            let after = known().expect("nobody writes it while it is tested");
+            let after = known().expect("the file does not change during the test");
             assert!(before.is_none_or(|before| Arc::ptr_eq(&before, &after)));
         }
     }

@@ -79,7 +79,7 @@ pub const DOC: TableDoc = TableDoc {
             "sp",
             "address of the stack word that holds the return address",
         ),
-        ("ret_addr", "return address: where the caller goes on"),
+        ("ret_addr", "return address: where the caller continues"),
         (
             "rax",
             "rax at return, bit pattern; null if unwound or unfinished",

@@ -41,7 +41,7 @@ pub const DOC: TableDoc = TableDoc {
         ),
         (
             "calls",
-            "number of recorded calls; counted only when asked for",
+            "number of recorded calls; counted only when the query uses it",
         ),
     ],
 };

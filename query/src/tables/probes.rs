@@ -17,7 +17,7 @@ use crate::definitions::{Definitions, Probe, Skipped};
 /// Describes the table.
 pub const DOC: TableDoc = TableDoc {
     name: "probes",
-    doc: "one row per function that was asked for, and per live probe",
+    doc: "one row per function that the filter selects, and per live probe",
     columns: &[
         (
             "function_id",

@@ -36,7 +36,7 @@ pub const DOC: TableDoc = TableDoc {
         ("lost", "number of its events that were lost"),
         (
             "calls",
-            "number of its recorded calls; counted only when asked for",
+            "number of its recorded calls; counted only when the query uses it",
         ),
     ],
 };

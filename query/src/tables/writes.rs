@@ -16,7 +16,7 @@ pub const DOC: TableDoc = TableDoc {
         ("seq", "number in the recording's order"),
         ("ts_ns", "time, ns since the recording began"),
         ("tid", "thread that it was made in; null when in none"),
-        ("target", "what was written to, as it was asked for"),
+        ("target", "what was written to, as the command names it"),
         ("addr", "its address; null when it lies in a register"),
         ("register", "its register; null when it lies in memory"),
         (

@@ -267,9 +267,21 @@ impl Tracee {
             return Ok(found);
         }
         // Behind the function's first instruction, so that it can be stopped at again.
-        self.request(libc::PTRACE_SINGLESTEP, 0)
-            .map_err(Error::system("start the program"))?;
-        Ok(self.wait()?.map(|_| notice))
+        Ok(self.step()?.then_some(notice))
+    }
+
+    /// Runs one instruction; passes signals on. False: it ended.
+    fn step(&self) -> Result<bool> {
+        let mut signal = 0;
+        loop {
+            self.request(libc::PTRACE_SINGLESTEP, signal)
+                .map_err(Error::system("start the program"))?;
+            match self.wait()? {
+                None => return Ok(false),
+                Some(libc::SIGTRAP) => return Ok(true),
+                Some(other) => signal = other,
+            }
+        }
     }
 
     /// Runs until one of the traps; passes signals on. Returns where it stands; `None`: it ended.

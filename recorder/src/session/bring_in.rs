@@ -197,7 +197,7 @@ impl BringIn<'_> {
             );
         } else if entries_only {
             unseen.push(
-                "only entries of functions are recorded: the program's unwinder cannot be told of hooked returns"
+                "only entries of functions are recorded: the program's unwinder cannot follow hooked returns"
                     .to_owned(),
             );
         }

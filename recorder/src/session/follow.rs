@@ -101,8 +101,8 @@ impl Session {
             && self.target.watch.poll().is_some()
         {
             observer.warning(
-                "the program has ended, and how is told only to whoever started it: its status, and its last moment if a signal \
-                 ended it, are in recordings of programs that `hindsight record` or `hindsight attach` watches",
+                "the program has ended, and only its parent learns how: its status, and its last moment if a signal ended it, are \
+                 in recordings of programs that `hindsight record` or `hindsight attach` watches",
             );
         }
         self.log_end(exit, &mut incomplete);

@@ -14,6 +14,7 @@ use super::sanitizers;
 use crate::{
     Error, Result,
     process::{ExitWatch, Maps, Way, spawn},
+    signals,
     stop::procfs,
 };
 
@@ -150,17 +151,33 @@ impl Drop for Running {
 
 /// How long a process that is being killed may take to end.
 const DYING: Duration = Duration::from_millis(200);
+/// The same, where we know of a signal.
+const DYING_BY_SIGNAL: Duration = Duration::from_secs(2);
 
 impl Running {
     /// Says why what was tried with the program failed: a signal may have ended it meanwhile, Ctrl-C's mostly.
     pub fn why_failed(&self, error: Error) -> Error {
-        match self.watch.ended_by_signal(DYING) {
+        let patience = match self.pass_on_signal() {
+            true => DYING_BY_SIGNAL,
+            false => DYING,
+        };
+        match self.watch.ended_by_signal(patience) {
             Some(signal) => Error::EndedEarly {
                 program: self.argv.first().cloned().unwrap_or_default(),
                 signal,
             },
             None => error,
         }
+    }
+
+    /// Sends a program that has not run yet the signal that has reached us, if one has. From the terminal it may have got it too:
+    /// then it has ended, or ignores it. But there may have been no program then, or another tracer took it.
+    pub fn pass_on_signal(&self) -> bool {
+        let signal = signals::received().filter(|_| self.spawned);
+        if let Some(signal) = signal {
+            self.watch.signal(signal);
+        }
+        signal.is_some()
     }
 }
 

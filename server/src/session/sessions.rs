@@ -224,7 +224,7 @@ impl Sessions {
         };
         let written = self.notes.as_ref().map(|notes| state.write(notes));
         if let Some(Err(error)) = written {
-            tracing::warn!(%error, "nobody will know of the sessions should we be killed");
+            tracing::warn!(%error, "if this daemon is killed, the next one will not know of its sessions");
         }
         self.presence.set_sessions(running.len());
     }

@@ -122,7 +122,7 @@ impl Scope<'_> {
         let (len, needed) = (reader.file_len()?, sealed.position);
         if needed.segment == number && len < needed.offset {
             let what = format!(
-                "it goes on to offset {} in what is sealed of it",
+                "it continues to offset {} in what is sealed of it",
                 needed.offset
             );
             report.find(Severity::Damage, reader.path(), Some(len), what);

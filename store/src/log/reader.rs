@@ -311,7 +311,7 @@ impl LogReader {
             return damage(fault.to_string());
         }
         if offset > end {
-            let what = format!("it goes on to offset {offset} in what is sealed of it");
+            let what = format!("it continues to offset {offset} in what is sealed of it");
             return Ok(Verdict::Damage(Error::Truncated {
                 path,
                 offset: end,
