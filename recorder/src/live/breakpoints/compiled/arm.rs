@@ -474,7 +474,7 @@ impl Tracer {
         self.dismiss(tid);
         // Who makes the copy of memory that it may wait for there waits for the tracer.
         let pass = |tracer: &Self, pass| {
-            if let Some(shared) = &tracer.compiling.shared {
+            if let Some(shared) = &tracer.breakpoints.compiling.shared {
                 shared.pass_copies(pass);
             }
         };
