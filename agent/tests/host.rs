@@ -9,6 +9,8 @@ use serde_json::{Value, json};
 
 const REFUSING: &str = "
 __version__ = '0'
+class core:
+    class RPCException(Exception): pass
 class TimedOutError(Exception): pass
 class ProcessNotRespondingError(Exception): pass
 class ProcessNotFoundError(Exception): pass

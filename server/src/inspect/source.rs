@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use debuginfo::{AddressSpace, LineError, SourceText};
+use expr::Missing;
 use serde::{Deserialize, Serialize};
 
-use crate::protocol::{Code, Details, Failure};
+use crate::protocol::{Code, Details, ExpressionFault, Failure};
 
 /// Lines of a source file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -136,10 +137,14 @@ pub(crate) fn of_line_error(error: &LineError) -> Failure {
             valid_lines: valid.clone(),
             ..Details::default()
         }),
-        LineError::UnknownFile { nearest, .. } => of(Code::InvalidFile).details(Details {
-            nearest: nearest.iter().map(|file| file.to_string()).collect(),
-            ..Details::default()
-        }),
+        LineError::UnknownFile { nearest, .. } => Failure {
+            // A module that cannot be read here may name it.
+            expression: Some(ExpressionFault::Missing(Missing::Elsewhere)),
+            ..of(Code::InvalidFile).details(Details {
+                nearest: nearest.iter().map(|file| file.to_string()).collect(),
+                ..Details::default()
+            })
+        },
         LineError::NoColumns { .. } => of(Code::InvalidColumn),
         _ => of(Code::InvalidFile),
     }

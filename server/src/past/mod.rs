@@ -94,7 +94,7 @@ impl Looked<'_> {
                 | Code::InvalidLine
                 | Code::NoFrame
         );
-        // What only another module has here may be one of a module that cannot be asked too.
+        // What only another module has here may be one of a module that cannot be asked too; so may a file that none names.
         let elsewhere = failure.hint.clone();
         let missing = match failure.expression {
             // No module is to blame for what cannot be read.

@@ -100,6 +100,7 @@ impl Sessions {
         self.known()
             .sessions
             .insert(recorded.id(), recorded.clone());
+        self.presence.stay();
         recorded
     }
 

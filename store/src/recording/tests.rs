@@ -162,9 +162,8 @@ fn a_manifest_that_is_empty_foreign_newer_or_damaged_is_refused() {
     .map(|bytes| {
         fs::write(&path, bytes).unwrap();
         let error = Recording::open(recording.dir()).unwrap_err();
-        error
-            .to_string()
-            .replace(&dir.path().display().to_string(), "DIR")
+        let hint = error.hint().expect("each says what to do");
+        format!("{error}; {hint}").replace(&dir.path().display().to_string(), "DIR")
     })
     .to_vec();
     expect_test::expect![[r#"
