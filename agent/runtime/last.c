@@ -111,6 +111,7 @@ show (uint32_t tid, int signal, const siginfo_t * info, const void * context)
   __atomic_store_n (&control->last_state, HS_LAST_ASKED, __ATOMIC_SEQ_CST);
   for (unsigned spins = 0; control->last_state != HS_LAST_DONE && !hs_recording_ended ();)
   {
+    hs_wake_recorder ();
     if (spins < SPINS || control->last_state == HS_LAST_ASKED || control->last_sandboxed)
       __builtin_ia32_pause ();
     else

@@ -121,6 +121,10 @@
 #define HS_LAST_TAKEN 2
 #define HS_LAST_DONE 3
 
+/* The recorder looks into the rings once in a while; the word says so. */
+#define HS_RECORDER_SLEEPS 1       /* and threads may wake it */
+#define HS_RECORDER_SLEEPS_ALONE 2 /* they may not: a sandbox may forbid it */
+
 /* The end of a ring that no record uses: the calls of its thread whose callers
  * have something watched, or whose arguments lead to what is captured at their
  * return; of calls that end together, by jumps, at most so many. */
@@ -233,7 +237,7 @@ struct hs_control
   volatile uint32_t sandbox_asked;    /* counts questions whether it is in one */
   volatile uint32_t sandbox_answered; /* follows sandbox_asked */
   volatile uint32_t copies_pass; /* 1: whoever waits for a copy of memory goes on */
-  uint32_t unused_b;
+  volatile uint32_t recorder_sleeps; /* HS_RECORDER_; 0: it is awake; a futex */
 };
 
 /* A question to the tracer: what a thread that has come to a statement looks

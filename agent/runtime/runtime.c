@@ -128,6 +128,18 @@ hs_recording_ended (void)
   return recording_ended ();
 }
 
+/* Ends the recorder's sleep, if it sleeps and a thread may say so. */
+void
+hs_wake_recorder (void)
+{
+  volatile uint32_t * word = &hs_runtime.control->recorder_sleeps;
+  uint32_t asleep = HS_RECORDER_SLEEPS;
+  if (*word != asleep || hs_in_sandbox)
+    return;
+  if (__atomic_compare_exchange_n (word, &asleep, 0, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+    system_call (SYS_futex, (long) word, FUTEX_WAKE, 1, 0);
+}
+
 static void
 sleep_us (long us)
 {
@@ -135,14 +147,35 @@ sleep_us (long us)
   system_call (SYS_nanosleep, (long) &t, 0, 0, 0);
 }
 
+/* So much is written before the slow side looks whether the recorder sleeps. */
+#define MUCH_BYTES (HS_RING_BYTES / 4)
+
 /* Says how far `local` may write. With captures, or where copies of memory are
- * waited for, the thunks, which know nothing of them, always ask the slow side. */
+ * waited for, the thunks, which know nothing of them, always ask the slow side;
+ * without, only once in a while. */
 static void
 set_limit (struct hs_local * local, uint64_t limit)
 {
   local->room = limit;
   int is_slow = hs_captures () || hs_runtime.control->copy_every != 0 || hs_runtime.entries_only;
-  local->limit = is_slow ? 0 : limit;
+  uint64_t soon = local->cur + MUCH_BYTES;
+  local->limit = is_slow ? 0 : soon < limit ? soon : limit;
+}
+
+/* There is room for a record. Has a recorder that sleeps take what is there
+ * before the ring is full. */
+static void
+look_after_recorder (struct hs_local * local)
+{
+  uint64_t tail, used;
+  if (local->cur >= local->limit)
+    set_limit (local, local->room);
+  if (hs_runtime.control->recorder_sleeps == 0)
+    return;
+  tail = local->shared->tail != 0 ? local->shared->tail : local->base;
+  used = local->cur >= tail ? local->cur - tail : local->end - tail + local->cur - local->base;
+  if (used >= MUCH_BYTES)
+    hs_wake_recorder ();
 }
 
 static void
@@ -197,6 +230,7 @@ count_lost (struct hs_local * local)
 static void
 wait_for_room (struct hs_ring * ring, unsigned spins)
 {
+  hs_wake_recorder ();
   if (spins == SPINS)
     ring->waits++;
   if (spins < SPINS || ring->may_sleep != ring->waits)
@@ -337,7 +371,12 @@ has_room (struct writing * w, uint64_t bytes)
   local->busy = (uint64_t) __builtin_frame_address (0);
   if (abandoned)
     settle (local);
-  if (local->cur + bytes <= local->room || make_room (local, bytes))
+  if (local->cur + bytes <= local->room)
+  {
+    look_after_recorder (local);
+    return 1;
+  }
+  if (make_room (local, bytes))
     return 1;
   local->busy = 0;
   return 0;
@@ -509,6 +548,7 @@ wait_for_ring (int may_call)
   {
     if (recording_ended () || hs_runtime.control->drop_when_full || !may_call)
       break;
+    hs_wake_recorder ();
     sleep_us (1000);
     index = take_ring ();
   }
@@ -1007,6 +1047,7 @@ hs_modules_changed (void)
     if ((int32_t) (answered - asked) >= 0 || recording_ended ())
       break;
     map_for_recorder (control);
+    hs_wake_recorder ();
     wait_for_answer (control, answered);
   }
   /* The thunks need not wait, and the recorder has noted the time of what it saw. */

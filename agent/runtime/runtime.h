@@ -193,6 +193,7 @@ int hs_time_is_forbidden (void);
 void hs_forbid_time (int is_so);
 void hs_allow_time (void);
 int hs_recording_ended (void);
+void hs_wake_recorder (void);
 int hs_is_in_vfork (void);
 int hs_captures (void);
 void hs_capture_enter (struct hs_capture * capture, struct hs_local * local,

@@ -2,7 +2,7 @@
 
 Usage: host.py FOLDER-OF-THE-FRIDA-PACKAGE
 Requests: {"op": "attach", "pid"}, {"op": "load", "source"}, {"op": "call", "name", "argument"}, {"op": "detach"}.
-Answers: {"ok": value} or {"error": text}; the first one, unasked, tells of Frida and of Python. Ends after detach, or when
+Answers: {"ok": value} or {"error": text, "timed_out": bool}; the first one, unasked, tells of Frida and of Python. Ends after detach, or when
 stdin does.
 """
 import json
@@ -42,7 +42,10 @@ def answer(host, request):
     except Exception as error:  # whatever it is, the recorder explains it to the user
         # Of what the script threw, the text without where it was thrown.
         thrown = isinstance(error, frida.core.RPCException)
-        return {"error": f"{error.args[0] if thrown else error}" or type(error).__name__}
+        # Where it waits for the process, Frida says that this one does not respond.
+        late = isinstance(error, (frida.TimedOutError, frida.ProcessNotRespondingError))
+        message = f"{error.args[0] if thrown else error}" or type(error).__name__
+        return {"error": message, "timed_out": late}
 
 
 def main():

@@ -5,14 +5,12 @@ use std::{io, path::PathBuf};
 /// The result of this crate's functions.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Each message reads after "failed to" and names the next step where there is one.
+/// Each message reads after "cannot"; [`Error::hint`] names the next step where there is one.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A tool that the set-up needs is not there.
-    #[error(
-        "find a usable {tool}: {detail}; install it (Debian: apt-get install {package}) and try again"
-    )]
+    #[error("find a usable {tool}: {detail}")]
     MissingTool {
         /// What was looked for.
         tool: &'static str,
@@ -22,10 +20,7 @@ pub enum Error {
         detail: String,
     },
     /// pip could not fetch or install the pinned wheel.
-    #[error(
-        "install Frida {version} with pip: {detail}; see that this machine reaches PyPI (or what pip's index-url says) and \
-         try again"
-    )]
+    #[error("install Frida {version} with pip: {detail}")]
     Install {
         /// The pinned version.
         version: &'static str,
@@ -34,8 +29,7 @@ pub enum Error {
     },
     /// The fetched wheel is not the pinned one, and was not installed.
     #[error(
-        "verify the Frida wheel {wheel}: its {len_bytes} bytes have the sha256 {found}, which is not the pinned one; try \
-         again in case the download was cut short, and see that pip's index-url serves PyPI's files"
+        "verify the Frida wheel {wheel}: its {len_bytes} bytes have the sha256 {found}, which is not the pinned one"
     )]
     WrongDigest {
         /// The file's name.
@@ -46,12 +40,10 @@ pub enum Error {
         found: String,
     },
     /// No folder for what is kept between runs.
-    #[error("find your cache folder; set HOME or XDG_CACHE_HOME")]
+    #[error("find your cache folder")]
     NoCacheFolder,
     /// A file in the cache folder could not be written or read.
-    #[error(
-        "{action} {path}; make your cache folder writable, or set XDG_CACHE_HOME to a folder that is"
-    )]
+    #[error("{action} {path}")]
     File {
         /// What was tried, as a verb.
         action: &'static str,
@@ -68,7 +60,7 @@ pub enum Error {
         detail: String,
     },
     /// The helper process does not answer; it was ended.
-    #[error("{action}: Frida did not answer within {seconds} s; try again")]
+    #[error("{action}: Frida did not answer within {seconds} s")]
     HelperStuck {
         /// What was asked of it, as a verb.
         action: String,
@@ -82,6 +74,8 @@ pub enum Error {
         action: String,
         /// What it answered.
         message: String,
+        /// It took too long, by its own measure.
+        is_timeout: bool,
     },
     /// Shared memory could not be made.
     #[error("share {bytes} bytes of memory with the program")]
@@ -97,6 +91,8 @@ pub enum Error {
     Runtime {
         /// What it answered.
         detail: String,
+        /// What to look into.
+        hint: Option<String>,
     },
 }
 
@@ -106,23 +102,38 @@ impl Error {
     pub fn is_timeout(&self) -> bool {
         match self {
             Self::HelperStuck { .. } => true,
-            Self::Frida { message, .. } => message.contains("timed out"),
+            Self::Frida { is_timeout, .. } => *is_timeout,
             _ => false,
         }
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn frida_says_itself_that_it_took_too_long() {
-        let said = |message: &str| Error::Frida {
-            action: "attach to process 7".into(),
-            message: message.into(),
-        };
-        assert!(said("unexpectedly timed out while trying to sync up with agent").is_timeout());
-        assert!(!said("unable to find process with pid 7").is_timeout());
+    /// Returns the next step, where there is one to name.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::MissingTool { package, .. } => Some(format!(
+                "install it (Debian: apt-get install {package}) and try again"
+            )),
+            Self::Install { .. } => Some(
+                "see that this machine reaches PyPI (or what pip's index-url says) and try again"
+                    .to_owned(),
+            ),
+            Self::WrongDigest { .. } => Some(
+                "try again in case the download was cut short, and see that pip's index-url serves PyPI's files"
+                    .to_owned(),
+            ),
+            Self::NoCacheFolder => Some("set HOME or XDG_CACHE_HOME".to_owned()),
+            Self::File { .. } => Some(
+                "make your cache folder writable, or set XDG_CACHE_HOME to a folder that is"
+                    .to_owned(),
+            ),
+            Self::HelperStuck { .. } => Some("try again".to_owned()),
+            Self::Runtime { hint, .. } => hint.clone(),
+            Self::HelperGone { .. } => Some(
+                "check that python3 is version 3.7 or newer and that the Frida package is whole"
+                    .to_owned(),
+            ),
+            _ => None,
+        }
     }
 }

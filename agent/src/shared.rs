@@ -21,6 +21,7 @@ mod asks;
 mod last;
 mod owner;
 mod sandbox;
+mod sleep;
 
 pub use asks::{Asked, Verdict};
 pub use last::{LAST_EXIT, LAST_SIGNALS, Last};
@@ -208,7 +209,7 @@ pub struct Control {
     sandbox_asked: AtomicU32,
     sandbox_answered: AtomicU32,
     copies_pass: AtomicU32,
-    unused_b: u32,
+    recorder_sleeps: AtomicU32,
 }
 
 /// Where the word lies that is marked when the thread that traces the program dies, from the control page on.

@@ -95,7 +95,7 @@ pub fn disassemble_before(
     let mut found = range(space, machine, from, behind)?;
     let end = found.partition_point(|i| i.address < address);
     if found.get(end).is_none_or(|i| i.address != address) {
-        return Err(Unknown(format!(
+        return Err(Unknown::because(format!(
             "no instruction of the function at {from:#x} begins at {address:#x}"
         )));
     }
@@ -143,9 +143,8 @@ pub fn disassemble_bytes(space: &AddressSpace, address: u64, bytes: &[u8]) -> Ve
 }
 
 fn no_function(address: u64) -> Unknown {
-    Unknown(format!(
-        "no function is known at {address:#x}; ask for a number of instructions from an address instead"
-    ))
+    Unknown::because(format!("no function is known at {address:#x}"))
+        .with_hint("ask for a number of instructions from an address instead")
 }
 
 /// The parts of the function around `address`, or the range of the unwind tables where nothing else is known.
@@ -177,9 +176,10 @@ fn range(
 ) -> Result<Vec<Instruction>, Unknown> {
     let length = to.saturating_sub(from);
     if length > MAX_FUNCTION_BYTES {
-        return Err(Unknown(format!(
-            "the function at {from:#x} has {length} bytes; ask for a number of instructions instead"
-        )));
+        return Err(
+            Unknown::because(format!("the function at {from:#x} has {length} bytes"))
+                .with_hint("ask for a number of instructions instead"),
+        );
     }
     let mut bytes = vec![0; length as usize];
     machine.memory(from, &mut bytes)?;
@@ -197,7 +197,7 @@ fn readable(machine: &dyn Machine, address: u64, most: usize) -> Result<Vec<u8>,
         }
         bytes.pop();
     }
-    Err(refused.unwrap_or_else(|| Unknown::because("nothing was asked for")))
+    Err(refused.unwrap_or_else(|| Unknown::because("no instruction was requested")))
 }
 
 /// Decodes the first instruction of `bytes`, which are not empty.

@@ -16,13 +16,13 @@ pub enum Error {
         source: std::io::Error,
     },
     /// The file does not begin like an ELF file.
-    #[error("open {path}: not an ELF file; name a compiled program or library", path = path.display())]
+    #[error("open {path}: not an ELF file", path = path.display())]
     NotElf {
         /// The file.
         path: PathBuf,
     },
     /// A 32-bit or big-endian ELF file.
-    #[error("open {path}: {what} ELF file; only 64-bit little-endian programs can be used", path = path.display())]
+    #[error("open {path}: {what} ELF file", path = path.display())]
     WrongClass {
         /// The file.
         path: PathBuf,
@@ -30,7 +30,7 @@ pub enum Error {
         what: &'static str,
     },
     /// An ELF file for another processor.
-    #[error("open {path}: built for machine {machine}; only x86-64 (62) can be used", path = path.display())]
+    #[error("open {path}: built for machine {machine}", path = path.display())]
     WrongMachine {
         /// The file.
         path: PathBuf,
@@ -54,6 +54,19 @@ pub enum Error {
         #[source]
         source: object::read::Error,
     },
+}
+
+impl Error {
+    /// Returns the next step, where there is one to name.
+    #[must_use]
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Error::NotElf { .. } => Some("name a compiled program or library"),
+            Error::WrongClass { .. } => Some("only 64-bit little-endian programs can be used"),
+            Error::WrongMachine { .. } => Some("only x86-64 (62) can be used"),
+            Error::Open { .. } | Error::NotLoadable { .. } | Error::Damaged { .. } => None,
+        }
+    }
 }
 
 /// The crate's result type.

@@ -195,7 +195,7 @@ impl Machine for Filled {
     }
 
     fn vector(&self, register: Register) -> std::result::Result<([u8; 16], Certainty), Unknown> {
-        Err(Unknown(format!(
+        Err(Unknown::because(format!(
             "vector register {} is not known",
             register.0
         )))

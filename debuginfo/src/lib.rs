@@ -19,6 +19,7 @@ mod abi;
 mod address_space;
 mod code;
 mod demangle;
+mod diagnostic;
 mod dies;
 mod disassemble;
 mod dwarf;
@@ -48,6 +49,7 @@ pub mod value;
 
 pub use address_space::{AddressSpace, Mapped};
 pub use demangle::{function_name, type_name};
+pub use diagnostic::{Diagnostic, with_causes};
 pub use disassemble::{
     Instruction, disassemble, disassemble_before, disassemble_bytes, disassemble_function,
     return_addresses,
@@ -60,7 +62,7 @@ pub use lines::{
 };
 pub use location::ValuePlace;
 pub use location::{Site, at_frame};
-pub use machine::{Ages, Certainty, EntryPlace, Machine, Register, Unknown};
+pub use machine::{Ages, Cause, Certainty, EntryPlace, Machine, Register, Unknown};
 pub use model::{
     Binding, CodeRange, EntryFrame, Function, Functions, Param, Place, PltEntry, RetPlace, RetReg,
     Segment, SegmentFlags, Svma, Symbol, SymbolKind, UsedXmm, ValueKind,

@@ -5,6 +5,8 @@
 
 use std::fmt;
 
+use crate::diagnostic::{Diagnostic, one_line};
+
 /// A register by its DWARF number (System V ABI for x86-64, figure 3.36).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Register(pub u16);
@@ -121,20 +123,78 @@ pub enum Ages {
     Several,
 }
 
-/// Why a value is not known: a fragment of a sentence, such as `not captured` or `no memory at 0x10`.
+/// Why a value is not known. It is displayed in the value's place, and therefore with its next step.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Unknown(pub String);
+pub struct Unknown {
+    /// A fragment of a sentence, such as `not captured` or `no memory at 0x10`.
+    pub reason: String,
+    /// What to do about it, where there is something.
+    pub hint: Option<String>,
+    /// What kind of reason it is, for code that treats some differently.
+    pub cause: Cause,
+}
+
+/// Kinds of reasons why a value is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Cause {
+    /// One that needs no special treatment.
+    Other,
+    /// What is in memory contradicts itself.
+    Corrupt,
+    /// No more was to be looked at.
+    Limit,
+}
 
 impl Unknown {
     /// Makes one from a reason.
     pub fn because(reason: impl Into<String>) -> Unknown {
-        Unknown(reason.into())
+        Unknown {
+            reason: reason.into(),
+            hint: None,
+            cause: Cause::Other,
+        }
+    }
+
+    /// Makes one for memory that contradicts itself.
+    #[must_use]
+    pub fn corrupt(how: impl fmt::Display) -> Unknown {
+        Unknown {
+            cause: Cause::Corrupt,
+            ..Unknown::because(format!("corrupt: {how}"))
+        }
+    }
+
+    /// Makes the one that ends a backtrace of as many frames as were asked for.
+    #[must_use]
+    pub fn limit(frames: usize) -> Unknown {
+        Unknown {
+            cause: Cause::Limit,
+            ..Unknown::because(format!("the limit of {frames} frames was reached"))
+        }
+    }
+
+    /// Names the next step.
+    #[must_use]
+    pub fn with_hint(self, hint: impl Into<String>) -> Unknown {
+        Unknown {
+            hint: Some(hint.into()),
+            ..self
+        }
     }
 }
 
 impl fmt::Display for Unknown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&one_line(&self.reason, self.hint.as_deref()))
+    }
+}
+
+impl From<Unknown> for Diagnostic {
+    fn from(unknown: Unknown) -> Diagnostic {
+        Diagnostic {
+            message: unknown.reason,
+            hint: unknown.hint,
+        }
     }
 }
 

@@ -277,7 +277,7 @@ fn a_limit_and_a_damaged_stack_end_a_backtrace() {
     let machine = core.thread(stop.tid);
     let three = backtrace(&core.space, &machine, 3);
     assert_eq!(three.frames.len(), 3);
-    assert!(three.end.expect("not whole").0.contains("limit of 3"));
+    assert!(three.end.expect("not whole").reason.contains("limit of 3"));
     // A caller that is its own caller: the same frame again, no further up.
     let (rbp, _) = machine.register(Register::RBP).expect("in the core");
     let looped = Looped {
@@ -287,7 +287,13 @@ fn a_limit_and_a_damaged_stack_end_a_backtrace() {
     };
     let trace = backtrace(&core.space, &looped, 1000);
     assert!(trace.frames.len() < 10, "{}", trace.frames.len());
-    assert!(trace.end.expect("damaged").0.contains("stack is damaged"));
+    assert!(
+        trace
+            .end
+            .expect("damaged")
+            .reason
+            .contains("stack is damaged")
+    );
 }
 
 /// A machine whose innermost saved frame pointer points at itself.
@@ -328,7 +334,10 @@ fn callers_know_what_calls_preserve_and_nothing_else() {
     assert!(innermost.register(Register::RDI).is_ok());
     assert!(innermost.vector(Register::XMM0).is_ok());
     let why = caller.register(Register::RDI).expect_err("not preserved");
-    assert_eq!(why.0, "rdi is not saved by the functions that were called");
+    assert_eq!(
+        why.reason,
+        "rdi is not saved by the functions that were called"
+    );
     assert!(caller.vector(Register::XMM0).is_err());
     assert!(caller.register(Register::FS_BASE).is_ok());
     let (rip, _) = caller.register(Register::RIP).expect("known");
@@ -368,7 +377,7 @@ fn frame_pointers_are_followed_and_said_to_be_uncertain_where_there_are_no_table
         "main",
     ];
     assert_eq!(names[..6], expected);
-    let end = trace.end.expect("not certain").0;
+    let end = trace.end.expect("not certain").reason;
     assert!(
         end.contains("there are no unwind tables for frame 0"),
         "{end}"

@@ -20,7 +20,7 @@ impl Machine for FileMemory {
     fn memory(&self, address: u64, bytes: &mut [u8]) -> Result<Certainty, Unknown> {
         let module = &self.0.modules()[0].module;
         let found = module.code(debuginfo::Svma(address), bytes.len() as u64);
-        let found = found.ok_or_else(|| Unknown(format!("no memory at {address:#x}")))?;
+        let found = found.ok_or_else(|| Unknown::because(format!("no memory at {address:#x}")))?;
         bytes.copy_from_slice(found);
         Ok(Certainty::Known)
     }
@@ -129,7 +129,7 @@ fn instructions_before_one_are_the_last_of_those_from_the_start() {
         }
         if instruction.bytes.len() > 1 {
             let inside = disassemble_before(space, &machine, instruction.address + 1, 3);
-            let why = inside.expect_err("no instruction begins there").0;
+            let why = inside.expect_err("no instruction begins there").reason;
             assert!(why.contains("no instruction of the function"), "{why}");
         }
     }

@@ -23,8 +23,8 @@ pub use eval::compile::{
     members, missing_names, missing_values, names,
 };
 pub use eval::{
-    Calls, Context, EvalError, argument, argument_count, assign, assign_value, evaluate,
-    evaluate_condition, find_global, find_local, is_type, miscounted, unknown_name,
+    Calls, Context, EvalError, Missing, argument, argument_count, assign, assign_value, evaluate,
+    evaluate_condition, find_global, find_local, find_type, is_type, miscounted, unknown_name,
 };
 pub use parse::{
     Assignment, MAX_HEIGHT, MAX_LENGTH, ParseError, parse, parse_assignment, parse_assignment_with,

@@ -3,6 +3,7 @@
 //! Integers have up to 128 bits. Signed ones wrap around like unsigned ones, which is what the processor does too.
 
 use crate::ast::{BinaryOp, Literal, Suffix, UnaryOp};
+use debuginfo::Diagnostic;
 
 /// A value that can be computed with.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -115,24 +116,22 @@ pub(crate) enum Trouble {
     Overflow,
 }
 
-impl std::fmt::Display for Trouble {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl Trouble {
+    /// Says what is wrong.
+    pub fn diagnostic(self) -> Diagnostic {
         match self {
-            Trouble::DivisionByZero => f.write_str("division by zero"),
+            Trouble::DivisionByZero => Diagnostic::new("division by zero"),
             Trouble::Shift { by, bits } => {
-                write!(
-                    f,
-                    "a shift by {by}; a number of {bits} bits can be shifted by 0 to {}",
+                Diagnostic::new(format!("a shift by {by}")).with_hint(format!(
+                    "a number of {bits} bits can be shifted by 0 to {}",
                     bits - 1
-                )
+                ))
             }
             Trouble::NotForFloats(symbol) => {
-                write!(
-                    f,
-                    "\"{symbol}\" is not for floating-point numbers; convert them to integers"
-                )
+                Diagnostic::new(format!("\"{symbol}\" is not for floating-point numbers"))
+                    .with_hint("convert them to integers")
             }
-            Trouble::Overflow => f.write_str("the quotient does not fit its type"),
+            Trouble::Overflow => Diagnostic::new("the quotient does not fit its type"),
         }
     }
 }

@@ -116,10 +116,7 @@ impl Scripts for NoScripts {
     }
 
     fn read(&self, _: &str) -> Result<(), ParseError> {
-        Err(ParseError {
-            position: 0,
-            message: "it is no expression".to_owned(),
-        })
+        Err(ParseError::new(0, "it is not an expression"))
     }
 }
 
@@ -171,11 +168,8 @@ impl Template {
                     pos = end;
                 }
                 '}' => {
-                    return Err(ParseError {
-                        position: pos,
-                        message: "a \"}\" without \"{\"; to write the brace itself, double it"
-                            .to_owned(),
-                    });
+                    let error = ParseError::new(pos, "a \"}\" without \"{\"");
+                    return Err(error.with_hint("to write the brace itself, double it"));
                 }
                 c => {
                     plain.push(c);
@@ -222,10 +216,7 @@ fn either(
     Err(match (ours, theirs) {
         (Some(ours), Some(theirs)) => ours.or_later(theirs),
         (Some(error), None) | (None, Some(error)) => error,
-        (None, None) => ParseError {
-            position: text.len(),
-            message: "expected \"}\"".to_owned(),
-        },
+        (None, None) => ParseError::new(text.len(), "expected \"}\""),
     })
 }
 
@@ -243,12 +234,9 @@ fn value(
         let from = parser.here();
         let length = text[from..].find('}').unwrap_or(text.len() - from);
         let name = text[from..from + length].trim();
-        format = Format::by_name(name).ok_or_else(|| ParseError {
-            position: from,
-            message: format!(
-                "unknown format \"{}\"; known are x, d, u, o, b, c, s and a",
-                name.escape_debug()
-            ),
+        format = Format::by_name(name).ok_or_else(|| {
+            let message = format!("unknown format \"{}\"", name.escape_debug());
+            ParseError::new(from, message).with_hint("known are x, d, u, o, b, c, s and a")
         })?;
         parser.skip_to(from + length);
     }

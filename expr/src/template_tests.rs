@@ -21,7 +21,7 @@ fn values(text: &str) -> Vec<(String, String, Format)> {
 }
 
 fn refused(text: &str) -> String {
-    Template::parse(text).unwrap_err().to_string()
+    Template::parse(text).unwrap_err().one_line()
 }
 
 #[test]
@@ -64,11 +64,11 @@ fn mistakes_are_placed_in_the_whole_text() {
     );
     assert_eq!(
         refused("x}"),
-        "a \"}\" without \"{\"; to write the brace itself, double it at position 1"
+        "a \"}\" without \"{\" at position 1; to write the brace itself, double it"
     );
     assert_eq!(
         refused("{x:q}"),
-        "unknown format \"q\"; known are x, d, u, o, b, c, s and a at position 3"
+        "unknown format \"q\" at position 3; known are x, d, u, o, b, c, s and a"
     );
     assert_eq!(
         refused("{x:x"),

@@ -463,7 +463,7 @@ fn what_cannot_be_compiled_says_why() {
     let pc = space.functions_matching("scalars")[0].after_prologue;
     let why = |text: &str| compile_condition(text, &space, pc, 0).expect_err(text).0;
     assert_eq!(why("twice(1)"), "twice(1) is a call");
-    assert_eq!(why("nothing == 1"), "nothing is no variable");
+    assert_eq!(why("nothing == 1"), "nothing is not a variable");
     assert_eq!(why("wide > 1"), "__int128 has more than 64 bits");
     assert_eq!(
         why("thread_number == 1"),
@@ -471,7 +471,7 @@ fn what_cannot_be_compiled_says_why() {
     );
     assert_eq!(why("text == \"a\""), "char [2] may be a text");
     assert_eq!(why("ld > 1"), "long double is not computed with");
-    assert_eq!(why("$xmm0"), "$xmm0 is no general register");
+    assert_eq!(why("$xmm0"), "$xmm0 is not a general register");
 }
 
 #[test]

@@ -90,8 +90,8 @@ impl<'a> Asker<'a> {
     fn value(&self, text: &str) -> Result<Value, String> {
         let context = self.context();
         let is_type = |name: &str| is_type(name, &context);
-        let expr = parse_with(text, &is_type).map_err(|e| e.to_string())?;
-        evaluate(&expr, &context).map_err(|e| e.to_string())
+        let expr = parse_with(text, &is_type).map_err(|e| e.one_line())?;
+        evaluate(&expr, &context).map_err(|e| e.one_line())
     }
 
     /// A number as gdb's script writes it.
@@ -122,7 +122,7 @@ impl<'a> Asker<'a> {
 
     fn written(&self, text: &str) -> Result<Vec<(WriteTarget, Vec<u8>)>, String> {
         let assignment = parse_assignment(text).map_err(|e| e.to_string())?;
-        let writes = assign(&assignment, &self.context()).map_err(|e| e.to_string())?;
+        let writes = assign(&assignment, &self.context()).map_err(|e| e.one_line())?;
         Ok(writes.into_iter().map(|w| (w.target, w.bytes)).collect())
     }
 }
@@ -301,7 +301,7 @@ fn mistakes_are_said_in_plain_words() {
     );
     assert_eq!(
         refused("*i"),
-        "int is no pointer; to look at that address, convert it: *(char*)..."
+        "int is not a pointer; to look at that address, convert it: *(char*)..."
     );
     assert_eq!(refused("(Nothing*)p"), "no type \"Nothing*\" here");
     assert_eq!(

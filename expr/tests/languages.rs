@@ -99,7 +99,7 @@ fn same(ours: &str, theirs: &str) -> bool {
 fn evaluated(text: &str, context: &Context<'_>) -> String {
     let parsed = match expr::parse(text) {
         Ok(parsed) => parsed,
-        Err(error) => return format!("<error: {error}>"),
+        Err(error) => return format!("<error: {}>", error.one_line()),
     };
     match expr::evaluate(&parsed, context) {
         Ok(value) => render(
@@ -108,7 +108,7 @@ fn evaluated(text: &str, context: &Context<'_>) -> String {
             context.machine,
             context.space,
         ),
-        Err(error) => format!("<error: {error}>"),
+        Err(error) => format!("<error: {}>", error.one_line()),
     }
 }
 

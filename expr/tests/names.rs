@@ -78,8 +78,8 @@ impl<'a> Asker<'a> {
             calls: None,
         };
         let is_type = |name: &str| is_type(name, &context);
-        let expr = parse_with(text, &is_type).map_err(|error| error.to_string())?;
-        let value = evaluate(&expr, &context).map_err(|error| error.to_string())?;
+        let expr = parse_with(text, &is_type).map_err(|error| error.one_line())?;
+        let value = evaluate(&expr, &context).map_err(|error| error.one_line())?;
         value.as_integer().map_err(|error| error.to_string())
     }
 

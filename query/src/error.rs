@@ -5,12 +5,12 @@ use std::path::PathBuf;
 
 use datafusion::error::DataFusionError;
 
-use crate::question::message_of;
+use crate::question::{hint_of, message_of};
 
 /// The result of this crate's functions.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why a question could not be answered. Messages read after "failed to ...:".
+/// Why a question could not be answered. Most messages read after "cannot".
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -18,7 +18,7 @@ pub enum Error {
     #[error(transparent)]
     Store(#[from] store::Error),
     /// A sealed file could not be read.
-    #[error("read {path}: {source}; run \"hindsight check\"", path = path.display())]
+    #[error("read {path}: {source}", path = path.display())]
     Part {
         /// The file.
         path: PathBuf,
@@ -27,7 +27,7 @@ pub enum Error {
         source: parquet::errors::ParquetError,
     },
     /// The recording kept changing while it was opened.
-    #[error("open {path}: its files changed {attempts} times while they were listed; try again", path = path.display())]
+    #[error("open {path}: its files changed {attempts} times while they were listed", path = path.display())]
     Changing {
         /// The recording.
         path: PathBuf,
@@ -38,15 +38,13 @@ pub enum Error {
     #[error("{0}")]
     Sql(Box<SqlError>),
     /// The question would change something.
-    #[error("{statement} is refused: recordings are read-only; ask with SELECT")]
+    #[error("{statement} is refused: recordings are read-only")]
     ReadOnly {
         /// The first words of the statement.
         statement: String,
     },
     /// The answer does not fit the memory given, even with spilling.
-    #[error(
-        "answer within {limit_bytes} bytes of memory: {message}; give more with hindsight sql --memory 8GB, or ask for less"
-    )]
+    #[error("answer within {limit_bytes} bytes of memory: {message}")]
     Memory {
         /// The limit in bytes.
         limit_bytes: usize,
@@ -79,6 +77,24 @@ pub enum Error {
     },
 }
 
+impl Error {
+    /// Returns the next step, where there is one to name.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::Store(error) => return error.hint().map(str::to_owned),
+            Self::Sql(error) => return error.hint(),
+            Self::Part { .. } => "run \"hindsight check\"",
+            Self::Changing { .. } => "try again",
+            Self::ReadOnly { .. } => "ask with SELECT",
+            Self::Execution(error) => return hint_of(error),
+            Self::Memory { .. } => "give more with hindsight sql --memory 8GB, or ask for less",
+            _ => return None,
+        };
+        Some(hint.to_owned())
+    }
+}
+
 /// What is wrong with a question, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SqlError {
@@ -90,6 +106,19 @@ pub struct SqlError {
     pub excerpt: String,
     /// What was perhaps meant, nearest first.
     pub suggestions: Vec<String>,
+    /// How it is written, where no name was misspelt.
+    pub hint: Option<String>,
+}
+
+impl SqlError {
+    /// Returns the next step, where there is one to name.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self.suggestions.is_empty() {
+            true => self.hint.clone(),
+            false => Some(format!("did you mean {}?", self.suggestions.join(" or "))),
+        }
+    }
 }
 
 impl fmt::Display for SqlError {
@@ -97,9 +126,6 @@ impl fmt::Display for SqlError {
         f.write_str(&self.message)?;
         if let Some((line, column)) = self.position {
             write!(f, " at line {line}, column {column}")?;
-        }
-        if !self.suggestions.is_empty() {
-            write!(f, "; did you mean {}?", self.suggestions.join(" or "))?;
         }
         if !self.excerpt.is_empty() {
             write!(f, "\n{}", self.excerpt)?;

@@ -22,7 +22,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             memory_bytes: machine_memory_bytes().map_or(FALLBACK_MEMORY_BYTES, |all| all / 4),
-            temp_dir: std::env::var_os("TMPDIR").map_or_else(|| "/var/tmp".into(), PathBuf::from),
+            temp_dir: store::temp_dir(),
             cores: std::thread::available_parallelism().map_or(1, usize::from),
         }
     }

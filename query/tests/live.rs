@@ -158,10 +158,13 @@ fn one_opened_recording_is_one_moment() {
     assert_eq!(count, format!("{events} | {}\n", events - 1));
     assert_eq!(timeline.events(), events);
     assert_eq!(timeline.last_ts_ns(), session.extent().last_ts_ns);
-    let refused = format!("there is no event {events}; events are 0 to {}", events - 1);
+    let refused = format!("there is no event {events}");
+    let hint = format!("events are 0 to {}", events - 1);
     let state = ask(&session, &format!("SELECT * FROM backtrace({events})"));
-    assert!(state.contains(&refused), "{state}");
-    assert_eq!(timeline.event(events).unwrap_err().to_string(), refused);
+    assert_eq!(state, format!("error: {refused}\nhelp: {hint}\n"));
+    let error = timeline.event(events).unwrap_err();
+    assert_eq!(error.to_string(), refused);
+    assert_eq!(error.hint(), Some(hint));
 
     let tails = std::fs::read_dir(temp_dir.path()).unwrap().count();
     assert_eq!(tails, 1, "what is not sealed was sealed once");

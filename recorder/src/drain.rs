@@ -17,8 +17,9 @@ use crate::{
     process::status::{may_sleep, thread_exists, thread_name},
 };
 
-/// Passes between looks at threads that did not announce their end.
+/// Passes between looks at threads that did not announce their end, and the longest time.
 const PASSES_PER_ROLL_CALL: u32 = 64;
+const ROLL_CALL_PERIOD: Duration = Duration::from_millis(500);
 
 /// What threads wrote can be read about that much later. Each flush costs a write of its own.
 const FLUSH_INTERVAL: Duration = Duration::from_millis(5);
@@ -31,8 +32,13 @@ pub struct Drain<'a> {
     shared: &'a Shared,
     pid: i32,
     passes: u32,
+    roll_called: Instant,
     flushed: Instant,
     moved_since: u64,
+    /// Something is in the log that was not flushed.
+    unflushed: bool,
+    /// Something was flushed, and nobody was told.
+    has_flushed: bool,
     flooded: bool,
     /// The disk took no more: records are thrown away, so that nobody waits for room.
     discarding: bool,
@@ -47,8 +53,11 @@ impl<'a> Drain<'a> {
             shared,
             pid,
             passes: 0,
+            roll_called: Instant::now(),
             flushed: Instant::now(),
             moved_since: 0,
+            unflushed: false,
+            has_flushed: false,
             flooded: false,
             discarding: false,
             threads: 0,
@@ -64,6 +73,11 @@ impl<'a> Drain<'a> {
     /// Returns whether the program writes about as fast as it can.
     pub fn is_flooded(&self) -> bool {
         self.flooded
+    }
+
+    /// Tells whether readers of the log can see more than when this was asked last.
+    pub fn take_flushed(&mut self) -> bool {
+        std::mem::take(&mut self.has_flushed)
     }
 
     /// Returns how many records were lost so far.
@@ -90,13 +104,18 @@ impl<'a> Drain<'a> {
     pub fn pass(&mut self, log: &mut LogWriter, noted: bool) -> store::Result<u64> {
         let watermark = clock::ticks();
         self.passes = self.passes.wrapping_add(1);
-        let roll_call = self.passes.is_multiple_of(PASSES_PER_ROLL_CALL);
+        let roll_call = self.passes.is_multiple_of(PASSES_PER_ROLL_CALL)
+            || self.roll_called.elapsed() > ROLL_CALL_PERIOD;
+        if roll_call {
+            self.roll_called = Instant::now();
+        }
         let mut moved = 0;
         for index in self.shared.taken() {
             moved += self.ring(index, roll_call, log)?;
         }
         if (moved != 0 || noted) && !self.discarding {
             log.append_watermark(watermark)?;
+            self.unflushed = true;
         }
         self.moved_since += moved;
         if self.flushed.elapsed() > FLUSH_INTERVAL {
@@ -104,6 +123,7 @@ impl<'a> Drain<'a> {
             if !self.flooded {
                 log.flush();
             }
+            self.has_flushed |= std::mem::take(&mut self.unflushed);
             self.flushed = Instant::now();
             self.moved_since = 0;
         }

@@ -2,12 +2,14 @@
 
 use std::{io, path::PathBuf};
 
+use debuginfo::{Diagnostic, with_causes};
+
 use crate::{live::LiveError, stop::StopError};
 
 /// The result of this crate's functions.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Each message reads after "failed to" and names the next step where there is one.
+/// Most messages read after "cannot"; [`Error::hint`] names the next step where there is one.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -19,6 +21,12 @@ pub enum Error {
         /// Why.
         #[source]
         source: io::Error,
+    },
+    /// It ended before it did anything.
+    #[error("start {program}: it ended before its first instruction")]
+    EndedAtOnce {
+        /// Its executable.
+        program: String,
     },
     /// A signal ended it before it was recorded.
     #[error("record {program}: signal {signal} ended it before its recording began")]
@@ -34,7 +42,7 @@ pub enum Error {
         /// The executable.
         path: PathBuf,
         /// Why, and what to do.
-        reason: String,
+        reason: Diagnostic,
     },
     /// A pattern is wrong.
     #[error("understand the pattern '{pattern}': {reason}")]
@@ -42,7 +50,7 @@ pub enum Error {
         /// As given.
         pattern: String,
         /// What is wrong.
-        reason: String,
+        reason: Diagnostic,
     },
     /// An expression cannot be watched.
     #[error("watch '{expression}': {reason}")]
@@ -50,7 +58,7 @@ pub enum Error {
         /// As given.
         expression: String,
         /// Why not.
-        reason: String,
+        reason: Diagnostic,
     },
     /// There is no such process, or not any more.
     #[error("attach to process {pid}: {reason}")]
@@ -58,7 +66,7 @@ pub enum Error {
         /// Process id.
         pid: i32,
         /// Why.
-        reason: String,
+        reason: Diagnostic,
     },
     /// The agent could not be brought into the program.
     #[error(transparent)]
@@ -93,11 +101,39 @@ impl Error {
         move |source| Self::System { action, source }
     }
 
+    /// Returns the next step, where there is one to name.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::EndedAtOnce { .. } => "run it by itself to see why",
+            Self::Unsupported { reason, .. }
+            | Self::Pattern { reason, .. }
+            | Self::Watch { reason, .. }
+            | Self::Attach { reason, .. } => return reason.hint.clone(),
+            Self::Agent(error) => return error.hint(),
+            Self::Stop(error) => error.hint()?,
+            Self::Store(error) => error.hint()?,
+            Self::DebugInfo(error) => error.hint()?,
+            Self::Live(error) => return error.hint(),
+            Self::Start { .. } | Self::EndedEarly { .. } | Self::System { .. } => return None,
+        };
+        Some(hint.to_owned())
+    }
+
+    /// Returns the message with its causes, and the next step, as one text, for places that have room for one line only.
+    #[must_use]
+    pub fn one_line(&self) -> String {
+        let message = with_causes(self);
+        let hint = self.hint();
+        Diagnostic { message, hint }.one_line()
+    }
+
     /// Tells whether the target could not be started or attached to (the CLI's exit code 4).
     pub fn is_about_the_target(&self) -> bool {
         matches!(
             self,
             Self::Start { .. }
+                | Self::EndedAtOnce { .. }
                 | Self::EndedEarly { .. }
                 | Self::Unsupported { .. }
                 | Self::Attach { .. }

@@ -19,6 +19,7 @@ mod session;
 mod signals;
 mod snapshot;
 pub mod stop;
+mod wake;
 
 pub use error::{Error, Result};
 pub use guardian::guard;

@@ -9,6 +9,7 @@ mod last;
 mod live_side;
 mod manifest;
 mod program;
+mod rest;
 mod runtime_code;
 mod sandbox;
 mod sanitizers;
@@ -18,7 +19,7 @@ mod stopper;
 use std::{
     fs, io,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering::Release},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     thread,
     time::{Duration, Instant},
 };
@@ -64,6 +65,7 @@ use crate::{
     signals::ChildSignals,
     snapshot::{self, SharedSnapshots, Snapshots},
     stop::{StopError, StoppedProcess},
+    wake::Event,
 };
 
 /// How long the threads of a program may take to stop; they usually need less than a millisecond.
@@ -462,10 +464,16 @@ impl Session {
             keep_log: self.options.keep_log,
             ..SealOptions::default()
         };
+        let failed = |source| Error::system("watch the program")(source);
+        let over = Event::new().map_err(failed)?;
+        let end = self.target.watch.try_clone().map_err(failed)?;
+        let shared = Arc::clone(&self.shared);
         let (ended, sealer) = thread::scope(|scope| {
             let sealing = scope.spawn(|| seal_in_background(&recording, options, &wanted));
-            let ended = self.follow(&wanted.rest, observer);
-            wanted.stop.store(true, Release);
+            scope.spawn(|| end.wait(&over, || shared.wake()));
+            let ended = self.follow(&wanted, observer);
+            wanted.stop();
+            over.signal();
             (
                 ended,
                 sealing.join().unwrap_or_else(|_| Err(closed_early())),
@@ -527,10 +535,10 @@ impl Session {
                     .map(|_| (Some(sealed), None)),
                 Some(reason) => Ok((Some(sealed), Some(reason))),
             },
-            (Err(error), Ok(sealed)) => Ok((Some(sealed), incomplete.or(Some(chain(&error))))),
-            (_, Err(error)) => Ok((None, incomplete.or(Some(chain(&error))))),
+            (Err(error), Ok(sealed)) => Ok((Some(sealed), incomplete.or(Some(error.one_line())))),
+            (_, Err(error)) => Ok((None, incomplete.or(Some(error.one_line())))),
         };
-        result.unwrap_or_else(|error: store::Error| (None, Some(chain(&error))))
+        result.unwrap_or_else(|error: store::Error| (None, Some(error.one_line())))
     }
 }
 
@@ -592,20 +600,6 @@ fn lay_out(
 
 fn lock(armer: &Mutex<Armer>) -> MutexGuard<'_, Armer> {
     armer.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// An error and what caused it, in one line.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let cause_text = cause.to_string();
-        if !text.contains(&cause_text) {
-            text = format!("{text}: {cause_text}");
-        }
-        source = cause.source();
-    }
-    text
 }
 
 fn folder_bytes(dir: &Path) -> u64 {

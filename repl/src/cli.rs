@@ -4,6 +4,7 @@ use std::ffi::OsString;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
+use crate::commands::live::Link;
 use crate::commands::{check, daemon, guard, info, live, pack, record, repl, setup, sql};
 use crate::error::Error;
 use crate::exit;
@@ -60,8 +61,16 @@ enum Command {
 const HELP_COLUMNS: usize = 100;
 
 impl Cli {
-    /// Reads the command line; ends the program when it is wrong or asks for help.
-    pub fn of_args(terminal: &Terminal) -> Cli {
+    /// Makes the command line with all verbs, as they describe themselves.
+    fn whole() -> clap::Command {
+        live::described(Cli::command().subcommands(live::commands(false)))
+    }
+
+    /// Runs the command line and returns the exit code; ends the program when it is wrong or asks for help.
+    ///
+    /// # Errors
+    /// Whatever the command fails with.
+    pub fn run_args(terminal: &Terminal) -> Result<u8, Error> {
         let columns = if terminal.stdout {
             Terminal::size().0.min(HELP_COLUMNS)
         } else {
@@ -69,15 +78,21 @@ impl Cli {
         };
         let words = std::env::args_os().collect();
         let words = with_negative_numbers(words, 1);
-        let matches = Cli::command().term_width(columns).get_matches_from(words);
-        Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+        let matches = Cli::whole().term_width(columns).get_matches_from(words);
+        if let Some((name, words)) = matches.subcommand()
+            && let Some(ran) = live::run_generic(name, words, &Link::of_command(terminal))
+        {
+            return ran;
+        }
+        let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+        cli.run(terminal)
     }
 
     /// Runs the command and returns the exit code.
     ///
     /// # Errors
     /// Whatever the command fails with.
-    pub fn run(self, terminal: &Terminal) -> Result<u8, Error> {
+    fn run(self, terminal: &Terminal) -> Result<u8, Error> {
         match self.command {
             Command::Record(args) => record::run(args, terminal),
             Command::Sql(args) => sql::run(args, terminal),
@@ -88,7 +103,7 @@ impl Cli {
             Command::Setup(args) => setup::run(&args, terminal),
             Command::Guard(args) => guard::run(&args),
             Command::Daemon(args) => daemon::run(&args),
-            Command::Live(verb) => verb.run(terminal),
+            Command::Live(verb) => verb.run(&Link::of_command(terminal)),
         }
     }
 }
@@ -128,7 +143,7 @@ mod tests {
 
     #[test]
     fn the_command_line_is_consistent() {
-        Cli::command().debug_assert();
+        Cli::whole().debug_assert();
     }
 
     #[test]
@@ -168,7 +183,7 @@ mod tests {
             "output --tail 50",
         ] {
             let words = std::iter::once("hindsight").chain(line.split(' '));
-            if let Err(error) = Cli::try_parse_from(words) {
+            if let Err(error) = Cli::whole().try_get_matches_from(words) {
                 panic!("{line}: {error}");
             }
         }
@@ -183,7 +198,7 @@ mod tests {
             "print",
         ] {
             let words = std::iter::once("hindsight").chain(line.split(' '));
-            assert!(Cli::try_parse_from(words).is_err(), "{line}");
+            assert!(Cli::whole().try_get_matches_from(words).is_err(), "{line}");
         }
     }
 }

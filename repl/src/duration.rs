@@ -28,7 +28,7 @@ pub fn seconds(text: &str) -> Result<f64, String> {
         "" | "s" => 1.0,
         "m" | "min" => 60.0,
         "h" => 3600.0,
-        other => return Err(format!("\"{other}\" is no unit; use ms, s, m or h")),
+        other => return Err(format!("\"{other}\" is not a unit; use ms, s, m or h")),
     };
     let number: f64 = number
         .parse()

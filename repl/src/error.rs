@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use debuginfo::with_causes;
 use server::protocol::Code;
 
 use crate::exit;
@@ -29,12 +30,12 @@ pub enum Error {
     #[error("interrupted")]
     Interrupted,
     /// A stop was waited for, and the user did not want to wait any longer.
-    #[error("left the waiting; the program goes on")]
+    #[error("stopped waiting; the program is still running")]
     Left,
-    /// Nobody reads what is written any more: not worth a word.
-    #[error("nobody reads the output any more")]
+    /// The reader of the output has gone: not worth a word.
+    #[error("the output is no longer read")]
     ReaderGone,
-    #[error("cannot {}", split(source).0)]
+    #[error("cannot {}", with_causes(source))]
     Setup { source: agent::Error },
     #[error("{}", record_message(source))]
     Record { source: recorder::Error },
@@ -78,17 +79,14 @@ impl Error {
             Error::NotARecording { .. } => {
                 Some("name a folder made by `hindsight record`, like app.hindsight".to_owned())
             }
-            Error::Store { source } => split(source).1,
-            Error::Query { source } => query_help(source),
-            Error::Setup { source } => split(source).1,
+            Error::Store { source } => source.hint().map(str::to_owned),
+            Error::Query { source } => source.hint(),
+            Error::Setup { source } => source.hint(),
             Error::Record {
                 source: recorder::Error::Start { program, source },
             } => start_help(program, source),
-            Error::Record { source } => split(source).1,
-            Error::Live {
-                source: server::Error::Failed(failure),
-            } => failure.hint.clone(),
-            Error::Live { source } => split(source).1,
+            Error::Record { source } => source.hint(),
+            Error::Live { source } => source.hint(),
             Error::Left => Some("wait again with: await; stop it with: pause".to_owned()),
             Error::Io { .. } | Error::Interrupted | Error::ReaderGone => None,
         }
@@ -174,32 +172,13 @@ fn live_exit_code(code: Code) -> u8 {
 fn live_message(error: &server::Error) -> String {
     match error {
         server::Error::Failed(failure) => failure.message.clone(),
-        other => split(other).0,
+        other => with_causes(other),
     }
-}
-
-/// Returns what is wrong, with its causes, and the next step: the lower crates write it behind the last semicolon.
-fn split(error: &dyn std::error::Error) -> (String, Option<String>) {
-    let text = error.to_string();
-    let (mut message, help) = match text.rsplit_once("; ") {
-        Some((message, help)) => (message.to_owned(), Some(help.to_owned())),
-        None => (text, None),
-    };
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let text = error.to_string();
-        if !message.contains(&text) {
-            message += ": ";
-            message += &text;
-        }
-        cause = error.source();
-    }
-    (message, help)
 }
 
 /// Some of the store's messages are sentences, the others say what was tried.
 fn store_message(error: &store::Error) -> String {
-    let message = split(error).0;
+    let message = with_causes(error);
     match error {
         store::Error::Io { .. } | store::Error::Append { .. } | store::Error::Sync { .. } => {
             format!("cannot {message}")
@@ -209,7 +188,7 @@ fn store_message(error: &store::Error) -> String {
 }
 
 fn record_message(error: &recorder::Error) -> String {
-    let message = split(error).0;
+    let message = with_causes(error);
     match error {
         // These say what is so, not what was tried.
         recorder::Error::Store(_) | recorder::Error::DebugInfo(_) => {
@@ -228,19 +207,8 @@ fn query_message(error: &query::Error) -> String {
             _ => error.message.clone(),
         },
         query::Error::Store(error) => store_message(error),
-        query::Error::ReadOnly { .. } => split(error).0,
-        other => format!("cannot {}", without_speakers(&split(other).0)),
-    }
-}
-
-fn query_help(error: &query::Error) -> Option<String> {
-    match error {
-        query::Error::Sql(error) if error.suggestions.is_empty() => quotes_help(error),
-        query::Error::Sql(error) => {
-            Some(format!("did you mean {}?", error.suggestions.join(" or ")))
-        }
-        query::Error::Execution(_) => None,
-        other => split(other).1,
+        query::Error::ReadOnly { .. } => with_causes(error),
+        other => format!("cannot {}", without_speakers(&with_causes(other))),
     }
 }
 
@@ -249,14 +217,6 @@ fn without_speakers(message: &str) -> String {
     message
         .replace(": Io error: ", ": ")
         .replace(": External: ", ": ")
-}
-
-/// Who writes a text in double quotes, as most languages have it, is told of a column that does not exist.
-fn quotes_help(error: &query::SqlError) -> Option<String> {
-    let name = error.message.strip_prefix("there is no column ")?;
-    let text = name.trim_matches('"');
-    let is_quoted = error.excerpt.contains(name);
-    is_quoted.then(|| format!("text is written in single quotes: '{text}'"))
 }
 
 /// Returns what to do about a program that could not be started.

@@ -31,9 +31,8 @@ use crate::render::Terminal;
 
 fn main() -> ExitCode {
     let terminal = Terminal::detect();
-    let cli = cli::Cli::of_args(&terminal);
     start_log();
-    match cli.run(&terminal) {
+    match cli::Cli::run_args(&terminal) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
             report::report(&error, &terminal);

@@ -492,6 +492,16 @@ fn a_program_that_cannot_be_recorded_is_told_with_the_reason() {
             --- exit code 4
         "#]],
     );
+    // A name is no text of ours: nothing is cut out of it.
+    check_args(
+        &folder,
+        &["record", "--", "./a; b"],
+        expect![[r#"
+            --- stderr
+            error: cannot start ./a; b: No such file or directory
+            --- exit code 4
+        "#]],
+    );
     check_args(
         &folder,
         &["record", "no-such-command"],
@@ -604,7 +614,7 @@ fn a_process_that_cannot_be_attached_to_is_told_with_the_reason() {
         &["record", "--attach", "1", "--for", "bogus"],
         expect![[r#"
             --- stderr
-            error: invalid value 'bogus' for '--for <SECONDS>': "bogus" is no unit; use ms, s, m or h
+            error: invalid value 'bogus' for '--for <SECONDS>': "bogus" is not a unit; use ms, s, m or h
 
             For more information, try '--help'.
             --- exit code 2

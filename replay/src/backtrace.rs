@@ -3,7 +3,9 @@
 //! A recorded call says where its frame lies and where its caller goes on, so that unwinding can begin anew behind it.
 //! What lies between two such calls, without a record of its own, may be missing; the answer says where.
 
-use debuginfo::{AddressSpace, Backtrace, Frame, FrameRegisters, Register, Unknown, backtrace};
+use debuginfo::{
+    AddressSpace, Backtrace, Cause, Frame, FrameRegisters, Register, Unknown, backtrace,
+};
 
 use crate::calls::CallHead;
 use crate::error::Result;
@@ -25,7 +27,7 @@ impl Trace {
         Trace {
             backtrace: Backtrace {
                 frames: vec![frame],
-                end: Some(Unknown::because("the limit of 1 frames was reached")),
+                end: Some(Unknown::limit(1)),
             },
             gaps: Vec::new(),
         }
@@ -60,7 +62,7 @@ impl State<'_> {
                 found.end
             }
             false => match self.gone()? {
-                Some(reason) => Some(Unknown(reason.to_string())),
+                Some(reason) => Some(Unknown::because(reason.to_string())),
                 None => match next {
                     Some(call) => {
                         let end = self.resume_behind(space, &call, limit, &mut trace)?;
@@ -76,7 +78,7 @@ impl State<'_> {
         // Where unwinding ends too early, the next recorded call further out is known to be there.
         while let Some(why) = &end
             && trace.backtrace.frames.len() < limit
-            && !why.0.starts_with("the limit")
+            && why.cause != Cause::Limit
         {
             let Some(call) = self.beyond(next, &trace.backtrace.frames)? else {
                 break;
@@ -92,12 +94,12 @@ impl State<'_> {
 
     /// Why the frames end: the module that the last of them lies in may be one whose file cannot be used.
     fn told_of_module(&self, frames: &[Frame], why: Unknown) -> Unknown {
-        if why.0.starts_with("the limit") {
+        if why.cause == Cause::Limit {
             return why;
         }
         let last = frames.last().filter(|frame| frame.pc_is_known);
         let absent = last.and_then(|frame| self.timeline.modules.why_absent(frame.pc, self.seq));
-        absent.map_or(why, Unknown)
+        absent.map_or(why, Unknown::because)
     }
 
     /// The innermost open call from `next` on that lies further out than all frames so far.
@@ -132,9 +134,7 @@ impl State<'_> {
             return Ok(Some(Unknown::because("where it returns to is not known")));
         };
         if room == 0 {
-            return Ok(Some(Unknown(format!(
-                "the limit of {limit} frames was reached"
-            ))));
+            return Ok(Some(Unknown::limit(limit)));
         }
         let sp = call.slot.wrapping_add(8);
         let machine = StateMachine::returned(self, space, address, sp);
@@ -153,7 +153,7 @@ impl State<'_> {
             lookup_pc: address,
             pc_is_known: false,
             cfa: Some(call.slot.wrapping_add(8)),
-            registers: FrameRegisters::none(&Unknown(
+            registers: FrameRegisters::none(&Unknown::because(
                 "where in the function the thread was is not known at this event".to_owned(),
             )),
             function: function.map(|function| function.name.clone()),

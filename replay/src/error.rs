@@ -1,9 +1,11 @@
-//! Names everything that can go wrong when a recorded moment is asked for.
+//! Names everything that can go wrong when a recorded moment is asked for, and what to do next.
+
+use debuginfo::Diagnostic;
 
 /// The result of this crate's functions.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why there is no answer. Messages are fragments; what stands behind the last semicolon is the next step.
+/// Why there is no answer. Messages are fragments; [`Error::hint`] is the next step.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -11,10 +13,10 @@ pub enum Error {
     #[error(transparent)]
     Store(#[from] store::Error),
     /// Nothing was recorded.
-    #[error("the recording has no events; record a program that does something")]
+    #[error("the recording has no events")]
     Empty,
     /// There is no such event.
-    #[error("there is no event {seq}; events are 0 to {last}")]
+    #[error("there is no event {seq}")]
     NoEvent {
         /// The number asked for.
         seq: u64,
@@ -22,13 +24,13 @@ pub enum Error {
         last: u64,
     },
     /// A number is missing in the order of events, which a whole recording has not.
-    #[error("event {seq} is in no file of the recording; run \"hindsight check\"")]
+    #[error("event {seq} is in no file of the recording")]
     Missing {
         /// Its number.
         seq: u64,
     },
     /// No event names such a thread.
-    #[error("there is no thread {tid}; threads: {known}")]
+    #[error("there is no thread {tid}")]
     NoThread {
         /// The number asked for.
         tid: u32,
@@ -37,28 +39,52 @@ pub enum Error {
     },
     /// A place to go to was not understood, or is not there.
     #[error("{0}")]
-    Target(String),
+    Target(Diagnostic),
     /// A move leads nowhere from here.
     #[error("{0}")]
-    NoMove(String),
+    NoMove(Diagnostic),
     /// An expression cannot be read, or means nothing.
-    #[error("{message}")]
+    #[error("{what}")]
     Expression {
         /// What is wrong.
-        message: String,
+        what: Diagnostic,
         /// The byte of the text, from 0, where the mistake is, if there is one such.
         position: Option<usize>,
     },
-    /// Somebody asked for an end before there was an answer.
-    #[error("interrupted; nothing has moved")]
+    /// It was interrupted before there was an answer.
+    #[error("interrupted")]
     Interrupted,
 }
 
 impl Error {
-    pub(crate) fn expression(message: impl Into<String>) -> Self {
+    pub(crate) fn expression(what: impl Into<Diagnostic>) -> Self {
         Error::Expression {
-            message: message.into(),
+            what: what.into(),
             position: None,
         }
+    }
+
+    /// Returns the next step, where there is one to name.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Error::Store(error) => error.hint().map(str::to_owned),
+            Error::Empty => Some("record a program that does something".to_owned()),
+            Error::NoEvent { last, .. } => Some(format!("events are 0 to {last}")),
+            Error::Missing { .. } => Some("run \"hindsight check\"".to_owned()),
+            Error::NoThread { known, .. } => Some(format!("threads: {known}")),
+            Error::Target(what) | Error::NoMove(what) | Error::Expression { what, .. } => {
+                what.hint.clone()
+            }
+            Error::Interrupted => Some("nothing has moved".to_owned()),
+        }
+    }
+
+    /// Returns message and next step as one text, for places that have room for one line only.
+    #[must_use]
+    pub fn one_line(&self) -> String {
+        let message = self.to_string();
+        let hint = self.hint();
+        Diagnostic { message, hint }.one_line()
     }
 }

@@ -71,7 +71,7 @@ impl<'s> StateMachine<'s> {
     /// Tells whether recorded calls show that memory was in one block of the heap from event `since` on.
     fn is_of_one_block(&self, range: &Range<u64>, since: u64) -> Result<bool, Unknown> {
         let heap = self.state.timeline.heap();
-        let heap = heap.map_err(|error| Unknown(error.to_string()))?;
+        let heap = heap.map_err(|error| Unknown::because(error.one_line()))?;
         Ok(heap.is_some_and(|heap| heap.is_one_block(range, since, self.state.seq)))
     }
 
@@ -155,7 +155,7 @@ impl<'s> StateMachine<'s> {
 
     fn trusted<T: Clone>(&self, seen: &Seen<T>) -> Result<(T, Certainty), Unknown> {
         match (self.trust, seen) {
-            (Trust::KnownOnly, Seen::Stale { as_of, .. }) => Err(Unknown(format!(
+            (Trust::KnownOnly, Seen::Stale { as_of, .. }) => Err(Unknown::because(format!(
                 "it was last seen at event {as_of}, and may have changed since"
             ))),
             _ => seen.certain(),
@@ -249,7 +249,9 @@ impl<'s> StateMachine<'s> {
         match (unknown, self.read_at(then, address, bytes)) {
             (None, Some(())) => Ok(Certainty::Stale { as_of: then }),
             (Some(why), _) => Err(why),
-            (None, None) => Err(Unknown(format!("unknown: not seen at event {then}"))),
+            (None, None) => Err(Unknown::because(format!(
+                "unknown: not seen at event {then}"
+            ))),
         }
     }
 
@@ -271,7 +273,7 @@ impl Machine for StateMachine<'_> {
             return Ok(Certainty::Known);
         }
         let runs = self.state.memory(address, bytes.len() as u64);
-        let runs = runs.map_err(|error| Unknown(error.to_string()))?;
+        let runs = runs.map_err(|error| Unknown::because(error.one_line()))?;
         if let Some(then) = self.pinned.get() {
             return self.pinned_memory(then, address, bytes, &runs);
         }
@@ -298,7 +300,7 @@ impl Machine for StateMachine<'_> {
             if let (Trust::Stale, Seen::Stale { as_of, .. }) = (self.trust, &run.bytes) {
                 let range = run.address..run.address.saturating_add(run.len);
                 let is_of_frame = self.state.is_of_frame(range.end, *as_of);
-                if !is_of_frame.map_err(|error| Unknown(error.to_string()))? {
+                if !is_of_frame.map_err(|error| Unknown::because(error.one_line()))? {
                     return Self::not_captured();
                 }
                 if self.is_of_another_frame(&range, *as_of) {

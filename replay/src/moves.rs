@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use debuginfo::Glob;
+use debuginfo::{Diagnostic, Glob};
 
 use crate::calls::CallHead;
 use crate::error::{Error, Result};
@@ -45,8 +45,8 @@ pub struct Note {
     pub added: bool,
 }
 
-fn no_move<T>(text: impl Into<String>) -> Result<T> {
-    Err(Error::NoMove(text.into()))
+fn no_move<T>(what: impl Into<Diagnostic>) -> Result<T> {
+    Err(Error::NoMove(what.into()))
 }
 
 impl Timeline {
@@ -57,7 +57,8 @@ impl Timeline {
     pub fn step(&self, seq: u64, count: u64, direction: Direction) -> Result<u64> {
         match direction {
             Direction::Forward if seq >= self.last() => {
-                no_move("this is the last event of the recording; go back with: step back")
+                let what = Diagnostic::new("this is the last event of the recording");
+                no_move(what.with_hint("go back with: step back"))
             }
             Direction::Back if seq == 0 => no_move("this is the first event of the recording"),
             Direction::Forward => Ok(seq.saturating_add(count).min(self.last())),
@@ -76,10 +77,13 @@ impl Timeline {
         match self.event(next)? {
             Event::Enter(call) => match call.end {
                 Some(end) => Ok(end),
-                None => no_move(format!(
-                    "the call of {} that begins at event {next} has not ended in this recording; go into it with: step",
-                    self.name(&call)
-                )),
+                None => {
+                    let what = Diagnostic::new(format!(
+                        "the call of {} that begins at event {next} has not ended in this recording",
+                        self.name(&call)
+                    ));
+                    no_move(what.with_hint("go into it with: step"))
+                }
             },
             _ => Ok(next),
         }
@@ -114,10 +118,13 @@ impl Timeline {
         };
         match call.end {
             Some(end) => Ok(end),
-            None => no_move(format!(
-                "the call of {} has not ended in this recording; its last event: goto last",
-                self.name(&call)
-            )),
+            None => {
+                let what = Diagnostic::new(format!(
+                    "the call of {} has not ended in this recording",
+                    self.name(&call)
+                ));
+                no_move(what.with_hint("its last event: goto last"))
+            }
         }
     }
 

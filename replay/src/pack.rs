@@ -82,7 +82,7 @@ pub(crate) fn use_copies(recording: &Recording, loads: &mut [Loaded]) -> SourceC
         Ok(packed) => packed,
         // The files themselves may still be where they were.
         Err(error) => {
-            let why = error.to_string();
+            let why = error.one_line();
             loads
                 .iter_mut()
                 .for_each(|loaded| loaded.copy = Some(Err(why.clone())));

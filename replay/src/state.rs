@@ -38,14 +38,16 @@ pub enum Reason {
 }
 
 const NOT_CAPTURED: &str = "unknown: not captured";
+const ONLY_BEFORE_HINT: &str = "--watch or --snapshot every=N shows it later";
 
 impl Reason {
     /// Says the same in `debuginfo`'s words.
     pub(crate) fn unknown(&self) -> Unknown {
         match self {
             // Most registers at most events: formatting it would take longer than finding them.
-            Reason::NotCaptured => Unknown(NOT_CAPTURED.to_owned()),
-            other => Unknown(other.to_string()),
+            Reason::NotCaptured => Unknown::because(NOT_CAPTURED),
+            Reason::OnlyBefore => Unknown::because(self.to_string()).with_hint(ONLY_BEFORE_HINT),
+            other => Unknown::because(other.to_string()),
         }
     }
 }
@@ -58,9 +60,9 @@ impl fmt::Display for Reason {
         f.write_str("unknown: ")?;
         match self {
             Reason::NotCaptured => Ok(()),
-            Reason::OnlyBefore => f.write_str(
-                "that part of the heap was seen only before the program ran; --watch or --snapshot every=N shows it later",
-            ),
+            Reason::OnlyBefore => {
+                f.write_str("that part of the heap was seen only before the program ran")
+            }
             Reason::HandedOutSince(seq) => write!(
                 f,
                 "that block of the heap was handed out at event {seq}, and was not seen since"
@@ -278,7 +280,7 @@ impl<'t> State<'t> {
     pub(crate) fn all_registers(&self) -> Result<&Registers, Reason> {
         let found = self
             .registers
-            .get_or_init(|| Registers::find(self).map_err(|error| error.to_string()));
+            .get_or_init(|| Registers::find(self).map_err(|error| error.one_line()));
         match found {
             Ok(registers) => Ok(registers),
             Err(why) => Err(Reason::Unreadable(why.clone())),

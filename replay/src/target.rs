@@ -1,5 +1,7 @@
 //! Places in time as people write them: `48211`, `first`, `last`, `crash`, `50%`, `1.5s`, `@note`, `output:17`.
 
+use debuginfo::Diagnostic;
+
 use crate::error::{Error, Result};
 use crate::event::Kind;
 use crate::timeline::Timeline;
@@ -43,9 +45,10 @@ impl Target {
     pub fn parse(text: &str) -> Result<Target> {
         let text = text.trim();
         let wrong = || {
-            Error::Target(format!(
-                "\"{text}\" is no place in time; write an event's number, first, last, crash, 50%, 1.5s, @NOTE or output:LINE"
-            ))
+            let hint =
+                "write an event's number, first, last, crash, 50%, 1.5s, @NOTE or output:LINE";
+            let what = Diagnostic::new(format!("\"{text}\" is not a place in time"));
+            Error::Target(what.with_hint(hint))
         };
         match text {
             "first" | "start" => return Ok(Target::First),
@@ -71,9 +74,10 @@ impl Target {
             let part: f64 = part.trim().parse().map_err(|_| wrong())?;
             return match (0.0..=100.0).contains(&part) {
                 true => Ok(Target::Percent(part)),
-                false => Err(Error::Target(format!(
-                    "{text} is not between 0% and 100% of the recording"
-                ))),
+                false => {
+                    let what = format!("{text} is not between 0% and 100% of the recording");
+                    Err(Error::Target(what.into()))
+                }
             };
         }
         if let Ok(seq) = text.replace(['_', ','], "").parse() {
@@ -103,10 +107,8 @@ impl Timeline {
             Target::First => Ok(0),
             Target::Last => Ok(self.last()),
             Target::Crash => self.crash()?.ok_or_else(|| {
-                Error::Target(
-                    "no signal ended the program while it was recorded; the end is at: goto last"
-                        .to_owned(),
-                )
+                let what = "no signal ended the program while it was recorded";
+                Error::Target(Diagnostic::new(what).with_hint("the end is at: goto last"))
             }),
             Target::Percent(part) => {
                 let seq = (self.last() as f64 * part / 100.0).round() as u64;
@@ -138,10 +140,11 @@ impl Timeline {
         if let Some(note) = exact.or_else(begins) {
             return Ok(note.seq);
         }
-        Err(Error::Target(match notes.len() {
-            0 => format!("there is no note \"{text}\"; the recording has no notes"),
-            _ => format!("there is no note \"{text}\"; list them with: notes"),
-        }))
+        let what = Diagnostic::new(format!("there is no note \"{text}\""));
+        Err(Error::Target(what.with_hint(match notes.len() {
+            0 => "the recording has no notes",
+            _ => "list them with: notes",
+        })))
     }
 
     fn at_output_line(&self, wanted: u64) -> Result<u64> {
@@ -154,9 +157,10 @@ impl Timeline {
                 .first(from, u64::MAX, |head| head.kind == Kind::Output)?;
             let Some(head) = head else {
                 let lines = line - u64::from(at_start);
-                return Err(Error::Target(format!(
-                    "there is no line {wanted} of output; the program wrote {lines}"
-                )));
+                let what = Diagnostic::new(format!("there is no line {wanted} of output"));
+                return Err(Error::Target(
+                    what.with_hint(format!("the program wrote {lines}")),
+                ));
             };
             let event = self.others.event(head.seq)?;
             for byte in event.and_then(|event| event.bytes).unwrap_or_default() {

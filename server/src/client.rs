@@ -3,6 +3,7 @@
 //! A daemon that greets has taken note of us and does not end meanwhile; one that does not is ending, and the next one is
 //! waited for. What a daemon that was killed left behind is told instead of "there is no session".
 
+use std::collections::VecDeque;
 use std::fs::OpenOptions;
 use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::fs::OpenOptionsExt;
@@ -10,14 +11,16 @@ use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::daemon::connection::write_line;
 use crate::error::{Error, Result};
 use crate::paths::Paths;
 use crate::protocol::{
-    Code, Failure, Greeting, MAX_LINE_BYTES, Notice, Request, Response, VERSION,
+    Code, Failure, Greeting, MAX_LINE_BYTES, Notice, Pushed, Request, Response, VERSION,
 };
+use crate::push::Push;
 use crate::state::State;
 use crate::verbs::Verb;
 
@@ -31,6 +34,22 @@ pub struct Client {
     stream: BufReader<UnixStream>,
     paths: Paths,
     next_id: u64,
+    /// What came while an answer was waited for.
+    pushed: VecDeque<Push>,
+}
+
+/// A line of the daemon's.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Said {
+    Pushed(Pushed),
+    Response(Box<Response>),
+}
+
+fn said(line: &[u8]) -> Result<Said> {
+    serde_json::from_slice(line).map_err(|error| Error::Answer {
+        reason: error.to_string(),
+    })
 }
 
 /// Ends a conversation from another thread.
@@ -119,6 +138,7 @@ impl Client {
             stream: BufReader::new(stream),
             paths: paths.clone(),
             next_id: 1,
+            pushed: VecDeque::new(),
         };
         client.set_patience(Some(CONNECT_PATIENCE))?;
         let line = match client.read_line() {
@@ -197,6 +217,9 @@ impl Client {
             command: command.to_owned(),
             args,
             session,
+            folder: std::env::current_dir()
+                .ok()
+                .map(|folder| folder.as_os_str().into()),
         };
         if let Err(error) = write_line(self.stream.get_mut(), &request) {
             tracing::debug!(%error, "the daemon does not listen");
@@ -210,10 +233,13 @@ impl Client {
                 Err(error) if is_late(&error) => return Err(late(command, wait.patience).into()),
                 Err(_) => return Err(gone(&self.paths).into()),
             };
-            let response: Response =
-                serde_json::from_slice(&line).map_err(|error| Error::Answer {
-                    reason: error.to_string(),
-                })?;
+            let response = match said(&line)? {
+                Said::Pushed(pushed) => {
+                    self.pushed.push_back(pushed.push);
+                    continue;
+                }
+                Said::Response(response) => *response,
+            };
             if response.id != id {
                 // The answer to a request that nobody waited for to the end.
                 continue;
@@ -228,6 +254,24 @@ impl Client {
                     ..
                 } => return Err(failure.into()),
                 Response { result, .. } => return Ok(result.unwrap_or_default()),
+            }
+        }
+    }
+
+    /// Returns the next of what the daemon pushes, and waits for it; [`crate::verbs::Subscribe`] comes before that.
+    ///
+    /// # Errors
+    /// The daemon has gone.
+    pub fn next_push(&mut self) -> Result<Push> {
+        if let Some(push) = self.pushed.pop_front() {
+            return Ok(push);
+        }
+        self.set_patience(None)?;
+        loop {
+            let line = self.read_line().ok().flatten();
+            let line = line.ok_or_else(|| gone(&self.paths))?;
+            if let Said::Pushed(pushed) = said(&line)? {
+                return Ok(pushed.push);
             }
         }
     }
@@ -293,7 +337,7 @@ fn late(command: &str, patience: Option<Duration>) -> Failure {
     let secs = patience.unwrap_or_default().as_secs_f64();
     Failure::new(
         Code::Timeout,
-        format!("{command} was not answered within {secs} s; the daemon goes on with it"),
+        format!("no answer to {command} within {secs} s; the daemon is still working on it"),
     )
     .hint("wait longer: request_secs under [timeouts] in ~/.config/hindsight/config.toml")
 }

@@ -230,14 +230,19 @@ mod tests {
 
     #[test]
     fn mistakes_name_file_and_line() {
-        let told = |text: &str| parse(text).unwrap_err().to_string();
-        expect!["config.toml:2: invalid type: string \"soon\", expected f64; correct the file or remove the line"]
+        let told = |text: &str| {
+            let error = parse(text).unwrap_err();
+            let hint = error.hint();
+            assert_eq!(hint.as_deref(), Some("correct the file or remove the line"));
+            error.to_string()
+        };
+        expect!["config.toml:2: invalid type: string \"soon\", expected f64"]
             .assert_eq(&told("[daemon]\nidle_timeout_minutes = \"soon\"\n"));
-        expect!["config.toml:3: unknown field `idle`, expected `idle_timeout_minutes`; correct the file or remove the line"]
+        expect!["config.toml:3: unknown field `idle`, expected `idle_timeout_minutes`"]
             .assert_eq(&told("# mine\n[daemon]\nidle = 3\n"));
-        expect!["config.toml:2: -1 is out of range: it must be more than 0 and at most 1000000000; correct the file or remove the line"]
+        expect!["config.toml:2: -1 is out of range: it must be more than 0 and at most 1000000000"]
             .assert_eq(&told("[timeouts]\nrequest_secs = -1\n"));
-        expect!["config.toml:2: it must be at least 1; correct the file or remove the line"]
+        expect!["config.toml:2: it must be at least 1"]
             .assert_eq(&told("[output]\nmax_events = 0\n"));
         for bad in [
             "[daemon",

@@ -8,12 +8,12 @@ use crate::protocol::Failure;
 /// The result of this crate's functions.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Messages are sentences without a beginning capital; what stands behind the last semicolon is the next step.
+/// Messages are sentences without a beginning capital; [`Error::hint`] is the next step.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The folder of the socket is not one to trust.
-    #[error("the folder {} {reason}; {next}", path.display())]
+    #[error("the folder {} {reason}", path.display())]
     Folder {
         /// The folder.
         path: PathBuf,
@@ -23,7 +23,7 @@ pub enum Error {
         next: String,
     },
     /// The configuration file is wrong.
-    #[error("{}:{line}: {message}; correct the file or remove the line", path.display())]
+    #[error("{}:{line}: {message}", path.display())]
     Config {
         /// The file.
         path: PathBuf,
@@ -42,7 +42,7 @@ pub enum Error {
         source: io::Error,
     },
     /// The daemon did not begin to serve.
-    #[error("the daemon did not start: {reason}; its log is {}", log.display())]
+    #[error("the daemon did not start: {reason}")]
     NotServing {
         /// What is known.
         reason: String,
@@ -50,9 +50,7 @@ pub enum Error {
         log: PathBuf,
     },
     /// Another version serves.
-    #[error(
-        "the running daemon is Hindsight {daemon}, this is {ours}; end its sessions with the old program, or kill {pid}"
-    )]
+    #[error("the running daemon is Hindsight {daemon}, this is {ours}")]
     Version {
         /// The daemon's.
         daemon: String,
@@ -62,7 +60,7 @@ pub enum Error {
         pid: u32,
     },
     /// The daemon said what is no answer.
-    #[error("the daemon's answer cannot be read: {reason}; is it of another version?")]
+    #[error("the daemon's answer cannot be read: {reason}")]
     Answer {
         /// What is wrong.
         reason: String,
@@ -73,6 +71,22 @@ pub enum Error {
 }
 
 impl Error {
+    /// Returns the next step, where there is one to name.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Error::Folder { next, .. } => Some(next.clone()),
+            Error::Config { .. } => Some("correct the file or remove the line".to_owned()),
+            Error::Io { .. } => None,
+            Error::NotServing { log, .. } => Some(format!("its log is {}", log.display())),
+            Error::Version { pid, .. } => Some(format!(
+                "end its sessions with the old program, or kill {pid}"
+            )),
+            Error::Answer { .. } => Some("is it of another version?".to_owned()),
+            Error::Failed(failure) => failure.hint.clone(),
+        }
+    }
+
     /// Makes the error of a failed system call.
     pub(crate) fn io(action: impl Into<String>) -> impl FnOnce(io::Error) -> Error {
         let action = action.into();

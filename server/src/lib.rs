@@ -16,8 +16,11 @@ pub mod output;
 pub mod past;
 pub mod paths;
 pub mod protocol;
+pub mod push;
+pub mod quantity;
 pub mod session;
 pub mod state;
+pub mod transport;
 pub mod verbs;
 
 pub use error::{Error, Result};

@@ -77,6 +77,18 @@ impl Target {
     }
 }
 
+impl std::fmt::Display for Target {
+    /// Writes it as people do.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Target::Text(text) => f.write_str(text),
+            Target::Function(target) => f.write_str(&target.function),
+            Target::Line(target) => write!(f, "{}:{}", target.file, target.line),
+            Target::Address(target) => write!(f, "*{}", target.address),
+        }
+    }
+}
+
 /// Reads a location as people write it.
 ///
 /// # Errors
@@ -131,8 +143,11 @@ pub fn address(text: &str) -> Result<u64, Failure> {
         _ => None,
     };
     read.ok_or_else(|| {
-        Failure::new(Code::InvalidAddress, format!("\"{text}\" is no address"))
-            .hint("write it as 0x401136")
+        Failure::new(
+            Code::InvalidAddress,
+            format!("\"{text}\" is not an address"),
+        )
+        .hint("write it as 0x401136")
     })
 }
 

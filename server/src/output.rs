@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 use std::io::Read;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -46,12 +46,16 @@ pub struct Fetched {
 }
 
 /// The buffer. Fed by threads of its own, read from any.
-#[derive(Debug)]
 pub struct Output {
     limits: OutputLimits,
     state: Mutex<State>,
     changed: Condvar,
+    /// Is told of each piece.
+    heard: OnceLock<Hear>,
 }
+
+/// What is done with each piece when it comes.
+type Hear = Box<dyn Fn(&Piece) + Send + Sync>;
 
 #[derive(Debug, Default)]
 struct State {
@@ -74,7 +78,14 @@ impl Output {
             limits,
             state: Mutex::default(),
             changed: Condvar::new(),
+            heard: OnceLock::new(),
         })
+    }
+
+    /// From now on each piece is told. Only who comes first is.
+    pub fn tell(&self, hear: impl Fn(&Piece) + Send + Sync + 'static) {
+        // Nobody else comes: the buffer is new.
+        let _ = self.heard.set(Box::new(hear));
     }
 
     /// Reads `from` to its end, in a thread of its own.
@@ -105,11 +116,15 @@ impl Output {
         let number = state.next;
         state.next += 1;
         state.bytes += bytes.len();
-        state.pieces.push_back(Piece {
+        let piece = Piece {
             number,
             stream,
             bytes: bytes.to_vec(),
-        });
+        };
+        if let Some(hear) = self.heard.get() {
+            hear(&piece);
+        }
+        state.pieces.push_back(piece);
         let max_bytes = self.limits.max_bytes();
         while state.pieces.len() > self.limits.max_events || state.bytes > max_bytes {
             let Some(gone) = state.pieces.pop_front() else {

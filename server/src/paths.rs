@@ -122,7 +122,7 @@ fn refusal(meta: &Metadata, uid: u32) -> Option<(String, &'static str)> {
     if meta.file_type().is_symlink() {
         Some(("is a symbolic link".to_owned(), elsewhere))
     } else if !meta.is_dir() {
-        Some(("is no folder".to_owned(), elsewhere))
+        Some(("is not a folder".to_owned(), elsewhere))
     } else if meta.uid() != uid {
         Some((
             format!("belongs to user {}, not to you", meta.uid()),
@@ -175,7 +175,8 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let refused = |name: &str| {
             let paths = Paths::in_folder(scratch.path().join(name));
-            paths.prepare().unwrap_err().to_string()
+            let error = paths.prepare().unwrap_err();
+            format!("{error}; {}", error.hint().unwrap())
         };
         fs::create_dir(scratch.path().join("real")).unwrap();
         fs::set_permissions(
@@ -186,7 +187,7 @@ mod tests {
         std::os::unix::fs::symlink("real", scratch.path().join("link")).unwrap();
         assert!(refused("link").contains("is a symbolic link"));
         fs::write(scratch.path().join("file"), "").unwrap();
-        assert!(refused("file").contains("is no folder"));
+        assert!(refused("file").contains("is not a folder"));
         fs::create_dir(scratch.path().join("open")).unwrap();
         for mode in [0o755, 0o770, 0o701] {
             let path = scratch.path().join("open");

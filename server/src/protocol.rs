@@ -2,18 +2,24 @@
 //!
 //! ```text
 //! daemon: {"hindsight":1,"version":"0.1.0","pid":4711}                      once, before anything else
-//! client: {"id":1,"command":"break","args":{"at":"parse.c:12"},"session":2}  session may be left out: the newest
+//! client: {"id":1,"command":"break","args":{"at":"parse.c:12"},"session":2}  session may be left out: the newest of "folder", or of all
 //! daemon: {"id":1,"notice":{"kind":"progress","text":"reading libfoo.so"}}   any number of these, then one of
 //! daemon: {"id":1,"success":true,"result":{...}}
-//! daemon: {"id":1,"success":false,"error":{"code":"INVALID_LINE","message":"...","valid_lines":[10,14]}}
+//! daemon: {"id":1,"success":false,"error":{"code":"INVALID_LINE","message":"...","details":{"valid_lines":[10,14]}}}
+//! daemon: {"push":{"session":2,"kind":"stopped","stop":{...}}}               at any time, to who has subscribed
 //! ```
 //!
 //! A connection's requests are answered one after the other; who wants to wait and ask at once opens two connections.
 
 use std::path::PathBuf;
 
+use debuginfo::Diagnostic;
+use expr::Missing;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+use crate::os_text::OsText;
+use crate::push::Push;
 
 /// The version of these words. It changes when an old client would misunderstand a new daemon or the other way round.
 pub const VERSION: u32 = 1;
@@ -43,9 +49,12 @@ pub struct Request {
     /// The verb's arguments: an object, see the verb's `Args`.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub args: Value,
-    /// Which session; left out: the only one, or the newest.
+    /// Which session; left out: the newest that was begun in `folder`, or else the newest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<u32>,
+    /// The client's folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<OsText>,
 }
 
 /// Something to show while the answer is being worked on.
@@ -116,6 +125,13 @@ impl Response {
     }
 }
 
+/// What the daemon says without being asked, once the client has subscribed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Pushed {
+    /// What has happened.
+    pub push: Push,
+}
+
 /// What kind of failure it is: a word for programs, which never changes its meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
@@ -132,7 +148,7 @@ pub enum Code {
     NoFrame,
     /// The recording has no such event, or no event in that direction.
     NoEvent,
-    /// The line has no code; `valid_lines` has the nearest that do.
+    /// The line has no code; [`Details::valid_lines`] has the nearest that do.
     InvalidLine,
     /// No loaded module was made of such a source file.
     InvalidFile,
@@ -180,6 +196,17 @@ pub struct Failure {
     /// For people: the next step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
+    /// For programs: what belongs to the code.
+    #[serde(default, skip_serializing_if = "Details::is_empty")]
+    pub details: Details,
+    /// What is wrong with an expression, for verbs that add to it.
+    #[serde(skip)]
+    pub expression: Option<ExpressionFault>,
+}
+
+/// What programs may want to know of a failure, by its code.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Details {
     /// With [`Code::InvalidLine`]: lines near it that have code, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub valid_lines: Vec<u32>,
@@ -194,6 +221,21 @@ pub struct Failure {
     pub recording: Option<PathBuf>,
 }
 
+impl Details {
+    fn is_empty(&self) -> bool {
+        *self == Details::default()
+    }
+}
+
+/// What is wrong with an expression.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExpressionFault {
+    /// It cannot be read.
+    Unreadable,
+    /// It names what is not there.
+    Missing(Missing),
+}
+
 impl Failure {
     /// Makes a failure.
     pub fn new(code: Code, message: impl Into<String>) -> Failure {
@@ -201,10 +243,17 @@ impl Failure {
             code,
             message: message.into(),
             hint: None,
-            valid_lines: Vec::new(),
-            position: None,
-            nearest: Vec::new(),
-            recording: None,
+            details: Details::default(),
+            expression: None,
+        }
+    }
+
+    /// Makes a failure of what is wrong and what to do about it.
+    pub fn of(code: Code, what: impl Into<Diagnostic>) -> Failure {
+        let Diagnostic { message, hint } = what.into();
+        Failure {
+            hint,
+            ..Failure::new(code, message)
         }
     }
 
@@ -213,6 +262,21 @@ impl Failure {
     pub fn hint(mut self, hint: impl Into<String>) -> Failure {
         self.hint = Some(hint.into());
         self
+    }
+
+    /// Adds what belongs to the code.
+    #[must_use]
+    pub fn details(self, details: Details) -> Failure {
+        Failure { details, ..self }
+    }
+
+    /// Adds the byte of the text, from 0, where the mistake is.
+    #[must_use]
+    pub fn at(self, position: usize) -> Failure {
+        self.details(Details {
+            position: Some(position),
+            ..Details::default()
+        })
     }
 
     /// Makes the failure of a request that is none.

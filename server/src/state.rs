@@ -74,7 +74,7 @@ impl State {
             last.recording.display(),
             last.program
         ));
-        failure.recording = Some(last.recording.clone());
+        failure.details.recording = Some(last.recording.clone());
         Some(failure)
     }
 }
@@ -160,7 +160,7 @@ mod tests {
                 "the daemon was killed: ./app (process {us}) goes on, its recording is /tmp/app.hindsight"
             )
         );
-        assert_eq!(told.recording, Some("/tmp/app.hindsight".into()));
+        assert_eq!(told.details.recording, Some("/tmp/app.hindsight".into()));
         assert_eq!(state(vec![]).death(), None);
     }
 

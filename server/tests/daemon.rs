@@ -110,7 +110,10 @@ fn what_is_no_request_is_answered_and_ends_nothing() {
     let unknown = client.ask("brake", args, None, wait(&mut |_| {}));
     let unknown = failure(unknown.unwrap_err());
     assert_eq!(unknown.code, Code::BadRequest);
-    assert_eq!(unknown.nearest.first().map(String::as_str), Some("break"));
+    assert_eq!(
+        unknown.details.nearest.first().map(String::as_str),
+        Some("break")
+    );
     let raw = UnixStream::connect(served.paths.socket()).unwrap();
     let mut lines = BufReader::new(raw.try_clone().unwrap()).lines();
     assert!(lines.next().unwrap().unwrap().contains("\"hindsight\":1"));
@@ -190,7 +193,7 @@ fn a_daemon_that_was_killed_is_told_of_with_its_programs() {
     assert_eq!(told.code, Code::NoSession);
     let expected = format!("process {us}) goes on, its recording is /tmp/app.hindsight");
     assert!(told.message.contains(&expected), "{told}");
-    assert_eq!(told.recording, Some("/tmp/app.hindsight".into()));
+    assert_eq!(told.details.recording, Some("/tmp/app.hindsight".into()));
 }
 
 #[test]

@@ -1,10 +1,14 @@
 //! Searches through a recording end when somebody wants them to, and leave what is looked at as it is.
 
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use serde_json::json;
+use serde_json::{Value, json};
+use server::config::Config;
 use server::past::Past;
-use server::protocol::Code;
+use server::protocol::{Code, Failure};
+use server::session::Sessions;
+use server::verbs::{Asked, Call, serve};
 use store::seal::{Ending, SealOptions, Sealer};
 use store::synth::debugged;
 
@@ -14,24 +18,34 @@ fn an_interrupted_search_says_so_and_moves_nothing() {
     let recording = debugged().record(&folder.path().join("debugged")).unwrap();
     let sealer = Sealer::own(&recording, SealOptions::default()).unwrap();
     sealer.finish(Ending::Close, |_| {}).unwrap();
-    let past = Past::open(recording.dir(), folder.path()).unwrap();
-    past.serve("goto", json!({"to": "9"})).unwrap();
+    let sessions = Sessions::of_recording(Past::open(recording.dir(), folder.path()).unwrap());
+    let past = sessions.alone().unwrap();
+    let interrupt = Arc::new(AtomicBool::new(false));
+    let ask = |verb: &str, args: Value| -> Result<Value, Failure> {
+        let config = Config::default();
+        let asked = Asked::default();
+        let notify = Arc::new(|_| {});
+        let call = Call::new(&sessions, &config, asked, notify, Arc::clone(&interrupt));
+        serve(&call, verb, args)
+    };
+    ask("goto", json!({"to": "9"})).unwrap();
     let here = past.position();
-    past.serve("watch", json!({"expression": "$rbx"})).unwrap();
-    past.interrupt().store(true, Ordering::Relaxed);
+    let watch = json!({"action": "add", "expression": "$rbx"});
+    ask("watch", watch).unwrap();
+    interrupt.store(true, Ordering::Relaxed);
     for (verb, args) in [
         ("history", json!({"expression": "$rbx"})),
         ("last_write", json!({"expression": "$rbx"})),
         ("continue", json!({})),
         ("reverse_continue", json!({})),
     ] {
-        let failure = past.serve(verb, args).unwrap_err();
+        let failure = ask(verb, args).unwrap_err();
         assert_eq!(failure.code, Code::Failed, "{verb}");
         assert_eq!(failure.message, "interrupted", "{verb}");
         assert_eq!(failure.hint.as_deref(), Some("nothing has moved"), "{verb}");
         assert_eq!(past.position(), here, "{verb}");
     }
-    past.interrupt().store(false, Ordering::Relaxed);
-    let changes = past.serve("history", json!({"expression": "$rbx"}));
+    interrupt.store(false, Ordering::Relaxed);
+    let changes = ask("history", json!({"expression": "$rbx"}));
     assert_eq!(changes.unwrap()["changes"][0]["seq"], 6);
 }

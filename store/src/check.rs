@@ -157,7 +157,7 @@ impl Report {
             | Error::Truncated { offset, what, .. }
             | Error::Foreign { offset, what, .. } => (Some(*offset), what.clone()),
             Error::Io { action, source, .. } => (None, format!("{action}: {source}")),
-            other => (None, other.to_string()),
+            other => (None, other.one_line()),
         };
         self.find(Severity::Damage, path, offset, what);
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// The result of this crate's functions.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why a recording could not be written or read. Messages read after "failed to ...:".
+/// Why a recording could not be written or read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -22,7 +22,7 @@ pub enum Error {
         source: io::Error,
     },
     /// The path names no recording.
-    #[error("{path} is not a recording: {why}; name a folder made by \"hindsight record\"", path = path.display())]
+    #[error("{path} is not a recording: {why}", path = path.display())]
     NotARecording {
         /// The path as given.
         path: PathBuf,
@@ -30,13 +30,13 @@ pub enum Error {
         why: &'static str,
     },
     /// The recording to be made is there already.
-    #[error("{path} exists already; choose another name or remove it", path = path.display())]
+    #[error("{path} exists already", path = path.display())]
     Exists {
         /// The folder.
         path: PathBuf,
     },
     /// A recording cannot have this name.
-    #[error("{path:?} is no name for a recording: {why}; choose a name, like run1 or /tmp/run1")]
+    #[error("{path:?} is not a valid name for a recording: {why}")]
     BadName {
         /// The path as given.
         path: PathBuf,
@@ -44,7 +44,7 @@ pub enum Error {
         why: &'static str,
     },
     /// The folder of a new recording cannot be made.
-    #[error("{path} cannot be created: {source}; choose a name in a folder that is there and that you may write to", path = path.display())]
+    #[error("{path} cannot be created: {source}", path = path.display())]
     NotCreated {
         /// The folder.
         path: PathBuf,
@@ -53,7 +53,7 @@ pub enum Error {
         source: io::Error,
     },
     /// The file was made by a newer release.
-    #[error("{path} has format version {found}, this build reads up to {supported}; use a newer hindsight", path = path.display())]
+    #[error("{path} has format version {found}, this build reads up to {supported}", path = path.display())]
     NewerFormat {
         /// The file.
         path: PathBuf,
@@ -63,7 +63,7 @@ pub enum Error {
         supported: u32,
     },
     /// The file was made by a release that is too old.
-    #[error("{path} has format version {found}, this build reads from {supported} on; use an older hindsight", path = path.display())]
+    #[error("{path} has format version {found}, this build reads from {supported} on", path = path.display())]
     OlderFormat {
         /// The file.
         path: PathBuf,
@@ -73,7 +73,7 @@ pub enum Error {
         supported: u32,
     },
     /// The file does not begin as files of a recording do.
-    #[error("{path} is not a file of a recording: at offset {offset}: {what}; remove it or restore the recording from a copy", path = path.display())]
+    #[error("{path} is not a file of a recording: at offset {offset}: {what}", path = path.display())]
     Foreign {
         /// The file.
         path: PathBuf,
@@ -83,7 +83,7 @@ pub enum Error {
         what: String,
     },
     /// A checksum or a rule of the format does not hold.
-    #[error("{path} is damaged at offset {offset}: {what}; run \"hindsight check\" for a full report and restore the file from a copy", path = path.display())]
+    #[error("{path} is damaged at offset {offset}: {what}", path = path.display())]
     Corrupt {
         /// The file.
         path: PathBuf,
@@ -93,7 +93,7 @@ pub enum Error {
         what: String,
     },
     /// The file of a cleanly closed recording ends too early.
-    #[error("{path} is cut short at offset {offset}: {what}; restore the file from a copy", path = path.display())]
+    #[error("{path} is cut short at offset {offset}: {what}", path = path.display())]
     Truncated {
         /// The file.
         path: PathBuf,
@@ -103,13 +103,13 @@ pub enum Error {
         what: String,
     },
     /// A segment that is needed is not there.
-    #[error("{path} is missing, and the columns do not have its events; restore it from a copy", path = path.display())]
+    #[error("{path} is missing, and the columns do not have its events", path = path.display())]
     SegmentMissing {
         /// The segment.
         path: PathBuf,
     },
     /// A frame could not be appended. The log ends with the frame before it.
-    #[error("append to {path} at offset {offset}: {source}; the log is whole up to there, free some space or record elsewhere", path = path.display())]
+    #[error("append to {path} at offset {offset}: {source}", path = path.display())]
     Append {
         /// The segment.
         path: PathBuf,
@@ -120,7 +120,7 @@ pub enum Error {
         source: io::Error,
     },
     /// Appended data could not be brought to the disk.
-    #[error("sync {path}: {message}; what was appended since the last sync may be lost, so recording stops", path = path.display())]
+    #[error("sync {path}: {message}", path = path.display())]
     Sync {
         /// The segment or folder.
         path: PathBuf,
@@ -128,7 +128,7 @@ pub enum Error {
         message: String,
     },
     /// The writer gave up earlier and takes nothing more.
-    #[error("append to {path}: an earlier failure could not be undone; close the recording", path = path.display())]
+    #[error("append to {path}: an earlier failure could not be undone", path = path.display())]
     WriterStopped {
         /// The segment.
         path: PathBuf,
@@ -148,8 +148,13 @@ pub enum Error {
         tsc_hz: f64,
     },
     /// Something cannot be put beside what was recorded. Nothing has changed.
-    #[error("nothing was added to the recording: {0}")]
-    NotAdded(String),
+    #[error("nothing was added to the recording: {why}")]
+    NotAdded {
+        /// Why.
+        why: String,
+        /// What to do.
+        hint: Option<String>,
+    },
     /// A value cannot be put into MessagePack.
     #[error("encode {what}: {source}")]
     Encode {
@@ -160,9 +165,7 @@ pub enum Error {
         source: rmp_serde::encode::Error,
     },
     /// What a recording has not sealed itself cannot be sealed for a reader.
-    #[error(
-        "cannot make a folder for what is not sealed yet: {0}; set TMPDIR to a folder that can be written to"
-    )]
+    #[error("cannot make a folder for what is not sealed yet: {0}")]
     NoTailFolder(#[source] io::Error),
     /// A Parquet file could not be written or read.
     #[error("columns {path}: {source}", path = path.display())]
@@ -185,6 +188,51 @@ pub enum Error {
 }
 
 impl Error {
+    /// Returns the next step, where there is one to name.
+    #[must_use]
+    pub fn hint(&self) -> Option<&str> {
+        Some(match self {
+            Self::NotARecording { .. } => "name a folder made by \"hindsight record\"",
+            Self::Exists { .. } => "choose another name or remove it",
+            Self::BadName { .. } => "choose a name, like run1 or /tmp/run1",
+            Self::NotCreated { .. } => {
+                "choose a name in a folder that is there and that you may write to"
+            }
+            Self::NewerFormat { .. } => "use a newer hindsight",
+            Self::OlderFormat { .. } => "use an older hindsight",
+            Self::Foreign { .. } => "remove it or restore the recording from a copy",
+            Self::Corrupt { .. } => {
+                "run \"hindsight check\" for a full report and restore the file from a copy"
+            }
+            Self::Truncated { .. } => "restore the file from a copy",
+            Self::SegmentMissing { .. } => "restore it from a copy",
+            Self::Append { .. } => {
+                "the log is whole up to there, free some space or record elsewhere"
+            }
+            Self::Sync { .. } => {
+                "what was appended since the last sync may be lost, so recording stops"
+            }
+            Self::WriterStopped { .. } => "close the recording",
+            Self::NoTailFolder(_) => "set TMPDIR to a folder that can be written to",
+            Self::NotAdded { hint, .. } => return hint.as_deref(),
+            // What is wrong with a file's bytes.
+            Self::Columns {
+                source: parquet::errors::ParquetError::General(_),
+                ..
+            } => "run \"hindsight check\"",
+            _ => return None,
+        })
+    }
+
+    /// Returns message and next step as one text, for places that have room for one line only.
+    #[must_use]
+    pub fn one_line(&self) -> String {
+        match self.hint() {
+            Some(hint) => format!("{self}; {hint}"),
+            None => self.to_string(),
+        }
+    }
+
     /// Returns a function that wraps an I/O error with what was tried on which path.
     pub fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_path_buf();
@@ -201,6 +249,13 @@ impl Error {
             path: path.to_path_buf(),
             offset,
             what: what.into(),
+        }
+    }
+
+    pub(crate) fn not_added(why: impl Into<String>, hint: Option<&str>) -> Self {
+        Self::NotAdded {
+            why: why.into(),
+            hint: hint.map(str::to_owned),
         }
     }
 

@@ -171,7 +171,10 @@ mod tests {
     fn decode(bytes: &[u8]) -> String {
         match FileHeader::decode(bytes, Path::new("log/000003.seg")) {
             Ok(header) => format!("{header:?}"),
-            Err(error) => error.to_string(),
+            Err(error) => {
+                let hint = error.hint().expect("each says what to do");
+                format!("{error}; {hint}")
+            }
         }
     }
 

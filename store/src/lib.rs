@@ -33,5 +33,5 @@ pub use clock::Clock;
 pub use control::Control;
 pub use error::{Error, Result};
 pub use manifest::Manifest;
-pub use reader::Reader;
+pub use reader::{Reader, temp_dir};
 pub use recording::Recording;

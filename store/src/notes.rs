@@ -69,9 +69,10 @@ pub fn add(recording: &Recording, seq: u64, text: &str) -> Result<AddedNote> {
     lock.lock().map_err(Error::io("lock", recording.dir()))?;
     let mut notes = read(&recording)?;
     if notes.len() >= MAX_NOTES {
-        return Err(Error::NotAdded(format!(
-            "it has {MAX_NOTES} notes, which is the most"
-        )));
+        return Err(Error::not_added(
+            format!("it has {MAX_NOTES} notes, which is the most"),
+            None,
+        ));
     }
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let note = AddedNote {
@@ -88,10 +89,11 @@ pub fn add(recording: &Recording, seq: u64, text: &str) -> Result<AddedNote> {
 
 fn check_text(text: &str) -> Result<()> {
     match text.len() {
-        0 => Err(Error::NotAdded("a note needs a text".to_owned())),
-        len if len > MAX_NOTE_LEN => Err(Error::NotAdded(format!(
-            "its {len} bytes are too many for a note; write at most {MAX_NOTE_LEN}"
-        ))),
+        0 => Err(Error::not_added("a note needs a text", None)),
+        len if len > MAX_NOTE_LEN => Err(Error::not_added(
+            format!("its {len} bytes are too many for a note"),
+            Some(&format!("write at most {MAX_NOTE_LEN}")),
+        )),
         _ => Ok(()),
     }
 }
@@ -106,10 +108,11 @@ pub(crate) fn must_be_writable(dir: &Path, file: &Path) -> Result<()> {
             continue;
         };
         if found.permissions().mode() & ANYBODY_WRITES == 0 {
-            return Err(Error::NotAdded(format!(
-                "{} is read-only; copy the recording and open the copy, or make it writable with: chmod u+w",
-                path.display()
-            )));
+            let hint = "copy the recording and open the copy, or make it writable with: chmod u+w";
+            return Err(Error::not_added(
+                format!("{} is read-only", path.display()),
+                Some(hint),
+            ));
         }
     }
     Ok(())
@@ -147,12 +150,11 @@ mod tests {
         add(&recording, 1, "kept").unwrap();
         let mode = |mode| fs::set_permissions(recording.dir(), PermissionsExt::from_mode(mode));
         mode(0o500).unwrap();
-        let refused = add(&recording, 2, "lost").unwrap_err().to_string();
+        let refused = add(&recording, 2, "lost").unwrap_err();
         mode(0o700).unwrap();
-        assert!(
-            refused.contains("read-only; copy the recording"),
-            "{refused}"
-        );
+        assert!(refused.to_string().ends_with("read-only"), "{refused}");
+        let hint = refused.hint().unwrap();
+        assert!(hint.starts_with("copy the recording"), "{hint}");
         assert_eq!(read(&recording).unwrap().len(), 1);
     }
 

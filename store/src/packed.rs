@@ -149,8 +149,9 @@ impl Packer {
     pub fn begin(recording: &Recording) -> Result<Self> {
         let dir = dir_of(recording);
         if Recording::open(recording.dir())?.state() == RecordingState::Live {
-            return Err(Error::NotAdded(
-                "it is still being recorded; pack it when that is done".to_owned(),
+            return Err(Error::not_added(
+                "it is still being recorded",
+                Some("pack it when that is done"),
             ));
         }
         must_be_writable(recording.dir(), &dir)?;
@@ -202,10 +203,11 @@ impl Packer {
         }
         let len = from.metadata().map_err(Error::io("read", from))?.len();
         if self.len_bytes().saturating_add(len) > MAX_LEN {
-            return Err(Error::NotAdded(format!(
+            let why = format!(
                 "{} would make the copies longer than {MAX_LEN} bytes",
                 from.display()
-            )));
+            );
+            return Err(Error::not_added(why, None));
         }
         let to = self.dir.join(name);
         if let Some(folder) = to.parent() {

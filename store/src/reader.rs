@@ -3,7 +3,7 @@
 //! All who share a reader see the same events, however the recording grows meanwhile. The recording is never written to, so it
 //! can be read while its recorder works or after it died.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
@@ -21,6 +21,13 @@ pub struct Reader {
     sealed: Sealed,
     /// Holds what was sealed for this reader alone, and is removed with it.
     _tail: TempDir,
+}
+
+/// Returns the folder for what need not fit into memory and is removed again: `$TMPDIR`, else `/var/tmp`, which is on a disk where `/tmp`
+/// may be in memory.
+#[must_use]
+pub fn temp_dir() -> PathBuf {
+    std::env::var_os("TMPDIR").map_or_else(|| "/var/tmp".into(), PathBuf::from)
 }
 
 impl Reader {

@@ -58,6 +58,7 @@ class Sizes:
     seal_millions: float
     log_mib: int
     question_calls: int
+    idle_s: float
     rounds: int
 
 

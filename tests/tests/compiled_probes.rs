@@ -332,7 +332,12 @@ fn a_killed_daemon_leaves_the_program_running_and_unchanged() {
             message.starts_with("the daemon was killed: ") && message.contains(&fate),
             "{message}"
         );
-        let recording = Recording::new(refused["recording"].as_str().expect("a path").into());
+        let recording = Recording::new(
+            refused["details"]["recording"]
+                .as_str()
+                .expect("a path")
+                .into(),
+        );
         let check = recording.command("check", &[]);
         assert_eq!(
             check.status,

@@ -112,7 +112,7 @@ fn what_cannot_be_displayed_is_refused() {
     let live = started(&["--break", "bump"]);
     let refused = live.refused(&["display", "counter +"]);
     assert_eq!(refused["code"], "EVAL_FAILED", "{refused:#}");
-    assert!(refused["position"].is_number(), "{refused:#}");
+    assert!(refused["details"]["position"].is_number(), "{refused:#}");
     let refused = live.refused(&["undisplay", "7"]);
     assert_eq!(refused["code"], "DISPLAY_NOT_FOUND", "{refused:#}");
     for number in 0..64 {

@@ -134,7 +134,7 @@ fn a_misspelt_name_is_an_error_where_it_can_never_be_right() {
         ("nosuch", "nothing in the recording is called \"nosuch\""),
         (
             "page.nosuch",
-            "Page has no member nosuch (it has id, kind, mode)",
+            "Page has no member nosuch\nhelp: it has id, kind, mode",
         ),
         (
             "page.id.nosuch",

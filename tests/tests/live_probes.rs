@@ -195,12 +195,12 @@ fn what_cannot_be_done_is_refused_in_exact_words() {
         nowhere["message"],
         format!("No code at control.c:9999. Valid lines: {valid}")
     );
-    assert_eq!(nowhere["valid_lines"], json!([valid]));
+    assert_eq!(nowhere["details"]["valid_lines"], json!([valid]));
     assert_eq!(refused(&["break", "nowhere.c:3"])["code"], "INVALID_FILE");
     assert_eq!(refused(&["break", "nobody"])["code"], "INVALID_FUNCTION");
     let condition = refused(&["break", "bump", "--condition", "by >"]);
     assert_eq!(condition["code"], "INVALID_CONDITION");
-    assert_eq!(condition["position"], 4, "{condition:#}");
+    assert_eq!(condition["details"]["position"], 4, "{condition:#}");
     assert_eq!(
         condition["message"],
         "the condition \"by >\": expected an expression at position 4"

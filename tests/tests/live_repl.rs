@@ -524,7 +524,7 @@ fn moves_of_nothing_and_lines_behind_the_end_are_refused_in_the_past() {
     assert_in_order(
         &text,
         &[&format!(
-            "error: no code at control.c:9999; the last line with code is {last}\n"
+            "error: no code at control.c:9999\nhelp: the last line with code is {last}\n"
         )],
     );
     let inside = repl(
@@ -625,7 +625,7 @@ fn the_past_of_a_program_that_runs_is_refused_and_a_wrong_place_leaves_the_prese
         &[],
         &["pause", "goto nowhere", "set tempo 90", "continue"],
     );
-    assert_in_order(&errors(&wrong), &["\"nowhere\" is no place in time"]);
+    assert_in_order(&errors(&wrong), &["\"nowhere\" is not a place in time"]);
     assert_in_order(&wrong.text(), &["tempo: 120 -> 90", "exit code 7"]);
 }
 
@@ -778,10 +778,10 @@ fn a_second_ctrl_c_leaves_the_waiting() {
     };
     kill(daemon, Signal::STOP);
     waiting.signal(Signal::INT);
-    said("stopping the program; Ctrl-C again leaves the waiting");
+    said("stopping the program; Ctrl-C again stops waiting");
     waiting.signal(Signal::INT);
     said(
-        "error: left the waiting; the program goes on\nhelp: wait again with: await; stop it with: pause",
+        "error: stopped waiting; the program is still running\nhelp: wait again with: await; stop it with: pause",
     );
     kill(daemon, Signal::CONT);
     let ended = waiting.finish();

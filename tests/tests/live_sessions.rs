@@ -292,7 +292,7 @@ fn slips_are_met_with_what_may_have_been_meant() {
     let live = started("control_O0", &["--break", "middle"], &[]);
     let refused = live.refused(&["break", "midle"]);
     assert_eq!(refused["hint"], "did you mean middle?", "{refused:#}");
-    assert_eq!(refused["nearest"], json!(["middle"]));
+    assert_eq!(refused["details"]["nearest"], json!(["middle"]));
     let refused = live.refused(&["break", "contrl.c:15"]);
     assert_eq!(refused["code"], "INVALID_FILE");
     assert!(refused.to_string().contains("control.c"), "{refused:#}");

@@ -338,7 +338,7 @@ fn mistakes_are_refused_with_their_place() {
             let refused = live.refused(&[words, &["--condition", condition]].concat());
             assert_eq!(refused["code"], "INVALID_CONDITION", "{refused:#}");
             assert_eq!(
-                refused["position"],
+                refused["details"]["position"],
                 Value::from(position),
                 "{condition}: {refused:#}"
             );

@@ -81,6 +81,24 @@ fn every_file_begins_with_what_it_is() {
     assert!(wrong.is_empty(), "without //! at the top: {wrong:#?}");
 }
 
+/// The next step is data beside a message, and is never taken out of it: a name in the message may have a semicolon too.
+#[test]
+fn no_source_cuts_a_text_at_a_semicolon() {
+    let cuts = |text: &str| {
+        text.split("split").skip(1).any(|rest| {
+            let rest = rest.trim_start_matches(|c: char| c.is_ascii_lowercase() || c == '_');
+            let argument = rest.strip_prefix('(').map(str::trim_start);
+            argument.is_some_and(|argument| argument.starts_with("\"; \""))
+        })
+    };
+    assert!(cuts(concat!("text.rsplit_", "once(\"; \")")));
+    let sources = rust_files().into_iter();
+    let wrong: Vec<String> = sources
+        .filter(|path| path.contains("/src/") && cuts(&read(path)))
+        .collect();
+    assert!(wrong.is_empty(), "texts are cut at \"; \": {wrong:#?}");
+}
+
 /// Texts of tests may hold anything; the compiler sees to names (`non_ascii_idents`).
 #[test]
 fn comments_are_ascii() {

@@ -22,7 +22,8 @@ pub fn float(value: &Value) -> Result<f64, ValueError> {
     let number = format.and_then(|format| floats::parse(format, bytes));
     number.ok_or_else(|| ValueError::WrongType {
         ty: value.ty.name(),
-        what: "is no floating-point number of a known format",
+        what: "is not a floating-point number of a known format",
+        hint: None,
     })
 }
 
@@ -77,7 +78,11 @@ pub fn cast(value: &Value, ty: &Type, look: &Look<'_>) -> Result<Value, ValueErr
     let has_fraction = |kind| matches!(kind, TypeKind::Float | TypeKind::Fixed { .. });
     let bytes = match (from, to) {
         (_, TypeKind::Fixed { .. }) => {
-            return Err(wrong(ty, "cannot be converted to; write the number itself"));
+            return Err(ValueError::WrongType {
+                ty: ty.name(),
+                what: "cannot be converted to",
+                hint: Some("write the number itself"),
+            });
         }
         (_, TypeKind::Float) => {
             let format = ty.float_format().unwrap_or(FloatFormat::Decimal);

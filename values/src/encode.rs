@@ -129,7 +129,8 @@ fn size_of(ty: &Type, stripped: &Type) -> Result<usize, ValueError> {
 fn wrong(ty: &Type) -> ValueError {
     ValueError::WrongType {
         ty: ty.name(),
-        what: "cannot be written as a whole; write its members",
+        what: "cannot be written as a whole",
+        hint: Some("write its members"),
     }
 }
 
@@ -148,7 +149,7 @@ fn padded(bytes: &[u8], size: usize) -> Vec<u8> {
 }
 
 fn not_written(ty: &Type) -> ValueError {
-    ValueError::NotWritable(format!("no number is converted to {}", ty.name()))
+    ValueError::NotWritable(format!("no number is converted to {}", ty.name()).into())
 }
 
 /// The bytes of a floating-point number; `None` for formats that nothing is converted to.

@@ -283,8 +283,8 @@ pub(super) fn absent(value: &Value) -> Option<String> {
         return Some("<synthetic pointer>".to_owned());
     }
     let why = value.bytes.as_ref().err()?;
-    Some(match why.0.as_str() {
-        "optimized out" | "not allocated" | "not associated" => format!("<{}>", why.0),
+    Some(match why.reason.as_str() {
+        "optimized out" | "not allocated" | "not associated" => format!("<{}>", why.reason),
         why => unknown(why),
     })
 }

@@ -3,7 +3,7 @@
 use crate::encode;
 use debuginfo::location::{Piece, ValuePlace};
 use debuginfo::value::{Value, ValueError, number, place};
-use debuginfo::{Machine, Register};
+use debuginfo::{Diagnostic, Machine, Register};
 
 /// A place that can be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,8 +57,12 @@ pub fn writes(value: &Value, new: &[u8], machine: &dyn Machine) -> Result<Vec<Wr
     place_writes(&value.place, &bytes, machine)
 }
 
-fn not_writable(why: &str) -> ValueError {
-    ValueError::NotWritable(why.to_owned())
+fn not_writable(why: impl Into<Diagnostic>) -> ValueError {
+    ValueError::NotWritable(why.into())
+}
+
+fn advised(why: &str, hint: &str) -> ValueError {
+    not_writable(Diagnostic::new(why).with_hint(hint))
 }
 
 fn place_writes(
@@ -93,16 +97,19 @@ fn place_writes(
             }
         }
         ValuePlace::Pieces(pieces) => piece_writes(pieces, bytes, machine),
-        ValuePlace::Implicit(_) => Err(not_writable(
-            "it has no place of its own: the compiler made it a constant here, or it is a bit of a container; write what holds it",
+        ValuePlace::Implicit(_) => Err(advised(
+            "it has no place of its own: the compiler made it a constant here, or it is a bit of a container",
+            "write what holds it",
         )),
-        ValuePlace::ImplicitPointer { .. } => Err(not_writable(
-            "the compiler removed the pointer; write what it points to",
+        ValuePlace::ImplicitPointer { .. } => Err(advised(
+            "the compiler removed the pointer",
+            "write what it points to",
         )),
-        ValuePlace::OptimizedOut => Err(not_writable(
-            "the compiler removed it here; stop where it is in memory or a register",
+        ValuePlace::OptimizedOut => Err(advised(
+            "the compiler removed it here",
+            "stop where it is in memory or a register",
         )),
-        ValuePlace::Unknown(why) => Err(ValueError::NotWritable(why.0.clone())),
+        ValuePlace::Unknown(why) => Err(ValueError::NotWritable(why.clone().into())),
     }
 }
 

@@ -215,7 +215,7 @@ fn attach(
         .map_err(|error| refused(action(), error))?;
     let session = device
         .attach(number)
-        .map_err(|error| refused(action(), format!("{error}; may it be traced?")))?;
+        .map_err(|error| refused(action(), error))?;
     let _ = answers.send(Ok(Value::Null));
     while let Ok(request) = requests.recv() {
         let answer = match request {
@@ -298,6 +298,8 @@ fn refused(action: String, error: impl ToString) -> Error {
     Error::Frida {
         action,
         message: error.to_string(),
+        // The crate does not say.
+        is_timeout: false,
     }
 }
 

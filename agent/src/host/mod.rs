@@ -160,6 +160,7 @@ pub fn start_runtime(
     }
     serde_json::from_value(answer?).map_err(|error| Error::Runtime {
         detail: error.to_string(),
+        hint: None,
     })
 }
 
@@ -195,6 +196,7 @@ pub fn wait_until_gone(pid: i32) -> Result<()> {
         if began.elapsed() > GONE_PATIENCE {
             return Err(Error::Runtime {
                 detail: "Frida does not leave the program".into(),
+                hint: None,
             });
         }
         thread::sleep(Duration::from_millis(1));

@@ -100,10 +100,7 @@ impl WheelHost {
         let line = match self.answers.recv_timeout(patience) {
             Ok(line) => line,
             Err(RecvTimeoutError::Disconnected) => {
-                return Err(gone(
-                    "it ended; is python3 at least version 3.7, and the Frida package whole?"
-                        .into(),
-                ));
+                return Err(gone("it ended".into()));
             }
             Err(RecvTimeoutError::Timeout) => {
                 // It may be stuck for good: waiting for its end would be waiting for ever.
@@ -121,6 +118,7 @@ impl WheelHost {
             Some(message) => Err(Error::Frida {
                 action: action.into(),
                 message: message.into(),
+                is_timeout: answer["timed_out"] == true,
             }),
             None => Ok(answer["ok"].take()),
         }

@@ -138,7 +138,7 @@ fn control_fields() -> Fields {
         capture capture_stack watch_words forbidden foreign_count reserved_data taken watch
         last_wanted last_tid last_state last_signal last_info last_context last_sandboxed sandbox
         copy_every copy_records copied_records foreign reserved_space sandbox_asked sandbox_answered
-        copies_pass unused_b)
+        copies_pass recorder_sleeps)
 }
 
 #[test]
@@ -175,6 +175,8 @@ fn both_sides_have_the_same_constants() {
         ("HS_LAST_ASKED", last::ASKED.into()),
         ("HS_LAST_TAKEN", last::TAKEN.into()),
         ("HS_LAST_DONE", last::DONE.into()),
+        ("HS_RECORDER_SLEEPS", sleep::SLEEPS.into()),
+        ("HS_RECORDER_SLEEPS_ALONE", sleep::SLEEPS_ALONE.into()),
         ("HS_SANDBOX_SEEN", sandbox::SEEN.into()),
         ("HS_SANDBOX_ASK", sandbox::ASK.into()),
         ("HS_SANDBOX_ENTERED", sandbox::ENTERED.into()),
@@ -304,6 +306,8 @@ fn the_page_and_the_header_say_the_same_of_records() {
         "HS_LAST_ASKED",
         "HS_LAST_TAKEN",
         "HS_LAST_DONE",
+        "HS_RECORDER_SLEEPS",
+        "HS_RECORDER_SLEEPS_ALONE",
         "HS_SANDBOX_SEEN",
         "HS_SANDBOX_ASK",
         "HS_SANDBOX_ENTERED",

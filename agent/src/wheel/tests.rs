@@ -88,9 +88,9 @@ esac"#,
 
     /// Checks that it fails, with this message and this next step, and leaves nothing but the lock.
     fn check_refused(&self, message: &str, next_step: &str) {
-        let error = self.ensure().unwrap_err().to_string();
-        assert!(!error.contains('\n'), "{error}");
-        let (said, help) = error.rsplit_once("; ").unwrap();
+        let error = self.ensure().unwrap_err();
+        let (said, help) = (error.to_string(), error.hint().unwrap());
+        assert!(!said.contains('\n'), "{said}");
         assert!(said.contains(message), "{said}");
         assert!(help.contains(next_step), "{help}");
         assert_eq!(self.left(), [format!("frida-{VERSION}.lock")]);
@@ -198,11 +198,8 @@ fn an_unwritable_cache_says_how_to_choose_another() {
     assert!(
         matches!(&error, Error::File { source, .. } if source.kind() == io::ErrorKind::NotADirectory)
     );
-    assert!(
-        error
-            .to_string()
-            .contains("; make your cache folder writable, or set XDG_CACHE_HOME")
-    );
+    let hint = error.hint().unwrap();
+    assert!(hint.starts_with("make your cache folder writable, or set XDG_CACHE_HOME"));
     let error = create_private(&machine.cache().join("hindsight")).unwrap_err();
     assert!(error.to_string().starts_with("create "), "{error}");
     assert_eq!(machine.downloads(), 0);

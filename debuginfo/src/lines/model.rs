@@ -87,28 +87,48 @@ pub enum LineError {
 impl fmt::Display for LineError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            LineError::NoLineTables => f.write_str(
-                "no loaded module has line tables; compile the program with -g or install its debug files",
-            ),
-            LineError::UnknownFile { file, nearest } if nearest.is_empty() => write!(
-                f,
-                "No source file {file} in any loaded module; compile it with -g, or wait until its library is loaded"
-            ),
+            LineError::NoLineTables => f.write_str("no loaded module has line tables"),
+            LineError::UnknownFile { file, nearest } if nearest.is_empty() => {
+                write!(f, "No source file {file} in any loaded module")
+            }
             LineError::UnknownFile { file, nearest } => write!(
                 f,
                 "No source file {file} in any loaded module. Nearest: {}",
                 joined(nearest)
             ),
             LineError::NoCode { file, line, valid } if valid.is_empty() => {
-                write!(f, "No code at {file}:{line}. The file has no lines with code")
+                write!(
+                    f,
+                    "No code at {file}:{line}. The file has no lines with code"
+                )
             }
             LineError::NoCode { file, line, valid } => {
-                write!(f, "No code at {file}:{line}. Valid lines: {}", joined(valid))
+                write!(
+                    f,
+                    "No code at {file}:{line}. Valid lines: {}",
+                    joined(valid)
+                )
             }
-            LineError::NoColumns { file, line } => write!(
-                f,
-                "the line table has no columns for {file}:{line}; leave the column out"
-            ),
+            LineError::NoColumns { file, line } => {
+                write!(f, "the line table has no columns for {file}:{line}")
+            }
+        }
+    }
+}
+
+impl LineError {
+    /// Returns what to do about it, where there is something that the message does not say.
+    #[must_use]
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            LineError::NoLineTables => {
+                Some("compile the program with -g or install its debug files")
+            }
+            LineError::UnknownFile { nearest, .. } if nearest.is_empty() => {
+                Some("compile it with -g, or wait until its library is loaded")
+            }
+            LineError::NoColumns { .. } => Some("leave the column out"),
+            LineError::UnknownFile { .. } | LineError::NoCode { .. } => None,
         }
     }
 }

@@ -72,14 +72,26 @@ pub enum SourceError {
 impl fmt::Display for SourceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            SourceError::Unreadable { file, why } => write!(
-                f,
-                "the source file {file} cannot be read: {why}; put it where the program was compiled, or look at the code with disassemble"
-            ),
-            SourceError::NoSuchLine { file, line, total } => write!(
-                f,
-                "{file} has no line {line}: it has {total} lines; ask for a line from 1 to {total}"
-            ),
+            SourceError::Unreadable { file, why } => {
+                write!(f, "the source file {file} cannot be read: {why}")
+            }
+            SourceError::NoSuchLine { file, line, total } => {
+                write!(f, "{file} has no line {line}: it has {total} lines")
+            }
+        }
+    }
+}
+
+impl SourceError {
+    /// Returns what to do about it.
+    #[must_use]
+    pub fn hint(&self) -> String {
+        match self {
+            SourceError::Unreadable { .. } => {
+                "put it where the program was compiled, or look at the code with disassemble"
+                    .to_owned()
+            }
+            SourceError::NoSuchLine { total, .. } => format!("ask for a line from 1 to {total}"),
         }
     }
 }

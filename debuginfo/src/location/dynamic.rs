@@ -128,7 +128,7 @@ impl<'x, 't, 'a> Asked<'_, 'x, 't, 'a> {
         let dimensions = ty.dimensions().iter().map(|d| self.dimension(d));
         let dimensions: Result<Vec<Dimension>, Unknown> = dimensions.collect();
         let decided = ty.decided(dimensions?);
-        let decided = decided.ok_or_else(|| Unknown::because("it is no array"))?;
+        let decided = decided.ok_or_else(|| Unknown::because("it is not an array"))?;
         Ok((elements_at, decided))
     }
 
@@ -252,7 +252,9 @@ impl<'x, 't, 'a> Asked<'_, 'x, 't, 'a> {
         self.note(evaluator.certainty());
         match place? {
             ValuePlace::Memory(address) => Ok(address),
-            _ => Err(Unknown::because("the place of its elements is no address")),
+            _ => Err(Unknown::because(
+                "the place of its elements is not an address",
+            )),
         }
     }
 

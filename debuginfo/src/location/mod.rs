@@ -204,7 +204,7 @@ pub(crate) fn computed_member(
         let evaluator = Evaluator::new(context, &die.unit);
         match evaluator.place(expression, Some(object))? {
             ValuePlace::Memory(address) => Ok(address),
-            _ => Err(Unknown::because("the member's place is no address")),
+            _ => Err(Unknown::because("the member's place is not an address")),
         }
     });
     address.unwrap_or_else(|| Err(Unknown::because("the member's description cannot be read")))

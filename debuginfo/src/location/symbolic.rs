@@ -56,7 +56,7 @@ impl<'a> Context<'_, '_, 'a> {
                 .find_map(|die| Some((die, self.session.attr(die, name)?)))
         };
         if let Some((at, value)) = attr(dw::DW_AT_location) {
-            let expression = self.expression(at, value).map_err(|why| why.0)?;
+            let expression = self.expression(at, value).map_err(|why| why.reason)?;
             let expression = expression.filter(|e| !e.0.is_empty());
             let expression = expression.ok_or("it is optimized out there")?;
             let is_everywhere = value.exprloc_value().is_some();
@@ -186,7 +186,7 @@ impl<'a> Context<'_, '_, 'a> {
         let function = self.function.as_ref().ok_or(NONE)?;
         let value = self.session.attr(function, dw::DW_AT_frame_base);
         let expression = self.expression(function, value.ok_or(NONE)?);
-        let expression = expression.map_err(|why| why.0)?.ok_or(NONE)?;
+        let expression = expression.map_err(|why| why.reason)?.ok_or(NONE)?;
         let mut operations = expression.operations(function.unit.encoding());
         while let Ok(Some(operation)) = operations.next() {
             if matches!(operation, Operation::FrameOffset { .. }) {
@@ -204,7 +204,7 @@ impl<'a> Context<'_, '_, 'a> {
     fn base_register(&self, register: Register) -> Found<Int> {
         let svma = base::svma_of(self.site, self.bias);
         let Some(distance) = base::distance(self.module, svma, register) else {
-            base::in_body(self.module, svma).map_err(|why| why.0)?;
+            base::in_body(self.module, svma).map_err(|why| why.reason)?;
             return self.register(register.0);
         };
         let rule = crate::unwind::cfa_rule(self.site.space, self.site.lookup_pc);

@@ -27,7 +27,7 @@ pub(super) fn caller(
         Some(_) => format!("there are no unwind tables for {pc:#x}"),
         None => format!("no module is mapped at {pc:#x}"),
     };
-    let failed = |detail: &str| Unknown(format!("{why}, and {detail}"));
+    let failed = |detail: &str| Unknown::because(format!("{why}, and {detail}"));
     let (rsp, _) = registers.get(Register::RSP)?;
     if is_exact {
         // Right behind a call, nothing lies above the return address; behind `push %rbp`, rbp does.
@@ -46,9 +46,11 @@ pub(super) fn caller(
             }
         }
     }
-    let (rbp, _) = registers.get(Register::RBP).map_err(|w| failed(&w.0))?;
+    let (rbp, _) = registers
+        .get(Register::RBP)
+        .map_err(|w| failed(&w.reason))?;
     if rbp < rsp || rbp % 8 != 0 {
-        return Err(failed("rbp is no frame pointer"));
+        return Err(failed("rbp is not a frame pointer"));
     }
     let slot = rbp.wrapping_add(8);
     let target = return_address(space, machine, slot)

@@ -165,7 +165,7 @@ impl FrameRegisters {
     pub fn get(&self, register: Register) -> Result<(u64, Certainty), Unknown> {
         let number = usize::from(register.0);
         if number >= COUNT {
-            return Err(Unknown::because("it is no general register"));
+            return Err(Unknown::because("it is not a general register"));
         }
         match &self.values {
             Values::All(values) => values[number].clone(),
@@ -269,7 +269,7 @@ impl Machine for FrameMachine<'_> {
 pub(super) fn not_preserved(register: Register) -> Unknown {
     let name = register.name();
     let name = name.unwrap_or_else(|| format!("register {}", register.0));
-    Unknown(format!(
+    Unknown::because(format!(
         "{name} is not saved by the functions that were called"
     ))
 }

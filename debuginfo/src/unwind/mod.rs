@@ -45,7 +45,7 @@ fn walk(space: &AddressSpace, machine: &dyn Machine, limit: usize, is_exact: boo
     let pc = match innermost.get(Register::RIP) {
         Ok((pc, _)) => machine.original_pc(pc),
         Err(why) => {
-            trace.end = Some(Unknown(format!("rip is not known: {why}")));
+            trace.end = Some(Unknown::because(format!("rip is not known: {why}")));
             return trace;
         }
     };
@@ -60,7 +60,7 @@ fn walk(space: &AddressSpace, machine: &dyn Machine, limit: usize, is_exact: boo
     let guessed = walk.guessed;
     trace.end = end.or_else(|| {
         guessed.map(|at| {
-            Unknown(format!(
+            Unknown::because(format!(
                 "there are no unwind tables for frame {at}; the frames after it were found by frame pointers and may be wrong"
             ))
         })
@@ -219,7 +219,7 @@ impl Walk<'_> {
             if let (Some(below), Some(cfa), false) = (below, found.cfa, found.is_signal)
                 && cfa <= below
             {
-                return Err(Unknown(format!(
+                return Err(Unknown::because(format!(
                     "frame {first} does not lie above the one it called: the stack is damaged"
                 )));
             }
@@ -404,7 +404,7 @@ impl Walk<'_> {
     }
 
     fn too_many(&self) -> Unknown {
-        Unknown(format!("the limit of {} frames was reached", self.limit))
+        Unknown::limit(self.limit)
     }
 }
 

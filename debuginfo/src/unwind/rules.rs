@@ -153,7 +153,8 @@ impl Step<'_> {
         expression: &UnwindExpression<usize>,
         initial: Option<u64>,
     ) -> Known {
-        let damaged = |why: gimli::Error| Unknown(format!("the unwind tables are damaged: {why}"));
+        let damaged =
+            |why: gimli::Error| Unknown::because(format!("the unwind tables are damaged: {why}"));
         let module = &self.mapped.module;
         let operations = module
             .unwind_tables()

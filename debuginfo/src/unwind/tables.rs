@@ -137,7 +137,11 @@ impl UnwindTables {
                 read(&section, &BaseAddresses::default(), found, svma)
             }
         };
-        Some(rules.map_err(|error| Unknown(format!("the unwind tables are damaged: {error}"))))
+        Some(
+            rules.map_err(|error| {
+                Unknown::because(format!("the unwind tables are damaged: {error}"))
+            }),
+        )
     }
 
     /// What the rules at `svma` say of the stack there.

@@ -73,12 +73,13 @@ fn missing(ty: &Type, index: i64) -> ValueError {
     let last = ty
         .count()
         .map(|count| i128::from(lower) + i128::from(count) - 1);
-    ValueError::Unknown(Unknown::because(match last {
+    let unknown = Unknown::because(format!("there is no element {index}"));
+    ValueError::Unknown(match last {
         Some(last) if has_bounds(ty) => {
-            format!("there is no element {index}; its indexes are {lower} to {last}")
+            unknown.with_hint(format!("its indexes are {lower} to {last}"))
         }
-        _ => format!("there is no element {index}"),
-    }))
+        _ => unknown,
+    })
 }
 
 /// The element so many strides from the first one.

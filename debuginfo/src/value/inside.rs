@@ -17,6 +17,7 @@ pub fn wrong(ty: &Type, what: &'static str) -> ValueError {
     ValueError::WrongType {
         ty: ty.name(),
         what,
+        hint: None,
     }
 }
 
@@ -37,14 +38,11 @@ pub(crate) fn member(value: &Value, name: &str, look: &Look<'_>) -> Result<Value
     }
     let members = ty.members();
     let names: Vec<&str> = members.iter().filter_map(|m| m.name.as_deref()).collect();
-    let shown = &names[..names.len().min(MAX_NAMED)];
+    let known = names.into_iter().take(MAX_NAMED);
     Err(ValueError::NoMember {
         ty: value.ty.name(),
         name: name.to_owned(),
-        hint: match shown {
-            [] => String::new(),
-            shown => format!("; it has {}", shown.join(", ")),
-        },
+        known: known.map(str::to_owned).collect(),
     })
 }
 

@@ -124,7 +124,7 @@ impl Value {
     /// Tells whether it is not known because its bytes were seen at another moment than what led to them.
     #[must_use]
     pub fn is_apart(&self) -> bool {
-        matches!(&self.bytes, Err(Unknown(why)) if why == trail::APART)
+        matches!(&self.bytes, Err(why) if why.reason == trail::APART)
     }
 
     /// Returns the value's address, if it is in memory.

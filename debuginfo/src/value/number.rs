@@ -9,6 +9,7 @@ pub fn raw(value: &Value) -> Result<(u128, u32), ValueError> {
     let wrong = |what| ValueError::WrongType {
         ty: value.ty.name(),
         what,
+        hint: None,
     };
     let mut wide = [0; 16];
     if let Some(bits) = value.bits {
@@ -18,7 +19,7 @@ pub fn raw(value: &Value) -> Result<(u128, u32), ValueError> {
         return Ok((u128::from_le_bytes(wide), size));
     }
     if bytes.is_empty() || bytes.len() > wide.len() {
-        return Err(wrong("is no number"));
+        return Err(wrong("is not a number"));
     }
     wide[..bytes.len()].copy_from_slice(bytes);
     Ok((u128::from_le_bytes(wide), bytes.len() as u32 * 8))
@@ -57,7 +58,8 @@ pub fn signedness(ty: &Type) -> Option<bool> {
 pub(crate) fn integer(value: &Value) -> Result<i128, ValueError> {
     let signedness = signedness(&value.ty).ok_or_else(|| ValueError::WrongType {
         ty: value.ty.name(),
-        what: "is no integer",
+        what: "is not an integer",
+        hint: None,
     })?;
     let (raw, bits) = raw(value)?;
     Ok(match signedness {
@@ -77,12 +79,14 @@ pub(crate) fn address(value: &Value) -> Result<u64, ValueError> {
                 .filter(|_| bits == 64)
                 .ok_or_else(|| ValueError::WrongType {
                     ty: value.ty.name(),
-                    what: "is no pointer of 8 bytes",
+                    what: "is not a pointer of 8 bytes",
+                    hint: None,
                 })
         }
         _ => Err(ValueError::WrongType {
             ty: value.ty.name(),
-            what: "is no pointer",
+            what: "is not a pointer",
+            hint: None,
         }),
     }
 }

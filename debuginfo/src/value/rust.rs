@@ -10,6 +10,7 @@ pub(super) fn variant(value: &Value, look: &Look<'_>) -> Result<(String, Value),
     let variants = value.ty.variants().ok_or_else(|| ValueError::WrongType {
         ty: value.ty.name(),
         what: "has no variants",
+        hint: None,
     })?;
     let (mut seen, mut certainty) = (None, Certainty::Known);
     let discriminant = match &variants.discriminant {

@@ -223,7 +223,7 @@ impl Machine for CoreThread<'_> {
         for (at, byte) in bytes.iter_mut().enumerate() {
             let address = address.wrapping_add(at as u64);
             let found = self.core.byte(address);
-            *byte = found.ok_or_else(|| Unknown(format!("no memory at {address:#x}")))?;
+            *byte = found.ok_or_else(|| Unknown::because(format!("no memory at {address:#x}")))?;
         }
         Ok(Certainty::Known)
     }

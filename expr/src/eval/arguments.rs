@@ -12,7 +12,7 @@ use debuginfo::location::ValuePlace;
 use debuginfo::scope::{Variable, variables_at};
 use debuginfo::types::Type;
 use debuginfo::value::Value;
-use debuginfo::{Param, Place, Register, ValueKind};
+use debuginfo::{Diagnostic, Param, Place, Register, ValueKind};
 
 const REGISTERS: [Register; 6] = [
     Register::RDI,
@@ -40,9 +40,9 @@ impl Evaluator<'_> {
 
     pub(super) fn argument(&self, number: i128, at: Span) -> Answer<Value> {
         let found = self.argument_place(number);
-        let refused = |message| EvalError {
+        let refused = |why: Diagnostic| EvalError {
             is_meaningless: !is_register(number),
-            ..EvalError::new(at, message)
+            ..EvalError::new(at, why)
         };
         match found.map_err(refused)? {
             Argument::Register(ty, register) => {
@@ -53,12 +53,11 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Where an argument is; the error is a message.
-    pub(super) fn argument_place(&self, number: i128) -> Result<Argument, String> {
+    /// Where an argument is.
+    pub(super) fn argument_place(&self, number: i128) -> Result<Argument, Diagnostic> {
         if !is_register(number) {
-            return Err(format!(
-                "no argument {number}; args has 0 to 5, the integer argument registers"
-            ));
+            return Err(Diagnostic::new(format!("no argument {number}"))
+                .with_hint("args has 0 to 5, the integer argument registers"));
         }
         let index = number as usize;
         let frame = self.context.frames.get(self.context.index);
@@ -73,9 +72,10 @@ impl Evaluator<'_> {
         }
         let variable = parameter.and_then(|p| self.variable_in(0, &p.name));
         variable.map(Argument::Variable).ok_or_else(|| {
-            format!(
-                "args[{number}] is known at the first instruction of a function only; stop there, or use the parameter's name"
-            )
+            Diagnostic::new(format!(
+                "args[{number}] is known at the first instruction of a function only"
+            ))
+            .with_hint("stop there, or use the parameter's name")
         })
     }
 

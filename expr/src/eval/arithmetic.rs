@@ -19,7 +19,7 @@ impl Evaluator<'_> {
         match self.operand(of, at)? {
             Operand::Number(number) => {
                 let answer = number::unary(op, number);
-                let answer = answer.map_err(|e| EvalError::new(at, e.to_string()))?;
+                let answer = answer.map_err(|e| EvalError::new(at, e.diagnostic()))?;
                 Ok(number_value(answer, of.certainty))
             }
             _ => Err(EvalError::new(
@@ -49,7 +49,7 @@ impl Evaluator<'_> {
         match operands {
             (Operand::Number(a), Operand::Number(b)) => {
                 let answer = number::binary(op, a, b);
-                let answer = answer.map_err(|e| EvalError::new(at, e.to_string()))?;
+                let answer = answer.map_err(|e| EvalError::new(at, e.diagnostic()))?;
                 Ok(number_value(answer, certainty))
             }
             (Operand::Pointer { address, .. }, Operand::Number(number))
@@ -103,11 +103,8 @@ impl Evaluator<'_> {
             }
         }
         let names = (left.ty.name(), right.ty.name());
-        let message = format!(
-            "\"{op}\" is not for {} and {}; use their members",
-            names.0, names.1
-        );
-        Err(EvalError::new(at, message))
+        let message = format!("\"{op}\" is not for {} and {}", names.0, names.1);
+        Err(EvalError::new(at, message).with_hint("use their members"))
     }
 }
 

@@ -5,10 +5,10 @@ use crate::eval::operand::Operand;
 use crate::eval::strings::is_character;
 use crate::eval::{Answer, Context, EvalError, Evaluator, is_type, with_evaluator};
 use crate::parse::{Assignment, parse_with};
-use debuginfo::Register;
 use debuginfo::location::ValuePlace;
 use debuginfo::types::{Type, TypeKind};
 use debuginfo::value::Value;
+use debuginfo::{Diagnostic, Register};
 use values::containers::{self, Room};
 use values::{Write, WriteTarget, encode, encode_value, writes};
 
@@ -40,7 +40,7 @@ pub fn assign_value(
             start: error.position,
             end: error.position,
         };
-        EvalError::new(at, error.message)
+        EvalError::new(at, error.diagnostic())
     });
     with_evaluator(context, |evaluator| {
         let target = evaluator.place(place)?;
@@ -64,10 +64,10 @@ impl Evaluator<'_> {
                 | ExprKind::Unary(UnaryOp::Deref, _)
         );
         if !is_place {
-            let message = format!(
-                "{expr} cannot be assigned to; give a variable, a register, a member, an element or *pointer"
+            let error = EvalError::new(expr.at, format!("{expr} cannot be assigned to"));
+            return Err(
+                error.with_hint("give a variable, a register, a member, an element or *pointer")
             );
-            return Err(EvalError::new(expr.at, message));
         }
         let value = self.value(expr)?;
         if value.is_optimized_out() {
@@ -90,11 +90,11 @@ impl Evaluator<'_> {
         if let Some(room) = self.room(place, target.at)? {
             let text = self.text_bytes(value, expr.at)?;
             let text = text.ok_or_else(|| {
-                let message = format!("{} is no text", value.ty.name());
+                let message = format!("{} is not text", value.ty.name());
                 EvalError::new(expr.at, message)
             })?;
             return text_writes(&room, &place.ty, &text)
-                .map_err(|message| EvalError::new(expr.at, message));
+                .map_err(|why| EvalError::new(expr.at, why));
         }
         let bytes = self.bytes_for(place, value, expr)?;
         self.writes(target, place, &bytes)
@@ -128,7 +128,7 @@ impl Evaluator<'_> {
             _ => None,
         };
         if let Some(text) = text {
-            return text_for(&ty, text).map_err(|message| EvalError::new(at, message));
+            return text_for(&ty, text).map_err(|why| EvalError::new(at, why));
         }
         let operand = self.operand(value, at)?;
         let scalar = matches!(ty.kind(), TypeKind::Pointer | TypeKind::Bool);
@@ -147,7 +147,7 @@ impl Evaluator<'_> {
         let found = writes(place, bytes, self.look.machine);
         let mut found = found.map_err(|error| match &place.place {
             ValuePlace::OptimizedOut => optimized_out(expr),
-            _ => EvalError::new(expr.at, error.to_string()),
+            _ => EvalError::new(expr.at, error.diagnostic()),
         })?;
         for write in &mut found {
             self.redirect(write, expr)?;
@@ -176,9 +176,8 @@ impl Evaluator<'_> {
             true => Ok(()),
             false => {
                 let name = register.name().unwrap_or_default();
-                let message =
-                    format!("register {name} of this frame cannot be written; select frame 0");
-                Err(EvalError::new(expr.at, message))
+                let message = format!("register {name} of this frame cannot be written");
+                Err(EvalError::new(expr.at, message).with_hint("select frame 0"))
             }
         }
     }
@@ -197,17 +196,18 @@ fn optimized_out(expr: &Expr) -> EvalError {
 }
 
 /// What has to be written for a string to become `text`.
-fn text_writes(room: &Room, ty: &Type, text: &[u8]) -> Result<Vec<Write>, String> {
+fn text_writes(room: &Room, ty: &Type, text: &[u8]) -> Result<Vec<Write>, Diagnostic> {
     let len = text.len() as u64;
     if len > room.capacity {
-        return Err(format!(
-            "the text has {len} bytes, but this {} has room for {}; only the program itself can make it grow",
+        let message = format!(
+            "the text has {len} bytes, but this {} has room for {}",
             ty.name(),
             room.capacity
-        ));
+        );
+        return Err(Diagnostic::new(message).with_hint("only the program itself can make it grow"));
     }
     if room.is_utf8 && std::str::from_utf8(text).is_err() {
-        return Err(format!("the text is no UTF-8, which {} must be", ty.name()));
+        return Err(format!("the text is not UTF-8, which {} must be", ty.name()).into());
     }
     let mut characters = text.to_vec();
     if room.is_terminated {
@@ -225,22 +225,25 @@ fn text_writes(room: &Room, ty: &Type, text: &[u8]) -> Result<Vec<Write>, String
 }
 
 /// A text as the contents of an array of characters.
-fn text_for(ty: &Type, text: &[u8]) -> Result<Vec<u8>, String> {
+fn text_for(ty: &Type, text: &[u8]) -> Result<Vec<u8>, Diagnostic> {
     let is_array = ty.kind() == TypeKind::Array && ty.element().is_some_and(|e| is_character(&e));
     if !is_array {
         return Err(format!(
             "a text can be written into a string or an array of characters, not into {}",
             ty.name()
-        ));
+        )
+        .into());
     }
     let mut bytes = text.to_vec();
     bytes.push(0);
     match ty.count() {
-        Some(count) if bytes.len() as u64 > count => Err(format!(
-            "the text and the zero at its end have {} bytes; {} holds {count}",
-            bytes.len(),
-            ty.name()
-        )),
+        Some(count) if bytes.len() as u64 > count => {
+            let message = format!(
+                "the text and the zero at its end have {} bytes",
+                bytes.len()
+            );
+            Err(Diagnostic::new(message).with_hint(format!("{} holds {count}", ty.name())))
+        }
         _ => Ok(bytes),
     }
 }

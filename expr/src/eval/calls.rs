@@ -57,10 +57,8 @@ impl Evaluator<'_> {
             return Ok(result);
         }
         let Some(calls) = self.context.calls else {
-            let message = format!(
-                "{function} cannot be called here; only what is in memory can be looked at"
-            );
-            return Err(EvalError::new(at, message));
+            let error = EvalError::new(at, format!("{function} cannot be called here"));
+            return Err(error.with_hint("only what is in memory can be looked at"));
         };
         let target = target?;
         let values: Answer<Vec<Value>> = arguments.iter().map(|a| self.value(a)).collect();
@@ -98,7 +96,7 @@ impl Evaluator<'_> {
             let value = self.value(of)?;
             let bytes = self.text_bytes(&value, of.at)?;
             let bytes = bytes
-                .ok_or_else(|| EvalError::new(of.at, format!("{} is no text", value.ty.name())))?;
+                .ok_or_else(|| EvalError::new(of.at, format!("{} is not text", value.ty.name())))?;
             Ok((bytes, value.certainty))
         };
         Ok(match (name, arguments) {

@@ -97,7 +97,7 @@ impl Evaluator<'_> {
                 let found = pointer.index(number, &self.look);
                 let found = found.map_err(|e| self.unusable(&pointer, e, at))?;
                 let fits = Trail::check(&[&pointer, &length], &found, self.look.machine);
-                fits.map_err(|why| EvalError::new(key_at, why.to_string()))?;
+                fits.map_err(|why| EvalError::new(key_at, why))?;
                 return Ok(found.reached_by(length.certainty));
             }
             match self.presented_element(&value, (key, key_at), at)? {
@@ -142,13 +142,13 @@ impl Evaluator<'_> {
             let found = container.at(number, &self.look);
             return match found {
                 Ok(found) => Ok(Ok(found)),
-                Err(why) => Err(EvalError::new(key_at, why.to_string())),
+                Err(why) => Err(EvalError::new(key_at, why)),
             };
         }
         let Some(shown) = presented(value, &self.look, limit) else {
             return Ok(Err(None));
         };
-        let shown = shown.map_err(|why| EvalError::new(at, why.to_string()))?;
+        let shown = shown.map_err(|why| EvalError::new(at, why))?;
         match shown.children {
             Children::Map(_) => self.in_map(value, (key, key_at), at).map(Ok),
             Children::Text(bytes) => {
@@ -215,9 +215,8 @@ impl Evaluator<'_> {
             None => {
                 let through = self.pointee_of_slices(&value, of.at)?;
                 let Some(length) = self.length(&through, of.at)? else {
-                    let message =
-                        "it does not say how many elements it has; write the end of the range";
-                    return Err(EvalError::new(of.at, message));
+                    let error = EvalError::new(of.at, "it does not say how many elements it has");
+                    return Err(error.with_hint("write the end of the range"));
                 };
                 certainty = certainty.and(length.certainty);
                 self.whole(&length, of.at)?
@@ -294,12 +293,12 @@ impl Evaluator<'_> {
         let Some(address) = first.address() else {
             return Err(EvalError::new(
                 at,
-                "only values in memory have others behind them",
+                "only values in memory are followed by others",
             ));
         };
         if first.bits.is_some() {
-            let message = "its elements do not begin at bytes; look at them one by one";
-            return Err(EvalError::new(at, message));
+            let error = EvalError::new(at, "its elements do not begin at bytes");
+            return Err(error.with_hint("look at them one by one"));
         }
         let size = first.ty.size().unwrap_or(0);
         let bytes = i128::from(size).saturating_mul(count);
@@ -310,8 +309,8 @@ impl Evaluator<'_> {
         let end = last.and_then(Value::address);
         let expected = address.wrapping_add((bytes as u64).wrapping_sub(size));
         if end.is_some_and(|end| end != expected) {
-            let message = "its elements do not lie side by side; look at them one by one";
-            return Err(EvalError::new(at, message));
+            let error = EvalError::new(at, "its elements do not lie side by side");
+            return Err(error.with_hint("look at them one by one"));
         }
         let ty = first.ty.array(u64::try_from(count).unwrap_or(0));
         let row = Value::at(ty, address, self.look.machine);
@@ -331,8 +330,8 @@ fn within(number: i128, length: i128, at: Span) -> Answer<()> {
     match (0..length).contains(&number) {
         true => Ok(()),
         false => {
-            let message = format!("there is no element {number}; it has {length}");
-            Err(EvalError::new(at, message))
+            let error = EvalError::new(at, format!("there is no element {number}"));
+            Err(error.with_hint(format!("it has {length}")))
         }
     }
 }

@@ -5,6 +5,7 @@
 
 use crate::ast::Span;
 use crate::eval::{Answer, Context, with_evaluator};
+use debuginfo::types::Type;
 use debuginfo::value::Value;
 
 const NOWHERE: Span = Span { start: 0, end: 0 };
@@ -31,6 +32,12 @@ pub fn find_global(name: &str, context: &Context<'_>) -> Option<Value> {
     })
 }
 
+/// Finds the type that `text` names, as in a cast.
+#[must_use]
+pub fn find_type(text: &str, context: &Context<'_>) -> Option<Type> {
+    with_evaluator(context, |evaluator| evaluator.find_type(text))
+}
+
 /// Returns how many arguments in integer registers the function of the frame has, as far as is known.
 #[must_use]
 pub fn argument_count(context: &Context<'_>) -> Option<Value> {
@@ -50,9 +57,9 @@ pub fn argument(number: i128, context: &Context<'_>) -> Result<Value, String> {
 /// Says that a name is not known, and which known one is like it.
 #[must_use]
 pub fn unknown_name(name: &str, context: &Context<'_>) -> String {
-    with_evaluator(context, |evaluator| evaluator.unknown_name(name))
+    with_evaluator(context, |evaluator| evaluator.unknown_name(name).one_line())
 }
 
 fn told<T>(answer: Answer<T>) -> Result<T, String> {
-    answer.map_err(|error| error.message)
+    answer.map_err(|error| error.one_line())
 }

@@ -9,7 +9,7 @@ use crate::number::{IntKind, Number};
 use debuginfo::location::{Site, ValuePlace};
 use debuginfo::types::TypeKind;
 use debuginfo::value::{Look, MAX_NAMED, Value, ValueError};
-use debuginfo::{Certainty, Machine, Register, Unknown};
+use debuginfo::{Certainty, Diagnostic, Machine, Register, Unknown};
 use values::Children;
 
 /// Pointers and wrappers that are looked through for a member.
@@ -130,13 +130,16 @@ impl Evaluator<'_> {
         let without = without.map(|ty| ValueError::WrongType {
             ty: ty.name(),
             what: "has no members",
+            hint: None,
         });
-        let message = match (refused.or(without), near) {
-            (Some(error), Some(near)) => format!("{error}; did you mean \"{near}\"?"),
-            (Some(error), None) => error.to_string(),
-            (None, _) => format!("there is no member {name}"),
+        let what = match (refused.or(without), near) {
+            (Some(error), Some(near)) => {
+                Diagnostic::new(error.to_string()).with_hint(format!("did you mean \"{near}\"?"))
+            }
+            (Some(error), None) => error.diagnostic(),
+            (None, _) => format!("there is no member {name}").into(),
         };
-        Err(EvalError::meaningless(at, message))
+        Err(EvalError::meaningless(at, what))
     }
 
     /// What a value stands for: behind a reference, a pointer, a box. `None` if it is the thing itself.
@@ -205,7 +208,7 @@ impl Evaluator<'_> {
                 }
                 _ => Ok(None),
             },
-            Some(Err(why)) => Err(EvalError::new(at, why.to_string())),
+            Some(Err(why)) => Err(EvalError::new(at, why)),
             None => Ok(None),
         }
     }
@@ -231,9 +234,10 @@ impl Evaluator<'_> {
                 let target = value.ty.strip().target();
                 let is_void = target.is_none_or(|t| t.strip().kind() == TypeKind::Void);
                 if is_void {
-                    let message =
-                        "it points to void; convert it to another pointer first, such as (char*)";
-                    return Err(EvalError::meaningless(of.at, message));
+                    let error = EvalError::meaningless(of.at, "it points to void");
+                    return Err(
+                        error.with_hint("convert it to another pointer first, such as (char*)")
+                    );
                 }
                 let found = value.deref(&self.look);
                 found.map_err(|e| self.unusable(&value, e, of.at))
@@ -243,14 +247,14 @@ impl Evaluator<'_> {
             _ => match self.behind(&value, of.at)? {
                 Some(found) => Ok(found),
                 None => {
-                    let name = value.ty.name();
-                    let message = match self.operand(&value, of.at) {
-                        Ok(Operand::Number(_)) => format!(
-                            "{name} is no pointer; to look at that address, convert it: *(char*)..."
-                        ),
-                        _ => format!("{name} is no pointer"),
-                    };
-                    Err(EvalError::meaningless(of.at, message))
+                    let message = format!("{} is not a pointer", value.ty.name());
+                    let error = EvalError::meaningless(of.at, message);
+                    Err(match self.operand(&value, of.at) {
+                        Ok(Operand::Number(_)) => {
+                            error.with_hint("to look at that address, convert it: *(char*)...")
+                        }
+                        _ => error,
+                    })
                 }
             },
         }
@@ -284,7 +288,11 @@ impl Evaluator<'_> {
                 None => "it is in a register and has no address".to_owned(),
             },
             ValuePlace::OptimizedOut => "it is optimized out here and has no address".to_owned(),
-            ValuePlace::Unknown(why) => format!("its address is not known: {why}"),
+            ValuePlace::Unknown(why) => {
+                let why = Diagnostic::from(why.clone());
+                let why = why.map(|why| format!("its address is not known: {why}"));
+                return Err(EvalError::new(at, why));
+            }
             _ => "it is not in memory and has no address".to_owned(),
         };
         Err(EvalError::new(at, why))

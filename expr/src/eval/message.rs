@@ -49,7 +49,7 @@ impl Evaluator<'_> {
         format: Format,
         options: &RenderOptions,
     ) -> Result<String, String> {
-        let value = self.value(expr).map_err(|error| error.to_string())?;
+        let value = self.value(expr).map_err(|error| error.one_line())?;
         let is_text = matches!(format, Format::Natural | Format::Text);
         if is_text && let Some(text) = self.plain_text(&value, expr, options.max_string) {
             return Ok(text);

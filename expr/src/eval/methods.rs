@@ -43,9 +43,8 @@ impl Evaluator<'_> {
             return Ok(None);
         };
         let Some(calls) = self.context.calls else {
-            let message =
-                format!("{name} cannot be called here; only what is in memory can be looked at");
-            return Err(EvalError::new(at, message));
+            let error = EvalError::new(at, format!("{name} cannot be called here"));
+            return Err(error.with_hint("only what is in memory can be looked at"));
         };
         let wanted = method.parameters.len().saturating_sub(1);
         if values.len() < wanted {

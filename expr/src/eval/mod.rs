@@ -30,11 +30,11 @@ use debuginfo::scope::{scope_at, unit_at};
 use debuginfo::types::{self, Near, Type, TypeKind};
 use debuginfo::value::trail::apart;
 use debuginfo::value::{Look, Value, ValueError};
-use debuginfo::{AddressSpace, Ages, Certainty, Frame, Machine, Register};
+use debuginfo::{AddressSpace, Ages, Certainty, Diagnostic, Frame, Machine, Register};
 
 pub use assign::{assign, assign_value};
 pub use calls::miscounted;
-pub use lookup::{argument, argument_count, find_global, find_local, unknown_name};
+pub use lookup::{argument, argument_count, find_global, find_local, find_type, unknown_name};
 
 /// The moment at which expressions are evaluated.
 #[derive(Clone, Copy)]
@@ -56,8 +56,23 @@ pub trait Calls {
     /// Calls `function`, a function or a pointer to one that was written as `name`.
     ///
     /// # Errors
-    /// It was not called, or did not return; the text says why.
-    fn call(&self, name: &str, function: &Value, arguments: &[Value]) -> Result<Value, String>;
+    /// It was not called, or did not return; the error says why.
+    fn call(&self, name: &str, function: &Value, arguments: &[Value]) -> Result<Value, Diagnostic>;
+}
+
+/// What an expression names that is not here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Missing {
+    /// A name that stands for nothing.
+    Name,
+    /// A name that another module has, which is not looked at from here.
+    Elsewhere,
+    /// A name that stands for different enumerators.
+    Ambiguous,
+    /// A variable of a function that is there.
+    OfFunction,
+    /// A type.
+    Type,
 }
 
 /// Why an expression has no value.
@@ -67,8 +82,10 @@ pub struct EvalError {
     pub at: Span,
     /// What is wrong.
     pub message: String,
-    /// It names what no module here has; one that is loaded later may.
-    pub is_unknown_name: bool,
+    /// What to do about it, where there is something.
+    pub hint: Option<String>,
+    /// What it names that is not here; a module that is loaded later may have it.
+    pub missing: Option<Missing>,
     /// It means nothing here, whichever values there are: it names what is not here, or its types do not fit.
     pub is_meaningless: bool,
 }
@@ -81,20 +98,31 @@ impl fmt::Display for EvalError {
 
 impl std::error::Error for EvalError {}
 
+impl From<EvalError> for Diagnostic {
+    fn from(error: EvalError) -> Diagnostic {
+        Diagnostic {
+            message: error.message,
+            hint: error.hint,
+        }
+    }
+}
+
 impl EvalError {
-    pub(super) fn new(at: Span, message: impl Into<String>) -> EvalError {
+    pub(super) fn new(at: Span, what: impl Into<Diagnostic>) -> EvalError {
+        let Diagnostic { message, hint } = what.into();
         EvalError {
             at,
-            message: message.into(),
-            is_unknown_name: false,
+            message,
+            hint,
+            missing: None,
             is_meaningless: false,
         }
     }
 
-    pub(super) fn meaningless(at: Span, message: impl Into<String>) -> EvalError {
+    pub(super) fn meaningless(at: Span, what: impl Into<Diagnostic>) -> EvalError {
         EvalError {
             is_meaningless: true,
-            ..EvalError::new(at, message)
+            ..EvalError::new(at, what)
         }
     }
 
@@ -106,15 +134,28 @@ impl EvalError {
         );
         EvalError {
             is_meaningless,
-            ..EvalError::new(at, error.to_string())
+            ..EvalError::new(at, error.diagnostic())
         }
     }
 
-    pub(super) fn unknown_name(at: Span, message: impl Into<String>) -> EvalError {
+    pub(super) fn missing(at: Span, missing: Missing, what: impl Into<Diagnostic>) -> EvalError {
         EvalError {
-            is_unknown_name: true,
-            ..EvalError::meaningless(at, message)
+            missing: Some(missing),
+            ..EvalError::meaningless(at, what)
         }
+    }
+
+    pub(super) fn with_hint(self, hint: impl Into<String>) -> EvalError {
+        EvalError {
+            hint: Some(hint.into()),
+            ..self
+        }
+    }
+
+    /// Returns message and next step as one text, for places that have room for one line only.
+    #[must_use]
+    pub fn one_line(&self) -> String {
+        Diagnostic::from(self.clone()).one_line()
     }
 }
 
@@ -133,7 +174,7 @@ pub fn evaluate(expr: &Expr, context: &Context<'_>) -> Result<Value, EvalError> 
         Asked::Together(answer) => answer,
         Asked::Apart(Ok(value)) => Ok(Value::unknown(value.ty, apart())),
         Asked::Apart(Err(error)) if error.is_meaningless => Err(error),
-        Asked::Apart(Err(_)) => Err(EvalError::new(expr.at, apart().0)),
+        Asked::Apart(Err(_)) => Err(EvalError::new(expr.at, apart())),
     }
 }
 
@@ -153,7 +194,7 @@ pub fn evaluate_condition(
     match asked {
         Asked::Together(answer) => answer,
         Asked::Apart(Err(error)) if error.is_meaningless => Err(error),
-        Asked::Apart(_) => Err(EvalError::new(expr.at, apart().0)),
+        Asked::Apart(_) => Err(EvalError::new(expr.at, apart())),
     }
 }
 
@@ -350,10 +391,10 @@ impl Evaluator<'_> {
 
     fn register(&self, name: &str, at: Span) -> Answer<Value> {
         let Some(register) = Register::by_name(name) else {
-            let message = format!(
-                "no register \"{name}\"; known are rax to r15, rip, rflags, xmm0 to xmm15, fs_base and gs_base"
-            );
-            return Err(EvalError::meaningless(at, message));
+            let error = EvalError::meaningless(at, format!("no register \"{name}\""));
+            return Err(error.with_hint(
+                "known are rax to r15, rip, rflags, xmm0 to xmm15, fs_base and gs_base",
+            ));
         };
         let is_vector = (17..=32).contains(&register.0);
         let kind = if is_vector {
@@ -436,7 +477,9 @@ impl Evaluator<'_> {
 
     fn wanted_type(&self, text: &str, at: Span) -> Answer<Type> {
         let found = self.find_type(text);
-        found.ok_or_else(|| EvalError::unknown_name(at, format!("no type \"{text}\" here")))
+        found.ok_or_else(|| {
+            EvalError::missing(at, Missing::Type, format!("no type \"{text}\" here"))
+        })
     }
 }
 

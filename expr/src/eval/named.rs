@@ -2,7 +2,7 @@
 
 use crate::ast::Span;
 use crate::eval::names::{entry_in, nearest};
-use crate::eval::{Answer, Context, EvalError, Evaluator};
+use crate::eval::{Answer, Context, EvalError, Evaluator, Missing};
 use debuginfo::location::{Site, at_frame};
 use debuginfo::scope::{
     Variable, globals_of, globals_of_file, has_variable, rivals, split_module, variable_at,
@@ -10,7 +10,7 @@ use debuginfo::scope::{
 };
 use debuginfo::types::name_fit;
 use debuginfo::value::Value;
-use debuginfo::{Frame, Mapped};
+use debuginfo::{Diagnostic, Frame, Mapped};
 
 impl Evaluator<'_> {
     /// A variable that is named with its function: that of the innermost call from the frame outwards, or else of any. One that
@@ -92,12 +92,12 @@ impl Evaluator<'_> {
         if !is_function {
             return Ok(None);
         }
-        let hint = match nearest(last, names.iter().map(String::as_str)) {
-            Some(near) => format!("; did you mean \"{path}::{near}\"?"),
-            None => String::new(),
+        let near = nearest(last, names.iter().map(String::as_str));
+        let what = Diagnostic {
+            message: format!("{path} has no variable \"{last}\""),
+            hint: near.map(|near| format!("did you mean \"{path}::{near}\"?")),
         };
-        let message = format!("{path} has no variable \"{last}\"{hint}");
-        Err(EvalError::unknown_name(at, message))
+        Err(EvalError::missing(at, Missing::OfFunction, what))
     }
 
     /// Tells whether a name with a path means nothing, whatever the thread does.
@@ -105,7 +105,7 @@ impl Evaluator<'_> {
         let in_function = self.of_function(name, Span::default());
         let is_unknown = match in_function {
             Ok(found) => found.is_none(),
-            Err(error) => error.is_unknown_name,
+            Err(error) => error.missing.is_some(),
         };
         is_unknown && self.of_module(name, self.site).is_none()
     }
@@ -132,7 +132,7 @@ impl Evaluator<'_> {
     }
 
     /// Says that several variables have this name and none is nearer than the others.
-    pub(super) fn undecided(&self, name: &str) -> Option<String> {
+    pub(super) fn undecided(&self, name: &str) -> Option<Diagnostic> {
         let plain = name.strip_prefix("::").unwrap_or(name);
         let all = rivals(self.site, plain);
         let mut ways: Vec<String> = all.iter().map(|one| one.name.clone()).collect();
@@ -152,23 +152,20 @@ impl Evaluator<'_> {
             1 => String::new(),
             more => format!(", {} more", more - 1),
         };
-        Some(format!(
-            "several variables are called {plain}; write which one: {first}{more} or {last}"
-        ))
+        let what = Diagnostic::new(format!("several variables are called {plain}"));
+        Some(what.with_hint(format!("write which one: {first}{more} or {last}")))
     }
 
     /// Says which other module has something of this name.
-    pub(super) fn elsewhere(&self, name: &str) -> Option<String> {
+    pub(super) fn elsewhere(&self, name: &str) -> Option<Diagnostic> {
         let plain = name.strip_prefix("::").unwrap_or(name);
         let foreign = self.look.space.foreign(self.site.lookup_pc);
         let has = |m: &&&Mapped| {
             !globals_of(m, self.site, plain).is_empty() || entry_in(&[m], plain).is_some()
         };
         let found = foreign.iter().find(has)?;
-        Some(format!(
-            "no \"{name}\" here, but one in {}; if that is meant, write {}",
-            found.file_name(),
-            found.with_name(plain)
-        ))
+        let message = format!("no \"{name}\" here, but one in {}", found.file_name());
+        let hint = format!("if that is meant, write {}", found.with_name(plain));
+        Some(Diagnostic::new(message).with_hint(hint))
     }
 }

@@ -3,7 +3,7 @@
 use crate::HIT_COUNT;
 use crate::ast::{Expr, ExprKind, Span};
 use crate::eval::operand::{number_value, pointer_value};
-use crate::eval::{Answer, EvalError, Evaluator, base_type};
+use crate::eval::{Answer, EvalError, Evaluator, Missing, base_type};
 use crate::number::{IntKind, Number};
 use debuginfo::location::Site;
 use debuginfo::scope::{
@@ -12,7 +12,7 @@ use debuginfo::scope::{
 };
 use debuginfo::types::{Type, TypeKind};
 use debuginfo::value::{Value, ValueError};
-use debuginfo::{Certainty, Mapped};
+use debuginfo::{Certainty, Diagnostic, Mapped};
 
 /// Members of the object that is worked on, in C++ and in Rust.
 const OBJECTS: [&str; 2] = ["this", "self"];
@@ -40,8 +40,8 @@ impl Evaluator<'_> {
             return Ok(self.function_value(entry));
         }
         if self.find_type(name).is_some() {
-            let message = format!("{name} is a type; to convert to it, write ({name})(value)");
-            return Err(EvalError::meaningless(at, message));
+            let error = EvalError::meaningless(at, format!("{name} is a type"));
+            return Err(error.with_hint(format!("to convert to it, write ({name})(value)")));
         }
         if let Some(found) = self.of_function(name, at)? {
             return Ok(found);
@@ -49,7 +49,8 @@ impl Evaluator<'_> {
         if let Some(found) = self.of_module(name, site) {
             return Ok(found);
         }
-        Err(EvalError::unknown_name(at, self.unknown_name(name)))
+        let (missing, what) = self.missing_name(name);
+        Err(EvalError::missing(at, missing, what))
     }
 
     /// A variable of the frame or of one that it is inlined into, or a member of the object whose method one of these is.
@@ -139,7 +140,7 @@ impl Evaluator<'_> {
         match object.member(name, &self.look) {
             Ok(value) => Ok(Some(value)),
             Err(ValueError::NoMember { .. } | ValueError::WrongType { .. }) => Ok(None),
-            Err(error) => Err(EvalError::new(at, error.to_string())),
+            Err(error) => Err(EvalError::new(at, error.diagnostic())),
         }
     }
 
@@ -213,10 +214,16 @@ impl Evaluator<'_> {
         ty.filter(|ty| ty.kind() == TypeKind::Function)
     }
 
-    pub(super) fn unknown_name(&self, name: &str) -> String {
-        let why = self.ambiguous(name).or_else(|| self.undecided(name));
-        if let Some(why) = why.or_else(|| self.elsewhere(name)) {
-            return why;
+    pub(super) fn unknown_name(&self, name: &str) -> Diagnostic {
+        self.missing_name(name).1
+    }
+
+    fn missing_name(&self, name: &str) -> (Missing, Diagnostic) {
+        if let Some(what) = self.ambiguous(name).or_else(|| self.undecided(name)) {
+            return (Missing::Ambiguous, what);
+        }
+        if let Some(what) = self.elsewhere(name) {
+            return (Missing::Elsewhere, what);
         }
         let mut known: Vec<String> = Vec::new();
         for inline_depth in (0..=self.site.inline_depth).rev() {
@@ -232,21 +239,21 @@ impl Evaluator<'_> {
             }
         }
         let known = known.iter().map(String::as_str);
-        match nearest(name, known) {
-            Some(near) => format!("no variable \"{name}\" here; did you mean \"{near}\"?"),
-            None => format!("no variable \"{name}\" here"),
-        }
+        let what = Diagnostic {
+            message: format!("no variable \"{name}\" here"),
+            hint: nearest(name, known).map(|near| format!("did you mean \"{near}\"?")),
+        };
+        (Missing::Name, what)
     }
 
     /// Says that different enumerations have different enumerators of this name.
-    fn ambiguous(&self, name: &str) -> Option<String> {
+    fn ambiguous(&self, name: &str) -> Option<Diagnostic> {
         let found = enumerators(self.site, name);
         let (first, number) = found.first()?;
         let (second, _) = found.iter().find(|(_, other)| other != number)?;
         let (first, second) = (first.name(), second.name());
-        Some(format!(
-            "{name} is an enumerator of {first} and another one of {second}; write (the type)(number)"
-        ))
+        let message = format!("{name} is an enumerator of {first} and another one of {second}");
+        Some(Diagnostic::new(message).with_hint("write (the type)(number)"))
     }
 }
 

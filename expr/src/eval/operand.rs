@@ -5,7 +5,7 @@ use crate::eval::{Answer, EvalError, Evaluator, base_type};
 use crate::number::{IntKind, Number};
 use debuginfo::types::{Language, Type, TypeKind};
 use debuginfo::value::Value;
-use debuginfo::{Certainty, Unknown};
+use debuginfo::{Certainty, Diagnostic};
 
 /// What operators work on.
 pub(super) enum Operand {
@@ -184,8 +184,9 @@ impl Evaluator<'_> {
         match value.is_optimized_out() {
             true => EvalError::new(at, "it is optimized out here and has no value"),
             false => match error {
-                debuginfo::value::ValueError::Unknown(Unknown(why)) => {
-                    EvalError::new(at, format!("its value is not known: {why}"))
+                debuginfo::value::ValueError::Unknown(why) => {
+                    let why = Diagnostic::from(why);
+                    EvalError::new(at, why.map(|why| format!("its value is not known: {why}")))
                 }
                 error => EvalError::of_value(at, &error),
             },
@@ -198,11 +199,8 @@ impl Evaluator<'_> {
             Operand::Number(number) => Ok(number.is_true()),
             Operand::Pointer { address, .. } => Ok(address != 0),
             Operand::Other => {
-                let message = format!(
-                    "{} is neither true nor false; compare it with something",
-                    value.ty.name()
-                );
-                Err(EvalError::new(at, message))
+                let message = format!("{} is neither true nor false", value.ty.name());
+                Err(EvalError::new(at, message).with_hint("compare it with something"))
             }
         }
     }

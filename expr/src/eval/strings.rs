@@ -82,7 +82,7 @@ impl Evaluator<'_> {
         let ty = value.ty.strip();
         let in_memory = |address: u64| {
             let read = text_at(self.look.machine, address, 1, MAX_TEXT);
-            let read = read.map_err(|why| EvalError::new(at, why.to_string()))?;
+            let read = read.map_err(|why| EvalError::new(at, why))?;
             self.note_text(read.certainty);
             Ok(Some(Found {
                 bytes: read.bytes,
@@ -131,12 +131,10 @@ impl Evaluator<'_> {
                 self.look.machine,
             );
             let fits = Trail::check(&[&pointer, &count], &text, self.look.machine);
-            fits.map_err(|why| EvalError::new(at, why.to_string()))?;
+            fits.map_err(|why| EvalError::new(at, why))?;
             self.note_text(text.certainty);
             return Ok(Some(Found {
-                bytes: text
-                    .bytes
-                    .map_err(|why| EvalError::new(at, why.to_string()))?,
+                bytes: text.bytes.map_err(|why| EvalError::new(at, why))?,
                 is_certain: true,
             }));
         }
@@ -159,7 +157,7 @@ impl Evaluator<'_> {
                 true => Ok(None),
                 false => self.text(&inner, at),
             },
-            Some(Err(why)) => Err(EvalError::new(at, why.to_string())),
+            Some(Err(why)) => Err(EvalError::new(at, why)),
             _ => Ok(None),
         }
     }

@@ -27,10 +27,10 @@ impl<'t> Parser<'t> {
         is_type: &'t dyn Fn(&str) -> bool,
     ) -> Result<Parser<'t>, ParseError> {
         if text.len() > MAX_LENGTH {
-            return Err(ParseError {
-                position: MAX_LENGTH,
-                message: format!("the text is too long; more than {MAX_LENGTH} bytes"),
-            });
+            return Err(ParseError::new(
+                MAX_LENGTH,
+                format!("the text is too long: more than {MAX_LENGTH} bytes"),
+            ));
         }
         Ok(Parser {
             text,
@@ -152,17 +152,14 @@ impl<'t> Parser<'t> {
             return Ok(());
         }
         if self.looking_at("=") {
-            let message = "\"=\" assigns and is not allowed here; to compare, write \"==\"";
-            return Err(self.error(message.to_owned()));
+            let error = self.error("\"=\" assigns and is not allowed here");
+            return Err(error.with_hint("to compare, write \"==\""));
         }
         Err(self.expected("an operator or the end"))
     }
 
-    pub(super) fn error(&mut self, message: String) -> ParseError {
-        ParseError {
-            position: self.here(),
-            message,
-        }
+    pub(super) fn error(&mut self, message: impl Into<String>) -> ParseError {
+        ParseError::new(self.here(), message)
     }
 
     /// Says what would have been right here, and what stands here.
@@ -180,8 +177,8 @@ impl<'t> Parser<'t> {
 }
 
 fn too_deep(position: usize) -> ParseError {
-    ParseError {
+    ParseError::new(
         position,
-        message: format!("nested too deeply; more than {MAX_HEIGHT} operations inside each other"),
-    }
+        format!("nested too deeply: more than {MAX_HEIGHT} operations inside each other"),
+    )
 }

@@ -15,10 +15,7 @@ impl Parser<'_> {
             .collect();
         self.pos += length;
         let read = read_number(&text);
-        read.map_err(|why| ParseError {
-            position: start,
-            message: why,
-        })
+        read.map_err(|why| ParseError::new(start, why))
     }
 
     /// A character or a string if one begins here.
@@ -62,7 +59,7 @@ impl Parser<'_> {
         let end = format!("\"{}", &rest[..hashes]);
         let body = &rest[hashes + 1..];
         let Some(length) = body.find(&end) else {
-            return Err(self.error(format!("the string has no end; expected {end}")));
+            return Err(self.error(format!("the string has no end: expected {end}")));
         };
         self.pos += hashes + 1 + length + end.len();
         Ok(Literal::Text(body.as_bytes()[..length].to_vec()))
@@ -75,11 +72,8 @@ impl Parser<'_> {
         let (mut bytes, mut codes, mut first) = (Vec::new(), 0, 0);
         loop {
             let Some(c) = self.rest().chars().next() else {
-                let message = format!("the text in quotes has no end; expected {quote}");
-                return Err(ParseError {
-                    position: start,
-                    message,
-                });
+                let message = format!("the text in quotes has no end: expected {quote}");
+                return Err(ParseError::new(start, message));
             };
             self.pos += c.len_utf8();
             if c == quote {
@@ -96,10 +90,10 @@ impl Parser<'_> {
             codes += 1;
         }
         match (quote, codes) {
-            ('\'', 0) => Err(ParseError {
-                position: start,
-                message: "expected a character between the quotes".to_owned(),
-            }),
+            ('\'', 0) => {
+                let message = "expected a character between the quotes";
+                Err(ParseError::new(start, message))
+            }
             ('\'', 1) => Ok(Literal::Char { code: first, kind }),
             _ => Ok(Literal::Text(bytes)),
         }
@@ -108,10 +102,7 @@ impl Parser<'_> {
     /// What follows a backslash: appended as bytes, and returned as a number.
     fn escape(&mut self, bytes: &mut Vec<u8>) -> Result<u32, ParseError> {
         let start = self.pos - 1;
-        let wrong = |message: &str| ParseError {
-            position: start,
-            message: message.to_owned(),
-        };
+        let wrong = |message: &str| ParseError::new(start, message);
         let Some(c) = self.rest().chars().next() else {
             return Err(wrong("the text in quotes has no end"));
         };
@@ -156,9 +147,8 @@ impl Parser<'_> {
             'u' => self.escape_digits(16, 4),
             'U' => self.escape_digits(16, 8),
             _ => {
-                return Err(wrong(
-                    "unknown escape; a backslash itself is written as \\\\",
-                ));
+                let error = wrong("unknown escape");
+                return Err(error.with_hint("a backslash itself is written as \\\\"));
             }
         };
         let code = code.filter(|code| *code <= 0x10_ffff);
@@ -215,7 +205,7 @@ fn read_number(text: &str) -> Result<Literal, String> {
     let prefixed = |prefix: &str| lower.strip_prefix(prefix);
     if let Some(digits) = prefixed("0x") {
         if digits.contains(['.', 'p']) {
-            return hex_float(digits).ok_or_else(|| format!("\"{text}\" is no number"));
+            return hex_float(digits).ok_or_else(|| format!("\"{text}\" is not a number"));
         }
         return integer(text, digits, 16);
     }
@@ -248,7 +238,7 @@ fn float(text: &str, lower: &str) -> Result<Literal, String> {
     };
     let value: f64 = digits
         .parse()
-        .map_err(|_| format!("\"{text}\" is no number"))?;
+        .map_err(|_| format!("\"{text}\" is not a number"))?;
     let value = if single {
         f64::from(value as f32)
     } else {
@@ -297,7 +287,7 @@ fn integer(text: &str, digits: &str, radix: u32) -> Result<Literal, String> {
         return Err(format!("\"{suffix}\" does not belong to the {kind}number"));
     };
     let value = u128::from_str_radix(digits, radix)
-        .map_err(|_| format!("{text} is too large; numbers have at most 128 bits"))?;
+        .map_err(|_| format!("{text} is too large: numbers have at most 128 bits"))?;
     let bits = match suffix {
         Suffix::Sized { signed, bits } => u32::from(bits) - u32::from(signed),
         Suffix::None => 128,

@@ -23,6 +23,7 @@ use std::fmt;
 
 use crate::ast::{BinaryOp, Expr, ExprKind, Span};
 pub(super) use cursor::Parser;
+use debuginfo::Diagnostic;
 
 /// Bytes that an expression may have.
 pub const MAX_LENGTH: usize = 8192;
@@ -36,11 +37,60 @@ pub struct ParseError {
     pub position: usize,
     /// What was expected or what is wrong there, as a fragment: `expected an expression`.
     pub message: String,
+    /// What to write instead, where there is something.
+    pub hint: Option<String>,
+    /// Line and column, both from 1, of a mistake in JavaScript: what people are told in place of the position.
+    pub in_script: Option<(usize, usize)>,
+}
+
+impl ParseError {
+    /// Makes one.
+    pub fn new(position: usize, message: impl Into<String>) -> ParseError {
+        ParseError {
+            position,
+            message: message.into(),
+            hint: None,
+            in_script: None,
+        }
+    }
+
+    /// Says what to write instead.
+    #[must_use]
+    pub fn with_hint(self, hint: impl Into<String>) -> ParseError {
+        ParseError {
+            hint: Some(hint.into()),
+            ..self
+        }
+    }
+
+    /// Returns the message with its place, and the next step, as one text, for places that have room for one line only.
+    #[must_use]
+    pub fn one_line(&self) -> String {
+        let diagnostic = self.clone().diagnostic();
+        diagnostic.map(|_| self.to_string()).one_line()
+    }
+
+    /// Returns the message without its place, and the next step.
+    pub(crate) fn diagnostic(self) -> Diagnostic {
+        Diagnostic {
+            message: self.message,
+            hint: self.hint,
+        }
+    }
 }
 
 impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} at position {}", self.message, self.position)
+        match self.in_script {
+            Some((line, column)) => {
+                write!(
+                    f,
+                    "{} (JavaScript, line {line}, column {column})",
+                    self.message
+                )
+            }
+            None => write!(f, "{} at position {}", self.message, self.position),
+        }
     }
 }
 

@@ -30,8 +30,8 @@ impl Parser<'_> {
         let mut left = self.operand()?;
         // Whoever writes it means a power, never a product with what a pointer points to.
         if self.looking_at("**") {
-            let message = "there is no operator \"**\"; write \"a * a\", or \"a * *p\"";
-            return Err(self.error(message.to_owned()));
+            let error = self.error("there is no operator \"**\"");
+            return Err(error.with_hint("write \"a * a\", or \"a * *p\""));
         }
         while let Some((symbol, op)) = self.peek_operator() {
             if op.precedence() <= above {
@@ -80,8 +80,8 @@ impl Parser<'_> {
         self.nested(|parser| {
             let start = parser.here();
             if parser.looking_at("++") || parser.looking_at("--") {
-                let message = "\"++\" and \"--\" are not supported; write \"+ 1\" or \"- 1\"";
-                return Err(parser.error(message.to_owned()));
+                let error = parser.error("\"++\" and \"--\" are not supported");
+                return Err(error.with_hint("write \"+ 1\" or \"- 1\""));
             }
             if parser.looking_at("&&") {
                 return Err(parser.expected("an expression"));

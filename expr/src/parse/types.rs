@@ -24,10 +24,7 @@ impl Parser<'_> {
         let start = self.here();
         let read = self.nested(|parser| {
             let found = parser.rust_type(style).or_else(|| parser.c_type(style));
-            found.ok_or_else(|| ParseError {
-                position: start,
-                message: String::new(),
-            })
+            found.ok_or_else(|| ParseError::new(start, ""))
         });
         if read.is_err() {
             self.pos = start;

@@ -2,6 +2,7 @@
 
 use datafusion::common::{Column, DataFusionError, SchemaError, Span};
 use datafusion::sql::sqlparser::parser::ParserError;
+use debuginfo::Diagnostic;
 
 use super::aliases;
 use super::place::{self, Place};
@@ -25,6 +26,7 @@ struct Finding {
     message: String,
     place: Option<Place>,
     suggestions: Vec<String>,
+    hint: Option<String>,
 }
 
 /// Returns the error that a user sees for a question that could not be parsed or planned.
@@ -38,6 +40,7 @@ pub fn diagnose(sql: &str, error: &DataFusionError, names: &Names) -> Error {
             .map(|place| place.excerpt(sql))
             .unwrap_or_default(),
         suggestions: finding.suggestions,
+        hint: finding.hint,
     }))
 }
 
@@ -59,15 +62,19 @@ fn find(sql: &str, error: &DataFusionError, names: &Names) -> Finding {
                 message: plain(&diagnostic.message),
                 place: spanned,
                 suggestions: Vec::new(),
+                hint: None,
             },
             _ => of_plan(sql, message, spanned, names),
         },
         other => {
             let message = other.strip_backtrace();
+            let what = ours(other).or_else(|| of_subquery(&message));
+            let what = what.unwrap_or_else(|| plain(&message).into());
             Finding {
-                message: of_subquery(&message).unwrap_or_else(|| plain(&message)),
-                place: spanned.or_else(|| quoted(sql, &message)),
+                place: spanned.or_else(|| quoted(sql, &what.message)),
+                message: what.message,
                 suggestions: Vec::new(),
+                hint: what.hint,
             }
         }
     }
@@ -99,6 +106,7 @@ fn of_parser(sql: &str, error: &ParserError) -> Finding {
         message: plain(&text.replace("Expected: ", "expected ")),
         place,
         suggestions: Vec::new(),
+        hint: None,
     }
 }
 
@@ -116,12 +124,14 @@ fn of_schema(sql: &str, error: &SchemaError, spanned: Option<Place>) -> Finding 
                             message: format!("{table}.{} {TOO_FAR_OUT}", field.name),
                             place: spanned.or_else(|| place::of_word(sql, &field.name, 0)),
                             suggestions: Vec::new(),
+                            hint: Some("write the inner subquery as a join".to_owned()),
                         };
                     }
                     return Finding {
                         message: format!("there is no column \"{}\" in {table}", field.name),
                         place: spanned.or_else(|| place::of_word(sql, &field.name, 0)),
                         suggestions: suggest(&field.name, columns_of(&known)),
+                        hint: None,
                     };
                 }
                 let known = valid_fields
@@ -131,6 +141,7 @@ fn of_schema(sql: &str, error: &SchemaError, spanned: Option<Place>) -> Finding 
                     message: format!("there is no table \"{table}\" in this question"),
                     place: spanned.or_else(|| place::of_word(sql, table, 0)),
                     suggestions: suggest(table, known.map(|relation| relation.table())),
+                    hint: None,
                 };
             }
             let known = valid_fields.iter().map(|field| field.name.as_str());
@@ -140,26 +151,30 @@ fn of_schema(sql: &str, error: &SchemaError, spanned: Option<Place>) -> Finding 
                     message: BY_EQUALITY.to_owned(),
                     place: None,
                     suggestions: Vec::new(),
+                    hint: Some(INSTEAD.to_owned()),
                 };
             }
+            // Most languages write a text in double quotes.
+            let quoted = format!("\"{}\"", field.name);
+            let hint = || format!("text is written in single quotes: '{}'", field.name);
             Finding {
-                message: format!("there is no column \"{}\"", field.name),
+                message: format!("there is no column {quoted}"),
                 place: spanned.or_else(|| place::of_word(sql, &field.name, 0)),
                 suggestions: suggest(&field.name, known),
+                hint: sql.contains(&quoted).then(hint),
             }
         }
         SchemaError::AmbiguousReference { field } => Finding {
-            message: format!(
-                "column \"{0}\" is in more than one table; write TABLE.{0}",
-                field.name
-            ),
+            message: format!("column \"{}\" is in more than one table", field.name),
             place: spanned.or_else(|| place::of_word(sql, &field.name, 0)),
             suggestions: Vec::new(),
+            hint: Some(format!("write TABLE.{}", field.name)),
         },
         other => Finding {
             message: plain(&other.to_string()),
             place: spanned,
             suggestions: Vec::new(),
+            hint: None,
         },
     }
 }
@@ -195,59 +210,65 @@ fn of_plan(sql: &str, message: &str, spanned: Option<Place>, names: &Names) -> F
     {
         if names.of_tables.iter().any(|name| name == function) {
             return Finding {
-                message: format!("{function} gives a table; write: select * from {function}(...)"),
+                message: format!("{function} gives a table"),
                 place: spanned.or_else(|| place::of_word(sql, function, 0)),
                 suggestions: Vec::new(),
+                hint: Some(format!("write: select * from {function}(...)")),
             };
         }
         return unknown(sql, "function", function, &names.functions, spanned);
     }
     let short = wrong_arguments(message)
+        .map(Diagnostic::new)
         .or_else(|| same_names(message))
         .or_else(|| of_subquery(message));
+    let what = short.unwrap_or_else(|| plain(message).into());
     Finding {
         place: spanned.or_else(|| quoted(sql, message)),
-        message: short.unwrap_or_else(|| plain(message)),
+        message: what.message,
         suggestions: Vec::new(),
+        hint: what.hint,
     }
 }
 
-/// What a correlated subquery may not do, and what is written instead.
-const BY_EQUALITY: &str = "a subquery that compares with the question around it stands in SELECT or WHERE, does so by = alone, and has no LIMIT: \
-     for LIMIT 1 write an aggregate: first_value(x order by y); \
+/// What a correlated subquery may do.
+const BY_EQUALITY: &str = "a subquery that compares with the question around it stands in SELECT or WHERE, does so by = alone, and has no LIMIT";
+/// What is written in place of one that does more.
+const INSTEAD: &str = "for LIMIT 1 write an aggregate: first_value(x order by y); \
      for <, > and others a join: select a.seq, count(*) from A a left join B b on b.x < a.x group by a.seq";
 /// Follows the name of a column that only the question two levels out has.
-const TOO_FAR_OUT: &str = "is of the question two levels out: a subquery can compare only with the one right around it; \
-     write the inner subquery as a join";
+const TOO_FAR_OUT: &str =
+    "is of the question two levels out: a subquery can compare only with the one right around it";
 
 /// Says how a question is written whose subquery no plan can be made for.
-fn of_subquery(message: &str) -> Option<String> {
+fn of_subquery(message: &str) -> Option<Diagnostic> {
+    let advised = |message: &str, hint: &str| Some(Diagnostic::new(message).with_hint(hint));
     if message.contains("scalar subquery must be aggregated") {
-        return Some(
-            "a subquery that compares with the question around it must have one row, which only an aggregate ensures: \
-             write max(x) for x, or a join: select a.start_seq, p.function from calls a left join calls p on p.start_seq = a.parent"
-                .to_owned(),
+        return advised(
+            "a subquery that compares with the question around it must have one row, which only an aggregate ensures",
+            "write max(x) for x, or a join: select a.start_seq, p.function from calls a left join calls p on p.start_seq = a.parent",
         );
     }
     if message.contains("scalar subquery can only be used in Projection") {
-        return Some(
-            "a subquery that compares with the question around it stands in SELECT or WHERE; \
-             to sort by it, name it in SELECT and write that name: \
-             select a.seq, (select count(*) from B b where b.x = a.x) n from A a order by n"
-                .to_owned(),
+        return advised(
+            "a subquery that compares with the question around it stands in SELECT or WHERE",
+            "to sort by it, name it in SELECT and write that name: \
+             select a.seq, (select count(*) from B b where b.x = a.x) n from A a order by n",
         );
     }
     let (_, what) = message.split_once("Physical plan does not support logical expression ")?;
     let starts = |names: &[&str]| names.iter().any(|name| what.starts_with(name));
     if starts(&["ScalarSubquery", "OuterReferenceColumn"]) {
-        return Some(BY_EQUALITY.to_owned());
+        return advised(BY_EQUALITY, INSTEAD);
     }
-    starts(&["Exists", "InSubquery"]).then(|| {
-        "EXISTS and IN with a subquery stand in WHERE; \
-         to have the answer as a column, join with the subquery and ask whether its column is null: \
-         select a.seq, b.x is not null from A a left join (select distinct x from B) b on b.x = a.x"
-            .to_owned()
-    })
+    match starts(&["Exists", "InSubquery"]) {
+        true => advised(
+            "EXISTS and IN with a subquery stand in WHERE",
+            "to have the answer as a column, join with the subquery and ask whether its column is null: \
+             select a.seq, b.x is not null from A a left join (select distinct x from B) b on b.x = a.x",
+        ),
+        false => None,
+    }
 }
 
 /// Returns the place of the first name or text that a message quotes.
@@ -256,12 +277,11 @@ fn quoted(sql: &str, message: &str) -> Option<Place> {
 }
 
 /// Says which columns of an answer have one name.
-fn same_names(message: &str) -> Option<String> {
+fn same_names(message: &str) -> Option<Diagnostic> {
     let rest = message.strip_prefix("Projections require unique expression names")?;
     let name = between(rest, "expression \"", "\" at")?;
-    Some(format!(
-        "two columns are called \"{name}\"; name one of them with AS"
-    ))
+    let what = Diagnostic::new(format!("two columns are called \"{name}\""));
+    Some(what.with_hint("name one of them with AS"))
 }
 
 /// Says in short what DataFusion says at length: a function does not take such arguments.
@@ -297,6 +317,7 @@ fn unknown(sql: &str, what: &str, name: &str, known: &[String], spanned: Option<
         message: format!("there is no {what} \"{name}\""),
         place: spanned.or_else(|| place::of_word(sql, name, 0)),
         suggestions: suggest(name, known.iter().map(String::as_str)),
+        hint: None,
     }
 }
 
@@ -313,6 +334,7 @@ pub fn second_question(sql: &str) -> Error {
         position: place.map(|place| (place.line, place.column)),
         excerpt: place.map(|place| place.excerpt(sql)).unwrap_or_default(),
         suggestions: Vec::new(),
+        hint: None,
     }))
 }
 
@@ -344,15 +366,30 @@ pub fn memory_message(message: &str) -> String {
 
 /// Returns what DataFusion says, as our messages read.
 pub fn message_of(error: &DataFusionError) -> String {
-    if let Some(error) = store_error(error) {
-        return error.to_string();
+    if let Some(what) = ours(error) {
+        return what.message;
     }
     let message = error.find_root().strip_backtrace();
     plain(innermost(&message).unwrap_or(&message))
 }
 
-/// Returns the error of our own store that Parquet and DataFusion only hand on: a damaged file.
-fn store_error(error: &DataFusionError) -> Option<&store::Error> {
+/// Returns the next step of an error of our own that DataFusion hands on.
+pub fn hint_of(error: &DataFusionError) -> Option<String> {
+    ours(error)?.hint
+}
+
+/// Returns what one of our own functions says, or our store of a damaged file, where DataFusion and Parquet only hand it on.
+fn ours(error: &DataFusionError) -> Option<Diagnostic> {
+    match within::<store::Error>(error) {
+        Some(error) => Some(Diagnostic {
+            message: error.to_string(),
+            hint: error.hint().map(str::to_owned),
+        }),
+        None => within::<Diagnostic>(error).cloned(),
+    }
+}
+
+fn within<T: std::error::Error + 'static>(error: &DataFusionError) -> Option<&T> {
     let first: &(dyn std::error::Error + 'static) = error;
     std::iter::successors(Some(first), |error| error.source())
         .find_map(|error| error.downcast_ref())

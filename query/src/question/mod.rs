@@ -7,6 +7,6 @@ mod positions;
 mod read_only;
 mod suggest;
 
-pub use diagnose::{Names, diagnose, memory_message, message_of, second_question};
+pub use diagnose::{Names, diagnose, hint_of, memory_message, message_of, second_question};
 pub use positions::resolve;
 pub use read_only::check;

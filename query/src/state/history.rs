@@ -20,7 +20,7 @@ use futures::stream;
 use replay::Timeline;
 use replay::history::{Change, Changes, Progress, Tracked};
 
-use super::{States, failed};
+use super::{States, failed, told};
 
 /// Rows of a batch.
 const ROWS: usize = 1024;
@@ -109,17 +109,14 @@ impl Asked {
         match &self.function {
             Some(function) => Tracked::within(timeline, &self.expression, function).map_err(failed),
             None => Tracked::everywhere(timeline, &self.expression).map_err(|error| {
-                let hint = "; a variable of a function is asked for with the function: \
+                let hint = "name the function too for one of its variables: \
                             history('count', 'line')";
                 match error {
                     replay::Error::Expression {
-                        message,
+                        what,
                         position: None,
-                    } => {
-                        let message = message.split("; ").next().unwrap_or_default();
-                        DataFusionError::Plan(format!("{message}{hint}"))
-                    }
-                    error => DataFusionError::Plan(error.to_string()),
+                    } => told(what.with_hint(hint)),
+                    error => failed(error),
                 }
             }),
         }

@@ -14,6 +14,7 @@ use std::sync::{Arc, OnceLock};
 
 use datafusion::common::{DataFusionError, Result};
 use datafusion::prelude::SessionContext;
+use debuginfo::Diagnostic;
 use replay::Timeline;
 use store::Reader;
 
@@ -27,7 +28,7 @@ pub struct States {
 
 struct Inner {
     reader: Arc<Reader>,
-    timeline: OnceLock<std::result::Result<Timeline, String>>,
+    timeline: OnceLock<std::result::Result<Timeline, Diagnostic>>,
 }
 
 impl std::fmt::Debug for Inner {
@@ -63,11 +64,12 @@ impl States {
     fn timeline(&self) -> Result<&Timeline> {
         let inner = &self.inner;
         let opened = inner.timeline.get_or_init(|| {
-            Timeline::new(Arc::clone(&inner.reader)).map_err(|error| error.to_string())
+            Timeline::new(Arc::clone(&inner.reader)).map_err(|error| Diagnostic {
+                message: error.to_string(),
+                hint: error.hint(),
+            })
         });
-        opened
-            .as_ref()
-            .map_err(|why| DataFusionError::Execution(why.clone()))
+        opened.as_ref().map_err(|why| told(why.clone()))
     }
 }
 
@@ -87,5 +89,12 @@ impl std::hash::Hash for States {
 }
 
 fn failed(error: replay::Error) -> DataFusionError {
-    DataFusionError::Execution(error.to_string())
+    let hint = error.hint();
+    let message = error.to_string();
+    told(Diagnostic { message, hint })
+}
+
+/// Sends a message with its next step through DataFusion.
+fn told(what: Diagnostic) -> DataFusionError {
+    DataFusionError::External(Box::new(what))
 }

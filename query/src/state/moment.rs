@@ -1,7 +1,7 @@
 //! Expressions and registers at recorded moments.
 
 use debuginfo::value::{Look, Value};
-use debuginfo::{Certainty, Register};
+use debuginfo::{Certainty, Diagnostic, Register};
 use expr::ExprKind;
 use expr::{Context, Expr};
 use replay::{Event, Moment, Parameters, Places, Seen, State, Timeline};
@@ -9,7 +9,7 @@ use values::{RenderOptions, render_certain, render_known};
 
 /// Why an expression has no value.
 struct NoValue {
-    message: String,
+    why: Diagnostic,
     /// It means nothing there, whichever values there are.
     is_meaningless: bool,
 }
@@ -132,6 +132,17 @@ pub fn why_unknown(timeline: &Timeline, seq: u64, expression: &Expr) -> replay::
     Ok(why_unknown_in(&moment, expression))
 }
 
+/// Returns why an expression means nothing after event `seq`, if it does not.
+pub fn why_meaningless(
+    timeline: &Timeline,
+    seq: u64,
+    expression: &Expr,
+) -> replay::Result<Option<Diagnostic>> {
+    let moment = Moment::at(timeline, seq, timeline.thread_at(seq)?, 1)?;
+    let error = evaluate_in(&moment, 0, expression, why).err();
+    Ok(error.and_then(|error| error.is_meaningless.then_some(error.why)))
+}
+
 /// What is said of a value that is known.
 pub const KNOWN: &str = "known";
 
@@ -141,7 +152,7 @@ fn why_unknown_in(moment: &Moment<'_>, expression: &Expr) -> String {
         Err(error) => {
             let of_left = || shown_in_left(moment, expression, why);
             let of_left = error.is_meaningless.then(of_left).flatten();
-            of_left.unwrap_or_else(|| format!("unknown: {}", error.message))
+            of_left.unwrap_or_else(|| format!("unknown: {}", error.why.one_line()))
         }
     };
     match shown_in_left(moment, expression, known).flatten() {
@@ -215,7 +226,7 @@ fn evaluate_in<T>(
     let is_known = frames.get(frame).is_some_and(|f| f.pc_is_known);
     if frame > 0 && !is_known {
         return Err(NoValue {
-            message: format!("frame {frame} is not known"),
+            why: format!("frame {frame} is not known").into(),
             is_meaningless: false,
         });
     }
@@ -229,7 +240,7 @@ fn evaluate_in<T>(
     };
     let value = expr::evaluate(expression, &context).map_err(|error| NoValue {
         is_meaningless: error.is_meaningless,
-        message: error.message,
+        why: error.into(),
     })?;
     let look = Look {
         space: &moment.space,

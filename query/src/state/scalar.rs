@@ -13,12 +13,12 @@ use datafusion::common::{Result, plan_err};
 use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
-use debuginfo::Register;
+use debuginfo::{Diagnostic, Register};
 use expr::Expr;
 use replay::{Parameters, Places, Timeline};
 use rustc_hash::FxHashMap;
 
-use super::{States, failed, moment};
+use super::{States, failed, moment, told};
 
 /// Most bytes that `mem` returns for a row.
 const MAX_LEN: i64 = 1 << 20;
@@ -276,19 +276,12 @@ impl<'a> Batch<'a> {
     }
 
     /// Says what there is instead of a member that there is not, as the first rows do in which what it is a member of means something.
-    fn hint(&self, expression: &Expr, member: &str) -> Option<String> {
+    fn hint(&self, expression: &Expr, member: &str) -> Option<Diagnostic> {
         let rows = self.order.iter().filter_map(|row| self.seqs[*row]);
         let missing = format!("no member {member}");
         rows.take(MOST_HINTS).find_map(|seq| {
-            let why = moment::why_unknown(self.timeline, seq, expression).ok()?;
-            let why = why.strip_prefix("unknown: ")?;
-            // Behind a semicolon others look for the next step.
-            let (what, rest) = why.split_once("; ").unwrap_or((why, ""));
-            let is_about_it = what.contains(&missing);
-            is_about_it.then(|| match rest {
-                "" => what.to_owned(),
-                rest => format!("{what} ({})", rest.replace("; ", ", ")),
-            })
+            let why = moment::why_meaningless(self.timeline, seq, expression).ok()??;
+            why.message.contains(&missing).then_some(why)
         })
     }
 }
@@ -309,17 +302,19 @@ fn name(names: &StringArray, row: usize) -> Result<Option<&str>> {
 
 /// Reads an expression.
 fn read(text: &str) -> Result<Expr> {
-    match expr::parse(text) {
-        Ok(parsed) => Ok(parsed),
-        Err(error) => plan_err!("the expression \"{text}\": {error}"),
-    }
+    expr::parse(text).map_err(|error| {
+        told(Diagnostic {
+            message: format!("the expression \"{text}\": {error}"),
+            hint: error.hint,
+        })
+    })
 }
 
 /// Reads an expression. A name that nothing in the recording has can never be right; of a member `hint` says what there is instead.
 fn parse(
     timeline: &Timeline,
     text: &str,
-    hint: impl FnOnce(&Expr, &str) -> Option<String>,
+    hint: impl FnOnce(&Expr, &str) -> Option<Diagnostic>,
 ) -> Result<Expr> {
     let parsed = read(text)?;
     let is_misspelt = |name: &str| {
@@ -336,10 +331,10 @@ fn parse(
     let Some(name) = members.into_iter().find(|name| is_misspelt(name)) else {
         return Ok(parsed);
     };
-    match hint(&parsed, name) {
-        Some(hint) => plan_err!("the expression \"{text}\": {hint}"),
-        None => {
-            plan_err!("the expression \"{text}\": nothing in the recording has a member \"{name}\"")
-        }
-    }
+    let why = hint(&parsed, name).unwrap_or_else(|| {
+        Diagnostic::new(format!("nothing in the recording has a member \"{name}\""))
+    });
+    Err(told(
+        why.map(|why| format!("the expression \"{text}\": {why}")),
+    ))
 }

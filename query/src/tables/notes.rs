@@ -70,7 +70,7 @@ struct Added {
 impl Added {
     fn rows(&self) -> Result<RecordBatch> {
         let notes = notes::read(&self.recording);
-        let notes = notes.map_err(|error| DataFusionError::Execution(error.to_string()))?;
+        let notes = notes.map_err(|error| DataFusionError::External(Box::new(error)))?;
         let seqs = Int64Array::from_iter_values(notes.iter().map(|note| note.seq as i64));
         let texts: StringViewArray = notes.iter().map(|note| Some(&*note.text)).collect();
         let times = notes.iter().map(|note| note.added_unix_ns);

@@ -237,7 +237,10 @@ impl Asked {
 pub fn ask(session: &Session, sql: &str) -> String {
     match lines(session, sql) {
         Ok(lines) => redact(&lines),
-        Err(error) => format!("error: {error}\n"),
+        Err(error) => {
+            let help = error.hint().map(|hint| format!("help: {hint}\n"));
+            format!("error: {error}\n{}", help.unwrap_or_default())
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use debuginfo::Glob;
+use debuginfo::{Diagnostic, Glob};
 
 use crate::{Error, Result};
 
@@ -88,7 +88,8 @@ impl Pattern {
             _ => (Self::Name, text),
         };
         if glob.is_empty() {
-            let reason = "it is empty; write a name, file:GLOB or module:GLOB".to_owned();
+            let reason =
+                Diagnostic::new("it is empty").with_hint("write a name, file:GLOB or module:GLOB");
             return Err(Error::Pattern {
                 pattern: text.to_owned(),
                 reason,

@@ -30,7 +30,7 @@ use crate::{
         pointees, texts,
     },
     displace::{Displacement, PATCH_BYTES, place_near},
-    live::hooks::SharedHooks,
+    live::tracee::hooks::SharedHooks,
     options::Captures,
     process::Way,
     stop::{StopError, StoppedProcess},

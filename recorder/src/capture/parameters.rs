@@ -71,14 +71,14 @@ struct Nothing;
 
 impl Machine for Nothing {
     fn memory(&self, _: u64, _: &mut [u8]) -> Result<Certainty, Unknown> {
-        Err(Unknown("there is no memory".to_owned()))
+        Err(Unknown::because("there is no memory".to_owned()))
     }
 
     fn register(&self, _: Register) -> Result<(u64, Certainty), Unknown> {
-        Err(Unknown("there are no registers".to_owned()))
+        Err(Unknown::because("there are no registers".to_owned()))
     }
 
     fn vector(&self, _: Register) -> Result<([u8; 16], Certainty), Unknown> {
-        Err(Unknown("there are no registers".to_owned()))
+        Err(Unknown::because("there are no registers".to_owned()))
     }
 }

@@ -2,51 +2,34 @@
 
 use std::io;
 
-use super::model::{ProbeId, Tid};
+use debuginfo::{Diagnostic, LineError};
 
-/// Each message is a sentence that can be shown as it is.
+use crate::live::model::{ProbeId, Tid};
+
+/// Each message is a sentence that can be shown as it is; [`LiveError::hint`] names the next step where there is one.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LiveError {
     /// The program has ended, or was left.
-    #[error("the program has ended; start it again with \"restart\"")]
+    #[error("the program has ended")]
     Ended,
     /// The thread runs.
-    #[error("thread {0} is running; stop it with \"pause\"")]
+    #[error("thread {0} is running")]
     Running(Tid),
     /// No thread has that number.
-    #[error("there is no thread {0}; \"threads\" lists them")]
+    #[error("there is no thread {0}")]
     NoThread(Tid),
     /// No probe has that number.
-    #[error("there is no breakpoint, logpoint or watchpoint {0}; \"break list\" lists them")]
+    #[error("there is no breakpoint, logpoint or watchpoint {0}")]
     NoProbe(ProbeId),
     /// No displayed expression has that number.
-    #[error("there is no display {0}; \"display\" lists them")]
+    #[error("there is no display {0}")]
     NoDisplay(u32),
-    /// A line has no code. The lines that have some are named in the message and listed.
-    #[error("{message}")]
-    NoCode {
-        /// The sentence.
-        message: String,
-        /// Lines that have code.
-        valid_lines: Vec<u32>,
-    },
-    /// No file of that name is known to the debug information.
-    #[error("{message}")]
-    NoFile {
-        /// The sentence.
-        message: String,
-    },
-    /// A column of a line whose columns nothing tells.
-    #[error("{message}")]
-    NoColumn {
-        /// The sentence.
-        message: String,
-    },
+    /// A line has no place in the code.
+    #[error(transparent)]
+    Line(#[from] LineError),
     /// The code at an address cannot be moved out of the way.
-    #[error(
-        "the thread cannot be stopped at {address:#x}: {reason}; the nearest place is {nearest:#x}"
-    )]
+    #[error("the thread cannot be stopped at {address:#x}: {reason}")]
     CannotStop {
         /// What was asked for.
         address: u64,
@@ -56,20 +39,18 @@ pub enum LiveError {
         nearest: u64,
     },
     /// A condition or template has a mistake.
-    #[error("{message} at position {position}")]
+    #[error("{what}")]
     Expression {
         /// Byte, from 0.
         position: usize,
         /// What is wrong.
-        message: String,
+        what: Diagnostic,
     },
     /// An expression was understood, but has no value here.
     #[error("{0}")]
-    Evaluate(String),
+    Evaluate(Diagnostic),
     /// All debug registers are in use.
-    #[error(
-        "there are four watchpoints already, and the processor has no more; remove one with \"watch remove\""
-    )]
+    #[error("there are four watchpoints already, and the processor has no more")]
     NoWatchpointLeft,
     /// A place that the processor cannot watch.
     #[error(
@@ -91,16 +72,22 @@ pub enum LiveError {
     },
     /// A function that was called did not come back.
     #[error("{0}")]
-    Call(String),
+    Call(Diagnostic),
     /// The threads did not stop.
-    #[error("the program does not stop: a thread is held up in the kernel; try again")]
+    #[error("the program does not stop: a thread is blocked in the kernel")]
     NotStopping,
     /// We panicked; the program and the session go on.
-    #[error("this came upon a mistake in Hindsight: {0}; please report it")]
+    #[error("internal error: {0}")]
     Mistake(String),
     /// Nothing to return to.
     #[error("{0}")]
-    Motion(String),
+    Motion(Diagnostic),
+    /// The recording is not closed yet.
+    #[error("the recording is still being closed")]
+    Closing,
+    /// The recording could not be closed.
+    #[error("{0}")]
+    NotClosed(String),
     /// A request of the kernel failed.
     #[error("cannot {action}: {source}")]
     System {
@@ -110,6 +97,45 @@ pub enum LiveError {
         #[source]
         source: io::Error,
     },
+}
+
+impl LiveError {
+    /// Returns the next step, where there is one to name.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::Ended => "start it again with \"restart\"",
+            Self::Running(_) => "stop it with \"pause\"",
+            Self::NoThread(_) => "\"threads\" lists them",
+            Self::NoProbe(_) => "\"break list\" lists them",
+            Self::NoDisplay(_) => "\"display\" lists them",
+            Self::Line(error) => error.hint()?,
+            Self::CannotStop { nearest, .. } => {
+                return Some(format!("the nearest place is {nearest:#x}"));
+            }
+            Self::Expression { what, .. }
+            | Self::Evaluate(what)
+            | Self::Call(what)
+            | Self::Motion(what) => return what.hint.clone(),
+            Self::NoWatchpointLeft => "remove one with \"watch remove\"",
+            Self::NotStopping => "try again",
+            Self::Closing => "ask again",
+            Self::Mistake(_) => "please report it",
+            Self::Unwatchable { .. }
+            | Self::Memory { .. }
+            | Self::NotClosed(_)
+            | Self::System { .. } => return None,
+        };
+        Some(hint.to_owned())
+    }
+
+    /// Returns message and next step as one text, for places that have room for one line only.
+    #[must_use]
+    pub fn one_line(&self) -> String {
+        let message = self.to_string();
+        let hint = self.hint();
+        Diagnostic { message, hint }.one_line()
+    }
 }
 
 /// The result of controlling a program.

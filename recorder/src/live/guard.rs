@@ -3,9 +3,9 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::{
+use crate::live::{
     error::{LiveError, LiveResult},
-    limit::GivenUp,
+    probes::limit::GivenUp,
 };
 
 /// Does `work`; what it panics with becomes [`LiveError::Mistake`]. Whoever calls this sees to it that what `work` has left
@@ -13,13 +13,13 @@ use super::{
 pub(crate) fn guarded<R>(work: impl FnOnce() -> R) -> LiveResult<R> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
         if let Some(given_up) = panic.downcast_ref::<GivenUp>() {
-            return LiveError::Evaluate(given_up.to_string());
+            return LiveError::Evaluate(given_up.diagnostic());
         }
         let what = panic
             .downcast_ref::<String>()
             .map(String::as_str)
             .or_else(|| panic.downcast_ref::<&str>().copied())
-            .unwrap_or("no word said");
+            .unwrap_or("no message");
         LiveError::Mistake(what.to_owned())
     })
 }
@@ -34,7 +34,8 @@ mod tests {
     use crate::{
         Exit, Observer, OnFull, RecordOptions, SnapshotTimes, Target,
         live::{
-            Action, Live, LiveOptions, Location, Motion, ProbeSpec, Stdio, Waited, tracer::Command,
+            Action, Live, LiveOptions, Location, Motion, ProbeSpec, Stdio, Waited,
+            event_loop::Command,
         },
     };
 
@@ -74,7 +75,7 @@ mod tests {
         let live = started(&scratch);
         let held = live.ask(|tracer| -> LiveResult<()> {
             tracer.hold()?;
-            panic!("thread {} is held", tracer.pid)
+            panic!("thread {} is held", tracer.tracee.pid)
         });
         let error = held.expect_err("it panics");
         let expected = format!("thread {} is held", live.pid());
@@ -115,10 +116,10 @@ mod tests {
         assert_eq!(guarded(|| 3).unwrap(), 3);
         let error = guarded(|| -> u8 { panic!("index {} out of bounds", 7) }).unwrap_err();
         assert_eq!(
-            error.to_string(),
-            "this came upon a mistake in Hindsight: index 7 out of bounds; please report it"
+            error.one_line(),
+            "internal error: index 7 out of bounds; please report it"
         );
         let error = guarded(|| std::panic::panic_any(1)).unwrap_err();
-        assert!(error.to_string().contains("no word said"), "{error}");
+        assert!(error.to_string().contains("no message"), "{error}");
     }
 }

@@ -5,30 +5,34 @@
 use std::sync::{
     Arc,
     atomic::{
-        AtomicU64,
+        AtomicBool, AtomicU64,
         Ordering::{Acquire, Release},
     },
 };
 
+use agent::shared::Shared;
 use crossbeam::channel::Sender;
 use store::control::{
     ByteBuf, Control, Exception, ExceptionPhase, LiveProbe, MAX_STACK_LEN, Pause, PauseReason,
     ProbeKind, ProbePlace, SavedRegisters, Watched, Write,
 };
 
-use super::{
-    machine::RED_ZONE,
-    memory::LiveMemory,
-    model::{Action, Displayed, Location, Motion, ProbeState, ProbeView, Reason, Tid},
-    tracer::Tracer,
+use crate::{
+    clock,
+    live::{
+        event_loop::Tracer,
+        model::{Action, Displayed, Location, Motion, ProbeState, ProbeView, Reason, Tid},
+        tracee::{machine::RED_ZONE, memory::LiveMemory},
+    },
+    stop::Registers,
 };
-use crate::{clock, stop::Registers};
 
 /// The way to the log.
 #[derive(Clone)]
 pub(crate) struct Journal {
     log: Sender<Control>,
     counts: Arc<Counts>,
+    recorder: Arc<Shared>,
 }
 
 /// How many events were sent, and how many of them are in the log.
@@ -36,6 +40,8 @@ pub(crate) struct Journal {
 pub(crate) struct Counts {
     sent: AtomicU64,
     written: AtomicU64,
+    /// No thread of the program runs: the rings stay as they are.
+    is_standing: AtomicBool,
 }
 
 impl Counts {
@@ -43,13 +49,35 @@ impl Counts {
     pub fn written(&self) {
         self.written.fetch_add(1, Release);
     }
+
+    /// Tells whether no thread of the program runs.
+    pub fn is_standing(&self) -> bool {
+        self.is_standing.load(Acquire)
+    }
 }
 
 impl Journal {
-    pub fn new(log: Sender<Control>) -> Self {
+    /// `recorder` sleeps while there is nothing to write.
+    pub fn new(log: Sender<Control>, recorder: Arc<Shared>) -> Self {
         Self {
             log,
             counts: Arc::default(),
+            recorder,
+        }
+    }
+
+    /// Has the recorder look whether there is something for it.
+    pub fn wake_recorder(&self) {
+        self.recorder.wake();
+    }
+
+    /// Says whether no thread of the program runs.
+    pub fn set_standing(&self, is_standing: bool) {
+        let was_standing = self.counts.is_standing();
+        if was_standing != is_standing {
+            self.counts.is_standing.store(is_standing, Release);
+            // It sleeps without end while all stand.
+            self.wake_recorder();
         }
     }
 
@@ -72,6 +100,7 @@ impl Journal {
     pub fn send(&self, control: Control) {
         self.counts.sent.fetch_add(1, Release);
         let _ = self.log.send(control);
+        self.wake_recorder();
     }
 
     pub fn pause(
@@ -90,7 +119,7 @@ impl Journal {
         let sp = machine
             .as_ref()
             .map_or(0, |machine| machine.registers.general.rsp);
-        let (stack_addr, stack) = read_stack(&tracer.memory, sp, MAX_STACK_LEN);
+        let (stack_addr, stack) = read_stack(&tracer.tracee.memory, sp, MAX_STACK_LEN);
         let values = displayed
             .iter()
             .map(|shown| (shown.display.expression.clone(), shown.value.clone()))
@@ -262,11 +291,15 @@ fn about(tracer: &Tracer, reason: &Reason) -> (Option<u32>, Option<u64>, Option<
         Reason::Watch {
             probe, old, new, ..
         } => {
-            let watched = tracer.watches.address(*probe).map(|addr| Watched {
-                addr,
-                old: Some(ByteBuf::from(old.clone())),
-                new: Some(ByteBuf::from(new.clone())),
-            });
+            let watched = tracer
+                .probes
+                .watchpoints
+                .address(*probe)
+                .map(|addr| Watched {
+                    addr,
+                    old: Some(ByteBuf::from(old.clone())),
+                    new: Some(ByteBuf::from(new.clone())),
+                });
             (Some(*probe), None, watched)
         }
         Reason::Throw { probe, .. } => (Some(*probe), None, None),

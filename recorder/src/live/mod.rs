@@ -6,45 +6,19 @@
 //! the program with ptrace(2): it sees traps, signals and new threads first. The kernel lets the program go by itself
 //! should we die, which a thread that waits for our word in a handler of its own would not.
 
-mod asks;
-pub(crate) mod board;
-mod call;
-mod children;
-mod compiled;
-mod copies;
-mod display;
+mod breakpoints;
 mod error;
-mod evaluate;
-mod event;
-mod failures;
-mod follow;
-mod goal;
+pub(crate) mod event_loop;
 mod guard;
-mod hits;
-mod hold;
-pub(crate) mod hooks;
-mod inject;
 pub(crate) mod journal;
-mod jumps;
-mod landing;
-mod leftover;
-mod limit;
-mod machine;
-mod memory;
 pub mod model;
-mod motion;
-mod names;
-mod passed;
-mod places;
 mod probes;
-mod pushed;
+mod remote_call;
 mod script;
-mod sites;
 mod start;
-mod thread;
-mod thrown;
-pub(crate) mod tracer;
-mod watch;
+mod stepping;
+pub(crate) mod stops;
+pub(crate) mod tracee;
 
 use std::{
     fs::File,
@@ -61,18 +35,23 @@ use debuginfo::{AddressSpace, Register};
 use store::control::Control;
 
 pub use error::{LiveError, LiveResult};
-pub use failures::Failed;
-pub use limit::{GivenUp, Limit};
-pub use machine::LiveMachine;
 pub use model::*;
+pub use probes::{
+    failures::Failed,
+    limit::{GivenUp, Limit},
+};
 pub use script::{MEMORY_LIMIT, TIME_LIMIT, check_condition, check_message};
+pub use tracee::machine::LiveMachine;
 
 use self::{
-    board::Board,
+    event_loop::{Commands, Tracer, ask},
     journal::{Journal, WrittenPlace},
-    memory::LiveMemory,
-    thread::State,
-    tracer::{Command, Tracer, ask},
+    stops::StopLog,
+    tracee::{
+        machine::{XMM_OFFSET, field},
+        memory::LiveMemory,
+        threads::Thread,
+    },
 };
 use crate::{Exit, Outcome, Result, clock, stop::ptrace};
 
@@ -93,8 +72,8 @@ struct Inner {
     recording: PathBuf,
     pipes: Mutex<Option<(File, File)>>,
     space: Arc<RwLock<Arc<AddressSpace>>>,
-    board: Arc<Board>,
-    commands: Sender<Command>,
+    stops: Arc<StopLog>,
+    commands: Commands,
     memory: LiveMemory,
     journal: Journal,
     settling: Sender<Sender<()>>,
@@ -128,14 +107,15 @@ impl Live {
 
     /// Returns what the program does.
     pub fn status(&self) -> Status {
-        if let Some(exit) = self.inner.board.ended() {
+        if let Some(exit) = self.inner.stops.ended() {
             return Status::Ended(exit);
         }
         let newest = self.ask(|tracer| {
             let stops = tracer
+                .tracee
                 .threads
                 .values()
-                .filter_map(|thread| thread.stop.clone());
+                .filter_map(|thread| thread.stop().cloned());
             stops.max_by_key(|stop| (stop.reason != Reason::AllThreads, stop.number))
         });
         match newest {
@@ -144,7 +124,7 @@ impl Live {
             Err(_) => {
                 let ended = self
                     .inner
-                    .board
+                    .stops
                     .wait(u64::MAX, None, Duration::from_secs(5));
                 match ended {
                     Waited::Ended(exit) => Status::Ended(exit),
@@ -158,14 +138,18 @@ impl Live {
     pub fn threads(&self) -> Vec<ThreadView> {
         let pid = self.inner.pid;
         self.ask(move |tracer| {
-            let threads = tracer.threads.iter().map(|(tid, thread)| ThreadView {
-                tid: *tid,
-                name: thread_name(pid, *tid),
-                state: match &thread.stop {
-                    Some(stop) => ThreadState::Stopped(stop.clone()),
-                    None => ThreadState::Running,
-                },
-            });
+            let threads = tracer
+                .tracee
+                .threads
+                .iter()
+                .map(|(tid, thread)| ThreadView {
+                    tid: *tid,
+                    name: thread_name(pid, *tid),
+                    state: match thread.stop() {
+                        Some(stop) => ThreadState::Stopped(stop.clone()),
+                        None => ThreadState::Running,
+                    },
+                });
             threads.collect()
         })
         .unwrap_or_default()
@@ -182,12 +166,12 @@ impl Live {
     /// Returns all probes, by number; once the program has ended, as they were then.
     pub fn probes(&self) -> Vec<ProbeView> {
         self.ask(|tracer| tracer.views())
-            .unwrap_or_else(|_| self.inner.board.kept_probes())
+            .unwrap_or_else(|_| self.inner.stops.kept_probes())
     }
 
     /// Returns the conditions and messages that have failed since this was asked last.
     pub fn untold_failures(&self) -> Vec<(ProbeId, Failed)> {
-        self.inner.board.failures.untold()
+        self.inner.stops.failures.untold()
     }
 
     /// Removes a probe; threads that are stopped at it stay so.
@@ -213,13 +197,13 @@ impl Live {
     /// It cannot be read; [`MAX_DISPLAYS`] are displayed already.
     pub fn display(&self, expression: &str) -> Result<Display> {
         let expression = expression.to_owned();
-        Ok(self.ask(move |tracer| tracer.displays.add(&expression))??)
+        Ok(self.ask(move |tracer| tracer.probes.displays.add(&expression))??)
     }
 
     /// Returns what is displayed, in order; once the program has ended, what was then.
     pub fn displays(&self) -> Vec<Display> {
-        self.ask(|tracer| tracer.displays.all())
-            .unwrap_or_else(|_| self.inner.board.kept_displays())
+        self.ask(|tracer| tracer.probes.displays.all())
+            .unwrap_or_else(|_| self.inner.stops.kept_displays())
     }
 
     /// Displays these expressions no more. Returns what they were.
@@ -228,7 +212,7 @@ impl Live {
     /// There is no such number: all stay then.
     pub fn undisplay(&self, ids: &[u32]) -> Result<Vec<Display>> {
         let ids = ids.to_owned();
-        Ok(self.ask(move |tracer| tracer.displays.remove(&ids))??)
+        Ok(self.ask(move |tracer| tracer.probes.displays.remove(&ids))??)
     }
 
     /// Has the program judge what can be compiled (which it does from the start), or the tracer judge everything. The
@@ -266,7 +250,7 @@ impl Live {
 
     /// Somebody was shown a stop: its thread may be let go.
     pub fn mark_shown(&self, stop: u64) {
-        self.inner.board.mark_shown(stop);
+        self.inner.stops.mark_shown(stop);
     }
 
     /// Stops all threads. Returns the number of the stop: a new one, or the newest if all were stopped already.
@@ -289,12 +273,12 @@ impl Live {
     /// As [`wait`](Live::wait), and with `moved` also for the end of that thread, which was to get somewhere. The stop does not
     /// count as shown until [`mark_shown`](Live::mark_shown).
     pub fn peek(&self, after: u64, moved: Option<Tid>, timeout: Duration) -> Waited {
-        self.inner.board.wait(after, moved, timeout)
+        self.inner.stops.wait(after, moved, timeout)
     }
 
     /// Returns the number of the newest stop, 0 if there was none.
     pub fn newest_stop(&self) -> u64 {
-        self.inner.board.newest()
+        self.inner.stops.newest()
     }
 
     /// Returns a stopped thread's registers and memory.
@@ -374,7 +358,7 @@ impl Live {
     /// # Errors
     /// [`LiveError::Ended`].
     pub fn note(&self, text: &str) -> Result<()> {
-        if self.inner.board.ended().is_some() {
+        if self.inner.stops.ended().is_some() {
             return Err(LiveError::Ended.into());
         }
         self.inner.journal.send(Control::Note {
@@ -390,8 +374,9 @@ impl Live {
         let (done, settled) = crossbeam::channel::bounded(1);
         let until = Instant::now() + timeout;
         let mut asked = self.inner.settling.send(done).is_ok();
+        self.inner.journal.wake_recorder();
         loop {
-            if self.inner.board.ended().is_some() {
+            if self.inner.stops.ended().is_some() {
                 return true;
             }
             let left = until.saturating_duration_since(Instant::now());
@@ -416,6 +401,7 @@ impl Live {
     /// The recording could not be closed; the text says why.
     pub fn detach(&self) -> Result<Outcome> {
         self.inner.end.store(true, Release);
+        self.inner.journal.wake_recorder();
         self.closed(Instant::now() + Duration::from_secs(60))
     }
 
@@ -424,7 +410,7 @@ impl Live {
     /// # Errors
     /// As [`detach`](Live::detach).
     pub fn kill(&self) -> Result<Outcome> {
-        if self.inner.board.ended().is_none() {
+        if self.inner.stops.ended().is_none() {
             // SAFETY: the process is our child or traced by us, so that its number is its own until its end is noticed.
             unsafe { libc::kill(self.inner.pid, libc::SIGKILL) };
         }
@@ -444,12 +430,11 @@ impl Live {
             .unwrap_or_else(PoisonError::into_inner);
         loop {
             if let Some(closed) = &*closed {
-                return Ok(closed.clone().map_err(LiveError::Evaluate)?);
+                return Ok(closed.clone().map_err(LiveError::NotClosed)?);
             }
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                let message = "the recording is still being closed; ask again";
-                return Err(LiveError::Evaluate(message.to_owned()).into());
+                return Err(LiveError::Closing.into());
             }
             closed = self
                 .inner
@@ -477,30 +462,29 @@ impl Tracer {
     /// Stops all threads because somebody asks for it.
     fn pause(&mut self) -> LiveResult<u64> {
         self.hold()?;
-        let candidates = |thread: &&thread::Thread| {
-            thread.stop.is_none() && matches!(thread.state, State::Halted { .. })
-        };
         let first = self
+            .tracee
             .threads
             .iter()
-            .filter(|(_, thread)| candidates(thread))
+            .filter(|(_, thread)| thread.is_held())
             .map(|(tid, _)| *tid)
-            .min_by_key(|tid| *tid != self.pid);
+            .min_by_key(|tid| *tid != self.tracee.pid);
         if let Some(tid) = first {
             self.halt(tid, Reason::User, true);
         }
         self.release();
-        let stops = self
-            .threads
-            .values()
-            .filter_map(|thread| thread.stop.as_ref());
+        let stops = self.tracee.threads.values().filter_map(Thread::stop);
         let told = stops.filter(|stop| stop.reason != Reason::AllThreads);
         Ok(told.map(|stop| stop.number).max().unwrap_or_default())
     }
 
     fn check_stopped(&self, tid: Tid) -> LiveResult<()> {
-        let thread = self.threads.get(&tid).ok_or(LiveError::NoThread(tid))?;
-        match thread.stop {
+        let thread = self
+            .tracee
+            .threads
+            .get(&tid)
+            .ok_or(LiveError::NoThread(tid))?;
+        match thread.stop() {
             Some(_) => Ok(()),
             None => Err(LiveError::Running(tid)),
         }
@@ -523,7 +507,7 @@ impl Tracer {
             && index < 16
         {
             let mut state = ptrace::extended_state(tid).map_err(failed)?;
-            let at = machine::XMM_OFFSET + usize::from(index) * 16;
+            let at = XMM_OFFSET + usize::from(index) * 16;
             let place = state
                 .get_mut(at..at + bytes.len().min(16))
                 .ok_or(LiveError::Ended)?;
@@ -534,9 +518,9 @@ impl Tracer {
         } else {
             let mut registers = self.registers(tid)?;
             registers.rip = self.original_pc(registers.rip);
-            let Some(field) = machine::field(&mut registers, register) else {
+            let Some(field) = field(&mut registers, register) else {
                 let message = format!("there is no register {name} that can be written");
-                return Err(LiveError::Evaluate(message));
+                return Err(LiveError::Evaluate(message.into()));
             };
             let mut word = field.to_le_bytes();
             let len = bytes.len().min(8);

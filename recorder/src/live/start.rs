@@ -8,25 +8,28 @@ use std::{
 use crossbeam::channel::{bounded, unbounded};
 use debuginfo::{AddressSpace, Mapped, Module};
 
-use super::{
-    Inner, Live,
-    board::Board,
-    compiled::Runtime,
-    hooks::{Hooks, SharedHooks},
-    journal::Journal,
-    leftover::Handler,
-    memory::LiveMemory,
-    model::{LiveOptions, Reason},
-    passed::Keeps,
-    tracer::{Command, Tracer, ask},
-};
 use crate::{
     Error, Exit, Observer, Outcome, Result, Target,
     arm::{Filter, patch::Plan},
     leave_code::LeaveOffsets,
+    live::{
+        Inner, Live,
+        breakpoints::{compiled::Runtime, orphan_traps::TrapHandler},
+        event_loop::{Command, Commands, Tracer, ask},
+        journal::Journal,
+        model::{LiveOptions, Reason},
+        probes::capture::LogpointCapture,
+        stops::StopLog,
+        tracee::{
+            Tracee,
+            hooks::{Hooks, SharedHooks},
+            memory::LiveMemory,
+        },
+    },
     process::{Maps, Way},
     session::{LiveSide, Session, prepare, publish},
     signals::ChildSignals,
+    wake::Waiter,
 };
 
 impl Live {
@@ -63,8 +66,8 @@ impl Live {
     fn close(&self, mut outcome: Result<Outcome>) {
         // Unless the recording broke off, this was told when it happened.
         let _ = ask(&self.inner.commands, Tracer::finish);
-        self.inner.board.end(Exit::Detached);
-        if let (Ok(outcome), Some(exit)) = (&mut outcome, self.inner.board.ended()) {
+        self.inner.stops.end(Exit::Detached);
+        if let (Ok(outcome), Some(exit)) = (&mut outcome, self.inner.stops.ended()) {
             outcome.exit = exit;
         }
         let mut closed = self
@@ -72,7 +75,7 @@ impl Live {
             .closed
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        *closed = Some(outcome.map_err(|error| crate::session::chain(&error)));
+        *closed = Some(outcome.map_err(|error| error.one_line()));
         self.inner.closing.notify_all();
     }
 }
@@ -95,15 +98,10 @@ fn begin(options: &LiveOptions, observer: &dyn Observer) -> Result<(Session, Liv
     };
     if session.target.ended_early {
         let program = session.target.exe.display().to_string();
-        return Err(Error::Start {
-            program,
-            source: std::io::Error::other(
-                "it ended before its first instruction; run it by itself to see why",
-            ),
-        });
+        return Err(Error::EndedAtOnce { program });
     }
     let runtime = runtime_of(&session)?;
-    let handler = runtime.as_ref().and_then(Handler::find);
+    let handler = runtime.as_ref().and_then(TrapHandler::find);
     let compiled = runtime.as_ref().and_then(Runtime::find);
     let mut hooks = Hooks::default();
     if let Some(runtime) = &runtime {
@@ -114,16 +112,17 @@ fn begin(options: &LiveOptions, observer: &dyn Observer) -> Result<(Session, Liv
     let space = Arc::new(AddressSpace::default().with_hidden(runtime));
     let space: Arc<RwLock<Arc<AddressSpace>>> = Arc::new(RwLock::new(space));
     publish(&space, &session.arming.modules);
-    let board = Arc::new(Board::default());
+    let stops = Arc::new(StopLog::default());
     let (log, journal_end) = unbounded();
-    let journal = Journal::new(log);
+    let journal = Journal::new(log, Arc::clone(&session.shared));
     let pid = session.target.pid;
     let announcer = session.start_guardian()?;
     let memory = LiveMemory::open(pid, Arc::clone(&hooks), announcer)
         .map_err(Error::system("open the program's memory"))?;
-    let (commands, inbox) = unbounded::<Command>();
-    let keeps = Keeps::of(&options.record.captures);
-    trace(&session, keeps, &memory, &space, &board, &journal, inbox)?;
+    let (commands, inbox) =
+        Commands::new().map_err(Error::system("prepare to trace the program"))?;
+    let capture = LogpointCapture::of(&options.record.captures);
+    trace(&session, capture, &memory, &space, &stops, &journal, inbox)?;
     let end = Arc::new(AtomicBool::new(false));
     let (settling, settle_requests) = unbounded();
     let side = LiveSide {
@@ -133,7 +132,7 @@ fn begin(options: &LiveOptions, observer: &dyn Observer) -> Result<(Session, Liv
         settling: settle_requests,
         end: Arc::clone(&end),
         space: Arc::clone(&space),
-        board: Arc::clone(&board),
+        stops: Arc::clone(&stops),
         fatal: None,
     };
     session.control(side, hooks);
@@ -142,7 +141,7 @@ fn begin(options: &LiveOptions, observer: &dyn Observer) -> Result<(Session, Liv
     if let Some(handler) = handler
         && options.record.guardian.is_some()
     {
-        ask(&commands, move |tracer| tracer.handle_leftovers(handler))??;
+        ask(&commands, move |tracer| tracer.handle_orphan_traps(handler))??;
     }
     if let Some(found) = compiled {
         ask(&commands, move |tracer| tracer.runtime_found(found))?;
@@ -154,7 +153,7 @@ fn begin(options: &LiveOptions, observer: &dyn Observer) -> Result<(Session, Liv
             recording: session.recording_dir(),
             pipes: Mutex::new(session.pipes.take()),
             space,
-            board,
+            stops,
             commands,
             memory,
             journal,
@@ -170,12 +169,12 @@ fn begin(options: &LiveOptions, observer: &dyn Observer) -> Result<(Session, Liv
 /// Starts the tracer and waits until it has the program.
 fn trace(
     session: &Session,
-    keeps: Keeps,
+    capture: LogpointCapture,
     memory: &LiveMemory,
     space: &Arc<RwLock<Arc<AddressSpace>>>,
-    board: &Arc<Board>,
+    stops: &Arc<StopLog>,
     journal: &Journal,
-    inbox: crossbeam::channel::Receiver<Command>,
+    inbox: (crossbeam::channel::Receiver<Command>, Waiter),
 ) -> Result<()> {
     let (seized, answer) = bounded(1);
     let pid = session.target.pid;
@@ -183,17 +182,17 @@ fn trace(
     // Compiled code uses the stack, which is too small where a goroutine's ends.
     let is_unfit = session.target.way == Way::LoaderForGo;
     let (memory, space) = (memory.clone(), Arc::clone(space));
-    let (board, journal) = (Arc::clone(board), journal.clone());
+    let (stops, journal) = (Arc::clone(stops), journal.clone());
     thread::Builder::new()
         .name("tracer".to_owned())
         .spawn(move || {
             // Dead, it is seen to be so before the program runs without it.
             let _lock = shared.own_as_tracer();
-            match Tracer::seize(pid, memory, space, board, journal, inbox) {
+            match Tracer::seize(Tracee::new(pid, memory), space, stops, journal, inbox) {
                 Ok(mut tracer) => {
-                    tracer.keeps = keeps;
-                    tracer.compiling.shared = Some(shared);
-                    tracer.compiling.is_unfit = is_unfit;
+                    tracer.probes.capture = capture;
+                    tracer.breakpoints.compiling.shared = Some(shared);
+                    tracer.breakpoints.compiling.is_unfit = is_unfit;
                     let _ = seized.send(Ok(()));
                     tracer.run();
                 }
@@ -214,7 +213,7 @@ fn trace(
 fn release(
     session: &mut Session,
     plan: Plan,
-    commands: &crossbeam::channel::Sender<Command>,
+    commands: &Commands,
     stop_on_entry: bool,
 ) -> Result<()> {
     let is_ours = session.target.spawned;

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use agent::shared;
+use debuginfo::Diagnostic;
 
 use super::{Failure, SCRATCH_BYTES};
 use crate::{
@@ -28,7 +29,7 @@ pub(super) struct Inside<'a> {
 
 impl<'a> Inside<'a> {
     pub fn of(process: &'a mut StoppedProcess) -> Result<Self, Failure> {
-        let none = || Failure::Runtime("the program has no thread that runs".to_owned());
+        let none = || Failure::Runtime("the program has no thread that runs".into());
         let tid = process.tids().first().copied().ok_or_else(none)?;
         let syscall_at = syscall_instruction(process)?;
         Ok(Self {
@@ -175,9 +176,9 @@ impl<'a> Inside<'a> {
         let here = libc::AT_FDCWD as i64 as u64;
         let opened = self.call(libc::SYS_openat, [here, scratch, flags as u64, 0, 0, 0])?;
         opened.map_err(|error| {
-            Failure::Runtime(format!(
-                "the program cannot open {path} (errno {error}); does it run in another container, or as another user?"
-            ))
+            let why = format!("the program cannot open {path} (errno {error})");
+            let hint = "does it run in another container, or as another user?";
+            Failure::Runtime(Diagnostic::new(why).with_hint(hint))
         })
     }
 
@@ -219,14 +220,13 @@ impl<'a> Inside<'a> {
 }
 
 fn cannot_map(what: &str, error: i32) -> Failure {
-    Failure::Runtime(format!(
-        "cannot map {what} (errno {error}); is there a limit on virtual memory (ulimit -v)?"
-    ))
+    let why = Diagnostic::new(format!("cannot map {what} (errno {error})"));
+    Failure::Runtime(why.with_hint("is there a limit on virtual memory (ulimit -v)?"))
 }
 
 /// Finds an instruction that makes system calls; the kernel's own code has one.
 fn syscall_instruction(process: &StoppedProcess) -> Result<u64, Failure> {
-    let failed = |detail: String| Failure::Runtime(detail);
+    let failed = |detail: String| Failure::Runtime(detail.into());
     let maps = Maps::read(process.pid()).map_err(|error| failed(error.to_string()))?;
     let executable = maps.mappings.iter().filter(|mapping| mapping.executable);
     for mapping in executable.rev() {

@@ -13,7 +13,7 @@ use agent::{
     runtime::{self, EXPORTS_VERSION},
     shared::{self, Shared},
 };
-use debuginfo::Module;
+use debuginfo::{Diagnostic, Module};
 
 use self::inside::{Inside, READ, READ_EXECUTE, READ_WRITE};
 use crate::{
@@ -49,7 +49,7 @@ pub(crate) struct Loader<'a> {
 /// Why it did not work.
 enum Failure {
     Stop(StopError),
-    Runtime(String),
+    Runtime(Diagnostic),
 }
 
 impl From<StopError> for Failure {
@@ -62,7 +62,11 @@ impl From<Failure> for Error {
     fn from(failure: Failure) -> Self {
         match failure {
             Failure::Stop(error) => Self::Stop(error),
-            Failure::Runtime(detail) => agent::Error::Runtime { detail }.into(),
+            Failure::Runtime(why) => agent::Error::Runtime {
+                detail: why.message,
+                hint: why.hint,
+            }
+            .into(),
         }
     }
 }
@@ -119,7 +123,7 @@ impl Loader<'_> {
             .iter()
             .find(|symbol| symbol.linkage == "hs_load")
             .map(|symbol| base + symbol.svma.0)
-            .ok_or_else(|| Failure::Runtime("the library has no hs_load".to_owned()))?;
+            .ok_or_else(|| Failure::Runtime("the library has no hs_load".into()))?;
         // struct hs_start
         let start = [
             shared,
@@ -134,9 +138,8 @@ impl Loader<'_> {
         inside.write_words(scratch, &start)?;
         let exports = inside.run(begin, scratch, scratch + SCRATCH_BYTES)?;
         if exports < FIRST_ADDRESS {
-            return Err(Failure::Runtime(format!(
-                "the runtime's check {exports} failed"
-            )));
+            let why = format!("the runtime's check {exports} failed");
+            return Err(Failure::Runtime(why.into()));
         }
         inside.unmap(scratch, SCRATCH_BYTES)?;
         self.started(inside, shared, exports)
@@ -197,10 +200,10 @@ impl Loader<'_> {
     fn started(&self, inside: &Inside<'_>, shared: u64, exports: u64) -> Result<Started, Failure> {
         let words = inside.words(exports, EXPORTS_WORDS)?;
         let [version, enter, enter_xmm, _, table, count, enter_go] = words[..] else {
-            return Err(Failure::Runtime("its exports are cut short".to_owned()));
+            return Err(Failure::Runtime("its exports are cut short".into()));
         };
         if version != EXPORTS_VERSION {
-            return Err(Failure::Runtime("it is of another release".to_owned()));
+            return Err(Failure::Runtime("it is of another release".into()));
         }
         let rows = inside.words(table, count as usize * REPLACEMENT_BYTES / 8)?;
         let mut replacements = Vec::new();

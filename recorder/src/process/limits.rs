@@ -6,6 +6,7 @@
 use std::{io, sync::OnceLock};
 
 use agent::shared::TOTAL_BYTES;
+use debuginfo::Diagnostic;
 use libc::{RLIM_INFINITY, RLIMIT_AS, RLIMIT_DATA, rlimit};
 
 const NONE: rlimit = rlimit {
@@ -21,7 +22,7 @@ static OWN: OnceLock<[rlimit; 2]> = OnceLock::new();
 ///
 /// # Errors
 /// Why not, when the memory that is shared with a program does not fit into what is permitted.
-pub fn lift_own() -> Result<(), String> {
+pub fn lift_own() -> Result<(), Diagnostic> {
     let [found, _] = OWN.get_or_init(|| {
         [RLIMIT_AS, RLIMIT_DATA].map(|resource| {
             let found = get(0, resource).unwrap_or(NONE);
@@ -35,12 +36,12 @@ pub fn lift_own() -> Result<(), String> {
     }
 }
 
-fn why_refused(space: rlimit) -> String {
-    format!(
-        "its address space is limited to {} kB (ulimit -v), and the limit must not be raised by what Hindsight reserves (34 TiB); \
-         record it without that limit, with a soft one (ulimit -S -v), or as root",
+fn why_refused(space: rlimit) -> Diagnostic {
+    Diagnostic::new(format!(
+        "its address space is limited to {} kB (ulimit -v), and the limit must not be raised by what Hindsight reserves (34 TiB)",
         space.rlim_cur >> 10
-    )
+    ))
+    .with_hint("record it without that limit, with a soft one (ulimit -S -v), or as root")
 }
 
 /// Gives the calling process the limits back that were lifted. Async-signal-safe.
@@ -66,7 +67,7 @@ impl Lifted {
     ///
     /// # Errors
     /// Why they cannot be, when its limits must not be raised by so much.
-    pub fn of(pid: i32, reserved_bytes: u64) -> Result<Self, String> {
+    pub fn of(pid: i32, reserved_bytes: u64) -> Result<Self, Diagnostic> {
         let space = get(pid, RLIMIT_AS).unwrap_or(NONE);
         let data = get(pid, RLIMIT_DATA).unwrap_or(NONE);
         let lifted = lift(pid, RLIMIT_AS, space);

@@ -3,11 +3,14 @@
 use std::{
     io,
     mem::MaybeUninit,
-    os::fd::{AsRawFd, FromRawFd, OwnedFd},
+    os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd},
     time::Duration,
 };
 
-use crate::options::Exit;
+use crate::{
+    options::Exit,
+    wake::{Event, wait_for},
+};
 
 /// Largest stack that is believed when no limit is set.
 const UNLIMITED_STACK_BYTES: u64 = 1 << 30;
@@ -52,6 +55,29 @@ impl ExitWatch {
         } else {
             Exit::Detached
         })
+    }
+
+    /// Returns another watch of the same process, which never collects its status.
+    ///
+    /// # Errors
+    /// There are no descriptors left.
+    pub(crate) fn try_clone(&self) -> io::Result<Self> {
+        Ok(Self {
+            pid: self.pid,
+            fd: self.fd.try_clone()?,
+            is_child: false,
+        })
+    }
+
+    /// Calls `ended` when the process has ended; returns then, or once `over` happens.
+    pub(crate) fn wait(&self, over: &Event, ended: impl FnOnce()) {
+        loop {
+            match wait_for(&[self.fd.as_fd(), over.as_fd()], None) {
+                Some(0) => return ended(),
+                Some(_) => return,
+                None => {}
+            }
+        }
     }
 
     /// Returns the signal that ended our child, if one does within `patience`. Its status is still to be collected.

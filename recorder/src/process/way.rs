@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use debuginfo::Module;
+use debuginfo::{Diagnostic, Module};
 
 const AT_HWCAP2: u64 = 26;
 /// In `AT_HWCAP2`: programs may read and set the bases of fs and gs themselves.
@@ -25,7 +25,7 @@ impl Way {
     ///
     /// # Errors
     /// Why it cannot be recorded.
-    pub fn of(module: &Module) -> Result<Self, String> {
+    pub fn of(module: &Module) -> Result<Self, Diagnostic> {
         let linker = module.interp().map(|path| path.rsplit('/').next());
         let is_musl = linker
             .flatten()
@@ -35,12 +35,14 @@ impl Way {
             return Ok(Self::Frida);
         }
         if linker.is_none() && module.soname().is_some() {
-            return Err("it is a library; record the program that it is to run instead".to_owned());
+            return Err(Diagnostic::new("it is a library")
+                .with_hint("record the program that it is to run instead"));
         }
         if !has_fsgsbase() {
             return Err(
-                "it has no dynamic linker of glibc, or no C library; such programs take Linux 5.9 or newer and a processor with FSGSBASE"
-                    .to_owned(),
+                Diagnostic::new("it has no dynamic linker of glibc, or no C library").with_hint(
+                    "such programs take Linux 5.9 or newer and a processor with FSGSBASE",
+                ),
             );
         }
         // Go with C in it needs the C library: of such a program the C is recorded.

@@ -7,6 +7,7 @@ use agent::{
     host::{self, Host},
     shared::{SHADOWS, Shared, TOTAL_BYTES},
 };
+use debuginfo::Diagnostic;
 
 use super::{
     lay_out,
@@ -80,7 +81,7 @@ impl BringIn<'_> {
     }
 
     /// Says why nothing is brought in.
-    fn refused(&self, reason: String) -> Error {
+    fn refused(&self, reason: Diagnostic) -> Error {
         match self.target.spawned {
             true => Error::Unsupported {
                 path: self.target.exe.clone(),

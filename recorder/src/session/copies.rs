@@ -31,6 +31,7 @@ impl Session {
         }
         if self.shared.last_is_done() {
             // The last copy was made. Nothing waits for one more.
+            self.copies.last = Instant::now();
             return Ok(self.account_for_copies(0)?);
         }
         let copied = self.copies.snapshots.clone().map(|all| self.copy(all));

@@ -1,11 +1,7 @@
 //! The time while the program runs: records to the log, new modules, the end.
 
 use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering::Release},
-    },
-    thread,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -13,10 +9,19 @@ use agent::shared::Shared;
 use crossbeam::channel::Sender;
 use store::control::Control;
 
-use super::{RESERVE_PATIENCE, STOP_PATIENCE, Session, chain, lay_out, lock, reserve, space_of};
+use super::{
+    RESERVE_PATIENCE, STOP_PATIENCE, Session, lay_out, lock, reserve,
+    rest::{Bounds, Found, Rest},
+    sealing::Wanted,
+    space_of,
+};
 use crate::{
-    Death, Error, Exit, Observer, OnFull, Result, SnapshotTimes, Target, arm::patch::Plan, clock,
-    drain::Drain, process::Maps, signals,
+    Death, Error, Exit, Observer, OnFull, Result, SnapshotTimes, Target,
+    arm::patch::Plan,
+    clock,
+    drain::Drain,
+    process::{Maps, Way},
+    signals,
 };
 
 /// Less than this in a look is not worth one while the program writes as fast as it can: each look takes a cache line
@@ -25,12 +30,6 @@ const WORTH_A_LOOK: u64 = 128 << 10;
 /// The time until the next look then, spent spinning: where all cores are busy, who sleeps wakes milliseconds later, and
 /// by then the ring is full.
 const FLOOD_PAUSE: Duration = Duration::from_micros(20);
-/// The longest pause between two looks into the rings.
-const LONGEST_PAUSE: Duration = Duration::from_millis(1);
-/// The same of a program that has written nothing for so long: one that sleeps, or stands at a stop.
-const QUIET: Duration = Duration::from_secs(2);
-const QUIET_PAUSE: Duration = Duration::from_millis(10);
-
 /// How the draining ended.
 pub(super) struct Ended {
     pub exit: Exit,
@@ -47,24 +46,22 @@ pub(super) struct Ended {
 
 impl Session {
     /// Moves records to the log until the program has ended or the recording is to end.
-    pub(super) fn follow(
-        &mut self,
-        flooded: &AtomicBool,
-        observer: &dyn Observer,
-    ) -> Result<Ended> {
+    pub(super) fn follow(&mut self, wanted: &Wanted, observer: &dyn Observer) -> Result<Ended> {
         let shared = Arc::clone(&self.shared);
         let mut drain = Drain::new(&shared, self.target.pid);
         let mut incomplete = None;
-        let mut pause = Duration::ZERO;
-        let mut wrote = Instant::now();
+        let mut rest = Rest::new(&shared, self.target.pid);
         let (exit, unhooked) = loop {
+            rest.before_look(self.bounds());
             // Asked before the pass: what a process wrote before it ended is in the rings.
             let exit = self.target.watch.poll();
             let settling = self.settling();
-            if !settling.is_empty() {
-                wrote = Instant::now();
-            }
-            let moved = self.pass(&mut drain, &mut incomplete, observer);
+            let (moved, noted) = self.pass(&mut drain, &mut incomplete, observer);
+            let mut found = match moved {
+                0 if settling.is_empty() && !noted => Found::Nothing,
+                0 => Found::Something,
+                _ => Found::Records,
+            };
             if !settling.is_empty() {
                 self.settle(&mut drain, settling);
             }
@@ -74,26 +71,21 @@ impl Session {
             if self.is_to_end() {
                 break self.detach(&shared, &mut drain, &mut incomplete, observer);
             }
-            self.look_at_modules(&shared, &mut incomplete, observer)?;
+            if self.look_at_modules(&shared, &mut incomplete, observer)? {
+                found = found.max(Found::Something);
+            }
             self.look_at_forbidden(&shared, observer)?;
             self.look_at_the_end(&mut drain, &mut incomplete, observer);
             self.copy_memory()?;
             self.look_at_sandbox(observer)?;
-            flooded.store(drain.is_flooded(), Release);
-            if moved > 0 {
-                wrote = Instant::now();
+            wanted.set_rest(drain.is_flooded());
+            if drain.take_flushed() {
+                wanted.log_has_grown();
             }
-            pause = match moved {
-                0 => (pause * 2).clamp(Duration::from_micros(20), self.longest_pause(wrote)),
-                1..WORTH_A_LOOK if drain.is_flooded() => {
-                    spin(FLOOD_PAUSE);
-                    Duration::ZERO
-                }
-                _ => Duration::ZERO,
-            };
-            if !pause.is_zero() {
-                thread::sleep(pause);
+            if (1..WORTH_A_LOOK).contains(&moved) && drain.is_flooded() {
+                spin(FLOOD_PAUSE);
             }
+            rest.after_look(found, self.bounds());
         };
         if let Some(live) = &self.live {
             live.end_control(exit);
@@ -101,7 +93,7 @@ impl Session {
         self.pass(&mut drain, &mut incomplete, observer);
         self.look_at_forbidden(&shared, observer)?;
         if let Err(error) = drain.finish(&mut self.writing.log) {
-            incomplete.get_or_insert(chain(&error));
+            incomplete.get_or_insert(error.one_line());
         }
         if exit == Exit::Detached
             && self.live.is_none()
@@ -118,7 +110,7 @@ impl Session {
             // Who hears of the end finds everything in the recording, though sealing it takes longer. What cannot be
             // written shows when the log is closed.
             let _ = self.writing.log.settle();
-            live.board.end(exit);
+            live.stops.end(exit);
         }
         let lost = drain.lost();
         let threads = drain.threads() + shared.taken().count() as u64;
@@ -151,39 +143,53 @@ impl Session {
         })?)
     }
 
-    /// Where a burst would be lost, memory is copied at regular times or new threads wait for an answer, the rings are looked at as
-    /// often as ever.
-    fn longest_pause(&self, wrote: Instant) -> Duration {
-        let may_wait = !self.shared.asks_about_sandbox()
-            && self.options.on_full == OnFull::Block
-            && matches!(
-                self.options.snapshots,
-                SnapshotTimes::Never | SnapshotTimes::AtPauses
-            );
-        match may_wait && wrote.elapsed() > QUIET {
-            true => QUIET_PAUSE,
-            false => LONGEST_PAUSE,
+    /// What bounds the sleep between two looks.
+    fn bounds(&self) -> Bounds {
+        let copy = match self.options.snapshots {
+            SnapshotTimes::Every(interval) => {
+                Some(interval.saturating_sub(self.copies.last.elapsed()))
+            }
+            _ => None,
+        };
+        let end = match self.options.target {
+            Target::Attach { duration, .. } => duration,
+            Target::Spawn { .. } => None,
+        };
+        let end = end.map(|duration| duration.saturating_sub(self.so_far.began.elapsed()));
+        let live = self.live.as_ref();
+        Bounds {
+            at_most: [copy, end].into_iter().flatten().min(),
+            is_standing: live.is_some_and(|live| live.counts.is_standing()),
+            may_wait: self.options.on_full == OnFull::Block
+                && matches!(
+                    self.options.snapshots,
+                    SnapshotTimes::Never | SnapshotTimes::AtPauses
+                ),
+            // None of ours sees a program enter a sandbox that makes system calls itself, as Go's do.
+            is_opaque: self.target.way == Way::LoaderForGo || self.shared.asks_about_sandbox(),
         }
     }
 
+    /// Moves what there is to the log. Returns how many bytes threads have written, and whether live control has noted
+    /// something.
     pub(super) fn pass(
         &mut self,
         drain: &mut Drain<'_>,
         incomplete: &mut Option<String>,
         observer: &dyn Observer,
-    ) -> u64 {
+    ) -> (u64, bool) {
         // First: a thread that was let go writes only after its letting go was sent here.
         let noted = self.take_journal();
-        let passed = noted.and_then(|noted| drain.pass(&mut self.writing.log, noted));
+        let passed = noted.and_then(|noted| Ok((drain.pass(&mut self.writing.log, noted)?, noted)));
         passed.unwrap_or_else(|error| {
             drain.discard();
             let message = format!(
-                "the recording ends here, the program goes on: {}",
-                chain(&error)
+                "the recording ends here, and the program keeps running: {}",
+                error.one_line()
             );
             observer.warning(&message);
             incomplete.get_or_insert(message);
-            0
+            (0, false)
         })
     }
 
@@ -226,7 +232,7 @@ impl Session {
                 .and_then(|()| self.account_for_copies(0))
                 .and_then(|()| self.writing.log.append_control(&end))
                 .and_then(|()| self.writing.log.append_watermark(clock::ticks()));
-            *incomplete = written.err().map(|error| chain(&error));
+            *incomplete = written.err().map(|error| error.one_line());
         }
     }
 
@@ -268,10 +274,11 @@ impl Session {
         match taken_back {
             Ok(Ok(())) => (Exit::Detached, true),
             Ok(Err(error)) | Err(error) => {
+                let error = Error::Stop(error);
                 if self.target.watch.poll().is_none() {
                     observer.warning(&format!(
-                        "the program could not be unhooked and goes on with inactive hooks: {}",
-                        chain(&error)
+                        "the program could not be unhooked and keeps running with inactive hooks: {}",
+                        error.one_line()
                     ));
                 }
                 (Exit::Detached, false)
@@ -279,38 +286,38 @@ impl Session {
         }
     }
 
-    /// Arms modules that a thread has just loaded; the thread waits until then.
+    /// Arms modules that a thread has just loaded; the thread waits until then. Returns whether there were any.
     fn look_at_modules(
         &mut self,
         shared: &Shared,
         incomplete: &mut Option<String>,
         observer: &dyn Observer,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let asked = shared.modules_asked();
         if asked == shared.modules_answered() {
-            return Ok(());
+            return Ok(false);
         }
         let result = self.arm_new_modules(shared, observer);
         shared.answer_modules(asked);
         match result {
             Err(Error::Store(error)) => {
-                incomplete.get_or_insert(chain(&error));
-                Ok(())
+                incomplete.get_or_insert(error.one_line());
             }
             // A module that cannot be armed is no reason to lose the recording.
             Err(error) => {
                 let message = format!(
                     "a module that was just loaded is not traced: {}",
-                    chain(&error)
+                    error.one_line()
                 );
                 observer.warning(&message);
-                Ok(self.writing.log.append_control(&Control::Warning {
+                self.writing.log.append_control(&Control::Warning {
                     ticks: clock::ticks(),
                     message,
-                })?)
+                })?;
             }
-            Ok(()) => Ok(()),
+            Ok(()) => {}
         }
+        Ok(true)
     }
 
     fn arm_new_modules(&mut self, shared: &Shared, observer: &dyn Observer) -> Result<()> {
@@ -371,7 +378,7 @@ impl Session {
         }
         let space = space_of(&self.arming.modules);
         if let Err(error) = self.arming.watches.resolve(&space, &plan.functions, shared) {
-            observer.warning(&error.to_string());
+            observer.warning(&error.one_line());
         }
     }
 }

@@ -12,7 +12,7 @@ use store::control::{
     SnapshotReason,
 };
 
-use super::{STOP_PATIENCE, Session, chain, entering::Entering, space_of};
+use super::{STOP_PATIENCE, Session, entering::Entering, space_of};
 use crate::{
     Death, Exit, SnapshotTimes, clock,
     drain::Drain,
@@ -73,7 +73,7 @@ impl Session {
                 Some(signal) => self.write_down_death(last, signal),
                 None => self.copy_at_exit(),
             };
-            *incomplete = written.err().map(|error| chain(&error));
+            *incomplete = written.err().map(|error| error.one_line());
         }
         self.shared.last_done();
     }

@@ -14,23 +14,23 @@ use crate::{
     Exit,
     arm::Modules,
     live::{
-        board::Board,
-        hooks::SharedHooks,
+        event_loop::{Commands, Tracer, ask},
         journal::Counts,
-        tracer::{Command, Tracer, ask},
+        stops::StopLog,
+        tracee::hooks::SharedHooks,
     },
 };
 
 /// What connects the two.
 pub(crate) struct LiveSide {
-    pub commands: Sender<Command>,
+    pub commands: Commands,
     pub journal: Receiver<Control>,
     pub counts: Arc<Counts>,
     /// Who waits until readers can see everything up to now.
     pub settling: Receiver<Sender<()>>,
     pub end: Arc<AtomicBool>,
     pub space: Arc<RwLock<Arc<AddressSpace>>>,
-    pub board: Arc<Board>,
+    pub stops: Arc<StopLog>,
     /// The last signal that the tracer told of as one that ends the program.
     pub fatal: Option<i32>,
 }
@@ -45,7 +45,7 @@ impl LiveSide {
     pub fn end_control(&self, exit: Exit) {
         // Where the tracer has ended already, there is nobody to tell.
         let _ = match exit {
-            Exit::Detached => ask(&self.commands, Tracer::let_go),
+            Exit::Detached => ask(&self.commands, Tracer::detach),
             Exit::Code(_) | Exit::Signal(_) => ask(&self.commands, Tracer::finish),
         };
     }

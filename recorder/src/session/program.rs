@@ -8,7 +8,7 @@ use std::{
 };
 
 use agent::runtime;
-use debuginfo::Module;
+use debuginfo::{Diagnostic, Module};
 
 use super::sanitizers;
 use crate::{
@@ -81,8 +81,8 @@ impl Running {
 
     pub fn attached(pid: i32) -> Result<Self> {
         let reason = |source: io::Error| match source.raw_os_error() {
-            Some(libc::ESRCH | libc::EINVAL) => "there is no such process".to_owned(),
-            _ => source.to_string(),
+            Some(libc::ESRCH | libc::EINVAL) => Diagnostic::new("there is no such process"),
+            _ => source.to_string().into(),
         };
         let watch = ExitWatch::new(pid, false).map_err(|source| Error::Attach {
             pid,
@@ -90,32 +90,33 @@ impl Running {
         })?;
         let exe = fs::read_link(format!("/proc/{pid}/exe")).map_err(|source| {
             let reason = match source.kind() {
-                io::ErrorKind::PermissionDenied => {
-                    "not permitted; try as root or as the user who runs it".to_owned()
-                }
+                io::ErrorKind::PermissionDenied => Diagnostic::new("not permitted")
+                    .with_hint("try as root or as the user who runs it"),
                 io::ErrorKind::NotFound => {
-                    "it has no program: a kernel thread, or a process that has ended".to_owned()
+                    "it has no program: a kernel thread, or a process that has ended".into()
                 }
-                _ => source.to_string(),
+                _ => source.to_string().into(),
             };
             Error::Attach { pid, reason }
         })?;
         let way = way_into(&exe)?;
         check_mapped(&exe, &read_maps(pid)?)?;
         if way == Way::LoaderForGo {
-            let reason = "it is a Go program, and its goroutines may wait anywhere in code that is to be patched; start \
-                          it with hindsight record or hindsight start"
-                .to_owned();
+            let reason = Diagnostic::new(
+                "it is a Go program, and its goroutines may wait anywhere in code that is to be patched",
+            )
+            .with_hint("start it with hindsight record or hindsight start");
             return Err(Error::Attach { pid, reason });
         }
         // Nothing is to be brought in that would wait for a thread which somebody else holds.
         if let Some(tracer) = procfs::tracer(pid, pid) {
             let tracer = procfs::thread_group(tracer).unwrap_or(tracer);
             let name = fs::read_to_string(format!("/proc/{tracer}/comm")).unwrap_or_default();
-            let reason = format!(
-                "process {tracer} ({}) traces it, and a program has one tracer; let it go there first",
+            let reason = Diagnostic::new(format!(
+                "process {tracer} ({}) traces it, and a program has one tracer",
                 name.trim_end()
-            );
+            ))
+            .with_hint("detach it there first");
             return Err(Error::Attach { pid, reason });
         }
         let argv = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
@@ -182,11 +183,16 @@ impl Running {
 
 /// Refuses what cannot be recorded, before anything of it runs. Returns how the runtime gets into the rest.
 pub(super) fn way_into(exe: &Path) -> Result<Way> {
-    let refuse = |reason: String| Error::Unsupported {
+    let refuse = |reason: Diagnostic| Error::Unsupported {
         path: exe.to_owned(),
         reason,
     };
-    let module = Module::open(exe).map_err(|error| refuse(error.to_string()))?;
+    let module = Module::open(exe).map_err(|error| {
+        refuse(Diagnostic {
+            message: error.to_string(),
+            hint: error.hint().map(str::to_owned),
+        })
+    })?;
     if let Some(sanitizer) = sanitizers::of_program(&module) {
         return Err(has_sanitizer(exe, sanitizer));
     }
@@ -201,10 +207,10 @@ pub(super) fn check_mapped(exe: &Path, maps: &Maps) -> Result<()> {
 fn has_sanitizer(exe: &Path, sanitizer: &str) -> Error {
     Error::Unsupported {
         path: exe.to_owned(),
-        reason: format!(
-            "it was built with {sanitizer}, or a library of it was, whose memory lies where Hindsight keeps return addresses; \
-             build it without, or with AddressSanitizer"
-        ),
+        reason: Diagnostic::new(format!(
+            "it was built with {sanitizer}, or a library of it was, whose memory lies where Hindsight keeps return addresses"
+        ))
+        .with_hint("build it without, or with AddressSanitizer"),
     }
 }
 
@@ -240,7 +246,8 @@ pub(super) fn about_target(error: agent::Error, target: &Running) -> Error {
     match &error {
         agent::Error::Frida { message, .. } if !target.spawned => Error::Attach {
             pid: target.pid,
-            reason: format!("{message}; is it yours, and is no debugger attached?"),
+            reason: Diagnostic::new(message.as_str())
+                .with_hint("is it yours, and is no debugger attached?"),
         },
         _ => error.into(),
     }

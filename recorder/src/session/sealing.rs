@@ -3,7 +3,13 @@
 use std::{
     io,
     path::PathBuf,
-    sync::atomic::{AtomicBool, Ordering::Acquire},
+    sync::{
+        Condvar, Mutex, MutexGuard, PoisonError,
+        atomic::{
+            AtomicBool,
+            Ordering::{Acquire, Release, SeqCst},
+        },
+    },
     thread,
     time::Duration,
 };
@@ -18,16 +24,61 @@ const LITTLE_BYTES: u64 = 1 << 30;
 
 /// While the program floods the log: how long sealing rests between two looks at how much waits.
 const REST: Duration = Duration::from_millis(100);
+/// How much of the log is awaited at once: sealing little costs nearly as much as sealing much.
+const GATHERING: Duration = Duration::from_millis(20);
 /// Events of such a look.
 const LOOK_EVENTS: u64 = 1;
 
 /// What the sealing thread is told.
 #[derive(Debug, Default)]
 pub(super) struct Wanted {
-    /// End.
-    pub stop: AtomicBool,
-    /// The disk and the memory's bandwidth are needed for the log.
-    pub rest: AtomicBool,
+    stop: AtomicBool,
+    rest: AtomicBool,
+    has_grown: AtomicBool,
+    waiting: Mutex<()>,
+    changed: Condvar,
+}
+
+impl Wanted {
+    /// The end.
+    pub fn stop(&self) {
+        self.stop.store(true, Release);
+        self.tell();
+    }
+
+    /// Says whether the disk and the memory's bandwidth are needed for the log.
+    pub fn set_rest(&self, rest: bool) {
+        self.rest.store(rest, Release);
+    }
+
+    /// There may be something to seal.
+    pub fn log_has_grown(&self) {
+        if !self.has_grown.swap(true, SeqCst) {
+            self.tell();
+        }
+    }
+
+    fn tell(&self) {
+        let _waiting = self.lock();
+        self.changed.notify_all();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, ()> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until the log has grown since the last time, or the end.
+    fn wait_for_more(&self) {
+        let mut waiting = self.lock();
+        while !self.has_grown.load(SeqCst) && !self.stop.load(Acquire) {
+            waiting = self
+                .changed
+                .wait(waiting)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        drop(waiting);
+        self.has_grown.store(false, SeqCst);
+    }
 }
 
 /// Seals as the log grows: where a core is idle, and anyway when much waits.
@@ -75,7 +126,8 @@ fn seal_step(sealer: &mut Sealer, wanted: &Wanted) -> store::Result<u64> {
     if rest {
         thread::sleep(REST);
     } else if progress.caught_up {
-        thread::sleep(Duration::from_millis(20));
+        thread::sleep(GATHERING);
+        wanted.wait_for_more();
     }
     Ok(waiting(&progress))
 }

@@ -5,10 +5,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crossbeam::channel::Sender;
-
 use crate::{
-    live::tracer::{Command, ask},
+    live::event_loop::{Commands, ask},
     stop::{StopError, StoppedProcess, while_stopped},
 };
 
@@ -18,7 +16,7 @@ pub(crate) enum Stopper {
     /// Threads are seized for the moment.
     Moment,
     /// They are the tracer's anyway.
-    Tracer(Sender<Command>),
+    Tracer(Commands),
 }
 
 impl Stopper {

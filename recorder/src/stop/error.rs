@@ -5,38 +5,30 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-/// What went wrong; the message names what to do about it where something can be done.
+/// What went wrong; [`StopError::hint`] names what to do about it where something can be done.
 #[derive(Debug, Error)]
 pub enum StopError {
-    #[error("process {pid} does not exist (any more)")]
+    #[error("there is no process {pid}")]
     Gone { pid: i32 },
-    #[error("process {pid} has ended and only waits for its parent to notice")]
+    #[error("process {pid} has ended, and its parent has not noticed yet")]
     Zombie { pid: i32 },
-    #[error("process {pid} is this very process")]
+    #[error("process {pid} is Hindsight itself")]
     OwnProcess { pid: i32 },
-    #[error(
-        "process {pid} is already traced by process {tracer} ({tracer_name}); detach that debugger first"
-    )]
+    #[error("process {pid} is already traced by process {tracer} ({tracer_name})")]
     AlreadyTraced {
         pid: i32,
         tracer: i32,
         tracer_name: String,
     },
-    #[error(
-        "kernel.yama.ptrace_scope = 1 lets only an ancestor trace process {pid}; start the program from here, \
-         run as root, or set it to 0 (sysctl kernel.yama.ptrace_scope=0)"
-    )]
+    #[error("kernel.yama.ptrace_scope = 1 lets only an ancestor trace process {pid}")]
     ScopeDescendants { pid: i32 },
-    #[error("kernel.yama.ptrace_scope = 2 lets only root trace process {pid}; run as root")]
+    #[error("kernel.yama.ptrace_scope = 2 lets only root trace process {pid}")]
     ScopeRoot { pid: i32 },
     #[error(
-        "kernel.yama.ptrace_scope = 3 forbids tracing until the next boot; process {pid} cannot be stopped"
+        "process {pid} cannot be stopped: kernel.yama.ptrace_scope = 3 forbids tracing until the next boot"
     )]
     ScopeNobody { pid: i32 },
-    #[error(
-        "the kernel does not let user {our_uid} trace process {pid} of user {target_uid}; run as that user or as root \
-         (a program with set-uid or file capabilities, or a container without CAP_SYS_PTRACE, needs root outside)"
-    )]
+    #[error("the kernel does not let user {our_uid} trace process {pid} of user {target_uid}")]
     NotPermitted {
         pid: i32,
         our_uid: u32,
@@ -44,7 +36,7 @@ pub enum StopError {
     },
     #[error(
         "thread {tid} of process {pid} did not stop within {patience:?} (state {state}): it waits in the kernel for a \
-         device, or for a vfork child to exec; try again"
+         device, or for a vfork child to exec"
     )]
     NotStopping {
         pid: i32,
@@ -80,4 +72,24 @@ pub enum StopError {
         #[source]
         source: io::Error,
     },
+}
+
+impl StopError {
+    /// Returns the next step, where there is one to name.
+    #[must_use]
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::AlreadyTraced { .. } => Some("detach that debugger first"),
+            Self::ScopeDescendants { .. } => Some(
+                "start the program from here, run as root, or set it to 0 (sysctl kernel.yama.ptrace_scope=0)",
+            ),
+            Self::ScopeRoot { .. } => Some("run as root"),
+            Self::NotPermitted { .. } => Some(
+                "run as that user or as root (a program with set-uid or file capabilities, or a container without \
+                 CAP_SYS_PTRACE, needs root outside)",
+            ),
+            Self::NotStopping { .. } => Some("try again"),
+            _ => None,
+        }
+    }
 }

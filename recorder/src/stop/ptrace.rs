@@ -234,8 +234,13 @@ pub(crate) enum Change {
     Ended { status: i32, by_signal: bool },
 }
 
-/// Returns a change of a thread that the calling thread traces, if there is one. Does not wait.
-pub(crate) fn next_change() -> Result<Option<(i32, Change)>> {
+/// Tells whether a thread that the calling thread traces has changed.
+pub(crate) fn is_one_changed() -> bool {
+    matches!(peek_change(), Ok(Some(_)))
+}
+
+/// Looks for a change of a thread that the calling thread traces, and leaves it there. Does not wait.
+fn peek_change() -> Result<Option<siginfo_t>> {
     let mut info = MaybeUninit::<siginfo_t>::zeroed();
     let wanted = libc::WEXITED
         | libc::WSTOPPED
@@ -254,11 +259,18 @@ pub(crate) fn next_change() -> Result<Option<(i32, Change)>> {
     }
     // SAFETY: waitid filled it, or left it zero.
     let info = unsafe { info.assume_init() };
+    // SAFETY: a structure that waitid filled has this field; of the other one it is zero.
+    let is_there = unsafe { info.si_pid() } != 0;
+    Ok(is_there.then_some(info))
+}
+
+/// Returns a change of a thread that the calling thread traces, if there is one. Does not wait.
+pub(crate) fn next_change() -> Result<Option<(i32, Change)>> {
+    let Some(info) = peek_change()? else {
+        return Ok(None);
+    };
     // SAFETY: a structure that waitid filled has these fields.
     let (tid, status) = unsafe { (info.si_pid(), info.si_status()) };
-    if tid == 0 {
-        return Ok(None);
-    }
     if matches!(
         info.si_code,
         libc::CLD_EXITED | libc::CLD_KILLED | libc::CLD_DUMPED

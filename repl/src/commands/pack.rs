@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use replay::{PackOutcome, Timeline};
 use serde_json::json;
 
-use crate::commands::live::recorded;
+use crate::commands::live;
 use crate::error::Error;
 use crate::exit;
 use crate::progress::Progress;
@@ -42,8 +42,8 @@ pub fn run(args: &Args, _: &Terminal) -> Result<u8, Error> {
     let path = locate(&args.recording)?;
     let outcome = pack(&path)?;
     match args.json {
-        true => recorded::write(&format!("{:#}\n", as_json(&path, &outcome)))?,
-        false => recorded::write(&summary(&path, &outcome))?,
+        true => live::write(&format!("{:#}\n", as_json(&path, &outcome)))?,
+        false => live::write(&summary(&path, &outcome))?,
     }
     Ok(match outcome.missing.is_empty() {
         true => exit::DONE,
@@ -68,8 +68,9 @@ pub fn pack_or_warn(path: &Path, progress: &Progress) {
 /// # Errors
 /// As for [`run`].
 pub fn pack(path: &Path) -> Result<PackOutcome, Error> {
-    let failed = |error: replay::Error| recorded::failed(server::past::of_replay(&error));
-    let timeline = Timeline::open(path, &query::Options::default().temp_dir).map_err(failed)?;
+    let failed =
+        |error: replay::Error| Error::from(server::Error::from(server::past::of_replay(&error)));
+    let timeline = Timeline::open(path, &store::temp_dir()).map_err(failed)?;
     replay::pack(&timeline).map_err(failed)
 }
 

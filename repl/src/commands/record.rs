@@ -8,6 +8,7 @@ use std::time::Duration;
 use recorder::{Captures, Death, Exit, Outcome, RecordOptions, Target};
 use serde_json::json;
 use server::inspect::signal_name;
+use server::quantity::duration;
 use store::recording::may_be_created;
 
 use crate::ask::Asker;
@@ -18,7 +19,7 @@ use crate::duration::parse as parse_duration;
 use crate::error::Error;
 use crate::exit;
 use crate::progress::Progress;
-use crate::render::{Terminal, bytes, count, duration, escaped, grouped, per};
+use crate::render::{Terminal, bytes, count, escaped, grouped, per};
 
 const EXAMPLES: &str = "\
 Examples:

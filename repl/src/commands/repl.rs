@@ -6,8 +6,9 @@ use std::io::{BufRead, BufReader, IsTerminal};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
-use crate::commands::live::{Common, Launching, attended};
+use crate::commands::live::{Common, Launching, Link};
 use crate::commands::target;
 use crate::error::Error;
 use crate::recording::locate;
@@ -74,9 +75,9 @@ pub fn run(args: Args, terminal: &Terminal) -> Result<u8, Error> {
             ));
         }
         [] => {
-            attended::open();
-            let present = Present::find(args.session, terminal)?;
-            Session::live(present, Aliases::load()?, terminal, args.json)
+            let link = Rc::new(Link::of_prompt(terminal));
+            let present = Present::find(args.session, &link)?;
+            Session::live(present, link, Aliases::load()?, args.json)
         }
         target if is_program(target, &args.launching) => {
             return started(args, script, terminal);
@@ -93,7 +94,7 @@ pub fn run(args: Args, terminal: &Terminal) -> Result<u8, Error> {
 
 /// Starts a program and goes on at its prompt.
 fn started(args: Args, script: Option<Script>, terminal: &Terminal) -> Result<u8, Error> {
-    attended::open();
+    let link = Rc::new(Link::of_prompt(terminal));
     let aliases = Aliases::load()?;
     let common = Common {
         session: None,
@@ -104,14 +105,14 @@ fn started(args: Args, script: Option<Script>, terminal: &Terminal) -> Result<u8
         // Whoever opens a prompt has something to say before it runs.
         false => args.launching.stopping_on_entry(),
     };
-    let code = launching.start(&common, terminal, &args.target)?;
-    let Some(begun) = attended::take_begun() else {
+    let code = launching.start(&common, &link, &args.target)?;
+    let Some(begun) = link.take_begun() else {
         return Ok(code);
     };
-    let present = Present::begun(begun, terminal);
+    let present = Present::begun(begun, &link);
     // What the first wait was ended by counts for that wait.
-    attended::take_interrupted();
-    let mut session = Session::live(present, aliases, terminal, args.json);
+    link.take_interrupted();
+    let mut session = Session::live(present, link, aliases, args.json);
     let code = lines(&mut session, &args.cmd, script, terminal);
     session.leave()?;
     code

@@ -81,7 +81,7 @@ pub fn run(args: Args, terminal: &Terminal) -> Result<u8, Error> {
             return Err(Error::usage(
                 "-o needs a question",
                 Some(
-                    "write it behind the recording: hindsight sql RECORDING QUERY -o FILE"
+                    "write it after the recording: hindsight sql RECORDING QUERY -o FILE"
                         .to_owned(),
                 ),
             ));

@@ -47,7 +47,7 @@ pub fn check_process(pid: i32) -> Result<(), Error> {
     let attach = |reason: &str| Error::Record {
         source: recorder::Error::Attach {
             pid,
-            reason: reason.to_owned(),
+            reason: reason.into(),
         },
     };
     if i64::from(pid) == i64::from(std::process::id()) {

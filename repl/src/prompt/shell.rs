@@ -258,7 +258,7 @@ pub fn greeting(asker: &Asker) -> String {
         text,
         ": {} in {}; \\d lists the tables, \"help\" says more",
         crate::render::count(extent.events, "event"),
-        crate::render::duration(last_ns)
+        server::quantity::duration(last_ns)
     );
     text
 }

@@ -1,4 +1,4 @@
-//! Numbers for people: grouped digits, sizes in decimal units, durations. Exact values belong to `--json` and SQL.
+//! Numbers for people: grouped digits, sizes in decimal units. Exact values belong to `--json` and SQL.
 
 /// Returns `value` with a comma between each three digits: `242,785`.
 pub fn grouped(value: u64) -> String {
@@ -35,24 +35,6 @@ pub fn bytes(value: u64) -> String {
     format!("{scaled:.1} {}", UNITS[unit])
 }
 
-/// Returns a duration given in nanoseconds: `812 ns`, `3.20 us`, `12.3 ms`, `0.41 s`, `2 min 05 s`, `3 h 07 min`.
-pub fn duration(ns: u64) -> String {
-    match ns {
-        0..1_000 => format!("{ns} ns"),
-        1_000..1_000_000 => format!("{:.2} us", ns as f64 / 1e3),
-        1_000_000..100_000_000 => format!("{:.1} ms", ns as f64 / 1e6),
-        100_000_000..60_000_000_000 => format!("{:.2} s", ns as f64 / 1e9),
-        60_000_000_000..3_600_000_000_000 => {
-            let s = ns / 1_000_000_000;
-            format!("{} min {:02} s", s / 60, s % 60)
-        }
-        _ => {
-            let min = ns / 60_000_000_000;
-            format!("{} h {:02} min", min / 60, min % 60)
-        }
-    }
-}
-
 /// Returns `total / count` with one digit, or `None` when there is nothing to divide by.
 pub fn per(total: u64, count: u64) -> Option<String> {
     (count > 0).then(|| format!("{:.1}", total as f64 / count as f64))
@@ -83,26 +65,6 @@ mod tests {
             &[0, 999, 1000, 2_149_000, 999_949, 999_950, u64::MAX],
             bytes,
             expect!["0 B | 999 B | 1.0 kB | 2.1 MB | 999.9 kB | 1.0 MB | 18.4 EB"],
-        );
-    }
-
-    #[test]
-    fn durations_keep_about_three_digits() {
-        check(
-            &[
-                0,
-                812,
-                3_200,
-                12_345_678,
-                410_000_000,
-                59_990_000_000,
-                125_000_000_000,
-                11_220_000_000_000,
-            ],
-            duration,
-            expect![
-                "0 ns | 812 ns | 3.20 us | 12.3 ms | 0.41 s | 59.99 s | 2 min 05 s | 3 h 07 min"
-            ],
         );
     }
 

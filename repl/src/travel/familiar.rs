@@ -43,9 +43,7 @@ pub fn ours(words: &[String]) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
-    use super::super::{Line, words::names};
+    use super::super::{commands, words::names};
     use super::*;
 
     fn of(line: &str) -> Option<&'static str> {
@@ -64,7 +62,7 @@ mod tests {
 
     #[test]
     fn what_is_proposed_exists_and_what_is_not_ours_is_proposed_for() {
-        let verbs = names(&Line::command());
+        let verbs = names(&commands());
         for (theirs, ours) in COMMANDS {
             let first = |text: &str| text.split([' ', ',']).next().unwrap().to_owned();
             assert!(!verbs.contains(&first(theirs)), "{theirs} is a verb here");

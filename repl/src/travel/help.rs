@@ -1,53 +1,16 @@
-//! What `help` says: the verbs at a glance, and those that clap does not know.
+//! What `help` says: the verbs at a glance, by what they say of themselves, and words that only the prompt knows.
 
-/// What can be done with a recording, or in the past of a live session.
-const PAST: &str = "\
-Moves
-  goto PLACE           an event's number, first, last, crash, 50%, 1.5s, @NOTE, output:LINE
-  step [N], step back  to the next event of any thread, or the one before
-  next [N], next back  to the next event of this thread, over calls
-  finish, reverse-finish       to where this call ends, or begins
-  continue, reverse-continue   to the next stop: one that was recorded, or a breakpoint
+use std::fmt::Write;
+
+use server::verbs::{ALL, Description, Does, Needs};
+
+/// How verbs are written besides, wherever one is.
+const WORDS: &str = "\
+Written otherwise
+  step back, next back, finish back, continue back   backwards
   continue where CONDITION     to the next call of which it is true: dur_ns > 1000000
-  break NAME|FILE:LINE         stop where a function is entered; break lists, delete N
-  watch EXPR                   stop where a value has changed; watch lists, unwatch N
-Looks
-  where, source, disassemble   where the thread stands
-  backtrace, frame N, up, down the calls that led here
-  locals, args, print EXPR     variables and expressions
-  registers, memory ADDRESS    what they hold, as far as it is known
-  threads, thread ID           all threads; look at another one
-  calls                        the recorded calls around here and inside
-  history EXPR, last-write EXPR   what the recording shows of a value over time
-  output                       what the program wrote up to here
-  note TEXT, notes             keep a bookmark at this event; list all: goto @TEXT
-  SELECT ...                   SQL over the whole recording
-";
-
-/// What can be done with a live program.
-const LIVE: &str = "\
-Runs
-  continue, pause              Ctrl-C stops a program that is waited for
-  next [N], step [N], finish   over calls, into calls, out of the function
-  until LOCATION, await        to a place; to the next stop
-  break, logpoint, watch, catch   add one; list, remove N, enable N, disable N
-  start, attach, restart       another session; the same program again
-  stop, detach                 end the program; leave it running
-Looks
-  where, source, disassemble   where the thread stands
-  backtrace, frame N, up, down the calls that led here
-  locals, args, print EXPR     variables and expressions
-  display EXPR, undisplay N    show and record a value at every stop; display lists
-  registers, memory read ADDRESS
-  threads, thread ID, status   all threads; look at another one; all sessions
-  output                       what the program printed since the last time
-Changes
-  set TARGET VALUE, eval EXPR, memory write ADDRESS BYTES, note TEXT
-The past, while the program stands still
-  goto PLACE                   an event's number, first, last, crash, 50%, 1.5s, @NOTE, output:LINE
-  step back, next back, finish back, continue back   from here backwards
-  goto live                    back to the program as it is now
-  calls, history EXPR, last-write EXPR, notes
+  delete N, unwatch N          break remove N, watch remove N
+  who wrote EXPRESSION         last-write EXPRESSION
   SELECT ...                   SQL over everything recorded so far
 ";
 
@@ -60,17 +23,40 @@ const UNKNOWN: &str = "\n\
 What is not known prints as <unknown: ...>; what was seen earlier says at which event.
 ";
 
-/// Returns all verbs at a glance.
-pub fn all(live: bool, in_the_past_of_a_session: bool) -> String {
-    match (live, in_the_past_of_a_session) {
-        (true, _) => [LIVE, OTHERS].concat(),
-        (false, true) => {
-            let way_back = "  goto live                    back to the program as it is now\n";
-            let (first, rest) = PAST.split_at("Moves\n".len());
-            [first, way_back, rest, OTHERS, UNKNOWN].concat()
+/// Returns all verbs at a glance: of a program as it is now, or of a recorded moment. `written` are those of the command line.
+pub fn all(live: bool, written: &[String]) -> String {
+    let is_there = |verb: &&Description| {
+        let needs_a_program = matches!(
+            verb.needs,
+            Needs::Program | Needs::RunningProgram | Needs::StoppedProgram | Needs::Daemon
+        );
+        (live || !needs_a_program) && written.contains(&written_name(verb))
+    };
+    let mut text = String::new();
+    for (heading, does) in [
+        ("Moves", Does::Move),
+        ("Looks", Does::Look),
+        ("Changes", Does::Change),
+    ] {
+        text += heading;
+        text.push('\n');
+        let verbs = ALL.iter().filter(is_there);
+        for verb in verbs.filter(|verb| verb.does == does) {
+            let first = verb.doc.lines().next().unwrap_or_default();
+            // Writing to a String cannot fail.
+            _ = writeln!(text, "  {:<18} {first}", written_name(verb));
         }
-        (false, false) => [PAST, OTHERS, UNKNOWN].concat(),
     }
+    text += WORDS;
+    text += OTHERS;
+    if !live {
+        text += UNKNOWN;
+    }
+    text
+}
+
+fn written_name(verb: &Description) -> String {
+    verb.name.replace('_', "-")
 }
 
 /// Verbs of the prompt itself.

@@ -3,45 +3,10 @@
 //! A word in quotes is taken as a shell takes it, so that what is written for the shell can be written here. Verbs that take an
 //! expression are different: there quotes belong to the expression, unless single ones are around all of it.
 
-/// Verbs whose words are an expression.
-const EXPRESSIONS: [&str; 9] = [
-    "display",
-    "watches",
-    "print",
-    "p",
-    "eval",
-    "set",
-    "history",
-    "last-write",
-    "memory",
-];
+use server::verbs::{Description, Does, Needs, Takes, find};
 
 /// Verbs whose words are a condition in SQL, which has texts in quotes.
 const CONDITIONS: [&str; 2] = ["continue-where", "reverse-continue-where"];
-
-/// Verbs that move, by the names that [`normal`] gives them and those of the command line.
-const MOTIONS: [&str; 20] = [
-    "back",
-    "c",
-    "continue",
-    "continue-where",
-    "finish",
-    "n",
-    "next",
-    "next-back",
-    "out",
-    "rc",
-    "reverse-continue",
-    "reverse-continue-where",
-    "reverse-finish",
-    "reverse-step",
-    "rf",
-    "rn",
-    "rs",
-    "s",
-    "step",
-    "step-back",
-];
 
 /// How people begin SQL.
 const SQL: [&str; 3] = ["select", "with", "explain"];
@@ -52,9 +17,20 @@ pub fn is_sql(text: &str) -> bool {
     first.is_some_and(|first| SQL.iter().any(|word| first.eq_ignore_ascii_case(word)))
 }
 
-/// Says whether a verb moves: it is worth doing again.
+/// Says whether a verb moves on from where one is: it is worth doing again.
 pub fn is_motion(verb: &str) -> bool {
-    MOTIONS.contains(&verb)
+    let moves_on = |verb: &Description| {
+        verb.does == Does::Move
+            && verb.takes == Takes::Others
+            && verb.needs != Needs::RunningProgram
+    };
+    CONDITIONS.contains(&verb) || find(verb).is_some_and(moves_on)
+}
+
+/// Says whether the words of a verb are an expression and nothing else. Those of a watchpoint have options with texts behind it.
+fn is_expression(verb: &str) -> bool {
+    let is_one = |verb: &Description| verb.takes == Takes::Expression && verb.name != "watch";
+    verb == "watches" || find(verb).is_some_and(is_one)
 }
 
 /// Splits what was pasted into lines that run in turn. SQL goes on over lines, up to one that ends with `;`.
@@ -106,9 +82,7 @@ pub fn unquoted(mut words: Vec<String>) -> Vec<String> {
     if CONDITIONS.contains(&verb) {
         return words;
     }
-    let is_expression = words
-        .first()
-        .is_some_and(|verb| EXPRESSIONS.contains(&verb.as_str()));
+    let is_expression = is_expression(verb);
     let last = words.len().saturating_sub(1);
     for (index, word) in words.iter_mut().enumerate().skip(1) {
         let inner = match is_expression {
@@ -146,6 +120,7 @@ pub fn normal(words: Vec<String>, live: bool) -> Vec<String> {
         ["finish", "back", ..] => ("reverse-finish", 2),
         ["back", "step", ..] => ("step-back", 2),
         ["back", "next", ..] => ("next-back", 2),
+        ["back", ..] => ("step-back", 1),
         ["who", "wrote", ..] => ("last-write", 2),
         ["delete"] if live => return ["break", "remove", "--all"].map(str::to_owned).into(),
         ["delete", ids @ ..] if live => {

@@ -1,7 +1,7 @@
 //! The prompt: reads lines, finds out what each is, and has it done; about a recording, or a live session and its past.
 //!
-//! The verbs are the very commands of the command line: while a recording or the past is looked at, they are asked of it and
-//! not of the daemon, so that arguments and output are the same. `verbs` has those that only the past has.
+//! The verbs are the very commands of the command line, asked through the same link: of the daemon, or of the recording that the
+//! prompt has opened in this process. `verbs` has words that read otherwise about a recording.
 
 mod aliases;
 mod editor;
@@ -9,8 +9,8 @@ mod familiar;
 mod help;
 mod line;
 mod present;
+mod questions;
 mod script;
-mod show;
 mod verbs;
 mod words;
 
@@ -18,20 +18,17 @@ use std::cell::OnceCell;
 use std::ffi::OsString;
 use std::path::Path;
 use std::rc::Rc;
-use std::sync::Arc;
 
 use clap::{CommandFactory, FromArgMatches, Parser};
-use query::Options;
 use server::past::Past;
 use server::session::StateWord;
-use server::verbs::LocalsArgs;
+use server::verbs::{Does, NameKind, Names, NamesArgs, Needs, PositionReply, When, find};
 
-use crate::ask::{Asker, Interrupts, Records, View, show as show_answer};
+use crate::ask::{Asker, Interrupts};
 use crate::cli::with_negative_numbers;
-use crate::commands::live::{self, Common, Live, Patience, attended, recorded};
+use crate::commands::live::{self, Common, Link, Patience};
 use crate::error::Error;
 use crate::exit;
-use crate::format::Format;
 use crate::prompt::lines::Input;
 use crate::render::{Terminal, escaped};
 use crate::report::report;
@@ -41,12 +38,7 @@ pub use aliases::Aliases;
 use editor::Editor;
 pub use present::Present;
 pub use script::Source;
-use verbs::{Need, Verb};
-
-/// Rows of an answer that are shown at a terminal.
-const ROWS: usize = 1000;
-/// Global variables of a module that Tab offers.
-const MAX_GLOBALS: usize = 20_000;
+use verbs::Verb;
 
 /// A line, once it is known not to be SQL.
 #[derive(Debug, Parser)]
@@ -60,8 +52,10 @@ struct Line {
     verb: Verb,
 }
 
-/// Why one of a session's two parts is there.
-const SOMETHING: &str = "who looks at no recording looks at a live session";
+/// Makes the command line of a line: all verbs, as they describe themselves.
+fn commands() -> clap::Command {
+    live::described(Line::command().subcommands(live::commands(true)))
+}
 
 /// Whether to read another line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,13 +66,11 @@ enum Flow {
 
 /// What is looked at, and how.
 pub struct Session {
-    /// A recording, or the past of a live session; `None` while its program is looked at as it is now.
-    past: Option<Rc<Past>>,
-    /// The live session, if there is one.
+    link: Rc<Link>,
+    /// The session of the daemon, if it is about one.
     present: Option<Present>,
     /// Opened by the first question.
     asker: Option<Asker>,
-    terminal: Terminal,
     json: bool,
     aliases: Aliases,
     /// Somebody types the lines.
@@ -95,29 +87,22 @@ impl Session {
     /// # Errors
     /// When it cannot be read.
     pub fn open(path: &Path, terminal: &Terminal, json: bool) -> Result<Session, Error> {
-        let past = Past::open(path, &Options::default().temp_dir);
-        let past = Rc::new(past.map_err(recorded::failed)?);
-        recorded::look_at(&past);
-        Ok(Session {
-            past: Some(past),
-            ..Session::empty(Aliases::load()?, terminal, json)
-        })
+        let past = Past::open(path, &store::temp_dir()).map_err(server::Error::from)?;
+        let link = Rc::new(Link::of_prompt(terminal));
+        link.look_at(past);
+        Ok(Session::new(link, None, Aliases::load()?, json))
     }
 
-    /// Looks at a live session.
-    pub fn live(present: Present, aliases: Aliases, terminal: &Terminal, json: bool) -> Session {
-        Session {
-            present: Some(present),
-            ..Session::empty(aliases, terminal, json)
-        }
+    /// Looks at a session of the daemon.
+    pub fn live(present: Present, link: Rc<Link>, aliases: Aliases, json: bool) -> Session {
+        Session::new(link, Some(present), aliases, json)
     }
 
-    fn empty(aliases: Aliases, terminal: &Terminal, json: bool) -> Session {
+    fn new(link: Rc<Link>, present: Option<Present>, aliases: Aliases, json: bool) -> Session {
         Session {
-            past: None,
-            present: None,
+            link,
+            present,
             asker: None,
-            terminal: terminal.clone(),
             json,
             aliases,
             is_typed: false,
@@ -131,15 +116,43 @@ impl Session {
     /// # Errors
     /// When it cannot be ended.
     pub fn leave(&mut self) -> Result<(), Error> {
-        match &mut self.present {
+        match &self.present {
             Some(present) => present.leave(self.keep),
             None => Ok(()),
         }
     }
 
+    fn terminal(&self) -> &Terminal {
+        self.link.terminal()
+    }
+
     /// Says whether a program is looked at as it is now.
     fn is_live(&self) -> bool {
-        self.past.is_none()
+        let Some(present) = self.present.as_ref().filter(|_| self.link.past().is_none()) else {
+            return false;
+        };
+        match present.report() {
+            Ok(Some(report)) => report.past.is_none(),
+            _ => true,
+        }
+    }
+
+    /// Returns which moment is looked at; `None` where there is no session any more.
+    fn position(&self) -> Result<Option<PositionReply>, Error> {
+        match &self.present {
+            Some(present) if self.link.past().is_none() => present.position(),
+            _ => {
+                let common = Common::default();
+                let nothing = server::verbs::Nothing {};
+                live::fetch::<server::verbs::Position>(
+                    &common,
+                    &self.link,
+                    &nothing,
+                    Patience::Answer,
+                )
+                .map(Some)
+            }
+        }
     }
 
     /// Runs a line. Returns the exit code that its command would have.
@@ -164,7 +177,6 @@ impl Session {
             "alias" => self.alias(text["alias".len()..].trim())?,
             "unalias" => self.unalias(rest())?,
             "continue-where" | "reverse-continue-where" => self.run_to_where(&words)?,
-            "goto" if self.present.is_some() && words[1..] == ["live"] => self.return_to_now()?,
             _ => self.verb(words)?,
         };
         Ok((Flow::GoOn, code))
@@ -196,96 +208,82 @@ impl Session {
     }
 
     fn verb(&mut self, mut words: Vec<String>) -> Result<u8, Error> {
-        if !words::names(&Line::command()).contains(&words[0]) {
+        let command = commands();
+        if !words::names(&command).contains(&words[0]) {
             return Err(self.unknown(&words));
         }
         if self.json {
             words.insert(1, "--json".to_owned());
         }
         let words = words.into_iter().map(OsString::from).collect();
-        let matches = Line::command()
+        let matches = command
             .term_width(Terminal::size().0.min(100))
             .try_get_matches_from(with_negative_numbers(words, 0));
         let matches = match matches {
             Ok(matches) => matches,
             // --help is asked for, not a mistake.
             Err(error) if !error.use_stderr() => {
-                recorded::write(&error.to_string())?;
+                live::write(&error.to_string())?;
                 return Ok(exit::DONE);
             }
             Err(error) => return Err(wrong(&error)),
         };
-        let line = Line::from_arg_matches(&matches).map_err(|error| wrong(&error))?;
-        self.run_verb(&line.verb)
-    }
-
-    fn run_verb(&mut self, verb: &Verb) -> Result<u8, Error> {
-        let terminal = self.terminal.clone();
-        let Some(past) = self.past.clone() else {
-            return self.run_live(verb);
-        };
-        match verb {
-            // It is about the daemon, whatever is looked at.
-            Verb::Live(live) if matches!(**live, Live::Status(_)) && self.present.is_some() => {
-                recorded::look_away();
-                let ran = live.run(&terminal);
-                recorded::look_at(&past);
-                ran
-            }
-            verb if self.is_typed => {
-                live::watched(past.interrupt(), || verb.run(&past, &terminal))?
-            }
-            verb => verb.run(&past, &terminal),
+        let is_opened = self.open_what_was_recorded(&matches)?;
+        let ran = self.run_verb(&matches);
+        let name = matches.subcommand_name().and_then(find);
+        let has_moved = name.is_some_and(|verb| verb.does == Does::Move);
+        if is_opened && !(has_moved && matches!(ran, Ok(exit::DONE))) {
+            self.link.look_away();
         }
-    }
-
-    /// Runs a verb where the program is looked at as it is now.
-    fn run_live(&mut self, verb: &Verb) -> Result<u8, Error> {
-        let terminal = self.terminal.clone();
-        let present = self.present.as_mut().expect(SOMETHING);
-        if let (Need::Now, Verb::Live(live)) = (verb.need(), verb) {
-            let ran = live.run(&terminal);
-            if let Some(begun) = attended::take_begun() {
-                present.follow(begun);
-                self.asker = None;
-            }
-            return ran;
-        }
-        let past = present.past()?;
-        recorded::look_at(&past);
-        let ran = live::watched(past.interrupt(), || verb.run(&past, &terminal))?;
-        match (verb.need(), &ran) {
-            (Need::Past, Ok(exit::DONE)) => self.past = Some(past),
-            _ => recorded::look_away(),
+        if let (Some(begun), Some(present)) = (self.link.take_begun(), &mut self.present) {
+            present.follow(begun);
+            self.asker = None;
         }
         ran
     }
 
-    /// Looks at the program as it is now again, and shows where it stands.
-    fn return_to_now(&mut self) -> Result<u8, Error> {
-        self.past = None;
-        recorded::look_away();
-        let report = self.present.as_mut().map(Present::report);
-        let report = report.transpose()?.flatten();
-        match report {
-            Some(report) if report.status == StateWord::Stopped => {
-                self.verb(vec!["await".to_owned()])
-            }
-            Some(report) => {
-                let number = report.session.to_string();
-                self.verb(["status", "--session", &number].map(str::to_owned).into())
-            }
-            None => self.verb(vec!["status".to_owned()]),
+    fn run_verb(&self, matches: &clap::ArgMatches) -> Result<u8, Error> {
+        if let Some((name, words)) = matches.subcommand()
+            && let Some(ran) = live::run_generic(name, words, &self.link)
+        {
+            return ran;
         }
+        let line = Line::from_arg_matches(matches).map_err(|error| wrong(&error))?;
+        line.verb.run(&self.link)
+    }
+
+    /// Of a session that was ended here, its recording is left: opens that for a verb that needs one. The way back leads to where
+    /// there is no session.
+    fn open_what_was_recorded(&self, matches: &clap::ArgMatches) -> Result<bool, Error> {
+        let (Some(present), Some((name, words))) = (&self.present, matches.subcommand()) else {
+            return Ok(false);
+        };
+        let needs = find(name).map(|verb| verb.needs);
+        if needs != Some(Needs::Recording) {
+            return Ok(false);
+        }
+        let is_back = name == "goto"
+            && words
+                .get_many::<String>("to")
+                .is_some_and(|mut to| to.next().is_some_and(|to| to == "live"));
+        match (self.link.past().is_some(), is_back) {
+            (true, true) => self.link.look_away(),
+            (false, false) if present.report()?.is_none() => {
+                self.link.look_at(present.what_was_recorded()?);
+                return Ok(true);
+            }
+            _ => {}
+        }
+        Ok(false)
     }
 
     fn help(&self, words: &[String]) -> Result<u8, Error> {
-        let in_the_past = self.past.is_some() && self.present.is_some();
+        let is_live = self.is_live();
         let text = match words {
-            [] => help::all(self.is_live(), in_the_past),
+            [] => help::all(is_live, &words::written(&commands())),
             [verb, ..] => {
-                let name = line::normal(words.to_vec(), self.is_live()).remove(0);
-                let mut command = Line::command();
+                let name = line::normal(words.to_vec(), is_live).remove(0);
+                let mut command = commands();
                 let own = help::of(&name).or_else(|| help::of(verb));
                 match (own, self.aliases.meaning(verb)) {
                     (Some(text), _) => text.to_owned(),
@@ -297,7 +295,7 @@ impl Session {
                 }
             }
         };
-        recorded::write(&text)?;
+        live::write(&text)?;
         Ok(exit::DONE)
     }
 
@@ -307,8 +305,8 @@ impl Session {
         let rest = rest.trim_start();
         let meaning = rest.strip_prefix('=').unwrap_or(rest).trim();
         match (name, rest) {
-            ("", "") => recorded::write(&self.aliases.list(None)?)?,
-            (name, "") => recorded::write(&self.aliases.list(Some(name))?)?,
+            ("", "") => live::write(&self.aliases.list(None)?)?,
+            (name, "") => live::write(&self.aliases.list(Some(name))?)?,
             _ => self.aliases.set(name, meaning, self.is_typed)?,
         }
         Ok(exit::DONE)
@@ -325,149 +323,59 @@ impl Session {
         Ok(exit::DONE)
     }
 
-    /// Goes to the nearest call in a direction of which a condition in SQL is true, or to the nearest event if it is one over the
-    /// columns of events.
-    fn run_to_where(&mut self, words: &[String]) -> Result<u8, Error> {
-        let is_back = words[0].starts_with("reverse");
-        if words.len() == 1 {
-            return Err(Error::usage(
-                "continue where takes a condition",
-                Some("write: continue where dur_ns > 1000000".to_owned()),
-            ));
-        }
-        if self.is_live() && !is_back {
-            return Err(Error::usage(
-                "continue where goes through what is recorded, and the program stands at its end",
-                Some("go back: continue back where CONDITION; or stop the program where it is true: break LOCATION --condition EXPRESSION".to_owned()),
-            ));
-        }
-        let past = match (&self.past, &mut self.present) {
-            (Some(past), _) => Rc::clone(past),
-            (None, Some(present)) => present.past()?,
-            (None, None) => unreachable!("{SOMETHING}"),
-        };
-        let here = past.position().seq;
-        let condition = words[1..].join(" ");
-        let (best, side) = match is_back {
-            false => ("min", ">"),
-            true => ("max", "<"),
-        };
-        let asker = self.asker()?;
-        let mut nearest = |table: &str, seq: &str| {
-            let sql = format!(
-                "SELECT {best}({seq}) FROM {table} WHERE ({condition}) AND {seq} {side} {here}"
-            );
-            let rows = asker.texts(&sql)?;
-            Ok::<_, Error>(rows.first().and_then(|row| row.first().cloned()).flatten())
-        };
-        let (found, nothing) = match nearest("calls", "start_seq") {
-            Ok(found) => (found, format!("call with start_seq {side} {here}")),
-            // What is wrong in both ways is told of calls.
-            Err(error) => match nearest("events", "seq") {
-                Ok(found) => (found, format!("event with seq {side} {here}")),
-                Err(_) => return Err(error),
-            },
-        };
-        let Some(seq) = found else {
-            return Err(Error::usage(
-                format!("no {nothing} fulfils: {condition}"),
-                Some(
-                    "the condition is one over the columns of calls or of events: \\d calls or \\d events in hindsight sql"
-                        .to_owned(),
-                ),
-            ));
-        };
-        self.verb(vec!["goto".to_owned(), seq])
-    }
-
-    fn sql(&mut self, text: &str) -> Result<(), Error> {
-        let view = View {
-            format: if self.json {
-                Format::Json
-            } else {
-                Format::Table
-            },
-            rows: self.terminal.stdout.then_some(ROWS),
-            records: Records::Auto,
-            timing: false,
-            terminal: self.terminal.clone(),
-        };
-        let text = text.trim_end_matches(';');
-        show_answer(self.asker()?, text, &view)
-    }
-
-    /// Returns who answers SQL. Of a live session, everything recorded up to now is seen.
-    fn asker(&mut self) -> Result<&mut Asker, Error> {
-        // At a live prompt Ctrl-C is taken over anyway.
-        let interruptible = self.terminal.interactive || self.present.is_some();
-        let reader = match &mut self.present {
-            Some(present) => present.reader()?,
-            None => {
-                let past = self.past.as_ref().expect(SOMETHING);
-                Arc::clone(past.timeline().reader())
+    /// What stands before a line: whether live or recorded, and where one is.
+    fn prompt(&self) -> String {
+        let position = match self.position() {
+            Ok(Some(position)) => position,
+            Ok(None) => return "no session> ".to_owned(),
+            Err(error) => {
+                tracing::debug!(%error, "the prompt does not know where it is");
+                return "live> ".to_owned();
             }
         };
-        match &mut self.asker {
-            Some(asker) => asker.look_at(reader)?,
-            None => self.asker = Some(Asker::new(reader, Options::default(), interruptible)?),
+        let kind = match (position.when, position.status) {
+            (When::Now, StateWord::Running) => return "live running> ".to_owned(),
+            (When::Now, StateWord::Ended) => return "live ended> ".to_owned(),
+            (When::Now, _) => "live",
+            (When::Past, _) => "past",
+            (When::Recorded, _) => "recorded",
+        };
+        match position.thread {
+            None => format!("{kind}> "),
+            Some(tid) => {
+                let function = position.function.unwrap_or_default();
+                prompt(kind, position.seq, tid, &function)
+            }
         }
-        Ok(self.asker.as_mut().expect("it was made"))
-    }
-
-    /// What stands before a line: whether live or recorded, and where one is.
-    fn prompt(&mut self) -> String {
-        let Some(past) = &self.past else {
-            let present = self.present.as_mut().map(Present::prompt);
-            return present.unwrap_or_else(|| "> ".to_owned());
-        };
-        let position = past.position();
-        let timeline = past.timeline();
-        let call = timeline
-            .innermost(position.tid, position.seq)
-            .ok()
-            .flatten();
-        let function = call.map(|call| timeline.name(&call)).unwrap_or_default();
-        let kind = match self.present {
-            Some(_) => "past",
-            None => "recorded",
-        };
-        prompt(kind, Some(position.seq), position.tid, &function)
     }
 
     /// Returns what Tab offers.
-    fn words(&mut self) -> words::Words {
-        let opened = match (&self.past, &mut self.present) {
-            (Some(past), _) => Some(Rc::clone(past)),
-            // Without a past there are no functions to offer yet.
-            (None, Some(present)) => present.past().ok(),
-            (None, None) => None,
-        };
-        let mut verbs = words::written(&Line::command());
+    fn words(&self) -> words::Words {
+        let mut verbs = words::written(&commands());
         verbs.extend(self.aliases.names().map(str::to_owned));
-        let terminal = self.terminal.clone();
-        let locals = move || variables(&terminal);
-        let (past, known) = (opened.clone(), OnceCell::new());
-        let globals = move || {
-            let names = |past: &Rc<Past>| past.timeline().global_names(MAX_GLOBALS);
-            let list = || past.as_ref().map(names).unwrap_or_default();
-            Vec::clone(known.get_or_init(list))
+        let ask = |of| {
+            let link = Rc::clone(&self.link);
+            move || named(&link, of)
         };
-        let past = opened.clone();
-        let notes = move || {
-            let notes = past.as_ref().and_then(|past| past.timeline().notes().ok());
-            let notes = notes.into_iter().flatten();
-            notes.map(|note| note.text.clone()).collect()
-        };
-        let timeline = opened.as_deref().map(Past::timeline);
-        let variables: [words::Variables; 3] =
-            [Box::new(locals), Box::new(globals), Box::new(notes)];
-        words::Words::of(verbs, timeline, variables)
+        let (globals, known) = (ask(NameKind::Globals), OnceCell::new());
+        let globals = move || Vec::clone(known.get_or_init(&globals));
+        words::Words::of(
+            verbs,
+            // Without a past there are no functions to offer yet.
+            named(&self.link, NameKind::Functions),
+            named(&self.link, NameKind::Files),
+            [
+                Box::new(ask(NameKind::Locals)),
+                Box::new(globals),
+                Box::new(ask(NameKind::Notes)),
+            ],
+        )
     }
 
     /// Makes the error for a line that begins with no verb.
     fn unknown(&self, words: &[String]) -> Error {
         let verb = &words[0];
-        let mut names = words::written(&Line::command());
+        let mut names = words::written(&commands());
         names.extend(self.aliases.names().map(str::to_owned));
         let near = suggest::nearest(verb, names.iter().map(String::as_str));
         Error::usage(
@@ -483,7 +391,7 @@ impl Session {
     }
 
     fn greeting(&self) -> String {
-        match (&self.present, &self.past) {
+        match (&self.present, self.link.past()) {
             (Some(present), _) if present.is_ours() => {
                 "help lists the verbs; Ctrl-C stops the program; quit ends it, quit --keep lets it go on"
                     .to_owned()
@@ -506,8 +414,10 @@ impl Session {
 
     /// What a person should know before looking at a recording: which modules are missing here.
     fn warnings(&self) -> Vec<String> {
-        let past = self.past.iter();
-        let absent = past.flat_map(|past| past.timeline().modules().all_absent());
+        let Some(past) = self.link.past() else {
+            return Vec::new();
+        };
+        let absent = past.timeline().modules().all_absent().into_iter();
         absent
             .map(|absent| escaped(&absent.why).into_owned())
             .collect()
@@ -522,27 +432,15 @@ fn prompt(kind: &str, seq: Option<u64>, tid: u32, function: &str) -> String {
     format!("{kind}{seq} t{tid}{space}{function}> ")
 }
 
-/// Returns the variables where one looks; none where the program runs.
-fn variables(terminal: &Terminal) -> Vec<String> {
-    let reply = live::fetch::<server::verbs::Locals>(
-        &Common::default(),
-        terminal,
-        &LocalsArgs::default(),
-        Patience::Answer,
-        false,
-    );
-    let variables = reply.map(|reply| reply.variables).unwrap_or_default();
-    variables
-        .into_iter()
-        .map(|variable| variable.name)
-        .collect()
+/// Returns what there is to be named; nothing where that is not known.
+fn named(link: &Link, of: NameKind) -> Vec<String> {
+    let (common, args) = (Common::default(), NamesArgs { of });
+    let reply = live::fetch::<Names>(&common, link, &args, Patience::Answer);
+    reply.map(|reply| reply.names).unwrap_or_default()
 }
 
 fn is_verb(word: &str) -> bool {
-    help::is_own(word)
-        || words::written(&Line::command())
-            .iter()
-            .any(|verb| verb == word)
+    help::is_own(word) || words::written(&commands()).iter().any(|verb| verb == word)
 }
 
 /// Reads lines from the terminal until the user leaves.
@@ -551,6 +449,7 @@ fn is_verb(word: &str) -> bool {
 /// When the terminal cannot be used. Wrong lines are told to the user, who goes on.
 pub fn interactive(session: &mut Session) -> Result<u8, Error> {
     session.is_typed = true;
+    session.link.types();
     // From here on Ctrl-C ends what is waited for, and never the prompt.
     Interrupts::catch()?;
     println!("{}", session.greeting());
@@ -558,9 +457,9 @@ pub fn interactive(session: &mut Session) -> Result<u8, Error> {
         println!("note: {line}");
     }
     let words = session.words();
-    let mut editor = Editor::open(words, session.terminal.stdout_colour)?;
+    let mut editor = Editor::open(words, session.terminal().stdout_colour)?;
     loop {
-        if let Some(present) = &mut session.present {
+        if let Some(present) = &session.present {
             present.show_output();
         }
         let text = match editor.read(&session.prompt())? {
@@ -577,7 +476,7 @@ pub fn interactive(session: &mut Session) -> Result<u8, Error> {
                 Ok((Flow::GoOn, _)) => {}
                 Ok((Flow::Quit, _)) => return Ok(exit::DONE),
                 Err(error) => {
-                    report(&error, &session.terminal);
+                    report(&error, session.terminal());
                     break;
                 }
             }

@@ -4,7 +4,6 @@
 use std::io;
 
 use super::{Flow, Session};
-use crate::commands::live::attended;
 use crate::error::Error;
 use crate::exit;
 use crate::report::report;
@@ -48,7 +47,7 @@ impl Session {
                 Ok((Flow::GoOn, found)) => found,
                 Err(error @ Error::ReaderGone) => return Err(error),
                 Err(error) => {
-                    report(&error, &self.terminal);
+                    report(&error, self.terminal());
                     error.exit_code()
                 }
             };
@@ -58,7 +57,7 @@ impl Session {
                 code = found;
             }
             let interrupt = exit::from_signal(libc::SIGINT);
-            if attended::take_interrupted() || found == interrupt {
+            if self.link.take_interrupted() || found == interrupt {
                 return Ok(interrupt);
             }
         }

@@ -1,6 +1,6 @@
 //! What Tab can make of a part of a word: verbs, functions, files, variables, tables.
 
-use replay::Timeline;
+use server::verbs::{Takes, find};
 
 use super::line::is_sql;
 
@@ -31,34 +31,12 @@ pub struct Words {
     notes: Variables,
 }
 
-/// Verbs that take a place in the program.
-const TAKE_PLACES: [&str; 8] = [
-    "break",
-    "b",
-    "until",
-    "logpoint",
-    "source",
-    "l",
-    "list",
-    "disassemble",
-];
-/// Verbs that take an expression.
-const TAKE_VARIABLES: [&str; 9] = [
-    "display",
-    "print",
-    "p",
-    "eval",
-    "set",
-    "watch",
-    "history",
-    "last-write",
-    "memory",
-];
 /// What `goto` takes besides numbers.
 const PLACES: [&str; 6] = ["first", "last", "crash", "live", "output:", "@"];
 /// Verbs that exist under other names inside.
-const WRITTEN: [&str; 12] = [
+const WRITTEN: [&str; 13] = [
     "alias",
+    "back",
     "break",
     "continue where",
     "delete",
@@ -91,22 +69,14 @@ pub fn written(command: &clap::Command) -> Vec<String> {
 }
 
 impl Words {
-    /// Collects them; `timeline` is what is recorded, if that is known.
+    /// Collects them.
     pub fn of(
         mut verbs: Vec<String>,
-        timeline: Option<&Timeline>,
+        mut functions: Vec<String>,
+        files: Vec<String>,
         [locals, globals, notes]: [Variables; 3],
     ) -> Words {
-        let mut functions = Vec::new();
-        let mut files = Vec::new();
-        for function in timeline.into_iter().flat_map(Timeline::functions) {
-            functions.push(function.name.clone());
-            let file = function.file.as_deref().unwrap_or_default();
-            let name = file.rsplit('/').next().unwrap_or_default();
-            if !name.is_empty() {
-                files.push(format!("{name}:"));
-            }
-        }
+        let mut files: Vec<String> = files.iter().map(|name| format!("{name}:")).collect();
         for words in [&mut verbs, &mut functions, &mut files] {
             words.sort_unstable();
             words.dedup();
@@ -126,12 +96,13 @@ impl Words {
     pub fn complete(&self, line: &str, cursor: usize) -> (usize, Vec<String>) {
         let before = &line[..cursor];
         let first = before.split_whitespace().next().unwrap_or_default();
+        let takes = find(first).map_or(Takes::Others, |verb| verb.takes);
         let is_part = |c: char| c.is_alphanumeric() || c == '_';
         let behind = |at: usize| at + before[at..].chars().next().map_or(0, char::len_utf8);
         let start = match before.len() > first.len() {
-            true if TAKE_VARIABLES.contains(&first) => before.rfind(|c| !is_part(c)).map(behind),
+            true if takes == Takes::Expression => before.rfind(|c| !is_part(c)).map(behind),
             // Notes have spaces.
-            true if first == "goto" => before.find('@'),
+            true if takes == Takes::Moment => before.find('@'),
             _ => None,
         };
         let start = start.or_else(|| before.rfind(char::is_whitespace).map(behind));
@@ -141,15 +112,15 @@ impl Words {
             self.tables.clone()
         } else if start == 0 || first == "help" {
             self.verbs.clone()
-        } else if TAKE_PLACES.contains(&first) {
+        } else if takes == Takes::Location {
             [&self.functions[..], &self.files[..]].concat()
-        } else if TAKE_VARIABLES.contains(&first) {
+        } else if takes == Takes::Expression {
             let mut names = (self.locals)();
             if !typed.is_empty() {
                 names.extend((self.globals)());
             }
             names
-        } else if first == "goto" {
+        } else if takes == Takes::Moment {
             let notes = (self.notes)().into_iter().map(|note| format!("@{note}"));
             PLACES.map(str::to_owned).into_iter().chain(notes).collect()
         } else {

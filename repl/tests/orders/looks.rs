@@ -333,3 +333,67 @@ fn calls_that_were_not_recorded_are_told_of() {
         "#]],
     );
 }
+
+#[test]
+fn types_are_shown_with_their_members() {
+    check(
+        &[
+            "goto 19",
+            "ptype order",
+            "ptype *order",
+            "ptype struct order",
+            "ptype sold + 1",
+            "ptype line",
+            "ptype nobody",
+            "ptype",
+            "help ptype",
+        ],
+        expect![[r#"
+            Thread 28464 (orders) at event 19, pause: breakpoint 3: settle at /home/ada/orders/orders.c:36
+            ->    36 |   int discount = order->pieces > 3;
+            type = struct order {
+                int id;
+                int pieces;
+                double each;
+                const char *customer;
+            } *
+            type = struct order {
+                int id;
+                int pieces;
+                double each;
+                const char *customer;
+            }
+            type = struct order {
+                int id;
+                int pieces;
+                double each;
+                const char *customer;
+            }
+            type = int
+            type = char [64]
+            Show the type of an expression, or a type, with its members
+
+            Usage: ptype [OPTIONS] <EXPRESSION|TYPE>...
+
+            Arguments:
+              <EXPRESSION|TYPE>...
+                      An expression, as for print, or a type: struct order, std::string
+
+            Options:
+                  --json
+                      Print the reply as JSON
+
+              -h, --help
+                      Print help
+
+            --- stderr
+            error: no variable "nobody" here
+            help: the module /usr/lib/orders/libc.so.6 cannot be read: open /usr/lib/orders/libc.so.6: No such file or directory (os error 2)
+              at --cmd 7: ptype nobody (exit code 1)
+            error: the following required arguments were not provided:
+            help: write: ptype <EXPRESSION|TYPE>...
+              at --cmd 8: ptype (exit code 2)
+            --- exit code 2
+        "#]],
+    );
+}

@@ -161,7 +161,7 @@ fn mistakes_are_answered_with_the_next_step() {
             error: there is no event 4711
             help: events are 0 to 27
               at --cmd 2: goto 4711 (exit code 2)
-            error: "soon" is no place in time
+            error: "soon" is not a place in time
             help: write an event's number, first, last, crash, 50%, 1.5s, @NOTE or output:LINE
               at --cmd 3: goto soon (exit code 2)
             error: there is no note "nothing"

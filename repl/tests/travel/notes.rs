@@ -121,9 +121,11 @@ fn notes_are_refused_where_they_cannot_be_kept() {
     let sql = |question: &str| folder.transcript(&["sql", "debugged", question]);
     expect![[r#"
         --- stderr
-        error: debugged.hindsight/notes is damaged at offset 64: the frame's checksum differs; run "hindsight check" for a full report and restore the file from a copy
+        error: debugged.hindsight/notes is damaged at offset 64: the frame's checksum differs
+        help: run "hindsight check" for a full report and restore the file from a copy
         --- exit code 2
-    "#]].assert_eq(&sql("select * from notes"));
+    "#]]
+    .assert_eq(&sql("select * from notes"));
     assert!(sql("select count(*) from events").contains("28"));
 }
 

@@ -163,9 +163,11 @@ fn histories_tell_every_change() {
             error: the following required arguments were not provided:
             help: write: history <EXPRESSION>...
               at --cmd 6: history (exit code 2)
-            error: no variable "nobody" here (the module /home/ada/shop/shop cannot be read: open /home/ada/shop/shop: No such file or directory); a variable of a function is asked for with the function: history('count', 'line')
+            error: no variable "nobody" here (the module /home/ada/shop/shop cannot be read: open /home/ada/shop/shop: No such file or directory)
+            help: name the function too for one of its variables: history('count', 'line')
               at --cmd 8: select * from history('nobody') (exit code 2)
-            error: no recorded function is called nothing; SELECT name FROM functions lists them
+            error: no recorded function is called nothing
+            help: SELECT name FROM functions lists them
               at --cmd 9: select * from history('count', 'nothing') (exit code 2)
             error: cannot compute the answer: nothing is known of price: the module /home/ada/shop/shop cannot be read: open /home/ada/shop/shop: No such file or directory
               at --cmd 10: select * from history('count', 'price') (exit code 1)

@@ -227,8 +227,8 @@ fn sources_that_are_not_there_are_told() {
             Thread 28464 (orders) at event 19, pause: breakpoint 3: settle at /home/ada/orders/orders.c:36
             ->    36 |   int discount = order->pieces > 3;
             --- stderr
-            error: No source file nofile.c in any loaded module; compile it with -g, or wait until its library is loaded
-            help: the module /usr/lib/orders/libc.so.6 cannot be read: open /usr/lib/orders/libc.so.6: No such file or directory (os error 2)
+            error: No source file nofile.c in any loaded module
+            help: compile it with -g, or wait until its library is loaded; the module /usr/lib/orders/libc.so.6 cannot be read: open /usr/lib/orders/libc.so.6: No such file or directory (os error 2)
               at --cmd 2: source nofile.c:1 (exit code 2)
             error: /home/ada/orders/orders.c has no line 9999: it has 77 lines
             help: ask for a line from 1 to 77

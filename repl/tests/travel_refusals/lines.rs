@@ -84,7 +84,7 @@ fn what_would_change_the_program_is_refused() {
             error: single instructions were not recorded
             help: step goes from event to event
               at --cmd 22: next -i (exit code 1)
-            error: "live" is no place in time
+            error: "live" is not a place in time
             help: write an event's number, first, last, crash, 50%, 1.5s, @NOTE or output:LINE
               at --cmd 23: goto live (exit code 2)
             --- exit code 2

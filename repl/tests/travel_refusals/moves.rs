@@ -163,7 +163,7 @@ fn places_that_are_not_there_are_told() {
             error: there is no event 153
             help: events are 0 to 152
               at --cmd 3: goto 153 (exit code 2)
-            error: "18446744073709551616" is no place in time
+            error: "18446744073709551616" is not a place in time
             help: write an event's number, first, last, crash, 50%, 1.5s, @NOTE or output:LINE
               at --cmd 4: goto 18446744073709551616 (exit code 2)
             error: unexpected argument '-1' found

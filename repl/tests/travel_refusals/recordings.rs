@@ -55,6 +55,7 @@ fn a_recording_without_threads_has_none_to_look_at() {
         error: cannot compute the answer: the expression "sold": nothing in the recording is called "sold"
           at --cmd 11: SELECT value(0, 'sold') (exit code 1)
         error: cannot compute the answer: there is no thread 0
+        help: threads: none
           at --cmd 12: SELECT reg(0, 'rip') (exit code 1)
         --- exit code 1
     "#]].assert_eq(&folder.repl(

@@ -65,7 +65,7 @@ fn registers_and_memory_have_bounds() {
               at --cmd 5: memory read &sold --count 0 (exit code 2)
             error: 5000000 bytes cannot be read at once: ask for 1 to 4194304
               at --cmd 6: memory read &sold --count 5000000 (exit code 2)
-            error: sold is no address: int is no pointer
+            error: sold is not an address: int is not a pointer
             help: for where it lies, write &sold
               at --cmd 7: memory read sold (exit code 1)
             error: no variable "nobody" here
@@ -75,7 +75,7 @@ fn registers_and_memory_have_bounds() {
               at --cmd 9: memory read 0 (exit code 1)
             error: memory at 0xfffffffffffffffc cannot be read: unknown: not captured
               at --cmd 10: memory read 0xfffffffffffffffc --count 8 (exit code 1)
-            error: that is no place in memory
+            error: that is not a place in memory
             help: hindsight memory read ADDRESS, or memory write ADDRESS BYTES
               at --cmd 11: memory read (exit code 2)
             error: ask for 1 to 100000 instructions, not 0
@@ -180,9 +180,10 @@ fn expressions_that_mean_nothing_are_told() {
             error: settle cannot be called here
             help: only what is in memory can be looked at
               at --cmd 10: print settle(order) (exit code 1)
-            error: the expression "sold = 3": "=" assigns and is not allowed here; to compare, write "==" at position 5
+            error: the expression "sold = 3": "=" assigns and is not allowed here at position 5
+            help: to compare, write "=="
               at --cmd 11: print sold = 3 (exit code 1)
-            error: int is no pointer
+            error: int is not a pointer
             help: to look at that address, convert it: *(char*)...
               at --cmd 12: print *sold (exit code 1)
             error: invalid value 'frob' for '--format <FORMAT>'

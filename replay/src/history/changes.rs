@@ -5,6 +5,8 @@
 
 use std::collections::HashMap;
 
+use debuginfo::Diagnostic;
+
 use super::walk::{Walk, When};
 use super::{Sight, Tracked};
 use crate::calls::CallHead;
@@ -69,7 +71,7 @@ pub struct Changes {
     last: HashMap<Option<u32>, Known>,
     known_at: usize,
     has_meaning: bool,
-    failure: Option<String>,
+    failure: Option<Diagnostic>,
 }
 
 impl Changes {

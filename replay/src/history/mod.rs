@@ -14,8 +14,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use debuginfo::value::Look;
 use debuginfo::{
-    AddressSpace, Frame, InnermostFrame, Role, Site, Type, Wish, at_frame, has_variable,
-    variables_at,
+    AddressSpace, Diagnostic, Frame, InnermostFrame, Role, Site, Type, Wish, at_frame,
+    has_variable, variables_at,
 };
 use expr::{Context, Expr, ExprKind};
 use values::{RenderOptions, render_known};
@@ -76,7 +76,7 @@ enum Sight {
     /// It means something, but is stale or unknown.
     Unknown,
     /// It means nothing there: why.
-    Meaningless(String),
+    Meaningless(Diagnostic),
     /// The function is not on the stack, or it is not known where in it the thread is.
     Elsewhere,
 }
@@ -257,9 +257,10 @@ impl Tracked {
     pub fn within(timeline: &Timeline, text: &str, function: &str) -> Result<Self> {
         let ids = timeline.functions_matching(function);
         if ids.is_empty() {
-            return Err(Error::expression(format!(
-                "no recorded function is called {function}; SELECT name FROM functions lists them"
-            )));
+            let what = Diagnostic::new(format!("no recorded function is called {function}"));
+            return Err(Error::expression(
+                what.with_hint("SELECT name FROM functions lists them"),
+            ));
         }
         let seq = timeline.last();
         let state = State::new(timeline, seq, timeline.thread_at(seq)?)?;
@@ -351,9 +352,8 @@ impl Tracked {
             && let Some(why) = functions.why_unusable(timeline)
         {
             let name = &functions.name;
-            return Ok(Sight::Meaningless(format!(
-                "nothing is known of {name}: {why}"
-            )));
+            let what = format!("nothing is known of {name}: {why}");
+            return Ok(Sight::Meaningless(what.into()));
         }
         let is_one = |entry: u64| entries.contains(&entry);
         let index = frames
@@ -398,7 +398,7 @@ impl Tracked {
     fn seen(&self, context: &Context<'_>, own: Option<u32>) -> Sight {
         let value = match expr::evaluate(&self.expression, context) {
             Ok(value) => value,
-            Err(error) => return Sight::Meaningless(error.message),
+            Err(error) => return Sight::Meaningless(error.into()),
         };
         let look = Look {
             space: context.space,
@@ -435,13 +435,10 @@ impl Functions {
 /// The same error, which may come of a module that cannot be used.
 fn with_absent(error: Error, timeline: &Timeline, seq: u64) -> Error {
     match (error, timeline.modules.first_absent(seq)) {
-        (Error::Expression { message, position }, Some(why)) => {
-            let message = message.split("; ").next().unwrap_or_default();
-            Error::Expression {
-                message: format!("{message} ({why})"),
-                position,
-            }
-        }
+        (Error::Expression { what, position }, Some(why)) => Error::Expression {
+            what: Diagnostic::new(format!("{what} ({why})")),
+            position,
+        },
         (error, _) => error,
     }
 }
@@ -459,7 +456,10 @@ fn outside<'c>(space: &'c AddressSpace, machine: &'c StateMachine<'c>) -> Contex
 fn parsed(text: &str, context: &Context<'_>) -> Result<Expr> {
     let is_type = |name: &str| expr::is_type(name, context);
     let expression = expr::parse_with(text, &is_type).map_err(|error| Error::Expression {
-        message: format!("the expression \"{text}\": {error}"),
+        what: Diagnostic {
+            message: format!("the expression \"{text}\": {error}"),
+            hint: error.hint,
+        },
         position: Some(error.position),
     })?;
     // A register that there is none of is unknown everywhere: that is a mistake, and no value without a history.
@@ -472,7 +472,7 @@ fn parsed(text: &str, context: &Context<'_>) -> Result<Expr> {
         }
     });
     match wrong {
-        Some(error) => Err(Error::expression(error.message)),
+        Some(error) => Err(Error::expression(error)),
         None => Ok(expression),
     }
 }
@@ -483,7 +483,7 @@ fn not_global(names: &[String], context: &Context<'_>) -> Option<Error> {
         let named = Expr::new(ExprKind::Name(name.clone()), expr::Span::default());
         let error = expr::evaluate(&named, context).err()?;
         let is_type = expr::is_type(name, context);
-        (!is_type).then(|| Error::expression(error.message))
+        (!is_type).then(|| Error::expression(error))
     })
 }
 

@@ -1,6 +1,8 @@
 //! One client: its requests are answered one after the other. A client that goes away while a verb waits ends the waiting,
 //! nothing else: the session goes on.
 
+use std::cell::OnceCell;
+use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,10 +16,13 @@ use serde::Serialize;
 
 use super::serve::Daemon;
 use crate::protocol::{
-    Code, Failure, Greeting, MAX_LINE_BYTES, Notice, Request, Response, VERSION,
+    Code, Failure, Greeting, MAX_LINE_BYTES, Notice, Pushed, Request, Response, VERSION,
 };
-use crate::verbs::{self, Call};
+use crate::push::Push;
+use crate::verbs::{self, Asked, Call};
 
+/// So much is kept of what is pushed to a client that does not read.
+const QUEUE: usize = 1024;
 /// A client that reads nothing for so long is gone.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -80,11 +85,13 @@ fn answer_all(
     gone: &Arc<AtomicBool>,
     daemon: &Arc<Daemon>,
 ) -> io::Result<()> {
+    let queue = OnceCell::new();
+    let pushes = || Arc::downgrade(queue.get_or_init(|| Arc::new(push_to(writer))));
     for line in requests {
         let request: Request = match serde_json::from_slice(&line) {
             Ok(request) => request,
             Err(error) => {
-                let failure = Failure::bad_request(format!("this is no request: {error}"));
+                let failure = Failure::bad_request(format!("this is not a request: {error}"));
                 say(writer, &Response::of(id_of(&line), Err(failure)))?;
                 continue;
             }
@@ -97,16 +104,33 @@ fn answer_all(
                 let _ = say(&writer, &Response::notice(id, notice));
             }
         });
-        let call = Call {
-            sessions: &daemon.sessions,
-            config: &daemon.config,
+        let asked = Asked {
             session: request.session,
-            notify,
-            gone: Arc::clone(gone),
+            folder: request
+                .folder
+                .as_ref()
+                .map(|folder| OsString::from(folder).into()),
         };
+        let gone = Arc::clone(gone);
+        let call = Call::new(&daemon.sessions, &daemon.config, asked, notify, gone);
+        let call = call.pushing(&pushes);
         say(writer, &Response::of(id, guarded(&call, request)))?;
     }
     Ok(())
+}
+
+/// Pushes what is put into the queue that is returned, until nobody can put anything into it, or the client has gone.
+fn push_to(writer: &Arc<Mutex<UnixStream>>) -> SyncSender<Push> {
+    let (queue, pushes) = sync_channel(QUEUE);
+    let writer = Arc::clone(writer);
+    std::thread::spawn(move || {
+        for push in pushes {
+            if say(&writer, &Pushed { push }).is_err() {
+                return;
+            }
+        }
+    });
+    queue
 }
 
 /// Answers; a panic of ours becomes an error, since other sessions depend on this process.
@@ -117,16 +141,16 @@ fn guarded(call: &Call<'_>, request: Request) -> Result<serde_json::Value, Failu
     }));
     answer.unwrap_or_else(|panic| {
         if let Some(given_up) = panic.downcast_ref::<GivenUp>() {
-            return Err(Failure::new(Code::Timeout, given_up.to_string()));
+            return Err(Failure::of(Code::Timeout, given_up.diagnostic()));
         }
         let what = panic
             .downcast_ref::<String>()
             .map(String::as_str)
             .or_else(|| panic.downcast_ref::<&str>().copied())
-            .unwrap_or("no word said");
+            .unwrap_or("no message");
         tracing::error!(command, what, "a verb panicked");
-        let message = format!("{command} came upon a mistake in Hindsight: {what}");
-        Err(Failure::new(Code::Failed, message).hint("the session goes on; please report this"))
+        let message = format!("internal error in {command}: {what}");
+        Err(Failure::new(Code::Failed, message).hint("please report it; the session continues"))
     })
 }
 

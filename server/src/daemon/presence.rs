@@ -53,6 +53,11 @@ impl Presence {
         self.changed.notify_all();
     }
 
+    /// Takes back that it ends soon: there is something to ask about again.
+    pub fn stay(&self) {
+        self.state().end_soon = false;
+    }
+
     /// Waits until nobody has been there for `idle`; lets nobody in afterwards.
     pub fn wait_for_the_end(&self, idle: Duration) {
         let mut state = self.state();
@@ -140,6 +145,21 @@ mod tests {
             presence.end_soon();
             let end = scope.spawn(|| presence.wait_for_the_end(LONG));
             drop(client);
+            end.join().unwrap();
+        });
+    }
+
+    #[test]
+    fn a_recording_that_is_opened_after_the_last_session_keeps_the_daemon() {
+        let presence = Presence::default();
+        std::thread::scope(|scope| {
+            let client = presence.enter().unwrap();
+            presence.end_soon();
+            presence.stay();
+            let end = scope.spawn(|| presence.wait_for_the_end(LONG));
+            drop(client);
+            assert!(presence.enter().is_some());
+            presence.end_soon();
             end.join().unwrap();
         });
     }

@@ -1,6 +1,6 @@
 //! Machine code as text.
 
-use debuginfo::{AddressSpace, Instruction, Machine, Unknown};
+use debuginfo::{AddressSpace, Diagnostic, Instruction, Machine, Unknown};
 use serde::{Deserialize, Serialize};
 
 use super::{hex_bytes, source_line};
@@ -65,7 +65,7 @@ pub fn disassemble(
         )));
     }
     let found = debuginfo::disassemble(space, machine, address, count)
-        .map_err(|unknown| unreadable(address, &unknown))?;
+        .map_err(|unknown| unreadable(address, unknown))?;
     Ok(report(space, found, address, current, sources))
 }
 
@@ -81,21 +81,16 @@ pub fn disassemble_around(
     sources: bool,
 ) -> Result<CodeReport, Failure> {
     let found = debuginfo::disassemble_function(space, machine, address)
-        .map_err(|unknown| unreadable(address, &unknown))?;
+        .map_err(|unknown| unreadable(address, unknown))?;
     Ok(report(space, found, address, current, sources))
 }
 
-fn unreadable(address: u64, unknown: &Unknown) -> Failure {
-    let text = unknown.to_string();
-    let (message, hint) = text.split_once("; ").unwrap_or((text.as_str(), ""));
-    let failure = Failure::new(
+fn unreadable(address: u64, unknown: Unknown) -> Failure {
+    let what = Diagnostic::from(unknown);
+    Failure::of(
         Code::ReadFailed,
-        format!("cannot disassemble at {address:#x}: {message}"),
-    );
-    match hint {
-        "" => failure,
-        hint => failure.hint(hint),
-    }
+        what.map(|why| format!("cannot disassemble at {address:#x}: {why}")),
+    )
 }
 
 fn report(

@@ -30,17 +30,17 @@ mod tests {
         check_condition("i > 30 && p->len == 0").unwrap();
         let wrong = check_condition("i >").unwrap_err();
         assert_eq!(wrong.code, Code::InvalidCondition);
-        assert_eq!(wrong.position, Some(3));
+        assert_eq!(wrong.details.position, Some(3));
         assert!(wrong.message.ends_with(" at position 3"), "{wrong:?}");
         check_condition("[1, 2].includes(i) && name.startsWith('x')").unwrap();
         let wrong = check_condition("items.some(i => i.price >)").unwrap_err();
-        assert_eq!(wrong.position, Some(25));
+        assert_eq!(wrong.details.position, Some(25));
         assert!(wrong.message.contains("line 1, column 26"), "{wrong:?}");
         assert!(!wrong.message.contains("at position"), "once: {wrong:?}");
         check_template("len={p->len} {{x}}").unwrap();
         let wrong = check_template("len={p->}").unwrap_err();
         assert_eq!(wrong.code, Code::InvalidCondition);
-        assert_eq!(wrong.position, Some(8));
+        assert_eq!(wrong.details.position, Some(8));
         assert!(wrong.message.ends_with(" at position 8"), "{wrong:?}");
     }
 }

@@ -124,7 +124,7 @@ mod tests {
         fn memory(&self, address: u64, bytes: &mut [u8]) -> Result<Certainty, Unknown> {
             let page = address / PAGE_BYTES;
             if page != 1 && page != u64::MAX / PAGE_BYTES {
-                return Err(Unknown(format!("no memory at {address:#x}")));
+                return Err(Unknown::because(format!("no memory at {address:#x}")));
             }
             for (byte, at) in bytes.iter_mut().zip(address..=u64::MAX) {
                 *byte = at as u8;

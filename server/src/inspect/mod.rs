@@ -28,7 +28,7 @@ pub use source::{SourceReport, function_source, line_source, source_line};
 pub use stack::{FrameReport, StackReport, function_name, stack};
 pub use values::{
     Change, MemoryPlace, Shown, ValueFormat, ValueReport, VariableReport, as_assignment, assign,
-    bytes_text, evaluate, evaluate_address, evaluate_place, is_meaningless, variables,
+    bytes_text, evaluate, evaluate_address, evaluate_place, is_meaningless, type_of, variables,
 };
 
 use crate::protocol::{Code, Failure};
@@ -44,18 +44,38 @@ pub struct View<'a> {
     pub frames: &'a [Frame],
     /// Which of them is looked at.
     pub frame: usize,
+    /// What only a recorded moment can say; `None` of a live one.
+    pub recorded: Option<&'a dyn RecordedMoment>,
+}
+
+/// What only a recorded moment can say.
+pub trait RecordedMoment {
+    /// Says why there is no frame.
+    fn no_frame(&self) -> Failure;
+
+    /// Says why the module that is looked at cannot be asked, if it cannot.
+    fn absent_module(&self) -> Option<String>;
+
+    /// Looks at the call that the thread has just left, if it has left one.
+    ///
+    /// # Errors
+    /// The recording cannot be read.
+    fn in_left_call(&self, work: &mut dyn FnMut(&View<'_>)) -> Result<(), Failure>;
 }
 
 impl<'a> View<'a> {
     /// Returns the frame that is looked at.
     ///
     /// # Errors
-    /// [`Code::NotStopped`]: there are none.
+    /// [`Code::NotStopped`] or [`Code::NoFrame`]: there are none.
     pub fn frame(&self) -> Result<&'a Frame, Failure> {
-        self.frames.get(self.frame).ok_or_else(|| {
-            Failure::new(Code::NotStopped, "the program is running: it has no frame")
-                .hint("stop it with: hindsight pause")
-        })
+        self.frames
+            .get(self.frame)
+            .ok_or_else(|| match self.recorded {
+                Some(recorded) => recorded.no_frame(),
+                None => Failure::new(Code::NotStopped, "the program is running: it has no frame")
+                    .hint("stop it with: hindsight pause"),
+            })
     }
 
     /// Returns the registers as the frame sees them, and memory.

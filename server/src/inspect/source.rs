@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use debuginfo::{AddressSpace, LineError, SourceText};
+use expr::Missing;
 use serde::{Deserialize, Serialize};
 
-use crate::protocol::{Code, Failure};
+use crate::protocol::{Code, Details, ExpressionFault, Failure};
 
 /// Lines of a source file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,15 +49,7 @@ pub fn line_source(
         match (&whole, space.valid_lines(file)) {
             // Nobody made anything of it and it cannot be read: the name is wrong.
             (None, Err(unknown)) => of_line_error(&unknown),
-            _ => {
-                let text = error.to_string();
-                let (message, hint) = text.split_once("; ").unwrap_or((text.as_str(), ""));
-                let failure = Failure::new(Code::InvalidFile, message);
-                match hint {
-                    "" => failure,
-                    hint => failure.hint(hint),
-                }
-            }
+            _ => Failure::new(Code::InvalidFile, error.to_string()).hint(error.hint()),
         }
     })?;
     let last = text.first.saturating_add(text.lines.len() as u32);
@@ -135,28 +128,25 @@ fn whole_path(space: &AddressSpace, file: &str) -> Option<String> {
 
 /// Makes the failure of a line that has no place in the code.
 pub(crate) fn of_line_error(error: &LineError) -> Failure {
-    let text = error.to_string();
+    let of = |code| Failure {
+        hint: error.hint().map(str::to_owned),
+        ..Failure::new(code, error.to_string())
+    };
     match error {
-        LineError::NoCode { valid, .. } => Failure {
+        LineError::NoCode { valid, .. } => of(Code::InvalidLine).details(Details {
             valid_lines: valid.clone(),
-            ..Failure::new(Code::InvalidLine, text)
-        },
+            ..Details::default()
+        }),
         LineError::UnknownFile { nearest, .. } => Failure {
-            nearest: nearest.iter().map(|file| file.to_string()).collect(),
-            ..Failure::new(Code::InvalidFile, text)
+            // A module that cannot be read here may name it.
+            expression: Some(ExpressionFault::Missing(Missing::Elsewhere)),
+            ..of(Code::InvalidFile).details(Details {
+                nearest: nearest.iter().map(|file| file.to_string()).collect(),
+                ..Details::default()
+            })
         },
-        _ => {
-            let code = match error {
-                LineError::NoColumns { .. } => Code::InvalidColumn,
-                _ => Code::InvalidFile,
-            };
-            let (message, hint) = text.split_once("; ").unwrap_or((text.as_str(), ""));
-            let failure = Failure::new(code, message);
-            match hint {
-                "" => failure,
-                hint => failure.hint(hint),
-            }
-        }
+        LineError::NoColumns { .. } => of(Code::InvalidColumn),
+        _ => of(Code::InvalidFile),
     }
 }
 
@@ -173,7 +163,7 @@ mod tests {
         });
         assert_eq!(no_code.code, Code::InvalidLine);
         assert_eq!(no_code.message, "No code at a.c:143. Valid lines: 140, 145");
-        assert_eq!(no_code.valid_lines, [140, 145]);
+        assert_eq!(no_code.details.valid_lines, [140, 145]);
         let no_columns = of_line_error(&LineError::NoColumns {
             file: "a.c".to_owned(),
             line: 1,
@@ -185,7 +175,7 @@ mod tests {
             nearest: vec!["a.c".into()],
         });
         assert_eq!(no_file.code, Code::InvalidFile);
-        assert_eq!(no_file.nearest, ["a.c"]);
+        assert_eq!(no_file.details.nearest, ["a.c"]);
     }
 
     #[test]

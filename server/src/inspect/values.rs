@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use values::{Format, RenderOptions, Write, render_certain, render_with};
 
 use super::View;
-use crate::protocol::{Code, Failure};
+use crate::protocol::{Code, ExpressionFault, Failure};
 
 /// How values are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -188,6 +188,17 @@ pub fn evaluate(
     })
 }
 
+/// Returns the type of an expression, or the type that the text names.
+///
+/// # Errors
+/// [`Code::EvalFailed`]: it is neither.
+pub fn type_of(view: &View<'_>, text: &str) -> Result<Type, Failure> {
+    match value(view, text, None) {
+        Ok(value) => Ok(value.ty.clone()),
+        Err(failure) => expr::find_type(text, &context(view, None)).ok_or(failure),
+    }
+}
+
 /// Tells whether an expression means nothing in the frame, whichever values there are.
 #[must_use]
 pub fn is_meaningless(view: &View<'_>, text: &str) -> bool {
@@ -267,8 +278,11 @@ pub fn evaluate_address(view: &View<'_>, text: &str) -> Result<u64, Failure> {
             }),
     };
     address.map_err(|error| {
-        Failure::new(Code::EvalFailed, format!("{text} is no address: {error}"))
-            .hint(format!("for where it lies, write &{text}"))
+        Failure::new(
+            Code::EvalFailed,
+            format!("{text} is not an address: {error}"),
+        )
+        .hint(format!("for where it lies, write &{text}"))
     })
 }
 
@@ -280,9 +294,9 @@ pub fn assign(view: &View<'_>, target: &str, text: &str) -> Result<Change, Failu
     let context = context(view, None);
     let place = parsed(target, &context)?;
     let before = expr::evaluate(&place, &context).map_err(|error| of_eval(target, &error))?;
-    let writes = expr::assign_value(&place, text, &context).map_err(|error| Failure {
-        position: Some(error.at.start),
-        ..split(Code::WriteFailed, &error.message)
+    let writes = expr::assign_value(&place, text, &context).map_err(|error| {
+        let position = error.at.start;
+        Failure::of(Code::WriteFailed, error).at(position)
     })?;
     let look = Look {
         space: view.space,
@@ -360,31 +374,18 @@ impl From<ValueFormat> for Format {
 }
 
 fn of_eval(text: &str, error: &EvalError) -> Failure {
-    let failure = split(Code::EvalFailed, &error.message);
+    let failure = Failure::of(Code::EvalFailed, error.clone());
     Failure {
-        position: Some(error.at.start.min(text.len())),
-        ..failure
-    }
-}
-
-/// Makes a failure of a message whose next step stands behind its last semicolon.
-fn split(code: Code, text: &str) -> Failure {
-    match text.rsplit_once("; ") {
-        Some((message, hint)) => Failure::new(code, message).hint(hint),
-        None => Failure::new(code, text),
+        expression: error.missing.map(ExpressionFault::Missing),
+        ..failure.at(error.at.start.min(text.len()))
     }
 }
 
 pub(super) fn of_parse(code: Code, what: &str, text: &str, error: &ParseError) -> Failure {
-    // The engine tells line and column itself.
-    let place = match error.message.contains("(JavaScript, line ") {
-        true => String::new(),
-        false => format!(" at position {}", error.position),
-    };
-    let message = format!("the {what} \"{text}\": {}{place}", error.message);
     let failure = Failure {
-        position: Some(error.position),
-        ..Failure::new(code, message)
+        hint: error.hint.clone(),
+        expression: Some(ExpressionFault::Unreadable),
+        ..Failure::new(code, format!("the {what} \"{text}\": {error}")).at(error.position)
     };
     // What is left of p->x where the shell has taken the rest for the name of a file.
     match text.trim_end().ends_with('-') {

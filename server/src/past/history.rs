@@ -3,23 +3,14 @@
 use replay::Tracked;
 use replay::history::{self, Changes, Progress};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use super::verbs::json;
 use super::{Past, of_replay};
-use crate::inspect::{self, Shown, ValueFormat};
+use crate::inspect::{self, ValueFormat};
 use crate::protocol::Failure;
+use crate::verbs::{HistoryReply, LastWriteReply};
 
 /// Moments that are looked at between two looks for Ctrl-C.
 const MOMENTS: usize = 64;
-
-/// An expression.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct HistoryArgs {
-    /// What to look for, as `print` takes it.
-    pub expression: String,
-}
 
 /// A value that was seen, and was not the one seen before.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,42 +35,6 @@ pub struct Change {
     pub line: Option<u32>,
 }
 
-/// All changes that the recording shows.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct HistoryReply {
-    /// The expression.
-    pub expression: String,
-    /// In order.
-    pub changes: Vec<Change>,
-    /// At how many events the value is known.
-    pub known_at: usize,
-}
-
-/// The last change before a moment.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LastWriteReply {
-    /// The expression.
-    pub expression: String,
-    /// The last event at which the value before was seen.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub before: Option<Change>,
-    /// The first event at which the value after it was seen.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub after: Option<Change>,
-    /// How far it is known what the value is now.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub now: Option<Shown>,
-}
-
-/// Serves a verb of this page; `None` if it is none.
-pub(super) fn serve(past: &Past, command: &str, args: Value) -> Option<Result<Value, Failure>> {
-    Some(match command {
-        "history" => json(args, |args: HistoryArgs| past.history(&args.expression)),
-        "last_write" => json(args, |args: HistoryArgs| past.last_write(&args.expression)),
-        _ => return None,
-    })
-}
-
 impl Past {
     /// Follows an expression as it is meant where the frame that is looked at is.
     pub(super) fn tracked(&self, expression: &str) -> Result<Tracked, Failure> {
@@ -92,12 +47,13 @@ impl Past {
     fn each_change(
         &self,
         expression: &str,
+        is_interrupted: &dyn Fn() -> bool,
         mut take: impl FnMut(history::Change) -> bool,
     ) -> Result<usize, Failure> {
         let mut tracked = self.tracked(expression)?;
         let mut changes = Changes::of(&self.timeline);
         loop {
-            if self.is_interrupted() {
+            if is_interrupted() {
                 return Err(of_replay(&replay::Error::Interrupted));
             }
             let progress = changes.next(&self.timeline, &mut tracked, MOMENTS);
@@ -126,9 +82,17 @@ impl Past {
         })
     }
 
-    fn history(&self, expression: &str) -> Result<HistoryReply, Failure> {
+    /// Finds all changes of a value.
+    ///
+    /// # Errors
+    /// The expression means nothing here, or the search was interrupted.
+    pub fn history(
+        &self,
+        expression: &str,
+        is_interrupted: &dyn Fn() -> bool,
+    ) -> Result<HistoryReply, Failure> {
         let mut changes = Vec::new();
-        let known_at = self.each_change(expression, |change| {
+        let known_at = self.each_change(expression, is_interrupted, |change| {
             changes.push(change);
             true
         })?;
@@ -140,10 +104,18 @@ impl Past {
         })
     }
 
-    fn last_write(&self, expression: &str) -> Result<LastWriteReply, Failure> {
+    /// Finds the last change of a value up to the moment that is looked at.
+    ///
+    /// # Errors
+    /// The expression means nothing here, or the search was interrupted.
+    pub fn last_write(
+        &self,
+        expression: &str,
+        is_interrupted: &dyn Fn() -> bool,
+    ) -> Result<LastWriteReply, Failure> {
         let here = self.position();
         let mut last: Option<history::Change> = None;
-        self.each_change(expression, |change| {
+        self.each_change(expression, is_interrupted, |change| {
             let is_past = change.seq <= here.seq;
             if is_past && change.own.is_none_or(|own| own == here.tid) {
                 last = Some(change);

@@ -1,38 +1,33 @@
-//! A recording that is looked at: where in time it is looked at, and the verbs of a stopped program about that moment.
+//! A recording that is looked at: where in time it is looked at, moves from there, and values along time.
 //!
-//! The verbs take the same arguments and give the same replies as those of live control, by the same code: `inspect` does
-//! not know whether a moment is live or recorded. What would change the program is refused.
+//! Verbs look at its moments as at those of a live program: `inspect` does not know which of the two a moment is. What would
+//! change the program is refused.
 
 mod describe;
 mod history;
 mod moves;
-mod verbs;
+mod threads;
 mod watch;
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use debuginfo::with_source_copies;
+use expr::Missing;
 use replay::{Moment, StateMachine, Target, Timeline};
-use serde::Serialize;
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
 use store::Reader;
 
-pub use history::{Change, HistoryArgs, HistoryReply, LastWriteReply};
-pub use moves::{
-    CallLine, CallsArgs, CallsReply, CountArgs, GotoArgs, NoteLine, NotesReply, OutputLine,
-    OutputLines, OutputLinesArgs,
-};
-pub use watch::{WatchLine, WatchRemoveArgs, WatchesReply};
+pub use history::Change;
+pub(crate) use moves::steps;
+pub use moves::{CallLine, OutputLine, OutputLines};
+pub use watch::{WatchLine, WatchesReply};
 
-use crate::inspect::View;
-use crate::protocol::{Code, Failure};
+use crate::inspect::{RecordedMoment, View};
+use crate::protocol::{Code, Details, ExpressionFault, Failure};
 
 /// Frames around the one that is looked at: what callers passed may tell the value of a parameter.
 const CALLERS: usize = 16;
-/// No backtrace is longer.
-const MAX_FRAMES: usize = 10_000;
 
 /// What is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,15 +45,17 @@ pub struct Past {
     timeline: Timeline,
     position: Mutex<Position>,
     breaks: Mutex<Vec<Break>>,
-    /// The live session whose past this is.
-    session: Option<u32>,
     watches: Mutex<Vec<watch::Watch>>,
-    /// Set while somebody wants long searches to end.
-    interrupt: Arc<AtomicBool>,
+    /// The session's number; 0 where a prompt has opened it by itself.
+    session: u32,
+    /// The folder of the client that began the session.
+    folder: PathBuf,
+    /// It is the past of a program under control.
+    is_of_a_program: bool,
 }
 
 /// Functions at whose entry a run through time stops.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Break {
     /// Its number, from 1.
     pub id: u32,
@@ -83,6 +80,7 @@ impl Looked<'_> {
             machine: &self.machine,
             frames: &self.moment.trace.backtrace.frames,
             frame: self.position.frame,
+            recorded: Some(self),
         }
     }
 
@@ -96,14 +94,16 @@ impl Looked<'_> {
                 | Code::InvalidLine
                 | Code::NoFrame
         );
-        // What only another module has here may be one of a module that cannot be asked too.
+        // What only another module has here may be one of a module that cannot be asked too; so may a file that none names.
         let elsewhere = failure.hint.clone();
-        let elsewhere = elsewhere.filter(|_| failure.message.starts_with("no \""));
+        let missing = match failure.expression {
+            // No module is to blame for what cannot be read.
+            Some(ExpressionFault::Unreadable) => return failure,
+            Some(ExpressionFault::Missing(missing)) => Some(missing),
+            None => None,
+        };
+        let elsewhere = elsewhere.filter(|_| missing == Some(Missing::Elsewhere));
         if !is_of_modules || failure.hint.is_some() && elsewhere.is_none() {
-            return failure;
-        }
-        // Where a text is none of the language, no module is to blame.
-        if failure.message.starts_with("the expression ") {
             return failure;
         }
         let somewhere = || {
@@ -111,7 +111,11 @@ impl Looked<'_> {
                 .filter(|_| failure.code == Code::EvalFailed)
         };
         // What has no name here may have one in a module that cannot be asked.
-        let is_unknown = failure.code != Code::EvalFailed || failure.message.starts_with("no ");
+        let is_unknown = failure.code != Code::EvalFailed
+            || matches!(
+                missing,
+                Some(Missing::Name | Missing::Elsewhere | Missing::Type)
+            );
         let first = || {
             let modules = self.moment.state.timeline().modules();
             modules
@@ -153,25 +157,38 @@ impl Looked<'_> {
             "where in {function} the thread was at this event is not known, and so its variables are not: step, or step back"
         ))
     }
+}
 
-    /// The same where there is a frame.
-    pub fn frame_view(&self) -> Result<View<'_>, Failure> {
-        let view = self.view();
-        match view.frames.is_empty() {
-            false => Ok(view),
-            true => {
-                let end = self.moment.trace.backtrace.end.as_ref();
-                let why = end.map_or_else(String::new, |why| format!(": {why}"));
-                Err(Failure::new(
-                    Code::NoFrame,
-                    format!(
-                        "no frame of thread {} is known at event {}{why}",
-                        self.position.tid, self.position.seq
-                    ),
-                )
-                .hint("go to an event that shows one: next, or continue"))
-            }
-        }
+impl RecordedMoment for Looked<'_> {
+    fn no_frame(&self) -> Failure {
+        let end = self.moment.trace.backtrace.end.as_ref();
+        let why = end.map_or_else(String::new, |why| format!(": {why}"));
+        Failure::new(
+            Code::NoFrame,
+            format!(
+                "no frame of thread {} is known at event {}{why}",
+                self.position.tid, self.position.seq
+            ),
+        )
+        .hint("go to an event that shows one: next, or continue")
+    }
+
+    fn absent_module(&self) -> Option<String> {
+        self.absent()
+    }
+
+    fn in_left_call(&self, work: &mut dyn FnMut(&View<'_>)) -> Result<(), Failure> {
+        let space = &self.moment.space;
+        let left = self.moment.in_left_call(|machine, frames| {
+            work(&View {
+                space,
+                machine,
+                frames,
+                frame: 0,
+                recorded: None,
+            });
+        });
+        left.map(drop).map_err(|error| of_replay(&error))
     }
 }
 
@@ -200,19 +217,44 @@ impl Past {
             timeline,
             position: Mutex::new(Position { seq, tid, frame: 0 }),
             breaks: Mutex::default(),
-            session: None,
             watches: Mutex::default(),
-            interrupt: Arc::default(),
+            session: 0,
+            folder: PathBuf::new(),
+            is_of_a_program: false,
         })
+    }
+
+    /// Makes it a session with this number, of a client in this folder.
+    #[must_use]
+    pub fn numbered(self, session: u32, folder: &Path) -> Past {
+        Past {
+            session,
+            folder: folder.to_owned(),
+            ..self
+        }
     }
 
     /// Says that it is the past of a live session, to which `goto live` returns. `earlier` is how it was looked at before the
     /// program went on: its breakpoints stay.
     #[must_use]
-    pub fn of_session(mut self, session: u32, earlier: Option<&Past>) -> Past {
-        self.session = Some(session);
-        self.breaks = Mutex::new(earlier.map(Past::all_breaks).unwrap_or_default());
-        self
+    pub fn of_session(self, session: u32, folder: &Path, earlier: Option<&Past>) -> Past {
+        Past {
+            breaks: Mutex::new(earlier.map(Past::all_breaks).unwrap_or_default()),
+            is_of_a_program: true,
+            ..self.numbered(session, folder)
+        }
+    }
+
+    /// Returns the session's number.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.session
+    }
+
+    /// Returns the folder of the client that began the session.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// Returns the recording.
@@ -239,16 +281,6 @@ impl Past {
         self.watches.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns what ends a search through time when it is set. Whoever sets it clears it before the next one.
-    #[must_use]
-    pub fn interrupt(&self) -> Arc<AtomicBool> {
-        Arc::clone(&self.interrupt)
-    }
-
-    fn is_interrupted(&self) -> bool {
-        self.interrupt.load(Ordering::Relaxed)
-    }
-
     /// The number of the next breakpoint or watch.
     fn next_id(&self) -> u32 {
         let last_break = self.breaks().last().map(|last| last.id);
@@ -266,6 +298,11 @@ impl Past {
         let tid = event.tid().unwrap_or(position.tid);
         *position = Position { seq, tid, frame: 0 };
         Ok(*position)
+    }
+
+    /// Looks at a frame.
+    pub fn select_frame(&self, frame: usize) {
+        self.lock().frame = frame;
     }
 
     /// Looks at the last stop of a thread; at the last event where no thread is named, or it never stopped.
@@ -357,12 +394,13 @@ impl Past {
         });
         match last {
             Some(last) if line > last => {
-                let message =
-                    format!("no code at {file}:{line}; the last line with code is {last}");
-                Err(Failure {
-                    valid_lines: vec![last],
-                    ..Failure::new(Code::InvalidLine, message)
-                })
+                let failure = Failure::new(Code::InvalidLine, format!("no code at {file}:{line}"));
+                Err(failure
+                    .hint(format!("the last line with code is {last}"))
+                    .details(Details {
+                        valid_lines: vec![last],
+                        ..Details::default()
+                    }))
             }
             _ => Ok(()),
         }
@@ -374,55 +412,39 @@ impl Past {
         self.breaks().clone()
     }
 
-    /// Takes a breakpoint away, or all of them.
+    /// Takes a breakpoint away, or all of them. Returns those that were.
     ///
     /// # Errors
     /// [`Code::BreakpointNotFound`].
-    pub fn remove_break(&self, id: Option<u32>) -> Result<usize, Failure> {
-        let mut breaks = self.breaks();
-        let before = breaks.len();
-        breaks.retain(|known| id.is_some_and(|id| known.id != id));
-        match (id, before - breaks.len()) {
-            (Some(id), 0) => Err(Failure::new(
+    pub fn remove_break(&self, id: Option<u32>) -> Result<Vec<Break>, Failure> {
+        let is_meant = |known: &mut Break| id.is_none_or(|id| known.id == id);
+        let removed: Vec<Break> = self.breaks().extract_if(.., is_meant).collect();
+        match (id, removed.is_empty()) {
+            (Some(id), true) => Err(Failure::new(
                 Code::BreakpointNotFound,
                 format!("there is no breakpoint {id}"),
             )
             .hint("list them with: break")),
-            (_, removed) => Ok(removed),
-        }
-    }
-
-    /// Serves a verb: `args` are what is told of it for live programs, or in this module.
-    ///
-    /// # Errors
-    /// The verb's.
-    ///
-    /// # Panics
-    /// When `args` are those of another verb.
-    pub fn serve(&self, command: &str, args: Value) -> Result<Value, Failure> {
-        let served = verbs::serve(self, command, args);
-        match self.session {
-            None => served,
-            Some(_) => served.map_err(with_the_way_back),
+            _ => Ok(removed),
         }
     }
 
     /// Says whether it is the past of a live session.
     #[must_use]
     pub fn is_of_a_session(&self) -> bool {
-        self.session.is_some()
+        self.is_of_a_program
     }
 
     /// Says why a verb that needs the program is not for the past.
     pub(crate) fn needs_the_program(&self, command: &str) -> Failure {
-        match self.session {
-            None => Failure::new(
+        match self.is_of_a_program {
+            false => Failure::new(
                 Code::NotAllowed,
                 format!(
                     "{command} needs a program that runs: this is a recording, and what it recorded does not change"
                 ),
             ),
-            Some(_) => Failure::new(
+            true => Failure::new(
                 Code::NotAllowed,
                 format!(
                     "{command} needs the program as it is now, and event {} of its past is looked at",
@@ -440,18 +462,6 @@ impl Past {
     }
 }
 
-/// Where the past ends, the program is.
-fn with_the_way_back(failure: Failure) -> Failure {
-    match (failure.code, &failure.hint) {
-        (Code::NoEvent, None) => failure.hint("to the program as it is now: goto live"),
-        (Code::NoEvent, Some(hint)) => {
-            let hint = format!("{hint}; to the program as it is now: goto live");
-            failure.hint(hint)
-        }
-        _ => failure,
-    }
-}
-
 /// Makes a failure of a refusal of `replay`.
 #[must_use]
 pub fn of_replay(error: &replay::Error) -> Failure {
@@ -463,16 +473,23 @@ pub fn of_replay(error: &replay::Error) -> Failure {
         replay::Error::Expression { .. } => Code::EvalFailed,
         _ => Code::Failed,
     };
-    let text = error.to_string();
-    let failure = match text.split_once("; ") {
-        Some((message, hint)) => Failure::new(code, message).hint(hint),
-        None => Failure::new(code, text),
+    let failure = Failure {
+        hint: error.hint(),
+        ..Failure::new(code, error.to_string())
     };
     match error {
-        replay::Error::Expression { position, .. } => Failure {
-            position: *position,
-            ..failure
+        replay::Error::Expression {
+            position: Some(position),
+            ..
+        } => Failure {
+            expression: Some(ExpressionFault::Unreadable),
+            ..failure.at(*position)
         },
         _ => failure,
     }
+}
+
+/// Makes a failure of a refusal of `store`.
+pub(crate) fn of_store(error: store::Error) -> Failure {
+    of_replay(&replay::Error::Store(error))
 }

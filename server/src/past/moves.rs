@@ -1,48 +1,18 @@
-//! The verbs that move through time, and those that look along it.
+//! Moves through time, and what lies along it: calls, notes, output.
 
 use replay::CallHead;
 use replay::moves::{Direction, Note};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use super::verbs::json;
 use super::{Past, Position, of_replay};
 use crate::protocol::{Code, Failure};
-use crate::session::{MotionReport, StateWord};
-use crate::verbs::{NoteArgs, Nothing, StepArgs, TimeoutArgs};
+use crate::session::{MotionReport, SessionReport, StateWord};
+use crate::verbs::{CallsReply, NoteLine, NotesReply, StepArgs};
 
 /// Frames that a move looks for: the innermost, and those inlined into it.
 const FRAMES: usize = 1;
-/// Calls that `calls` shows on each level.
-const CALLS: usize = 20;
 /// Lines of output that are shown.
 const LINES: usize = 1000;
-
-/// Where to go.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct GotoArgs {
-    /// An event's number, `first`, `last`, `crash`, `50%`, `1.5s`, `@note` or `output:17`.
-    pub to: String,
-}
-
-/// How often.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct CountArgs {
-    /// Left out: once.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub count: Option<u32>,
-}
-
-/// How much of the tree of calls.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct CallsArgs {
-    /// How many calls inside the one that is looked at; left out: 20.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub limit: Option<usize>,
-}
 
 /// A call in the tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,47 +32,6 @@ pub struct CallLine {
     pub unwound: bool,
     /// The thread is in it.
     pub around: bool,
-}
-
-/// The calls around a moment, the outermost first, and those inside the innermost of them.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CallsReply {
-    /// The thread.
-    pub thread: u32,
-    /// The event.
-    pub seq: u64,
-    /// The calls.
-    pub calls: Vec<CallLine>,
-    /// There are more inside.
-    pub more: bool,
-}
-
-/// A note.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NoteLine {
-    /// Its event.
-    pub seq: u64,
-    /// What it says.
-    pub text: String,
-    /// It was added after the program had ended.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub added: bool,
-}
-
-/// All notes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NotesReply {
-    /// In order.
-    pub notes: Vec<NoteLine>,
-}
-
-/// Which lines.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct OutputLinesArgs {
-    /// Only the last so many lines up to here.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tail: Option<usize>,
 }
 
 /// A line that the program wrote.
@@ -127,55 +56,31 @@ pub struct OutputLines {
     pub more: bool,
 }
 
-/// Serves a verb of this page; `None` if it is none.
-pub(super) fn serve(past: &Past, command: &str, args: Value) -> Option<Result<Value, Failure>> {
-    use Direction::{Back, Forward};
-    Some(match command {
-        "goto" => json(args, |args: GotoArgs| {
-            past.go_to_target(&args.to)?;
-            past.motion()
-        }),
-        "step" => json(args, |args: StepArgs| past.step(lines(&args)?, Forward)),
-        "step_back" => json(args, |args: CountArgs| past.step(some(args.count)?, Back)),
-        "next" => json(args, |args: StepArgs| past.next(lines(&args)?, Forward)),
-        "next_back" => json(args, |args: CountArgs| past.next(some(args.count)?, Back)),
-        "finish" => json(args, |_: TimeoutArgs| past.finish(Forward)),
-        "reverse_finish" => json(args, |_: Nothing| past.finish(Back)),
-        "calls" => json(args, |args: CallsArgs| {
-            past.calls(args.limit.unwrap_or(CALLS))
-        }),
-        "note" => json(args, |args: NoteArgs| past.add_note(&args.text)),
-        "notes" => json(args, |_: Nothing| past.notes()),
-        "output" => json(args, |args: OutputLinesArgs| past.output(args.tail)),
-        _ => return None,
-    })
+/// How many steps; none are none.
+fn some(count: Option<u32>) -> Result<u32, Failure> {
+    match count {
+        Some(0) => Err(Failure::bad_request("zero steps lead nowhere")),
+        count => Ok(count.unwrap_or(1)),
+    }
 }
 
-/// A recording has no instructions between its events.
-fn lines(args: &StepArgs) -> Result<Option<u32>, Failure> {
+/// How many steps: a recording has no instructions between its events.
+pub(crate) fn steps(args: &StepArgs) -> Result<Option<u32>, Failure> {
     match args.instruction {
         true => Err(
             Failure::new(Code::NotAllowed, "single instructions were not recorded")
                 .hint("step goes from event to event"),
         ),
-        false => some(args.count),
-    }
-}
-
-/// Refuses moves that are none.
-fn some(count: Option<u32>) -> Result<Option<u32>, Failure> {
-    match count {
-        Some(0) => Err(Failure::bad_request("zero steps lead nowhere")),
-        count => Ok(count),
+        false => Ok(args.count),
     }
 }
 
 impl Past {
     /// Describes the moment that is looked at as the end of a move.
-    pub(super) fn motion(&self) -> Result<MotionReport, Failure> {
+    pub(crate) fn motion(&self) -> Result<MotionReport, Failure> {
         let stop = self.look(FRAMES, |looked| looked.stop())?;
         Ok(MotionReport {
-            session: self.session.unwrap_or(0),
+            session: self.session,
             status: StateWord::Stopped,
             stop: Some(stop),
             exit: None,
@@ -188,17 +93,28 @@ impl Past {
         })
     }
 
-    fn step(&self, count: Option<u32>, direction: Direction) -> Result<MotionReport, Failure> {
-        let count = u64::from(count.unwrap_or(1));
+    /// Goes on by so many events of any thread; once, if nobody says.
+    pub(crate) fn step(
+        &self,
+        count: Option<u32>,
+        direction: Direction,
+    ) -> Result<MotionReport, Failure> {
+        let count = u64::from(some(count)?);
         let seq = self.timeline.step(self.position().seq, count, direction);
         self.go_to(seq.map_err(|e| of_replay(&e))?)?;
         self.motion()
     }
 
-    fn next(&self, count: Option<u32>, direction: Direction) -> Result<MotionReport, Failure> {
+    /// Goes on by so many events of the thread, over calls; once, if nobody says.
+    pub(crate) fn next(
+        &self,
+        count: Option<u32>,
+        direction: Direction,
+    ) -> Result<MotionReport, Failure> {
+        let count = some(count)?;
         let start = self.position();
         let mut seq = start.seq;
-        for done in 0..count.unwrap_or(1) {
+        for done in 0..count {
             let next = match direction {
                 Direction::Forward => self.timeline.next(start.tid, seq),
                 Direction::Back => self.timeline.next_back(start.tid, seq),
@@ -214,7 +130,8 @@ impl Past {
         self.motion()
     }
 
-    fn finish(&self, direction: Direction) -> Result<MotionReport, Failure> {
+    /// Goes to where the call ends, or begins.
+    pub(crate) fn finish(&self, direction: Direction) -> Result<MotionReport, Failure> {
         let Position { seq, tid, .. } = self.position();
         let found = match direction {
             Direction::Forward => self.timeline.finish(tid, seq),
@@ -224,7 +141,8 @@ impl Past {
         self.motion()
     }
 
-    fn calls(&self, limit: usize) -> Result<CallsReply, Failure> {
+    /// Returns the calls around the moment, and so many inside the innermost of them.
+    pub(crate) fn calls(&self, limit: usize) -> Result<CallsReply, Failure> {
         let Position { seq, tid, .. } = self.position();
         let timeline = &self.timeline;
         let find = || -> replay::Result<CallsReply> {
@@ -246,6 +164,28 @@ impl Past {
         find().map_err(|error| of_replay(&error))
     }
 
+    /// Describes it as a session.
+    ///
+    /// # Errors
+    /// The recording cannot be read.
+    pub(crate) fn report(&self) -> Result<SessionReport, Failure> {
+        let program = self.timeline.recording().manifest().argv.first().cloned();
+        let absent = self.timeline.modules().all_absent();
+        Ok(SessionReport {
+            session: self.session,
+            program: program.unwrap_or_default(),
+            pid: 0,
+            recording: self.path(),
+            status: StateWord::Recorded,
+            stop: self.motion()?.stop,
+            past: Some(self.position().seq),
+            stopped_threads: 0,
+            exit: None,
+            calls: None,
+            warnings: absent.into_iter().map(|absent| absent.why).collect(),
+        })
+    }
+
     fn line(&self, call: &CallHead, around: bool) -> replay::Result<CallLine> {
         Ok(CallLine {
             start_seq: call.start,
@@ -259,7 +199,7 @@ impl Past {
     }
 
     /// Keeps a note at the event that is looked at.
-    fn add_note(&self, text: &str) -> Result<NoteLine, Failure> {
+    pub(crate) fn add_note(&self, text: &str) -> Result<NoteLine, Failure> {
         let seq = self.position().seq;
         let text = text.trim();
         let added = self.timeline.add_note(seq, text);
@@ -271,7 +211,8 @@ impl Past {
         })
     }
 
-    fn notes(&self) -> Result<NotesReply, Failure> {
+    /// Returns all notes.
+    pub(crate) fn notes(&self) -> Result<NotesReply, Failure> {
         let notes = self.timeline.notes().map_err(|e| of_replay(&e))?;
         let line = |note: Note| NoteLine {
             seq: note.seq,
@@ -283,7 +224,8 @@ impl Past {
         })
     }
 
-    fn output(&self, tail: Option<usize>) -> Result<OutputLines, Failure> {
+    /// Returns the last lines of what the program had written.
+    pub(crate) fn output(&self, tail: Option<usize>) -> Result<OutputLines, Failure> {
         let here = self.position().seq;
         let limit = tail.unwrap_or(LINES);
         let mut lines: Vec<OutputLine> = Vec::new();

@@ -6,13 +6,10 @@ use replay::Tracked;
 use replay::history::Scope;
 use replay::moves::{Direction, Stops};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use super::verbs::json;
-use super::{HistoryArgs, Past, of_replay};
+use super::{Past, of_replay};
 use crate::protocol::{Code, Failure};
 use crate::session::{MotionReport, ReasonReport, WatchChange};
-use crate::verbs::{ContinueArgs, Nothing};
 
 /// An expression at whose changes runs through time stop.
 pub(super) struct Watch {
@@ -44,28 +41,6 @@ pub struct WatchesReply {
     pub watches: Vec<WatchLine>,
 }
 
-/// Which.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct WatchRemoveArgs {
-    /// Its number; left out: all watches.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub id: Option<u32>,
-}
-
-/// Serves a verb of this page; `None` if it is none.
-pub(super) fn serve(past: &Past, command: &str, args: Value) -> Option<Result<Value, Failure>> {
-    use Direction::{Back, Forward};
-    Some(match command {
-        "continue" => json(args, |_: ContinueArgs| past.run(Forward)),
-        "reverse_continue" => json(args, |_: Nothing| past.run(Back)),
-        "watch" => json(args, |args: HistoryArgs| past.add_watch(&args.expression)),
-        "watches" => json(args, |_: Nothing| Ok(past.all_watches())),
-        "watch_remove" => json(args, |args: WatchRemoveArgs| past.remove_watch(args.id)),
-        _ => return None,
-    })
-}
-
 impl Watch {
     fn line(&self) -> WatchLine {
         WatchLine {
@@ -82,7 +57,7 @@ impl Watch {
 
 impl Past {
     /// Sets a watch on what `expression` means in the frame that is looked at.
-    fn add_watch(&self, expression: &str) -> Result<WatchLine, Failure> {
+    pub(crate) fn add_watch(&self, expression: &str) -> Result<WatchLine, Failure> {
         let tracked = self.tracked(expression)?;
         let id = self.next_id();
         let watch = Watch {
@@ -95,14 +70,15 @@ impl Past {
         Ok(line)
     }
 
-    fn all_watches(&self) -> WatchesReply {
+    /// Returns all watches.
+    pub(crate) fn all_watches(&self) -> WatchesReply {
         WatchesReply {
             watches: self.watches().iter().map(Watch::line).collect(),
         }
     }
 
     /// Takes a watch away, or all of them. Returns those that were.
-    fn remove_watch(&self, id: Option<u32>) -> Result<WatchesReply, Failure> {
+    pub(crate) fn remove_watch(&self, id: Option<u32>) -> Result<WatchesReply, Failure> {
         let mut watches = self.watches();
         let is_meant = |watch: &mut Watch| id.is_none_or(|id| id == watch.id);
         let removed: Vec<WatchLine> = watches.extract_if(.., is_meant).map(|w| w.line()).collect();
@@ -116,7 +92,12 @@ impl Past {
         }
     }
 
-    fn run(&self, direction: Direction) -> Result<MotionReport, Failure> {
+    /// Goes to the nearest stop in a direction.
+    pub(crate) fn run(
+        &self,
+        direction: Direction,
+        is_interrupted: &dyn Fn() -> bool,
+    ) -> Result<MotionReport, Failure> {
         let functions: BTreeSet<u32> = self
             .breaks()
             .iter()
@@ -129,18 +110,23 @@ impl Past {
             passes_pauses: is_watching,
             ..Stops::default()
         };
-        self.run_to(&stops, direction)
+        self.run_to(&stops, direction, is_interrupted)
     }
 
     /// Goes to the nearest event in a direction at which `stops` wants to stop, or a watched value has changed.
     ///
     /// # Errors
     /// [`Code::NoEvent`]: there is none.
-    pub fn run_to(&self, stops: &Stops, direction: Direction) -> Result<MotionReport, Failure> {
+    fn run_to(
+        &self,
+        stops: &Stops,
+        direction: Direction,
+        is_interrupted: &dyn Fn() -> bool,
+    ) -> Result<MotionReport, Failure> {
         let from = self.position().seq;
         let found = self.timeline.run(from, stops, direction);
         let found = found.map_err(|error| of_replay(&error))?;
-        let (seq, changes) = self.nearest_change(from, found, direction)?;
+        let (seq, changes) = self.nearest_change(from, found, direction, is_interrupted)?;
         let Some(seq) = seq else {
             return Err(self.no_stop(from, direction));
         };
@@ -164,14 +150,17 @@ impl Past {
         from: u64,
         found: Option<u64>,
         direction: Direction,
+        is_interrupted: &dyn Fn() -> bool,
     ) -> Result<(Option<u64>, Vec<WatchChange>), Failure> {
-        let stop = || self.is_interrupted();
         let (mut nearest, mut changed) = (found, Vec::new());
         for watch in self.watches().iter_mut() {
-            let change =
-                watch
-                    .tracked
-                    .nearest_change(&self.timeline, from, nearest, direction, &stop);
+            let change = watch.tracked.nearest_change(
+                &self.timeline,
+                from,
+                nearest,
+                direction,
+                is_interrupted,
+            );
             let Some(change) = change.map_err(|error| of_replay(&error))? else {
                 continue;
             };

@@ -29,8 +29,8 @@ fn a_success_has_no_error_and_a_failure_no_result() {
     expect![[r#"{"id":7,"success":true,"result":{"a":1}}"#]]
         .assert_eq(&line(&Response::of(7, Ok(json!({"a": 1})))));
     let mut failure = Failure::new(Code::InvalidLine, "no code at a.c:3").hint("use line 4");
-    failure.valid_lines = vec![1, 4];
-    expect![[r#"{"id":7,"success":false,"error":{"code":"INVALID_LINE","message":"no code at a.c:3","hint":"use line 4","valid_lines":[1,4]}}"#]]
+    failure.details.valid_lines = vec![1, 4];
+    expect![[r#"{"id":7,"success":false,"error":{"code":"INVALID_LINE","message":"no code at a.c:3","hint":"use line 4","details":{"valid_lines":[1,4]}}}"#]]
         .assert_eq(&line(&Response::of(7, Err(failure))));
 }
 

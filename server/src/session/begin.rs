@@ -10,7 +10,7 @@ use recorder::{OnFull, RecordOptions, SnapshotTimes, Target};
 use serde::{Deserialize, Serialize};
 use store::recording::{may_be_created, with_suffix};
 
-use super::{Selection, Session, Sessions, of_recorder};
+use super::{LiveSession, Selection, Sessions, of_recorder};
 use crate::os_text::OsText;
 use crate::output::{Output, Stream};
 use crate::protocol::{Code, Failure, Notice, NoticeKind};
@@ -82,7 +82,7 @@ pub enum Origin {
     Attached(Attach),
 }
 
-impl Session {
+impl LiveSession {
     /// Begins a session; the program stands at its entry point if `stop_on_entry` (an attached one goes on). With `number`
     /// it takes the place of the session that has it.
     ///
@@ -93,7 +93,7 @@ impl Session {
         origin: Origin,
         stop_on_entry: bool,
         number: Option<u32>,
-    ) -> Result<Arc<Session>, Failure> {
+    ) -> Result<Arc<LiveSession>, Failure> {
         let observer = Arc::new(Announcer {
             notify: Mutex::new(Some(Arc::clone(&call.notify))),
             warnings: Arc::default(),
@@ -103,14 +103,17 @@ impl Session {
         // What comes later is nobody's answer.
         observer.forget_client();
         let live = live?;
+        let id = number.unwrap_or_else(|| sessions.next_id());
         let output = Output::new(sessions.output_limits);
+        output.tell(sessions.output_of(id));
         if let Some((stdout, stderr)) = live.take_output() {
             output.feed(Stream::Stdout, stdout);
             output.feed(Stream::Stderr, stderr);
         }
-        Ok(sessions.insert(Session {
-            id: number.unwrap_or_else(|| sessions.next_id()),
+        Ok(sessions.insert(LiveSession {
+            id,
             program: origin.program(),
+            folder: origin.cwd(),
             origin,
             live,
             output,
@@ -118,6 +121,7 @@ impl Session {
             selection: Mutex::new(Selection::default()),
             warnings: Arc::clone(&observer.warnings),
             watched_types: Mutex::default(),
+            opened: Mutex::default(),
         }))
     }
 }

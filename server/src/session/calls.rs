@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use debuginfo::Diagnostic;
 use debuginfo::types::{Type, TypeKind};
 use debuginfo::value::Value;
 use expr::Calls;
@@ -18,9 +19,9 @@ pub struct ProgramCalls<'a> {
 }
 
 impl Calls for ProgramCalls<'_> {
-    fn call(&self, name: &str, function: &Value, arguments: &[Value]) -> Result<Value, String> {
+    fn call(&self, name: &str, function: &Value, arguments: &[Value]) -> Result<Value, Diagnostic> {
         let ty = function_type(function)
-            .ok_or_else(|| format!("{name} is no function, nor a pointer to one"))?;
+            .ok_or_else(|| format!("{name} is not a function, nor a pointer to one"))?;
         let address = match function.kind() {
             TypeKind::Function => function.address(),
             _ => function.as_address().ok(),
@@ -36,7 +37,10 @@ impl Calls for ProgramCalls<'_> {
             timeout: self.timeout,
         };
         let returned = self.live.call(self.tid, call);
-        let returned = returned.map_err(|error| format!("{name} was not called: {error}"))?;
+        let returned = returned.map_err(|error| Diagnostic {
+            message: format!("{name} was not called: {error}"),
+            hint: error.hint(),
+        })?;
         value(returns, &returned)
     }
 }
@@ -58,9 +62,9 @@ fn registers(
     name: &str,
     parameters: &[Type],
     arguments: &[Value],
-) -> Result<(Vec<u64>, Vec<u64>), String> {
+) -> Result<(Vec<u64>, Vec<u64>), Diagnostic> {
     if arguments.len() < parameters.len() {
-        return Err(expr::miscounted(name, parameters.len(), arguments.len()));
+        return Err(expr::miscounted(name, parameters.len(), arguments.len()).into());
     }
     let (mut integers, mut floats) = (Vec::new(), Vec::new());
     for (index, argument) in arguments.iter().enumerate() {
@@ -68,8 +72,9 @@ fn registers(
         let wanted = parameters
             .get(index)
             .map_or(argument.ty.strip(), Type::strip);
-        let unusable =
-            |error: &dyn std::fmt::Display| format!("argument {place} of {name}: {error}");
+        let unusable = |error: &dyn std::fmt::Display| {
+            Diagnostic::new(format!("argument {place} of {name}: {error}"))
+        };
         match wanted.kind() {
             TypeKind::Float => {
                 let number = values::float(argument).map_err(|error| unusable(&error))?;
@@ -100,17 +105,14 @@ fn registers(
                 integers.push(number as u64);
             }
             _ => {
-                return Err(unusable(&format_args!(
-                    "a value of type {} cannot be passed; pass its address",
-                    wanted.name()
-                )));
+                let why = format!("a value of type {} cannot be passed", wanted.name());
+                return Err(unusable(&why).with_hint("pass its address"));
             }
         }
     }
     if integers.len() > 6 || floats.len() > 8 {
-        return Err(format!(
-            "{name} would get arguments on the stack; at most 6 numbers and 8 floating-point numbers are passed"
-        ));
+        let what = Diagnostic::new(format!("{name} would get arguments on the stack"));
+        return Err(what.with_hint("at most 6 numbers and 8 floating-point numbers are passed"));
     }
     Ok((integers, floats))
 }
@@ -127,7 +129,7 @@ fn is_word(kind: TypeKind) -> bool {
 }
 
 /// Refuses what is returned in memory: the function would write where nothing is.
-fn check_return(name: &str, ty: Option<&Type>) -> Result<(), String> {
+fn check_return(name: &str, ty: Option<&Type>) -> Result<(), Diagnostic> {
     let Some(ty) = ty else {
         return Ok(());
     };
@@ -140,15 +142,18 @@ fn check_return(name: &str, ty: Option<&Type>) -> Result<(), String> {
     };
     match fits {
         true => Ok(()),
-        false => Err(format!(
-            "{name} returns {}, which is not fetched from registers; call a function that returns a number or a pointer",
-            ty.name()
-        )),
+        false => {
+            let what = Diagnostic::new(format!(
+                "{name} returns {}, which is not fetched from registers",
+                ty.name()
+            ));
+            Err(what.with_hint("call a function that returns a number or a pointer"))
+        }
     }
 }
 
 /// Makes the value of what registers hold after the call.
-fn value(ty: Option<Type>, returned: &Returned) -> Result<Value, String> {
+fn value(ty: Option<Type>, returned: &Returned) -> Result<Value, Diagnostic> {
     let Some(ty) = ty else {
         let void = debuginfo::types::builtin("void").expect("a type of C");
         return Ok(Value::constant(void, Vec::new()));

@@ -1,23 +1,23 @@
 //! The recorder's errors as failures of verbs: the one place that knows both.
 
+use debuginfo::with_causes;
 use recorder::live::LiveError;
 
+use crate::inspect::of_line_error;
 use crate::protocol::{Code, Failure};
 
 /// Makes the failure of something that the recorder refused.
 pub(crate) fn of_recorder(error: &recorder::Error) -> Failure {
-    let mut failure = of_recorder_text(code(error), error);
-    if let recorder::Error::Live(error) = error {
-        match error {
-            LiveError::NoCode { valid_lines, .. } => failure.valid_lines = valid_lines.clone(),
-            LiveError::Expression { position, .. } => failure.position = Some(*position),
-            _ => {}
+    match error {
+        recorder::Error::Live(LiveError::Line(error)) => of_line_error(error),
+        recorder::Error::Live(LiveError::Expression { position, .. }) => {
+            of_recorder_text(code(error), error).at(*position)
         }
+        _ => of_recorder_text(code(error), error),
     }
-    failure
 }
 
-/// Makes a failure of an error's texts, its causes included; what stands behind the last semicolon is the next step.
+/// Makes a failure of an error's texts, its causes included.
 pub(crate) fn of_recorder_text(code: Code, error: &recorder::Error) -> Failure {
     // What live control says is a sentence, and what the store says mostly; the others' texts read after "cannot".
     let before = match error {
@@ -25,25 +25,9 @@ pub(crate) fn of_recorder_text(code: Code, error: &recorder::Error) -> Failure {
         recorder::Error::Store(_) | recorder::Error::DebugInfo(_) => "cannot record: ",
         _ => "cannot ",
     };
-    let error: &dyn std::error::Error = error;
-    let text = error.to_string();
-    let (mut message, hint) = match text.rsplit_once("; ") {
-        Some((message, hint)) => (message.to_owned(), Some(hint.to_owned())),
-        None => (text, None),
-    };
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let text = error.to_string();
-        if !message.contains(&text) {
-            message += ": ";
-            message += &text;
-        }
-        cause = error.source();
-    }
-    let message = format!("{before}{message}");
     Failure {
-        hint,
-        ..Failure::new(code, message)
+        hint: error.hint(),
+        ..Failure::new(code, format!("{before}{}", with_causes(error)))
     }
 }
 
@@ -68,27 +52,27 @@ fn live_code(error: &LiveError) -> Code {
         LiveError::NoThread(_) => Code::NoThread,
         LiveError::NoProbe(_) => Code::BreakpointNotFound,
         LiveError::NoDisplay(_) => Code::DisplayNotFound,
-        LiveError::NoCode { .. } => Code::InvalidLine,
-        LiveError::NoFile { .. } => Code::InvalidFile,
-        LiveError::NoColumn { .. } => Code::InvalidColumn,
         LiveError::CannotStop { .. } | LiveError::Unwatchable { .. } => Code::InvalidAddress,
         LiveError::Expression { .. } => Code::InvalidCondition,
         LiveError::Evaluate(_) | LiveError::Call(_) => Code::EvalFailed,
         LiveError::NoWatchpointLeft => Code::NoWatchpointLeft,
         LiveError::Memory { .. } => Code::ReadFailed,
+        LiveError::Closing => Code::Timeout,
         _ => Code::Failed,
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use debuginfo::Diagnostic;
+
     use super::*;
 
     #[test]
     fn the_recorders_words_and_next_steps_come_through() {
         let error = recorder::Error::Pattern {
             pattern: "[".to_owned(),
-            reason: "the bracket is not closed; close it".to_owned(),
+            reason: Diagnostic::new("the bracket is not closed").with_hint("close it"),
         };
         let failure = of_recorder(&error);
         assert_eq!(failure.code, Code::BadRequest);
@@ -99,8 +83,12 @@ mod tests {
         assert_eq!(failure.hint.as_deref(), Some("close it"));
         let error = recorder::Error::Attach {
             pid: 1,
-            reason: "no".to_owned(),
+            reason: "no".into(),
         };
         assert_eq!(of_recorder(&error).code, Code::NotStarted);
+        // Nothing was evaluated.
+        let failure = of_recorder(&LiveError::Closing.into());
+        assert_eq!(failure.code, Code::Timeout);
+        assert_eq!(failure.hint.as_deref(), Some("ask again"));
     }
 }

@@ -1,16 +1,20 @@
-//! One program under control: its live recording, what it printed, and which thread and frame the person looks at.
+//! Sessions: a program under control with its live recording, or a recording that was opened.
 //!
-//! `begin` starts or attaches, `sessions` knows all of them, `report` says what a program does, `moment` is a stopped
-//! thread as `inspect` wants it. All use of [`recorder::live::Live`] is in this folder and in the verbs.
+//! `either` is one of the two. Of a live one `begin` starts or attaches, `report` says what its program does, `moment` is a
+//! stopped thread as `inspect` wants it, `past` its recording up to the stop. `sessions` knows all of them. All use of
+//! [`recorder::live::Live`] is in this folder and in the verbs.
 
 mod begin;
 mod calls;
+mod either;
 mod failure;
 mod moment;
+mod past;
 mod report;
 mod sessions;
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -19,8 +23,9 @@ use recorder::live::{Live, ProbeId, Status, Tid};
 
 pub use begin::{Attach, Launch, Origin, Recording};
 pub use calls::ProgramCalls;
+pub use either::Session;
 pub(crate) use failure::{of_recorder, of_recorder_text};
-pub(crate) use moment::no_thread;
+pub(crate) use moment::{MAX_FRAMES, no_thread};
 pub use moment::{Moment, RunningMachine};
 pub use report::{
     DisplayReport, ExitReport, LineReport, MotionReport, PlaceReport, ReasonReport, SessionReport,
@@ -32,11 +37,13 @@ use crate::output::Output;
 use crate::protocol::{Code, Failure};
 
 /// One program under control.
-pub struct Session {
+pub struct LiveSession {
     /// Its number, from 1.
     pub id: u32,
     /// How it came to be: enough to do it again.
     pub origin: Origin,
+    /// The folder of the client that began it.
+    pub folder: PathBuf,
     /// Its program, as it was given.
     pub program: String,
     /// The handle.
@@ -49,6 +56,7 @@ pub struct Session {
     warnings: Arc<Mutex<Vec<String>>>,
     // What watched places hold: their stops tell of values, not of bytes.
     watched_types: Mutex<HashMap<ProbeId, Type>>,
+    opened: Mutex<past::Opened>,
 }
 
 /// What the person looks at.
@@ -62,7 +70,7 @@ pub struct Selection {
     pub frame: usize,
 }
 
-impl Session {
+impl LiveSession {
     /// Returns what the person looks at.
     #[must_use]
     pub fn selection(&self) -> Selection {
@@ -132,7 +140,7 @@ impl Session {
             Origin::Started(_) => "run it again: hindsight restart",
             Origin::Attached(_) => "attach to another process: hindsight attach PID",
         });
-        failure.recording = Some(recording.to_owned());
+        failure.details.recording = Some(recording.to_owned());
         failure
     }
 

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use debuginfo::{AddressSpace, Backtrace, Certainty, Machine, Register, Unknown};
 use recorder::live::{Limit, Live, LiveMachine, Stop, ThreadState, ThreadView, Tid};
 
-use super::{Session, of_recorder};
+use super::{LiveSession, of_recorder};
 use crate::inspect::View;
 use crate::protocol::{Code, Failure};
 
 /// No backtrace is longer: endless recursion must not make endless answers.
-const MAX_FRAMES: usize = 10_000;
+pub(crate) const MAX_FRAMES: usize = 10_000;
 
 /// A stopped thread and the frame of it that the person looks at.
 pub struct Moment {
@@ -35,6 +35,7 @@ impl Moment {
             machine: &self.machine,
             frames: &self.backtrace.frames,
             frame: self.frame,
+            recorded: None,
         }
     }
 }
@@ -48,7 +49,7 @@ pub struct RunningMachine<'a> {
 impl<'a> RunningMachine<'a> {
     /// Looks at a session's program.
     #[must_use]
-    pub fn of(session: &'a Session) -> RunningMachine<'a> {
+    pub fn of(session: &'a LiveSession) -> RunningMachine<'a> {
         RunningMachine {
             live: &session.live,
             limit: Limit::new(session.question_time),
@@ -61,7 +62,7 @@ impl Machine for RunningMachine<'_> {
         self.limit.check()?;
         match self.live.read(address, bytes) {
             Ok(()) => Ok(Certainty::Known),
-            Err(error) => Err(Unknown(error.to_string())),
+            Err(error) => Err(Unknown::because(error.one_line())),
         }
     }
 
@@ -74,7 +75,7 @@ impl Machine for RunningMachine<'_> {
     }
 }
 
-impl Session {
+impl LiveSession {
     /// Returns the stop of the thread that is looked at: the chosen one if it is stopped, else the one that stopped last.
     ///
     /// # Errors
@@ -112,6 +113,31 @@ impl Session {
     /// [`Code::NotRunning`], [`Code::NotStopped`].
     pub fn moment(&self) -> Result<Moment, Failure> {
         self.moment_of(self.stopped()?, MAX_FRAMES)
+    }
+
+    /// Looks at the chosen frame, or, while the program runs, at its memory alone.
+    ///
+    /// # Errors
+    /// [`Code::NotRunning`], and what `work` fails with.
+    pub fn look<T>(
+        &self,
+        work: impl FnOnce(&View<'_>) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        match self.moment() {
+            Ok(moment) => work(&moment.view()),
+            Err(failure) if failure.code == Code::NotStopped => {
+                let space = self.live.space();
+                let machine = RunningMachine::of(self);
+                work(&View {
+                    space: &space,
+                    machine: &machine,
+                    frames: &[],
+                    frame: 0,
+                    recorded: None,
+                })
+            }
+            Err(failure) => Err(failure),
+        }
     }
 
     /// Returns which frame of a stop is looked at.

@@ -8,7 +8,7 @@ use recorder::Exit;
 use recorder::live::{Display, Displayed, Location, Reason, Status, Stop, ThreadState, Tid};
 use serde::{Deserialize, Serialize};
 
-use super::{RunningMachine, Session};
+use super::{LiveSession, RunningMachine};
 use crate::inspect;
 
 /// Writes an address.
@@ -27,6 +27,8 @@ pub enum StateWord {
     Stopped,
     /// It has ended or was left.
     Ended,
+    /// There is none: this is a recording.
+    Recorded,
 }
 
 /// A place in the program.
@@ -214,15 +216,18 @@ pub struct SessionReport {
     pub session: u32,
     /// The program, as it was given.
     pub program: String,
-    /// Its process id.
+    /// Its process id; 0 of a recording.
     pub pid: i32,
     /// The recording's folder.
     pub recording: PathBuf,
     /// What it does.
     pub status: StateWord,
-    /// The newest stop, if it is stopped.
+    /// The newest stop, if it is stopped; of a recording, the moment that is looked at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<StopReport>,
+    /// The event that is looked at, if that is not the program as it is now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub past: Option<u64>,
     /// How many threads are stopped.
     pub stopped_threads: usize,
     /// How it ended, if it has.
@@ -426,7 +431,7 @@ impl PlaceReport {
     }
 }
 
-impl Session {
+impl LiveSession {
     /// Describes a stop.
     #[must_use]
     pub fn report_stop(&self, stop: &Stop) -> StopReport {
@@ -503,7 +508,7 @@ impl Session {
         };
         let stopped = |state: &ThreadState| matches!(state, ThreadState::Stopped(_));
         let threads = match status {
-            StateWord::Ended => Vec::new(),
+            StateWord::Ended | StateWord::Recorded => Vec::new(),
             StateWord::Running | StateWord::Stopped => self.live.threads(),
         };
         let outcome = exit.and_then(|_| self.live.outcome(Instant::now()));
@@ -514,6 +519,7 @@ impl Session {
             recording: self.live.recording().to_owned(),
             status,
             stop: stop.map(|stop| self.report_stop(&stop)),
+            past: self.entered_past().map(|past| past.position().seq),
             stopped_threads: threads.iter().filter(|t| stopped(&t.state)).count(),
             exit: exit.map(ExitReport::from),
             calls: outcome.map(|outcome| outcome.calls),

@@ -1,19 +1,24 @@
-//! All sessions of a daemon. A session stays when its program has ended, so that its output and its end can be asked for,
-//! until it is stopped, detached from or started again.
+//! All sessions of a daemon, or the one of a prompt that looks at a recording by itself. A live session stays when its program
+//! has ended, so that its output and its end can be asked for, until it is stopped, detached from or started again.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use recorder::live::Waited;
 
-use super::Session;
+use super::{LiveSession, Session};
 use crate::config::OutputLimits;
 use crate::daemon::Presence;
+use crate::output::Piece;
+use crate::past::Past;
 use crate::protocol::{Code, Failure};
+use crate::push::{Happened, Subscribers};
 use crate::state::{Held, State};
+use crate::verbs::Asked;
 
 /// All sessions.
 pub struct Sessions {
@@ -21,19 +26,22 @@ pub struct Sessions {
     pub presence: Presence,
     /// How much of each program's output is kept.
     pub output_limits: OutputLimits,
+    /// Who hears of stops, output and ends.
+    pub subscribers: Subscribers,
     /// The command that takes patches back should we be killed.
     pub guardian: Option<Vec<OsString>>,
-    notes: PathBuf,
+    /// Where a sudden death is told of; `None` where there is no daemon.
+    notes: Option<PathBuf>,
     known: Mutex<Known>,
 }
 
 #[derive(Default)]
 struct Known {
     newest: u32,
-    sessions: BTreeMap<u32, Arc<Session>>,
+    sessions: BTreeMap<u32, Session>,
 }
 
-/// The end of a program is waited for in pieces of so long; the wait ends at once when it comes.
+/// The stops and the end of a program are waited for in pieces of so long; the wait ends at once when one comes.
 const WATCH: Duration = Duration::from_secs(3600);
 
 impl Sessions {
@@ -47,10 +55,36 @@ impl Sessions {
         Arc::new(Sessions {
             presence: Presence::default(),
             output_limits,
+            subscribers: Subscribers::default(),
             guardian,
-            notes,
+            notes: Some(notes),
             known: Mutex::default(),
         })
+    }
+
+    /// Makes the list of a recording alone, without a daemon.
+    #[must_use]
+    pub fn of_recording(past: Past) -> Arc<Sessions> {
+        let sessions = Sessions {
+            presence: Presence::default(),
+            output_limits: OutputLimits::default(),
+            subscribers: Subscribers::default(),
+            guardian: None,
+            notes: None,
+            known: Mutex::default(),
+        };
+        let recorded = Session::Recorded(Arc::new(past));
+        sessions.known().sessions.insert(recorded.id(), recorded);
+        Arc::new(sessions)
+    }
+
+    /// Returns the recording that is all there is, where there is no daemon.
+    #[must_use]
+    pub fn alone(&self) -> Option<Arc<Past>> {
+        match (&self.notes, self.all().first()) {
+            (None, Some(Session::Recorded(past))) => Some(Arc::clone(past)),
+            _ => None,
+        }
     }
 
     /// Returns the number for a new session.
@@ -60,20 +94,68 @@ impl Sessions {
         known.newest
     }
 
-    /// Takes a session in, and watches for its program's end.
-    pub fn insert(self: &Arc<Self>, session: Session) -> Arc<Session> {
-        let session = Arc::new(session);
+    /// Takes a recording in, as a session of its own.
+    pub fn insert_recorded(&self, past: Past) -> Session {
+        let recorded = Session::Recorded(Arc::new(past));
         self.known()
             .sessions
-            .insert(session.id, Arc::clone(&session));
+            .insert(recorded.id(), recorded.clone());
+        self.presence.stay();
+        recorded
+    }
+
+    /// Takes a session in, and watches for its program's end.
+    pub fn insert(self: &Arc<Self>, session: LiveSession) -> Arc<LiveSession> {
+        let session = Arc::new(session);
+        let live = Session::Live(Arc::clone(&session));
+        self.known().sessions.insert(session.id, live);
         self.count();
         let sessions = Arc::clone(self);
-        let live = session.live.clone();
-        std::thread::spawn(move || {
-            while !matches!(live.wait(u64::MAX, WATCH), Waited::Ended(_)) {}
-            sessions.count();
-        });
+        let watched = Arc::clone(&session);
+        std::thread::spawn(move || sessions.watch(&watched));
         session
+    }
+
+    /// Tells of a session's stops, up to its end.
+    fn watch(&self, session: &LiveSession) {
+        let mut told = 0;
+        let end = loop {
+            match session.live.peek(told, None, WATCH) {
+                Waited::Stopped(stop) => {
+                    told = stop.number;
+                    self.tell(session.id, || Happened::Stopped {
+                        stop: Box::new(session.report_stop(&stop)),
+                    });
+                }
+                Waited::Ended(exit) => break exit,
+                Waited::TimedOut | Waited::ThreadEnded(_) => {}
+            }
+        };
+        self.tell(session.id, || Happened::Ended {
+            exit: end.into(),
+            recording: session.live.recording().to_owned(),
+        });
+        self.count();
+    }
+
+    /// Returns who tells of what a session's program prints.
+    pub fn output_of(self: &Arc<Self>, session: u32) -> impl Fn(&Piece) + Send + Sync + use<> {
+        let sessions = Arc::downgrade(self);
+        move |piece: &Piece| {
+            if let Some(sessions) = sessions.upgrade() {
+                sessions.tell(session, || Happened::Output {
+                    piece: piece.number,
+                    stream: piece.stream,
+                    text: OsStr::from_bytes(&piece.bytes).into(),
+                });
+            }
+        }
+    }
+
+    fn tell(&self, session: u32, what: impl FnOnce() -> Happened) {
+        if self.subscribers.want(session) {
+            self.subscribers.tell(session, &what());
+        }
     }
 
     /// Forgets a session.
@@ -91,30 +173,49 @@ impl Sessions {
 
     /// Returns all sessions, by number.
     #[must_use]
-    pub fn all(&self) -> Vec<Arc<Session>> {
+    pub fn all(&self) -> Vec<Session> {
         self.known().sessions.values().cloned().collect()
     }
 
-    /// Finds the session that is meant: by number, or else the newest whose program runs, or else the newest.
+    /// Returns all live sessions, by number.
+    #[must_use]
+    pub fn live(&self) -> Vec<Arc<LiveSession>> {
+        let live = |session| match session {
+            Session::Live(session) => Some(session),
+            Session::Recorded(_) => None,
+        };
+        self.all().into_iter().filter_map(live).collect()
+    }
+
+    /// Finds the session that is meant: by number, or else among those that were begun in the client's folder, if there are
+    /// any, the newest whose program runs or that is a recording, or else the newest.
     ///
     /// # Errors
     /// [`Code::NoSession`].
-    pub fn get(&self, id: Option<u32>) -> Result<Arc<Session>, Failure> {
+    pub fn get(&self, asked: &Asked) -> Result<Session, Failure> {
         let all = self.all();
-        let found = match id {
-            Some(id) => all.iter().find(|session| session.id == id),
+        let found = match asked.session {
+            Some(id) => all.iter().find(|session| session.id() == id),
             None => {
-                let running = all.iter().rev().find(|session| !session.has_ended());
-                running.or(all.last())
+                let folder = asked.folder.as_deref();
+                let is_near = |session: &&Session| Some(session.folder()) == folder;
+                let near: Vec<&Session> = all.iter().filter(is_near).collect();
+                let meant = if near.is_empty() {
+                    all.iter().collect()
+                } else {
+                    near
+                };
+                let running = meant.iter().rev().find(|session| !session.has_ended());
+                running.or(meant.last()).copied()
             }
         };
-        found.cloned().ok_or_else(|| no_such(id, &all))
+        found.cloned().ok_or_else(|| no_such(asked.session, &all))
     }
 
     /// Counts the programs that run, for who waits for the end, and notes them down.
     fn count(&self) {
         let running: Vec<_> = self
-            .all()
+            .live()
             .into_iter()
             .filter(|session| !session.has_ended())
             .collect();
@@ -122,7 +223,8 @@ impl Sessions {
             daemon_pid: std::process::id(),
             sessions: running.iter().map(|session| held(session)).collect(),
         };
-        if let Err(error) = state.write(&self.notes) {
+        let written = self.notes.as_ref().map(|notes| state.write(notes));
+        if let Some(Err(error)) = written {
             tracing::warn!(%error, "if this daemon is killed, the next one will not know of its sessions");
         }
         self.presence.set_sessions(running.len());
@@ -134,7 +236,7 @@ impl Sessions {
     }
 }
 
-fn held(session: &Session) -> Held {
+fn held(session: &LiveSession) -> Held {
     Held::new(
         session.id,
         session.program.clone(),
@@ -143,11 +245,11 @@ fn held(session: &Session) -> Held {
     )
 }
 
-fn no_such(id: Option<u32>, all: &[Arc<Session>]) -> Failure {
+fn no_such(id: Option<u32>, all: &[Session]) -> Failure {
     let begin = "begin one: hindsight start PROGRAM, or hindsight attach PID";
     match id {
         Some(id) if !all.is_empty() => {
-            let numbers: Vec<String> = all.iter().map(|session| session.id.to_string()).collect();
+            let numbers: Vec<String> = all.iter().map(|session| session.id().to_string()).collect();
             Failure::new(Code::NoSession, format!("there is no session {id}"))
                 .hint(format!("sessions: {}", numbers.join(", ")))
         }
@@ -172,12 +274,15 @@ mod tests {
             OutputLimits::default(),
             None,
         );
-        let Err(failure) = sessions.get(None) else {
+        let Err(failure) = sessions.get(&Asked::default()) else {
             panic!("there is a session")
         };
         assert_eq!(failure.code, Code::NoSession);
         assert_eq!(failure.message, "there is no live session");
-        let Err(failure) = sessions.get(Some(3)) else {
+        let Err(failure) = sessions.get(&Asked {
+            session: Some(3),
+            folder: None,
+        }) else {
             panic!("there is a session")
         };
         assert_eq!(failure.message, "there is no session 3, nor any other");

@@ -1,6 +1,6 @@
 //! `args`: the parameters of the function of the frame that is looked at.
 
-use super::{Call, LocalsArgs, VariablesReply, Verb, locals};
+use super::{Call, Does, LocalsArgs, Needs, VariablesReply, Verb, locals};
 use crate::protocol::Failure;
 
 /// The verb.
@@ -8,11 +8,14 @@ pub struct Args;
 
 impl Verb for Args {
     const NAME: &'static str = "args";
+    const DOC: &'static str = "Show the arguments of the current function";
+    const NEEDS: Needs = Needs::Frame;
+    const DOES: Does = Does::Look;
     type Args = LocalsArgs;
     type Reply = VariablesReply;
 
     fn run(call: &Call<'_>, args: LocalsArgs) -> Result<VariablesReply, Failure> {
-        let mut reply = locals::variables(call, args.format)?;
+        let mut reply = call.look(1, |view| locals::described(view, args.format))?;
         reply.variables.retain(|variable| variable.is_parameter);
         Ok(reply)
     }

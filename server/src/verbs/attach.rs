@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Verb};
+use super::{Call, Does, Needs, Verb};
 use crate::protocol::{Code, Failure};
-use crate::session::{self, Origin, Session, SessionReport};
+use crate::session::{self, LiveSession, Origin, SessionReport};
 
 /// The verb.
 pub struct Attach;
@@ -21,19 +21,23 @@ pub struct AttachArgs {
 
 impl Verb for Attach {
     const NAME: &'static str = "attach";
+    const DOC: &'static str =
+        "Take a running process under control\n\nThe process goes on; `hindsight pause` stops it.";
+    const NEEDS: Needs = Needs::Daemon;
+    const DOES: Does = Does::Change;
     type Args = AttachArgs;
     type Reply = SessionReport;
 
     fn run(call: &Call<'_>, args: AttachArgs) -> Result<SessionReport, Failure> {
         let pid = args.attach.pid;
-        let mut all = call.sessions.all().into_iter();
-        let holds = |session: &Arc<Session>| !session.has_ended() && session.live.pid() == pid;
+        let mut all = call.sessions.live().into_iter();
+        let holds = |session: &Arc<LiveSession>| !session.has_ended() && session.live.pid() == pid;
         if let Some(held) = all.find(holds) {
             let id = held.id;
             let message = format!("process {pid} is under control already: session {id}");
             let hint = format!("choose it with --session {id}, or detach it first");
             return Err(Failure::new(Code::NotAllowed, message).hint(hint));
         }
-        Ok(Session::begin(call, Origin::Attached(args.attach), false, None)?.report())
+        Ok(LiveSession::begin(call, Origin::Attached(args.attach), false, None)?.report())
     }
 }

@@ -7,9 +7,9 @@ use recorder::live::Status;
 use serde::{Deserialize, Serialize};
 
 use super::motion::{self, Came};
-use super::{Call, Verb};
+use super::{Call, Command, Does, Form, Needs, Text, Verb, Word};
 use crate::protocol::Failure;
-use crate::session::{MotionReport, Session, StateWord};
+use crate::session::{LiveSession, MotionReport, StateWord};
 
 /// The verb.
 pub struct Await;
@@ -31,11 +31,14 @@ pub struct AwaitArgs {
 
 impl Verb for Await {
     const NAME: &'static str = "await";
+    const DOC: &'static str = "Wait for the next stop; one that is there already is shown at once";
+    const NEEDS: Needs = Needs::Program;
+    const DOES: Does = Does::Look;
     type Args = AwaitArgs;
     type Reply = MotionReport;
 
     fn run(call: &Call<'_>, args: AwaitArgs) -> Result<MotionReport, Failure> {
-        let session = call.session()?;
+        let session = call.live()?;
         let timeout = motion::patience(call, args.timeout_secs)?;
         let came = match args.after {
             Some(after) => motion::wait(call, &session, after, timeout)?,
@@ -45,9 +48,30 @@ impl Verb for Await {
     }
 }
 
+impl Command for Await {
+    const WORDS: &'static [Word] = &[
+        Word::new(
+            "after",
+            "STOP",
+            Form::NumberOption,
+            "Only a stop with a greater number counts",
+        ),
+        motion::TIMEOUT,
+    ];
+
+    fn text(reply: &MotionReport) -> Text {
+        Text::motion(reply)
+    }
+}
+
+/// Returns the stop at which a program stands: the oldest that no answer has shown yet first.
+pub(super) fn stopped(call: &Call<'_>, session: &LiveSession) -> Result<MotionReport, Failure> {
+    Ok(newest(call, session, Duration::ZERO)?.report)
+}
+
 /// Returns the oldest stop that no answer has shown yet, or the one that was shown last if its thread still stands there, or
 /// waits for one. A thread that calls a function for `eval` stands at its stop again when that has ended.
-fn newest(call: &Call<'_>, session: &Session, timeout: Duration) -> Result<Came, Failure> {
+fn newest(call: &Call<'_>, session: &LiveSession, timeout: Duration) -> Result<Came, Failure> {
     let until = Instant::now() + timeout;
     loop {
         if let Some(first) = session.live.unshown().first() {

@@ -3,10 +3,11 @@
 use recorder::live::{Stop, ThreadState, Tid};
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Verb};
+use super::{Call, Does, Needs, Verb};
 use crate::inspect::{self, StackReport, ValueFormat, View};
+use crate::past::Past;
 use crate::protocol::Failure;
-use crate::session::Session;
+use crate::session::{LiveSession, Session};
 
 /// The verb.
 pub struct Backtrace;
@@ -48,26 +49,55 @@ const LIMIT: usize = 100;
 
 impl Verb for Backtrace {
     const NAME: &'static str = "backtrace";
+    const DOC: &'static str = "Show the calls that led here";
+    const ALIASES: &'static [&'static str] = &["bt"];
+    const NEEDS: Needs = Needs::Stop;
+    const DOES: Does = Does::Look;
     type Args = BacktraceArgs;
     type Reply = BacktraceReply;
 
     fn run(call: &Call<'_>, args: BacktraceArgs) -> Result<BacktraceReply, Failure> {
-        let session = call.session()?;
-        let stops = match (args.all, args.thread) {
-            (true, _) => all_stops(&session)?,
-            (false, Some(tid)) => vec![session.stopped_thread(tid)?],
-            (false, None) => vec![session.stopped()?],
+        let threads = match call.target()? {
+            Session::Live(session) => live(&session, &args),
+            Session::Recorded(past) => recorded(&past, &args),
         };
-        let stacks = stops
-            .into_iter()
-            .map(|stop| of_thread(&session, stop, &args));
-        Ok(BacktraceReply {
-            threads: stacks.collect::<Result<_, _>>()?,
-        })
+        Ok(BacktraceReply { threads: threads? })
     }
 }
 
-fn all_stops(session: &Session) -> Result<Vec<Stop>, Failure> {
+fn live(session: &LiveSession, args: &BacktraceArgs) -> Result<Vec<ThreadStack>, Failure> {
+    let stops = match (args.all, args.thread) {
+        (true, _) => all_stops(session)?,
+        (false, Some(tid)) => vec![session.stopped_thread(tid)?],
+        (false, None) => vec![session.stopped()?],
+    };
+    let stacks = stops.into_iter().map(|stop| of_thread(session, stop, args));
+    stacks.collect()
+}
+
+fn recorded(past: &Past, args: &BacktraceArgs) -> Result<Vec<ThreadStack>, Failure> {
+    let tids = match (args.all, args.thread) {
+        (true, _) => past.alive()?,
+        (false, Some(tid)) => vec![past.known_thread(tid)?],
+        (false, None) => vec![past.position().tid],
+    };
+    let stack = |tid: u32| {
+        past.look_at(past.position_of(tid), args.frames() + 1, |looked| {
+            let trace = &looked.moment.trace;
+            let mut stack = described(&looked.view(), &trace.backtrace, args);
+            for frame in &mut stack.frames {
+                frame.after_gap = trace.gaps.contains(&frame.index);
+            }
+            Ok(ThreadStack {
+                thread: tid as i32,
+                stack,
+            })
+        })
+    };
+    tids.into_iter().map(stack).collect()
+}
+
+fn all_stops(session: &LiveSession) -> Result<Vec<Stop>, Failure> {
     // The refusal of a program that runs or has ended.
     session.stopped()?;
     let stop = |state| match state {
@@ -78,7 +108,11 @@ fn all_stops(session: &Session) -> Result<Vec<Stop>, Failure> {
     Ok(threads.filter_map(|thread| stop(thread.state)).collect())
 }
 
-fn of_thread(session: &Session, stop: Stop, args: &BacktraceArgs) -> Result<ThreadStack, Failure> {
+fn of_thread(
+    session: &LiveSession,
+    stop: Stop,
+    args: &BacktraceArgs,
+) -> Result<ThreadStack, Failure> {
     // One more, to know whether there are more.
     let moment = session.moment_of(stop, args.frames().saturating_add(1))?;
     Ok(ThreadStack {
@@ -89,13 +123,13 @@ fn of_thread(session: &Session, stop: Stop, args: &BacktraceArgs) -> Result<Thre
 
 impl BacktraceArgs {
     /// Returns how many frames are asked for.
-    pub(crate) fn frames(&self) -> usize {
+    fn frames(&self) -> usize {
         self.limit.unwrap_or(LIMIT).max(1)
     }
 }
 
 /// Describes the frames of a view with their variables.
-pub(crate) fn described(
+fn described(
     view: &View<'_>,
     backtrace: &debuginfo::Backtrace,
     args: &BacktraceArgs,

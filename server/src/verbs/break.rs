@@ -1,11 +1,14 @@
-//! `break`: adds, lists, removes and switches breakpoints. A hit stops the thread, or with `all_threads` all of them.
+//! `break`: adds, lists, removes and switches breakpoints. A hit stops the thread, or with `all_threads` all of them. Those of a
+//! recording stop runs through it where a function is entered.
 
 use recorder::live::{Action, ProbeSpec};
 use serde::{Deserialize, Serialize};
 
-use super::{Call, ProbeArgs, ProbeKind, ProbesReply, Verb, probes};
+use super::{Call, Does, Needs, ProbeArgs, ProbeKind, ProbesReply, Takes, Verb, probes};
 use crate::location::Target;
+use crate::past::{self as recorded, Past};
 use crate::protocol::Failure;
+use crate::session::Session;
 
 /// The verb.
 pub struct Break;
@@ -36,13 +39,39 @@ pub struct BreakAdd {
     pub pending: bool,
 }
 
+/// Its reply.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum BreakReply {
+    /// Breakpoints in a program.
+    Probes(ProbesReply),
+    /// Breakpoints in a recording.
+    Recorded {
+        /// Those that were added, listed or removed.
+        breaks: Vec<recorded::Break>,
+        /// The recording is the past of a program, which they do not stop.
+        of_a_program: bool,
+    },
+}
+
 impl Verb for Break {
     const NAME: &'static str = "break";
+    const DOC: &'static str = "Set, list, remove, enable or disable breakpoints";
+    const ALIASES: &'static [&'static str] = &["b", "breakpoint"];
+    const NEEDS: Needs = Needs::Session;
+    const DOES: Does = Does::Change;
+    const TAKES: Takes = Takes::Location;
     type Args = ProbeArgs<BreakAdd>;
-    type Reply = ProbesReply;
+    type Reply = BreakReply;
 
-    fn run(call: &Call<'_>, args: Self::Args) -> Result<ProbesReply, Failure> {
-        probes::run(call, args, ProbeKind::Breakpoint, |session, add| {
+    fn run(call: &Call<'_>, args: Self::Args) -> Result<BreakReply, Failure> {
+        if let Session::Recorded(past) = call.target()? {
+            return Ok(BreakReply::Recorded {
+                breaks: recorded(&past, args)?,
+                of_a_program: past.is_of_a_session(),
+            });
+        }
+        let reply = probes::run(call, args, ProbeKind::Breakpoint, |session, add| {
             let targets = std::iter::once(&add.at).chain(&add.also);
             let spec = |target| {
                 Ok(ProbeSpec {
@@ -56,6 +85,26 @@ impl Verb for Break {
                 })
             };
             targets.map(spec).collect()
-        })
+        })?;
+        Ok(BreakReply::Probes(reply))
+    }
+}
+
+fn recorded(past: &Past, args: ProbeArgs<BreakAdd>) -> Result<Vec<recorded::Break>, Failure> {
+    match args {
+        ProbeArgs::List => Ok(past.all_breaks()),
+        ProbeArgs::Add(add) => {
+            let is_plain = add.condition.is_none()
+                && add.hit_count == 0
+                && !(add.all_threads || add.once || add.pending);
+            if !is_plain {
+                return Err(past.needs_the_program("break with options"));
+            }
+            let targets = std::iter::once(&add.at).chain(&add.also);
+            targets.map(|at| past.add_break(&at.to_string())).collect()
+        }
+        ProbeArgs::Remove(chosen) => probes::each_id(&chosen, |id| past.remove_break(id)),
+        ProbeArgs::Enable(_) => Err(past.needs_the_program("break enable")),
+        ProbeArgs::Disable(_) => Err(past.needs_the_program("break disable")),
     }
 }

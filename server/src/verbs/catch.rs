@@ -3,7 +3,7 @@
 use recorder::live::{Action, Location, ProbeSpec};
 use serde::{Deserialize, Serialize};
 
-use super::{Call, ProbeArgs, ProbeKind, ProbesReply, Verb, probes};
+use super::{Call, Does, Needs, ProbeArgs, ProbeKind, ProbesReply, Verb, probes};
 use crate::inspect::signal_by_name;
 use crate::protocol::Failure;
 
@@ -52,6 +52,9 @@ pub enum Caught {
 
 impl Verb for Catch {
     const NAME: &'static str = "catch";
+    const DOC: &'static str = "Stop at C++ throws, Rust panics and signals";
+    const NEEDS: Needs = Needs::Program;
+    const DOES: Does = Does::Change;
     type Args = ProbeArgs<CatchAdd>;
     type Reply = ProbesReply;
 

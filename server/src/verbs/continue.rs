@@ -1,12 +1,13 @@
 //! `continue`: lets stopped threads go on, or only the one that is looked at, until something stops. A thread whose stop no
-//! answer has shown yet stays, and its stop is the answer.
+//! answer has shown yet stays, and its stop is the answer. In a recording it goes to the next stop.
 
 use recorder::live::Motion;
+use replay::moves::Direction;
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Verb, motion};
+use super::{Call, Command, Does, Needs, Text, Verb, Word, motion};
 use crate::protocol::Failure;
-use crate::session::MotionReport;
+use crate::session::{MotionReport, Session};
 
 /// The verb.
 pub struct Continue;
@@ -28,11 +29,18 @@ pub struct ContinueArgs {
 
 impl Verb for Continue {
     const NAME: &'static str = "continue";
+    const DOC: &'static str = "Let the program go on until something stops it; in a recording, go to the next stop\n\nA thread that has stopped, but was not shown yet, does not go on: its stop is shown.";
+    const ALIASES: &'static [&'static str] = &["c"];
+    const NEEDS: Needs = Needs::Stop;
+    const DOES: Does = Does::Move;
     type Args = ContinueArgs;
     type Reply = MotionReport;
 
     fn run(call: &Call<'_>, args: ContinueArgs) -> Result<MotionReport, Failure> {
-        let session = call.session()?;
+        let session = match call.target()? {
+            Session::Live(session) => session,
+            Session::Recorded(past) => return past.run(Direction::Forward, &|| call.is_gone()),
+        };
         let timeout = match args.no_wait {
             true => std::time::Duration::ZERO,
             false => motion::patience(call, args.timeout_secs)?,
@@ -50,5 +58,27 @@ impl Verb for Continue {
             timed_out: came.report.timed_out && !args.no_wait,
             ..came.report
         })
+    }
+}
+
+impl Command for Continue {
+    const WORDS: &'static [Word] = &[
+        Word::flag(
+            "all",
+            None,
+            "Also the threads whose stops were not shown yet",
+        ),
+        Word::flag(
+            "thread_only",
+            None,
+            "Only the current thread; the others stay stopped",
+        )
+        .named("thread"),
+        Word::flag("no_wait", None, "Return at once").named("no-wait"),
+        motion::TIMEOUT,
+    ];
+
+    fn text(reply: &MotionReport) -> Text {
+        Text::motion(reply)
     }
 }

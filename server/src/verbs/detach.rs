@@ -1,6 +1,6 @@
 //! `detach`: takes everything back, leaves the program running and closes the recording.
 
-use super::{Call, EndReply, Nothing, Verb};
+use super::{Call, Does, EndReply, Needs, Nothing, Verb};
 use crate::protocol::Failure;
 use crate::session::of_recorder;
 
@@ -9,11 +9,14 @@ pub struct Detach;
 
 impl Verb for Detach {
     const NAME: &'static str = "detach";
+    const DOC: &'static str = "Leave the program running and close its recording";
+    const NEEDS: Needs = Needs::RunningProgram;
+    const DOES: Does = Does::Change;
     type Args = Nothing;
     type Reply = EndReply;
 
     fn run(call: &Call<'_>, _: Nothing) -> Result<EndReply, Failure> {
-        let session = call.session()?;
+        let session = call.live()?;
         session.must_run()?;
         let outcome = session.live.detach().map_err(|error| of_recorder(&error))?;
         call.sessions.remove(session.id);

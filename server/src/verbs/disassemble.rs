@@ -3,7 +3,7 @@
 use debuginfo::AddressSpace;
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Verb, memory, print::viewed};
+use super::{Call, Does, Needs, Takes, Verb, memory};
 use crate::inspect::{self, CodeReport, View};
 use crate::protocol::Failure;
 
@@ -26,18 +26,20 @@ pub struct DisassembleArgs {
 
 impl Verb for Disassemble {
     const NAME: &'static str = "disassemble";
+    const DOC: &'static str = "Show machine code";
+    const NEEDS: Needs = Needs::Session;
+    const DOES: Does = Does::Look;
+    const TAKES: Takes = Takes::Location;
     type Args = DisassembleArgs;
     type Reply = CodeReport;
 
     fn run(call: &Call<'_>, args: DisassembleArgs) -> Result<CodeReport, Failure> {
-        let session = call.session()?;
-        session.must_run()?;
-        viewed(&session, |view| code(view, &args))
+        call.look(1, |view| code(view, &args))
     }
 }
 
 /// Returns the code that is asked for.
-pub(crate) fn code(view: &View<'_>, args: &DisassembleArgs) -> Result<CodeReport, Failure> {
+fn code(view: &View<'_>, args: &DisassembleArgs) -> Result<CodeReport, Failure> {
     let current = view.frames.get(view.frame).map(|frame| frame.pc);
     let address = match &args.at {
         None => view.frame()?.lookup_pc,

@@ -2,11 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::print::viewed;
-use super::{Call, Verb};
+use super::{Call, Does, Needs, Takes, Verb};
 use crate::inspect::{self, ValueFormat, View};
 use crate::protocol::{Code, Failure};
-use crate::session::{DisplayReport, Session, of_recorder};
+use crate::session::{DisplayReport, LiveSession, of_recorder};
 
 /// The verb.
 pub struct Display;
@@ -29,11 +28,15 @@ pub struct DisplaysReply {
 
 impl Verb for Display {
     const NAME: &'static str = "display";
+    const DOC: &'static str = "Show and record the value of an expression at every stop; without one, list what is displayed";
+    const NEEDS: Needs = Needs::Program;
+    const DOES: Does = Does::Change;
+    const TAKES: Takes = Takes::Expression;
     type Args = DisplayArgs;
     type Reply = DisplaysReply;
 
     fn run(call: &Call<'_>, args: DisplayArgs) -> Result<DisplaysReply, Failure> {
-        let session = call.session()?;
+        let session = call.live()?;
         let displays = match args.expression {
             None => session.live.displays(),
             Some(expression) => {
@@ -46,7 +49,7 @@ impl Verb for Display {
                 displays: Vec::new(),
             });
         }
-        let shown = viewed(&session, |view| Ok(values(view, &displays)));
+        let shown = session.look(|view| Ok(values(view, &displays)));
         let displays = match shown {
             Ok(shown) => shown,
             // What was displayed is still told when there is nothing to look at any more.
@@ -60,7 +63,10 @@ impl Verb for Display {
 }
 
 /// Displays an expression from now on.
-pub(super) fn add(session: &Session, expression: &str) -> Result<recorder::live::Display, Failure> {
+pub(super) fn add(
+    session: &LiveSession,
+    expression: &str,
+) -> Result<recorder::live::Display, Failure> {
     session.live.display(expression).map_err(|error| {
         let failure = of_recorder(&error);
         match failure.code {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Call, FrameReply, Verb, frame};
+use super::{Call, Does, FrameReply, Needs, Verb, frame};
 use crate::protocol::{Code, Failure};
 
 /// The verb.
@@ -19,16 +19,16 @@ pub struct DownArgs {
 
 impl Verb for Down {
     const NAME: &'static str = "down";
+    const DOC: &'static str = "Look at what was called";
+    const NEEDS: Needs = Needs::Stop;
+    const DOES: Does = Does::Look;
     type Args = DownArgs;
     type Reply = FrameReply;
 
     fn run(call: &Call<'_>, args: DownArgs) -> Result<FrameReply, Failure> {
-        let session = call.session()?;
-        let moment = session.moment()?;
-        if moment.frame == 0 {
-            return Err(Failure::new(Code::NoFrame, "this is the innermost frame"));
-        }
-        let index = moment.frame.saturating_sub(args.count.unwrap_or(1));
-        frame::look_at(&session, &moment, index)
+        frame::look_at(call, |chosen, _| match chosen {
+            0 => Err(Failure::new(Code::NoFrame, "this is the innermost frame")),
+            chosen => Ok(chosen.saturating_sub(args.count.unwrap_or(1))),
+        })
     }
 }

@@ -3,8 +3,7 @@
 use expr::Calls;
 use serde::{Deserialize, Serialize};
 
-use super::print::viewed;
-use super::{Call, Verb, set};
+use super::{Call, Does, Needs, Takes, Verb, set};
 use crate::inspect::{self, ValueFormat, ValueReport};
 use crate::protocol::Failure;
 use crate::session::ProgramCalls;
@@ -25,11 +24,15 @@ pub struct EvalArgs {
 
 impl Verb for Eval {
     const NAME: &'static str = "eval";
+    const DOC: &'static str = "Evaluate an expression with its side effects: x = 3, f(1)";
+    const NEEDS: Needs = Needs::RunningProgram;
+    const DOES: Does = Does::Change;
+    const TAKES: Takes = Takes::Expression;
     type Args = EvalArgs;
     type Reply = ValueReport;
 
     fn run(call: &Call<'_>, args: EvalArgs) -> Result<ValueReport, Failure> {
-        let session = call.session()?;
+        let session = call.live()?;
         let calls = session.stopped().ok().map(|stop| ProgramCalls {
             live: &session.live,
             tid: stop.tid,
@@ -43,8 +46,6 @@ impl Verb for Eval {
                 target
             }
         };
-        viewed(&session, |view| {
-            inspect::evaluate(view, &target, args.format, calls)
-        })
+        session.look(|view| inspect::evaluate(view, &target, args.format, calls))
     }
 }

@@ -3,22 +3,30 @@
 
 use debuginfo::Frame;
 use recorder::live::{Motion, Reason, Stop};
+use replay::moves::Direction;
 
-use super::{Call, TimeoutArgs, Verb, motion};
+use super::{Call, Command, Does, Needs, Text, TimeoutArgs, Verb, Word, motion};
 use crate::inspect::ReturnedReport;
 use crate::protocol::Failure;
-use crate::session::{MotionReport, Session};
+use crate::session::{LiveSession, MotionReport, Session};
 
 /// The verb.
 pub struct Finish;
 
 impl Verb for Finish {
     const NAME: &'static str = "finish";
+    const DOC: &'static str = "Run until the current function has returned";
+    const ALIASES: &'static [&'static str] = &["out"];
+    const NEEDS: Needs = Needs::Stop;
+    const DOES: Does = Does::Move;
     type Args = TimeoutArgs;
     type Reply = MotionReport;
 
     fn run(call: &Call<'_>, args: TimeoutArgs) -> Result<MotionReport, Failure> {
-        let session = call.session()?;
+        let session = match call.target()? {
+            Session::Live(session) => session,
+            Session::Recorded(past) => return past.finish(Direction::Forward),
+        };
         let timeout = motion::patience(call, args.timeout_secs)?;
         let stop = session.stopped()?;
         // More than its own frame and the one that it returns to: jumps may have left others between them.
@@ -39,6 +47,14 @@ impl Verb for Finish {
             returned: returned.and_then(|(at, awaited)| awaited.returned(&session, &at)),
             ..came.report
         })
+    }
+}
+
+impl Command for Finish {
+    const WORDS: &'static [Word] = &[motion::TIMEOUT];
+
+    fn text(reply: &MotionReport) -> Text {
+        Text::motion(reply)
     }
 }
 
@@ -70,7 +86,7 @@ impl Awaited {
     }
 
     /// What it has returned, if that is what the thread stopped for.
-    fn returned(&self, session: &Session, stop: &Stop) -> Option<ReturnedReport> {
+    fn returned(&self, session: &LiveSession, stop: &Stop) -> Option<ReturnedReport> {
         if stop.reason != Reason::Step || stop.pc != self.back {
             return None;
         }

@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Verb};
+use super::{Call, Does, Needs, Verb};
 use crate::inspect::{self, FrameReport, View};
 use crate::protocol::{Code, Failure};
-use crate::session::{Moment, Session};
+use crate::session::MAX_FRAMES;
 
 /// The verb.
 pub struct Frame;
@@ -31,30 +31,36 @@ pub struct FrameReply {
 
 impl Verb for Frame {
     const NAME: &'static str = "frame";
+    const DOC: &'static str = "Look at another frame, or show the current one";
+    const NEEDS: Needs = Needs::Frame;
+    const DOES: Does = Does::Look;
     type Args = FrameArgs;
     type Reply = FrameReply;
 
     fn run(call: &Call<'_>, args: FrameArgs) -> Result<FrameReply, Failure> {
-        let session = call.session()?;
-        let moment = session.moment()?;
-        let index = args.index.unwrap_or(moment.frame);
-        look_at(&session, &moment, index)
+        look_at(call, |chosen, _| Ok(args.index.unwrap_or(chosen)))
     }
 }
 
-/// Looks at frame `index`.
+/// Looks at the frame that is chosen by the number of the one that is looked at and how many there are.
 pub(super) fn look_at(
-    session: &Session,
-    moment: &Moment,
-    index: usize,
+    call: &Call<'_>,
+    choose: impl FnOnce(usize, usize) -> Result<usize, Failure>,
 ) -> Result<FrameReply, Failure> {
-    let reply = described(&moment.view(), index)?;
-    session.select_frame(moment.stop.tid, moment.stop.number, index);
+    // That there is no such frame is no mystery of the recording, which would be explained.
+    let chosen = call.look(MAX_FRAMES, |view| {
+        Ok(match choose(view.frame, view.frames.len()) {
+            Ok(index) => Ok((index, described(view, index)?)),
+            Err(refused) => Err(refused),
+        })
+    })?;
+    let (index, reply) = chosen?;
+    call.target()?.select_frame(index)?;
     Ok(reply)
 }
 
 /// Describes frame `index` as the one that is looked at.
-pub(crate) fn described(view: &View<'_>, index: usize) -> Result<FrameReply, Failure> {
+fn described(view: &View<'_>, index: usize) -> Result<FrameReply, Failure> {
     let Some(frame) = view.frames.get(index) else {
         let message = format!("there is no frame {index}");
         return Err(

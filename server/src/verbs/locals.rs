@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Verb};
+use super::{Call, Does, Needs, Verb};
 use crate::inspect::{self, ValueFormat, VariableReport, View};
-use crate::protocol::Failure;
+use crate::protocol::{Code, Failure};
 
 /// The verb.
 pub struct Locals;
@@ -31,26 +31,27 @@ pub struct VariablesReply {
 
 impl Verb for Locals {
     const NAME: &'static str = "locals";
+    const DOC: &'static str = "Show the variables of the current frame";
+    const NEEDS: Needs = Needs::Frame;
+    const DOES: Does = Does::Look;
     type Args = LocalsArgs;
     type Reply = VariablesReply;
 
     fn run(call: &Call<'_>, args: LocalsArgs) -> Result<VariablesReply, Failure> {
-        variables(call, args.format)
+        call.look(1, |view| described(view, args.format))
     }
 }
 
-/// Returns all variables of the frame that is looked at.
-pub(super) fn variables(call: &Call<'_>, format: ValueFormat) -> Result<VariablesReply, Failure> {
-    let session = call.session()?;
-    let moment = session.moment()?;
-    described(&moment.view(), format)
-}
-
-/// Describes the variables of a view.
-pub(crate) fn described(view: &View<'_>, format: ValueFormat) -> Result<VariablesReply, Failure> {
+/// Describes the variables of a view; where the file of its module is missing, that is said.
+pub(super) fn described(view: &View<'_>, format: ValueFormat) -> Result<VariablesReply, Failure> {
+    let variables = inspect::variables(view, format)?;
+    let absent = view.recorded.and_then(|recorded| recorded.absent_module());
+    if let Some(why) = absent.filter(|_| variables.is_empty()) {
+        return Err(Failure::new(Code::EvalFailed, "no variables are known here").hint(why));
+    }
     Ok(VariablesReply {
         frame: view.frame,
         function: view.frame()?.function.clone(),
-        variables: inspect::variables(view, format)?,
+        variables,
     })
 }

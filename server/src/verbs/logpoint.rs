@@ -3,7 +3,7 @@
 use recorder::live::{Action, ProbeSpec};
 use serde::{Deserialize, Serialize};
 
-use super::{Call, ProbeArgs, ProbeKind, ProbesReply, Verb, probes};
+use super::{Call, Does, Needs, ProbeArgs, ProbeKind, ProbesReply, Takes, Verb, probes};
 use crate::location::Target;
 use crate::protocol::Failure;
 
@@ -31,6 +31,10 @@ pub struct LogpointAdd {
 
 impl Verb for Logpoint {
     const NAME: &'static str = "logpoint";
+    const DOC: &'static str = "Log a message wherever the program passes a place";
+    const NEEDS: Needs = Needs::Program;
+    const DOES: Does = Does::Change;
+    const TAKES: Takes = Takes::Location;
     type Args = ProbeArgs<LogpointAdd>;
     type Reply = ProbesReply;
 

@@ -1,4 +1,5 @@
-//! The verbs: each file is one, with its arguments, its reply and what it does. `TABLE` is all of them.
+//! The verbs: each file is one, with its description, its arguments, its reply and what it does. The list below is all of
+//! them: a new verb is a file, and named there.
 //!
 //! A verb that only looks does its looking through `inspect`; one that makes the program run waits through `motion`;
 //! those about probes share `probes`.
@@ -6,260 +7,258 @@
 mod args;
 mod attach;
 mod r#await;
-pub(crate) mod backtrace;
+mod backtrace;
 mod r#break;
+mod call;
+mod calls;
 mod catch;
+mod close;
 mod r#continue;
 mod detach;
-pub(crate) mod disassemble;
+mod disassemble;
 mod display;
 mod down;
 mod eval;
 mod finish;
-pub(crate) mod frame;
-pub(crate) mod locals;
+mod frame;
+mod goto;
+mod history;
+mod last_write;
+mod locals;
 mod logpoint;
-pub(crate) mod memory;
+mod memory;
 mod motion;
+mod names;
 mod next;
+mod next_back;
 mod note;
+mod notes;
+mod open;
 mod output;
 mod pause;
+mod position;
 mod print;
 mod probes;
-pub(crate) mod registers;
+mod ptype;
+mod registers;
 mod restart;
+mod reverse_continue;
+mod reverse_finish;
 mod set;
 mod settle;
-pub(crate) mod source;
+mod source;
 mod start;
 mod status;
 mod step;
+mod step_back;
 mod stop;
+mod subscribe;
+mod text;
 mod thread;
 mod threads;
 mod undisplay;
 mod until;
 mod up;
+mod verb;
 mod watch;
-pub(crate) mod r#where;
+mod r#where;
 mod write;
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-pub use args::Args;
-pub use attach::{Attach, AttachArgs};
-pub use r#await::{Await, AwaitArgs};
-pub use backtrace::{Backtrace, BacktraceArgs, BacktraceReply};
-pub use r#break::{Break, BreakAdd};
-pub use catch::{Catch, CatchAdd, Caught};
-pub use r#continue::{Continue, ContinueArgs};
-pub use detach::Detach;
-pub use disassemble::{Disassemble, DisassembleArgs};
-pub use display::{Display, DisplayArgs, DisplaysReply};
-pub use down::{Down, DownArgs};
-pub use eval::{Eval, EvalArgs};
-pub use finish::Finish;
-pub use frame::{Frame, FrameArgs, FrameReply};
-pub use locals::{Locals, LocalsArgs, VariablesReply};
-pub use logpoint::{Logpoint, LogpointAdd};
-pub use memory::{Memory, MemoryArgs, MemoryReply};
+pub use call::{Asked, Call};
 pub use motion::{StepArgs, TimeoutArgs};
-pub use next::Next;
-pub use note::{Note, NoteArgs};
-pub use output::{Output, OutputArgs, OutputPiece, OutputReply};
-pub use pause::Pause;
-pub use print::{Print, PrintArgs};
 pub use probes::{Chosen, ProbeArgs, ProbeKind, ProbeReport, ProbesReply};
-pub use registers::{RegisterReport, Registers, RegistersArgs, RegistersReply};
-pub use restart::Restart;
-pub use set::{Set, SetArgs, SetReply, Written};
-pub use settle::Settle;
-pub use source::{Source, SourceArgs};
-pub use start::{Start, StartArgs};
-pub use status::{Status, StatusReply};
-pub use step::Step;
-pub use stop::{EndReply, Stop};
-pub use thread::{Thread, ThreadArgs};
-pub use threads::{ThreadReport, Threads, ThreadsReply};
-pub use undisplay::{Undisplay, UndisplayArgs};
-pub use until::{Until, UntilArgs};
-pub use up::Up;
-pub use watch::{Watch, WatchAccess, WatchAdd};
-pub use r#where::{Where, WhereArgs, WhereReply};
-pub use write::{Write, WriteArgs, WriteTarget};
+pub use text::{Column, Piece, Text};
+pub use verb::{Command, Does, Form, Needs, Takes, Verb, Word};
 
-use crate::config::Config;
-use crate::protocol::{Failure, Notice, NoticeKind};
-use crate::session::{Session, Sessions};
-
-/// A verb.
-pub trait Verb {
-    /// Its name on the wire.
-    const NAME: &'static str;
-    /// What it takes.
-    type Args: Serialize + DeserializeOwned;
-    /// What it returns.
-    type Reply: Serialize + DeserializeOwned;
-
-    /// Does it.
-    ///
-    /// # Errors
-    /// Why it was not done.
-    fn run(call: &Call<'_>, args: Self::Args) -> Result<Self::Reply, Failure>;
-}
-
-/// A request on its way: who asks, and about which session.
-pub struct Call<'a> {
-    /// All sessions.
-    pub sessions: &'a Arc<Sessions>,
-    /// The user's settings.
-    pub config: &'a Config,
-    /// The session that was named.
-    pub session: Option<u32>,
-    /// Tells the client something before the answer.
-    pub notify: Arc<dyn Fn(Notice) + Send + Sync>,
-    /// The client has gone: nobody waits for the answer any more.
-    pub gone: Arc<AtomicBool>,
-}
-
-impl Call<'_> {
-    /// Returns the session that is meant.
-    ///
-    /// # Errors
-    /// [`crate::protocol::Code::NoSession`].
-    pub fn session(&self) -> Result<Arc<Session>, Failure> {
-        self.sessions.get(self.session)
-    }
-
-    /// Tells of conditions and messages of the session that have failed since the last verb.
-    fn tell_failures(&self) {
-        let Ok(session) = self.session() else {
-            return;
-        };
-        let untold = session.live.untold_failures();
-        if untold.is_empty() {
-            return;
-        }
-        let probes = session.live.probes();
-        for (id, failed) in untold {
-            let view = probes.iter().find(|view| view.id == id);
-            let what = view.map_or("probe", |view| ProbeKind::of(&view.spec).word());
-            // Where the program judges too, the list knows better how often it was.
-            let failed = view.and_then(|view| view.failed.clone()).unwrap_or(failed);
-            (self.notify)(Notice {
-                kind: NoticeKind::Warning,
-                text: format!("{what} {id}: {}", failed.words()),
-            });
-        }
-    }
-
-    /// Says whether the client has gone.
-    #[must_use]
-    pub fn is_gone(&self) -> bool {
-        self.gone.load(Ordering::Acquire)
-    }
-}
+use crate::protocol::Failure;
 
 /// Arguments of a verb that takes none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Nothing {}
 
-type Serve = fn(&Call<'_>, Value) -> Result<Value, Failure>;
+/// Something that is done with a verb whose type is not known before its name is.
+pub trait Visitor {
+    /// What comes of it.
+    type Output;
 
-/// All verbs, by name.
-const TABLE: &[(&str, Serve)] = &[
-    entry::<Args>(),
-    entry::<Attach>(),
-    entry::<Await>(),
-    entry::<Backtrace>(),
-    entry::<Break>(),
-    entry::<Catch>(),
-    entry::<Continue>(),
-    entry::<Detach>(),
-    entry::<Disassemble>(),
-    entry::<Display>(),
-    entry::<Down>(),
-    entry::<Eval>(),
-    entry::<Finish>(),
-    entry::<Frame>(),
-    entry::<Locals>(),
-    entry::<Logpoint>(),
-    entry::<Memory>(),
-    entry::<Next>(),
-    entry::<Note>(),
-    entry::<Output>(),
-    entry::<Pause>(),
-    entry::<Print>(),
-    entry::<Registers>(),
-    entry::<Restart>(),
-    entry::<Set>(),
-    entry::<Settle>(),
-    entry::<Source>(),
-    entry::<Start>(),
-    entry::<Status>(),
-    entry::<Step>(),
-    entry::<Stop>(),
-    entry::<Thread>(),
-    entry::<Threads>(),
-    entry::<Undisplay>(),
-    entry::<Until>(),
-    entry::<Up>(),
-    entry::<Watch>(),
-    entry::<Where>(),
-    entry::<Write>(),
-];
-
-/// Other names that people try.
-const ALIASES: &[(&str, &str)] = &[
-    ("b", "break"),
-    ("breakpoint", "break"),
-    ("bt", "backtrace"),
-    ("c", "continue"),
-    ("context", "where"),
-    ("l", "source"),
-    ("list", "source"),
-    ("n", "next"),
-    ("out", "finish"),
-    ("p", "print"),
-    ("s", "step"),
-];
-
-const fn entry<V: Verb>() -> (&'static str, Serve) {
-    (V::NAME, typed::<V>)
+    /// Does it.
+    fn visit<V: Verb>(self) -> Self::Output;
 }
 
-fn typed<V: Verb>(call: &Call<'_>, args: Value) -> Result<Value, Failure> {
-    let args = match args {
-        Value::Null => Value::Object(serde_json::Map::new()),
-        Value::Object(fields) => Value::Object(fields),
-        // A list would be taken for the fields in their order.
-        _ => {
-            let message = format!("the arguments of {} are no object", V::NAME);
-            return Err(Failure::bad_request(message).hint("write {\"name\": value}"));
+/// As [`Visitor`], for verbs that say their form on a command line.
+pub trait CommandVisitor {
+    /// What comes of it.
+    type Output;
+
+    /// Does it.
+    fn visit<V: Command>(self) -> Self::Output;
+}
+
+/// What can be said of a verb without its types.
+#[derive(Clone, Copy, Debug)]
+pub struct Description {
+    /// [`Verb::NAME`].
+    pub name: &'static str,
+    /// [`Verb::DOC`].
+    pub doc: &'static str,
+    /// [`Verb::ALIASES`].
+    pub aliases: &'static [&'static str],
+    /// [`Verb::NEEDS`].
+    pub needs: Needs,
+    /// [`Verb::DOES`].
+    pub does: Does,
+    /// [`Verb::TAKES`].
+    pub takes: Takes,
+    /// [`Command::WORDS`], if it says them.
+    pub words: Option<&'static [Word]>,
+}
+
+const fn described<V: Verb>(words: Option<&'static [Word]>) -> Description {
+    Description {
+        name: V::NAME,
+        doc: V::DOC,
+        aliases: V::ALIASES,
+        needs: V::NEEDS,
+        does: V::DOES,
+        takes: V::TAKES,
+        words,
+    }
+}
+
+macro_rules! verbs {
+    (
+        { $($module:ident { $verb:ident $(, $item:ident)* })* }
+        commands { $($command_module:ident { $command:ident $(, $command_item:ident)* })* }
+    ) => {
+        $(pub use $module::{$verb $(, $item)*};)*
+        $(pub use $command_module::{$command $(, $command_item)*};)*
+
+        /// All verbs.
+        pub const ALL: &[Description] = &[
+            $(described::<$verb>(None),)*
+            $(described::<$command>(Some(<$command as Command>::WORDS)),)*
+        ];
+
+        /// Hands the verb of this name to a visitor; `None` if there is none.
+        pub fn visit<T: Visitor>(name: &str, visitor: T) -> Option<T::Output> {
+            $(if name == <$verb as Verb>::NAME { return Some(visitor.visit::<$verb>()); })*
+            $(if name == <$command as Verb>::NAME { return Some(visitor.visit::<$command>()); })*
+            None
+        }
+
+        /// Hands the verb of this name to a visitor; `None` if there is none, or it does not say its form on a command line.
+        pub fn visit_command<T: CommandVisitor>(name: &str, visitor: T) -> Option<T::Output> {
+            $(if name == <$command as Verb>::NAME { return Some(visitor.visit::<$command>()); })*
+            None
         }
     };
-    let args = serde_json::from_value(args).map_err(|error| {
-        Failure::bad_request(format!(
-            "{} does not take these arguments: {error}",
-            V::NAME
-        ))
-    })?;
-    let reply = V::run(call, args);
-    call.tell_failures();
-    let reply = reply?;
-    Ok(serde_json::to_value(reply).expect("replies are JSON"))
+}
+
+verbs! {
+    {
+        args { Args }
+        attach { Attach, AttachArgs }
+        backtrace { Backtrace, BacktraceArgs, BacktraceReply }
+        r#break { Break, BreakAdd, BreakReply }
+        catch { Catch, CatchAdd, Caught }
+        detach { Detach }
+        disassemble { Disassemble, DisassembleArgs }
+        display { Display, DisplayArgs, DisplaysReply }
+        down { Down, DownArgs }
+        eval { Eval, EvalArgs }
+        frame { Frame, FrameArgs, FrameReply }
+        locals { Locals, LocalsArgs, VariablesReply }
+        logpoint { Logpoint, LogpointAdd }
+        memory { Memory, MemoryArgs, MemoryReply }
+        names { Names, NamesArgs, NamesReply, NameKind }
+        note { Note, NoteArgs, NoteReply }
+        output { Output, OutputArgs, OutputPiece, OutputReply, OutputPieces }
+        position { Position, PositionReply, When }
+        print { Print, PrintArgs }
+        registers { Registers, RegisterReport, RegistersArgs, RegistersReply }
+        restart { Restart }
+        set { Set, SetArgs, SetReply, Written }
+        settle { Settle }
+        source { Source, SourceArgs }
+        start { Start, StartArgs }
+        status { Status, StatusReply }
+        stop { Stop, EndReply }
+        subscribe { Subscribe, SubscribeArgs, SubscribeReply }
+        thread { Thread, ThreadArgs }
+        threads { Threads, ThreadReport, ThreadsReply }
+        undisplay { Undisplay, UndisplayArgs }
+        up { Up }
+        watch { Watch, WatchAccess, WatchAdd, WatchReply }
+        r#where { Where, WhereArgs, WhereReply }
+        write { Write, WriteArgs, WriteTarget }
+    }
+    commands {
+        r#await { Await, AwaitArgs }
+        calls { Calls, CallsArgs, CallsReply }
+        close { Close, CloseReply }
+        r#continue { Continue, ContinueArgs }
+        finish { Finish }
+        goto { Goto, GotoArgs }
+        history { History, HistoryArgs, HistoryReply }
+        last_write { LastWrite, LastWriteReply }
+        next { Next }
+        next_back { NextBack }
+        notes { Notes, NotesReply, NoteLine }
+        open { Open, OpenArgs }
+        pause { Pause }
+        ptype { Ptype, PtypeArgs, PtypeReply }
+        reverse_continue { ReverseContinue }
+        reverse_finish { ReverseFinish }
+        step { Step }
+        step_back { StepBack, CountArgs }
+        until { Until, UntilArgs }
+    }
+}
+
+/// Serves a request that came as JSON.
+struct Served<'c, 'a> {
+    call: &'c Call<'a>,
+    args: Value,
+}
+
+impl Visitor for Served<'_, '_> {
+    type Output = Result<Value, Failure>;
+
+    fn visit<V: Verb>(self) -> Self::Output {
+        let args = match self.args {
+            Value::Null => Value::Object(serde_json::Map::new()),
+            Value::Object(fields) => Value::Object(fields),
+            // A list would be taken for the fields in their order.
+            _ => {
+                let message = format!("the arguments of {} are no object", V::NAME);
+                return Err(Failure::bad_request(message).hint("write {\"name\": value}"));
+            }
+        };
+        let args = serde_json::from_value(args).map_err(|error| {
+            Failure::bad_request(format!(
+                "{} does not take these arguments: {error}",
+                V::NAME
+            ))
+        })?;
+        let reply = self.call.run::<V>(args)?;
+        Ok(serde_json::to_value(reply).expect("replies are JSON"))
+    }
 }
 
 /// Returns the names of all verbs.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    TABLE.iter().map(|(name, _)| *name)
+    ALL.iter().map(|verb| verb.name)
+}
+
+/// Returns the verb that is known by this name or alias, also with hyphens for underscores.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static Description> {
+    let name = name.replace('-', "_");
+    let is_meant = |verb: &&Description| verb.name == name || verb.aliases.contains(&&*name);
+    ALL.iter().find(is_meant)
 }
 
 /// Serves a request.
@@ -267,26 +266,22 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 /// # Errors
 /// The verb's, and [`crate::protocol::Code::BadRequest`] where there is no such verb or its arguments are wrong.
 pub fn serve(call: &Call<'_>, command: &str, args: Value) -> Result<Value, Failure> {
-    let name = ALIASES
-        .iter()
-        .find(|(alias, _)| *alias == command)
-        .map_or(command, |(_, name)| name);
-    match TABLE.iter().find(|(known, _)| *known == name) {
-        Some((_, serve)) => serve(call, args),
-        None => Err(unknown(command)),
-    }
+    let name = find(command).map_or(command, |verb| verb.name);
+    visit(name, Served { call, args }).unwrap_or_else(|| Err(unknown(command)))
 }
 
 fn unknown(command: &str) -> Failure {
+    let aliases = ALL.iter().flat_map(|verb| verb.aliases).copied();
     let mut near: Vec<(f64, &str)> = names()
-        .chain(ALIASES.iter().map(|(alias, _)| *alias))
+        .chain(aliases)
         .map(|name| (strsim::jaro_winkler(command, name), name))
         .filter(|(likeness, _)| *likeness > 0.75)
         .collect();
     near.sort_by(|a, b| b.0.total_cmp(&a.0));
     let mut failure = Failure::bad_request(format!("there is no verb \"{command}\""));
-    failure.nearest = near.iter().take(3).map(|(_, n)| (*n).to_owned()).collect();
-    failure.hint = Some(match failure.nearest.as_slice() {
+    let nearest = near.iter().take(3).map(|(_, n)| (*n).to_owned());
+    failure.details.nearest = nearest.collect();
+    failure.hint = Some(match failure.details.nearest.as_slice() {
         [] => format!("verbs: {}", names().collect::<Vec<_>>().join(", ")),
         near => format!("did you mean {}?", near.join(" or ")),
     });

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use recorder::live::{Motion, Status, Stop, Tid, Waited};
 use serde::{Deserialize, Serialize};
 
-use super::Call;
+use super::{Call, Form, Word};
 use crate::protocol::{Code, Failure};
-use crate::session::{MotionReport, Session, StateWord, of_recorder};
+use crate::session::{LiveSession, MotionReport, StateWord, of_recorder};
 
 /// How long a client that went away may go unnoticed.
 const SLICE: Duration = Duration::from_millis(250);
@@ -42,6 +42,25 @@ pub struct StepArgs {
     pub timeout_secs: Option<f64>,
 }
 
+/// The option of verbs that wait.
+pub(super) const TIMEOUT: Word = Word::new(
+    "timeout_secs",
+    "SECONDS",
+    Form::SecondsOption,
+    "How long to wait for a stop [default: await_default_secs of the configuration, 300]",
+)
+.named("timeout");
+/// The words of `next` and `step`.
+pub(super) const STEPS: &[Word] = &[
+    Word::new("count", "COUNT", Form::Number, "How many steps"),
+    Word::flag(
+        "instruction",
+        Some('i'),
+        "Machine instructions instead of lines",
+    ),
+    TIMEOUT,
+];
+
 /// Reads a time that came over the wire.
 pub(super) fn patience(call: &Call<'_>, secs: Option<f64>) -> Result<Duration, Failure> {
     match secs {
@@ -63,7 +82,7 @@ pub(super) struct Came {
 /// Lets the thread of `stop` go on and waits for what comes of it. A stop that nobody was shown is shown first.
 pub(super) fn go(
     call: &Call<'_>,
-    session: &Session,
+    session: &LiveSession,
     stop: &Stop,
     motion: Motion,
     others: bool,
@@ -80,7 +99,7 @@ pub(super) fn go(
 /// Lets all stopped threads go on, also those whose stops nobody was shown, and waits for what comes of it.
 pub(super) fn go_all(
     call: &Call<'_>,
-    session: &Session,
+    session: &LiveSession,
     stop: &Stop,
     timeout: Duration,
 ) -> Result<Came, Failure> {
@@ -92,11 +111,11 @@ pub(super) fn go_all(
 /// Steps as often as was asked for, as long as nothing else stops the program.
 pub(super) fn step(
     call: &Call<'_>,
+    session: &LiveSession,
     args: &StepArgs,
     line: Motion,
     instruction: Motion,
 ) -> Result<MotionReport, Failure> {
-    let session = call.session()?;
     let timeout = patience(call, args.timeout_secs)?;
     let motion = match args.instruction {
         true => instruction,
@@ -107,12 +126,12 @@ pub(super) fn step(
         count => count.unwrap_or(1),
     };
     let stop = session.stopped()?;
-    let mut came = go(call, &session, &stop, motion.clone(), false, timeout)?;
+    let mut came = go(call, session, &stop, motion.clone(), false, timeout)?;
     for _ in 1..count {
         let Some(at) = came.stop.filter(|at| is_step_of(at, stop.tid)) else {
             break;
         };
-        came = go(call, &session, &at, motion.clone(), false, timeout)?;
+        came = go(call, session, &at, motion.clone(), false, timeout)?;
     }
     Ok(came.report)
 }
@@ -124,7 +143,7 @@ fn is_step_of(stop: &Stop, tid: Tid) -> bool {
 /// Waits for a stop that is numbered after `after`, or the end.
 pub(super) fn wait(
     call: &Call<'_>,
-    session: &Session,
+    session: &LiveSession,
     after: u64,
     timeout: Duration,
 ) -> Result<Came, Failure> {
@@ -134,7 +153,7 @@ pub(super) fn wait(
 /// As [`wait`], and also for the end of the thread that was moved.
 fn wait_for(
     call: &Call<'_>,
-    session: &Session,
+    session: &LiveSession,
     after: u64,
     moved: Option<Tid>,
     timeout: Duration,
@@ -186,7 +205,7 @@ fn wait_for(
 }
 
 /// Shows a stop, and looks at its thread from now on.
-fn show(session: &Session, stop: Stop) -> Came {
+fn show(session: &LiveSession, stop: Stop) -> Came {
     session.select_thread(stop.tid);
     session.live.mark_shown(stop.number);
     let report = MotionReport {
@@ -211,7 +230,11 @@ impl Came {
 }
 
 /// Says how things are, without waiting.
-pub(super) fn report(session: &Session, status: StateWord, stop: Option<&Stop>) -> MotionReport {
+pub(super) fn report(
+    session: &LiveSession,
+    status: StateWord,
+    stop: Option<&Stop>,
+) -> MotionReport {
     MotionReport {
         session: session.id,
         status,

@@ -1,20 +1,41 @@
-//! `next`: goes to another line of this function or, when it returns, of its caller; calls are stepped over.
+//! `next`: goes to another line of this function or, when it returns, of its caller; calls are stepped over. In a
+//! recording it goes to the next event of this thread, over calls.
 
 use recorder::live::Motion;
+use replay::moves::Direction;
 
-use super::{Call, StepArgs, Verb, motion};
+use super::{Call, Command, Does, Needs, StepArgs, Text, Verb, Word, motion};
+use crate::past::steps;
 use crate::protocol::Failure;
-use crate::session::MotionReport;
+use crate::session::{MotionReport, Session};
 
 /// The verb.
 pub struct Next;
 
 impl Verb for Next {
     const NAME: &'static str = "next";
+    const DOC: &'static str =
+        "Go to the next line, over calls; in a recording, to the next event of this thread";
+    const ALIASES: &'static [&'static str] = &["n"];
+    const NEEDS: Needs = Needs::Stop;
+    const DOES: Does = Does::Move;
     type Args = StepArgs;
     type Reply = MotionReport;
 
     fn run(call: &Call<'_>, args: StepArgs) -> Result<MotionReport, Failure> {
-        motion::step(call, &args, Motion::Next, Motion::NextInstruction)
+        match call.target()? {
+            Session::Live(session) => {
+                motion::step(call, &session, &args, Motion::Next, Motion::NextInstruction)
+            }
+            Session::Recorded(past) => past.next(steps(&args)?, Direction::Forward),
+        }
+    }
+}
+
+impl Command for Next {
+    const WORDS: &'static [Word] = motion::STEPS;
+
+    fn text(reply: &MotionReport) -> Text {
+        Text::motion(reply)
     }
 }

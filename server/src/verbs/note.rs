@@ -1,10 +1,11 @@
-//! `note`: appends a text to the recording, to be found again in its events.
+//! `note`: appends a text to the recording of a program, to be found again in its events; or keeps one at the recorded event
+//! that is looked at, to be found again with `goto @TEXT`.
 
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Nothing, Verb};
+use super::{Call, Does, Needs, NoteLine, Nothing, Verb};
 use crate::protocol::Failure;
-use crate::session::of_recorder;
+use crate::session::{Session, of_recorder};
 
 /// The verb.
 pub struct Note;
@@ -17,18 +18,34 @@ pub struct NoteArgs {
     pub text: String,
 }
 
+/// Its reply.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum NoteReply {
+    /// It stands at a recorded event.
+    At(NoteLine),
+    /// It comes after everything recorded up to now.
+    Now(Nothing),
+}
+
 impl Verb for Note {
     const NAME: &'static str = "note";
+    const DOC: &'static str = "Append a note to the recording";
+    const NEEDS: Needs = Needs::Session;
+    const DOES: Does = Does::Change;
     type Args = NoteArgs;
-    type Reply = Nothing;
+    type Reply = NoteReply;
 
-    fn run(call: &Call<'_>, args: NoteArgs) -> Result<Nothing, Failure> {
-        let session = call.session()?;
+    fn run(call: &Call<'_>, args: NoteArgs) -> Result<NoteReply, Failure> {
+        let session = match call.target()? {
+            Session::Live(session) => session,
+            Session::Recorded(past) => return past.add_note(&args.text).map(NoteReply::At),
+        };
         session.must_run()?;
         session
             .live
             .note(&args.text)
             .map_err(|error| of_recorder(&error))?;
-        Ok(Nothing {})
+        Ok(NoteReply::Now(Nothing {}))
     }
 }

@@ -1,14 +1,16 @@
-//! `output`: what the program printed. Returns and forgets it; the tail and following forget nothing.
+//! `output`: what the program printed. Returns and forgets it; the tail and following forget nothing. Of a recording, the
+//! lines up to the moment that is looked at.
 
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Verb};
+use super::{Call, Does, Needs, Verb};
 use crate::os_text::OsText;
 use crate::output::{Fetched, Stream};
+use crate::past::OutputLines;
 use crate::protocol::{Code, Failure};
-use crate::session::Origin;
+use crate::session::{LiveSession, Origin, Session};
 
 /// The verb.
 pub struct Output;
@@ -32,7 +34,17 @@ pub struct OutputArgs {
 
 /// Its reply.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct OutputReply {
+#[serde(untagged)]
+pub enum OutputReply {
+    /// Of a program under control.
+    Pieces(OutputPieces),
+    /// Of a recording.
+    Lines(OutputLines),
+}
+
+/// What a program under control has printed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutputPieces {
     /// What was printed, in order.
     pub pieces: Vec<OutputPiece>,
     /// The number of the next piece, for `follow`.
@@ -63,48 +75,61 @@ const SLICE: Duration = Duration::from_millis(250);
 
 impl Verb for Output {
     const NAME: &'static str = "output";
+    const DOC: &'static str = "Show what the program printed since the last time, and forget it; of a recording, up to here";
+    const NEEDS: Needs = Needs::Session;
+    const DOES: Does = Does::Look;
     type Args = OutputArgs;
     type Reply = OutputReply;
 
     fn run(call: &Call<'_>, args: OutputArgs) -> Result<OutputReply, Failure> {
-        let session = call.session()?;
-        if let Origin::Attached(_) = session.origin {
-            return Err(Failure::new(
-                Code::Failed,
-                "the program was attached to: its output goes where it went before",
-            )
-            .hint("the recording has it too: select * from output"));
-        }
-        let output = &session.output;
-        if session.has_ended() {
-            // What it printed last may still be in the pipe.
-            output.wait_for_end(LAST_WORDS);
-        }
-        let mut cleared = 0;
-        let fetched = match (args.tail, args.follow) {
-            (Some(_), Some(_)) => {
-                return Err(Failure::bad_request("tail and follow exclude each other"));
-            }
-            (Some(lines), None) => output.tail(lines),
-            (None, Some(from)) if args.at_once => output.follow(from, Duration::ZERO),
-            (None, Some(from)) => follow(call, output, from),
-            (None, None) if args.clear => {
-                cleared = output.clear();
-                output.follow(u64::MAX, Duration::ZERO)
-            }
-            (None, None) => output.take(),
-        };
-        if args.clear && args.tail.is_some() {
-            cleared = output.clear();
-        }
-        Ok(OutputReply {
-            next: fetched.next,
-            dropped: fetched.dropped,
-            ended: fetched.ended,
-            cleared,
-            pieces: fetched.pieces.into_iter().map(piece).collect(),
+        Ok(match call.target()? {
+            Session::Live(session) => OutputReply::Pieces(live(call, &session, &args)?),
+            Session::Recorded(past) => OutputReply::Lines(past.output(args.tail)?),
         })
     }
+}
+
+fn live(
+    call: &Call<'_>,
+    session: &LiveSession,
+    args: &OutputArgs,
+) -> Result<OutputPieces, Failure> {
+    if let Origin::Attached(_) = session.origin {
+        return Err(Failure::new(
+            Code::Failed,
+            "the program was attached to: its output goes where it went before",
+        )
+        .hint("the recording has it too: select * from output"));
+    }
+    let output = &session.output;
+    if session.has_ended() {
+        // What it printed last may still be in the pipe.
+        output.wait_for_end(LAST_WORDS);
+    }
+    let mut cleared = 0;
+    let fetched = match (args.tail, args.follow) {
+        (Some(_), Some(_)) => {
+            return Err(Failure::bad_request("tail and follow exclude each other"));
+        }
+        (Some(lines), None) => output.tail(lines),
+        (None, Some(from)) if args.at_once => output.follow(from, Duration::ZERO),
+        (None, Some(from)) => follow(call, output, from),
+        (None, None) if args.clear => {
+            cleared = output.clear();
+            output.follow(u64::MAX, Duration::ZERO)
+        }
+        (None, None) => output.take(),
+    };
+    if args.clear && args.tail.is_some() {
+        cleared = output.clear();
+    }
+    Ok(OutputPieces {
+        next: fetched.next,
+        dropped: fetched.dropped,
+        ended: fetched.ended,
+        cleared,
+        pieces: fetched.pieces.into_iter().map(piece).collect(),
+    })
 }
 
 fn follow(call: &Call<'_>, output: &crate::output::Output, from: u64) -> Fetched {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Call, Nothing, Verb, motion};
+use super::{Call, Command, Does, Needs, Nothing, Text, Verb, motion};
 use crate::protocol::Failure;
 use crate::session::{MotionReport, of_recorder};
 
@@ -14,11 +14,14 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Verb for Pause {
     const NAME: &'static str = "pause";
+    const DOC: &'static str = "Stop all threads";
+    const NEEDS: Needs = Needs::RunningProgram;
+    const DOES: Does = Does::Move;
     type Args = Nothing;
     type Reply = MotionReport;
 
     fn run(call: &Call<'_>, _: Nothing) -> Result<MotionReport, Failure> {
-        let session = call.session()?;
+        let session = call.live()?;
         session.must_run()?;
         let before = session.live.newest_stop();
         let number = session.live.pause().map_err(|error| of_recorder(&error))?;
@@ -27,5 +30,11 @@ impl Verb for Pause {
             already: number <= before,
             ..came.report
         })
+    }
+}
+
+impl Command for Pause {
+    fn text(reply: &MotionReport) -> Text {
+        Text::motion(reply)
     }
 }

@@ -3,10 +3,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Verb};
+use super::{Call, Does, Needs, Takes, Verb};
 use crate::inspect::{self, ValueFormat, ValueReport, View};
-use crate::protocol::{Code, Failure};
-use crate::session::{RunningMachine, Session};
+use crate::protocol::Failure;
 
 /// The verb.
 pub struct Print;
@@ -24,34 +23,47 @@ pub struct PrintArgs {
 
 impl Verb for Print {
     const NAME: &'static str = "print";
+    const DOC: &'static str = "Show the value of an expression";
+    const ALIASES: &'static [&'static str] = &["p"];
+    const NEEDS: Needs = Needs::Session;
+    const DOES: Does = Does::Look;
+    const TAKES: Takes = Takes::Expression;
     type Args = PrintArgs;
     type Reply = ValueReport;
 
     fn run(call: &Call<'_>, args: PrintArgs) -> Result<ValueReport, Failure> {
-        let session = call.session()?;
-        viewed(&session, |view| {
-            inspect::evaluate(view, &args.expression, args.format, None)
-        })
+        call.look(1, |view| printed(view, &args))
     }
 }
 
-/// Looks at the chosen frame, or, while the program runs, at its memory alone.
-pub(super) fn viewed<T>(
-    session: &Session,
-    look: impl FnOnce(&View<'_>) -> Result<T, Failure>,
-) -> Result<T, Failure> {
-    match session.moment() {
-        Ok(moment) => look(&moment.view()),
-        Err(failure) if failure.code == Code::NotStopped => {
-            let space = session.live.space();
-            let machine = RunningMachine::of(session);
-            look(&View {
-                space: &space,
-                machine: &machine,
-                frames: &[],
-                frame: 0,
-            })
-        }
-        Err(failure) => Err(failure),
+/// What is said of a value in a call that has returned: assignments to its parameters are not known.
+const OF_LEFT: &str = "in the call that has returned; its parameters have what was passed";
+
+/// The value of an expression. Where a recorded thread has just returned, what means nothing in the frame that it returned to is
+/// read as the call that it returned from.
+fn printed(view: &View<'_>, args: &PrintArgs) -> Result<ValueReport, Failure> {
+    let found = evaluated(view, args);
+    let Some(recorded) = view.recorded else {
+        return found;
+    };
+    if view.frame > 0 || found.is_ok() || !inspect::is_meaningless(view, &args.expression) {
+        return found;
     }
+    let mut of_left = None;
+    recorded.in_left_call(&mut |view| of_left = Some(evaluated(view, args)))?;
+    match of_left {
+        Some(Ok(mut left)) => {
+            let of_block = left.note.map(|note| format!("; {note}"));
+            left.note = Some(format!("{OF_LEFT}{}", of_block.unwrap_or_default()));
+            Ok(left)
+        }
+        _ => found,
+    }
+}
+
+fn evaluated(view: &View<'_>, args: &PrintArgs) -> Result<ValueReport, Failure> {
+    let mut found = inspect::evaluate(view, &args.expression, args.format, None)?;
+    let is_doubtful = found.shown.stale_since.is_some() && view.machine.is_of_unknown_block();
+    found.note = is_doubtful.then(|| replay::UNKNOWN_BLOCK.to_owned());
+    Ok(found)
 }

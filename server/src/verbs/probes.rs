@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::Call;
 use crate::inspect::{self, signal_name};
 use crate::location::{LineTarget, Spot, Target};
-use crate::protocol::{Code, Failure};
-use crate::session::{PlaceReport, Session, hex, of_recorder};
+use crate::protocol::{Code, Details, Failure};
+use crate::session::{LiveSession, PlaceReport, hex, of_recorder};
 
 /// What a verb about probes is asked for; `A` is what adding one takes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -101,9 +101,9 @@ pub(super) fn run<A>(
     call: &Call<'_>,
     args: ProbeArgs<A>,
     kind: ProbeKind,
-    add: impl FnOnce(&Session, A) -> Result<Vec<ProbeSpec>, Failure>,
+    add: impl FnOnce(&LiveSession, A) -> Result<Vec<ProbeSpec>, Failure>,
 ) -> Result<ProbesReply, Failure> {
-    let session = call.session()?;
+    let session = call.live()?;
     let views = match args {
         ProbeArgs::List => of_kind(&session, kind),
         ProbeArgs::Add(args) => {
@@ -125,8 +125,26 @@ pub(super) fn run<A>(
     })
 }
 
+/// Removes what is chosen from a recording: each number, or everything.
+pub(super) fn each_id<T>(
+    chosen: &Chosen,
+    mut remove: impl FnMut(Option<u32>) -> Result<Vec<T>, Failure>,
+) -> Result<Vec<T>, Failure> {
+    if chosen.all {
+        return remove(None);
+    }
+    let mut removed = Vec::new();
+    for id in &chosen.ids {
+        removed.extend(remove(Some(*id))?);
+    }
+    match chosen.ids.is_empty() {
+        true => Err(Failure::bad_request("name the numbers, or all")),
+        false => Ok(removed),
+    }
+}
+
 /// Adds all probes or none.
-fn insert_all(session: &Session, specs: Vec<ProbeSpec>) -> Result<Vec<ProbeView>, Failure> {
+fn insert_all(session: &LiveSession, specs: Vec<ProbeSpec>) -> Result<Vec<ProbeView>, Failure> {
     let mut added: Vec<ProbeView> = Vec::with_capacity(specs.len());
     for spec in specs {
         match insert(session, spec) {
@@ -144,7 +162,7 @@ fn insert_all(session: &Session, specs: Vec<ProbeSpec>) -> Result<Vec<ProbeView>
 }
 
 /// Adds a probe whose condition and template were read.
-fn insert(session: &Session, spec: ProbeSpec) -> Result<ProbeView, Failure> {
+fn insert(session: &LiveSession, spec: ProbeSpec) -> Result<ProbeView, Failure> {
     if let Some(condition) = &spec.condition {
         inspect::check_condition(condition)?;
     }
@@ -157,14 +175,14 @@ fn insert(session: &Session, spec: ProbeSpec) -> Result<ProbeView, Failure> {
         .map_err(|error| of_recorder(&error))
 }
 
-fn of_kind(session: &Session, kind: ProbeKind) -> Vec<ProbeView> {
+fn of_kind(session: &LiveSession, kind: ProbeKind) -> Vec<ProbeView> {
     let mut views = session.live.probes();
     views.retain(|view| ProbeKind::of(&view.spec) == kind);
     views
 }
 
 fn each(
-    session: &Session,
+    session: &LiveSession,
     kind: ProbeKind,
     chosen: &Chosen,
     change: impl Fn(ProbeId) -> recorder::Result<ProbeView>,
@@ -206,7 +224,7 @@ fn no_such(id: ProbeId, kind: ProbeKind, known: &[ProbeView]) -> Failure {
 /// Codes [`Code::InvalidFile`], [`Code::InvalidLine`], [`Code::InvalidColumn`], [`Code::InvalidFunction`],
 /// [`Code::InvalidAddress`].
 pub(super) fn located(
-    session: &Session,
+    session: &LiveSession,
     target: &Target,
     pending: bool,
 ) -> Result<Location, Failure> {
@@ -255,10 +273,12 @@ fn no_function(space: &debuginfo::AddressSpace, name: &str) -> Failure {
         near => format!("did you mean {}?", near.join(" or ")),
     };
     let message = format!("no loaded module has a function {name}");
-    Failure {
-        nearest,
-        ..Failure::new(Code::InvalidFunction, message).hint(hint)
-    }
+    Failure::new(Code::InvalidFunction, message)
+        .hint(hint)
+        .details(Details {
+            nearest,
+            ..Details::default()
+        })
 }
 
 fn line_location(
@@ -272,8 +292,11 @@ fn line_location(
         Err(LineError::UnknownFile { .. } | LineError::NoLineTables) if pending => {}
         Err(error) => {
             let failure = inspect::of_line_error(&error);
-            return Err(match (failure.code, &failure.hint) {
-                (Code::InvalidFile, None) => failure.hint("wait for its module: --pending"),
+            return Err(match &error {
+                LineError::UnknownFile { nearest, .. } if nearest.is_empty() => {
+                    failure.hint("compile it with -g, or wait for its module: --pending")
+                }
+                LineError::UnknownFile { .. } => failure.hint("wait for its module: --pending"),
                 _ => failure,
             });
         }
@@ -282,7 +305,7 @@ fn line_location(
 }
 
 /// The file that a bare line number means: that of the frame that is looked at.
-pub(super) fn current_file(session: &Session) -> Result<String, Failure> {
+pub(super) fn current_file(session: &LiveSession) -> Result<String, Failure> {
     let moment = session.moment()?;
     let view = moment.view();
     let source = view.frame()?.source.as_ref();

@@ -3,7 +3,7 @@
 use debuginfo::Machine;
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Verb};
+use super::{Call, Does, Needs, Verb};
 use crate::inspect::{self, RegisterValue, View};
 use crate::protocol::Failure;
 
@@ -42,19 +42,23 @@ pub struct RegisterReport {
 
 impl Verb for Registers {
     const NAME: &'static str = "registers";
+    const DOC: &'static str = "Show the registers of the current frame";
+    const NEEDS: Needs = Needs::Stop;
+    const DOES: Does = Does::Look;
     type Args = RegistersArgs;
     type Reply = RegistersReply;
 
     fn run(call: &Call<'_>, args: RegistersArgs) -> Result<RegistersReply, Failure> {
-        let session = call.session()?;
-        let moment = session.moment()?;
-        let view = moment.view();
-        described(&view, &view.frame_machine()?, &args)
+        call.look(1, |view| match view.recorded {
+            // All that is known of the thread, whether or not a frame is.
+            Some(_) if view.frame == 0 => described(view, view.machine, &args),
+            _ => described(view, &view.frame_machine()?, &args),
+        })
     }
 }
 
 /// Describes registers; `machine` has those of the frame that is looked at.
-pub(crate) fn described(
+fn described(
     view: &View<'_>,
     machine: &dyn Machine,
     args: &RegistersArgs,

@@ -6,9 +6,9 @@ use std::time::Duration;
 use debuginfo::AddressSpace;
 use recorder::live::{Action, Location, Motion, ProbeState, ProbeView};
 
-use super::{Call, Nothing, ProbeKind, Verb, display, motion, watch};
+use super::{Call, Does, Needs, Nothing, ProbeKind, Verb, display, motion, watch};
 use crate::protocol::{Code, Failure, Notice, NoticeKind};
-use crate::session::{Origin, Session, SessionReport, of_recorder};
+use crate::session::{LiveSession, Origin, SessionReport, of_recorder};
 
 /// The verb.
 pub struct Restart;
@@ -18,11 +18,15 @@ const ENTRY_PATIENCE: Duration = Duration::from_secs(60);
 
 impl Verb for Restart {
     const NAME: &'static str = "restart";
+    const DOC: &'static str =
+        "Start the program again: same arguments, same breakpoints, a new recording";
+    const NEEDS: Needs = Needs::Program;
+    const DOES: Does = Does::Change;
     type Args = Nothing;
     type Reply = SessionReport;
 
     fn run(call: &Call<'_>, _: Nothing) -> Result<SessionReport, Failure> {
-        let old = call.session()?;
+        let old = call.live()?;
         let Origin::Started(mut launch) = old.origin.clone() else {
             let message = "the program was attached to: how it was started is not known";
             return Err(Failure::bad_request(message).hint("start it: hindsight start PROGRAM"));
@@ -35,7 +39,7 @@ impl Verb for Restart {
             old.live.kill().map_err(|error| of_recorder(&error))?;
         }
         let is_held = !probes.is_empty() || !displays.is_empty();
-        let session = Session::begin(call, Origin::Started(launch), is_held, Some(old.id))?;
+        let session = LiveSession::begin(call, Origin::Started(launch), is_held, Some(old.id))?;
         if !is_held {
             return Ok(session.report());
         }
@@ -77,7 +81,7 @@ fn stops_somewhere(probes: &[ProbeView]) -> bool {
 }
 
 /// Sets a probe of the last run in this one.
-fn set_again(old: &Session, session: &Session, probe: &ProbeView) -> Result<(), Failure> {
+fn set_again(old: &LiveSession, session: &LiveSession, probe: &ProbeView) -> Result<(), Failure> {
     let mut spec = probe.spec.clone();
     let mut ty = None;
     spec.location = match spec.location {

@@ -1,14 +1,15 @@
 //! `set`: writes a value: `set p->len 3`. A local needs a stopped thread, a global does not.
 
 use debuginfo::{Machine, Register};
-use recorder::live::{Stop, Tid};
+use expr::Missing;
+use recorder::live::Tid;
 use serde::{Deserialize, Serialize};
 use values::{Write, WriteTarget};
 
-use super::{Call, Verb};
-use crate::inspect::{self, View};
-use crate::protocol::{Code, Failure};
-use crate::session::{RunningMachine, Session, hex, of_recorder_text};
+use super::{Call, Does, Needs, Takes, Verb};
+use crate::inspect;
+use crate::protocol::{Code, ExpressionFault, Failure};
+use crate::session::{LiveSession, hex, of_recorder_text};
 
 /// The verb.
 pub struct Set;
@@ -46,11 +47,15 @@ pub struct Written {
 
 impl Verb for Set {
     const NAME: &'static str = "set";
+    const DOC: &'static str = "Write a value: set p->len 3";
+    const NEEDS: Needs = Needs::RunningProgram;
+    const DOES: Does = Does::Change;
+    const TAKES: Takes = Takes::Expression;
     type Args = SetArgs;
     type Reply = SetReply;
 
     fn run(call: &Call<'_>, args: SetArgs) -> Result<SetReply, Failure> {
-        let session = call.session()?;
+        let session = call.live()?;
         Ok(SetReply {
             results: vec![assign(&session, &args.target, &args.value)?],
         })
@@ -58,35 +63,24 @@ impl Verb for Set {
 }
 
 /// Writes a value and reads it again.
-pub(super) fn assign(session: &Session, target: &str, value: &str) -> Result<Written, Failure> {
-    let with_view = |view: &View<'_>, stop: Option<&Stop>| {
+pub(super) fn assign(session: &LiveSession, target: &str, value: &str) -> Result<Written, Failure> {
+    let tid = session.stopped().ok().map(|stop| stop.tid);
+    let changed = session.look(|view| {
         let change = inspect::assign(view, target, value)?;
         let places: Vec<String> = change
             .writes
             .iter()
-            .map(|write| apply(session, stop.map(|stop| stop.tid), target, write))
+            .map(|write| apply(session, tid, target, write))
             .collect::<Result<_, _>>()?;
         Ok((places.join(", "), change.previous))
-    };
-    let (address, previous_value) = match session.moment() {
-        Ok(moment) => with_view(&moment.view(), Some(&moment.stop))?,
-        Err(failure) if failure.code == Code::NotStopped => {
-            let space = session.live.space();
-            let machine = RunningMachine::of(session);
-            let view = View {
-                space: &space,
-                machine: &machine,
-                frames: &[],
-                frame: 0,
-            };
-            with_view(&view, None).map_err(of_running)?
-        }
-        Err(failure) => return Err(failure),
+    });
+    let (address, previous_value) = match tid {
+        Some(_) => changed?,
+        None => changed.map_err(of_running)?,
     };
     // The machine of a moment may have kept what it read: a new one is asked.
-    let now = super::print::viewed(session, |view| {
-        inspect::evaluate(view, target, inspect::ValueFormat::Natural, None)
-    });
+    let now =
+        session.look(|view| inspect::evaluate(view, target, inspect::ValueFormat::Natural, None));
     Ok(Written {
         variable: Some(target.to_owned()),
         address,
@@ -100,7 +94,7 @@ pub(super) fn assign(session: &Session, target: &str, value: &str) -> Result<Wri
 
 /// Writes one part; returns where it went.
 fn apply(
-    session: &Session,
+    session: &LiveSession,
     tid: Option<Tid>,
     target: &str,
     write: &Write,
@@ -122,7 +116,7 @@ fn apply(
 
 /// Returns a whole register with `low` as its low bytes: the others keep their value.
 fn whole_register(
-    session: &Session,
+    session: &LiveSession,
     tid: Tid,
     register: Register,
     low: &[u8],
@@ -153,9 +147,9 @@ fn whole_register(
 
 /// What is no global of a running program may be a local of one that is stopped.
 fn of_running(failure: Failure) -> Failure {
-    match failure.message.starts_with("no variable ") {
-        true => not_paused(),
-        false => failure,
+    match failure.expression {
+        Some(ExpressionFault::Missing(Missing::Name)) => not_paused(),
+        _ => failure,
     }
 }
 

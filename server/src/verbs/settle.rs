@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::{Call, Nothing, Verb};
+use super::{Call, Does, Needs, Nothing, Verb};
 use crate::protocol::{Code, Failure};
 
 /// The verb.
@@ -14,11 +14,14 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Verb for Settle {
     const NAME: &'static str = "settle";
+    const DOC: &'static str = "Wait until readers of the recording see everything up to now";
+    const NEEDS: Needs = Needs::Program;
+    const DOES: Does = Does::Look;
     type Args = Nothing;
     type Reply = Nothing;
 
     fn run(call: &Call<'_>, _: Nothing) -> Result<Nothing, Failure> {
-        let session = call.session()?;
+        let session = call.live()?;
         match session.live.settle(PATIENCE) {
             true => Ok(Nothing {}),
             false => Err(Failure::new(

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Verb, print::viewed, probes};
+use super::{Call, Does, Needs, Takes, Verb};
 use crate::inspect::{self, SourceReport, View};
 use crate::location::{LineTarget, Spot, Target};
 use crate::protocol::{Code, Failure};
@@ -28,22 +28,21 @@ const CONTEXT: u32 = 5;
 
 impl Verb for Source {
     const NAME: &'static str = "source";
+    const DOC: &'static str = "Show source lines; those with code are marked |";
+    const ALIASES: &'static [&'static str] = &["l", "list"];
+    const NEEDS: Needs = Needs::Session;
+    const DOES: Does = Does::Look;
+    const TAKES: Takes = Takes::Location;
     type Args = SourceArgs;
     type Reply = SourceReport;
 
     fn run(call: &Call<'_>, args: SourceArgs) -> Result<SourceReport, Failure> {
-        let session = call.session()?;
-        let current = || probes::current_file(&session);
-        viewed(&session, |view| described(view, &args, &current))
+        call.look(1, |view| described(view, &args))
     }
 }
 
-/// Describes the lines that are asked for; `current` is the file that is looked at.
-pub(crate) fn described(
-    view: &View<'_>,
-    args: &SourceArgs,
-    current: &dyn Fn() -> Result<String, Failure>,
-) -> Result<SourceReport, Failure> {
+/// Describes the lines that are asked for.
+fn described(view: &View<'_>, args: &SourceArgs) -> Result<SourceReport, Failure> {
     let space = view.space;
     let context = args.context.unwrap_or(CONTEXT);
     if args.function && args.at.is_none() {
@@ -55,7 +54,7 @@ pub(crate) fn described(
         Some(target) => match target.spot()? {
             Spot::Line(line) => line,
             Spot::LineHere(line) => LineTarget {
-                file: current()?,
+                file: current_file(view)?,
                 line,
                 column: None,
             },
@@ -72,6 +71,14 @@ pub(crate) fn described(
         },
     };
     inspect::line_source(space, &target.file, target.line, context, None)
+}
+
+/// The file that is looked at.
+fn current_file(view: &View<'_>) -> Result<String, Failure> {
+    let source = view.frame()?.source.as_ref();
+    source.map(|source| source.file.to_string()).ok_or_else(|| {
+        Failure::new(Code::InvalidFile, "no source file is looked at").hint("write file:line")
+    })
 }
 
 fn first_function(

@@ -7,11 +7,11 @@ use std::time::Duration;
 use recorder::live::{Action, Motion, ProbeSpec, Stop};
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Verb, display, motion, probes};
+use super::{Call, Does, Needs, Verb, display, motion, probes};
 use crate::location::Target;
 use crate::protocol::{Code, Failure};
 use crate::session::{
-    Launch, MotionReport, Origin, Session, SessionReport, StateWord, of_recorder,
+    Launch, LiveSession, MotionReport, Origin, SessionReport, StateWord, of_recorder,
 };
 
 /// The verb.
@@ -45,6 +45,9 @@ const ENTRY_PATIENCE: Duration = Duration::from_secs(60);
 
 impl Verb for Start {
     const NAME: &'static str = "start";
+    const DOC: &'static str = "Start a program under control\n\nWithout breakpoints and --stop-on-entry the program just runs. With --break, the first stop is waited for.";
+    const NEEDS: Needs = Needs::Daemon;
+    const DOES: Does = Does::Change;
     type Args = StartArgs;
     type Reply = SessionReport;
 
@@ -57,7 +60,8 @@ impl Verb for Start {
         let stops = args.stop_on_entry || !args.breaks.is_empty();
         // What is displayed is said before the program can end.
         let at_entry = stops || !args.displays.is_empty();
-        let session = Session::begin(call, Origin::Started(args.launch.clone()), at_entry, None)?;
+        let session =
+            LiveSession::begin(call, Origin::Started(args.launch.clone()), at_entry, None)?;
         let timeout = if stops { timeout } else { Duration::ZERO };
         let prepared = match at_entry {
             true => prepare(call, &session, &args, timeout),
@@ -73,7 +77,7 @@ impl Verb for Start {
 /// Sets the breakpoints while the program stands at its entry point, and lets it go on to the first of them. Returns its stop.
 fn prepare(
     call: &Call<'_>,
-    session: &Arc<Session>,
+    session: &Arc<LiveSession>,
     args: &StartArgs,
     timeout: Duration,
 ) -> Result<Option<Stop>, Failure> {
@@ -115,7 +119,7 @@ fn prepare(
 }
 
 /// A program that was started for nothing does not stay.
-fn abandon(call: &Call<'_>, session: &Session) {
+fn abandon(call: &Call<'_>, session: &LiveSession) {
     if let Err(error) = session.live.kill() {
         tracing::warn!(%error, "a program that was started for nothing is still there");
     }

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Nothing, Verb};
+use super::{Call, Does, Needs, Nothing, Verb};
 use crate::protocol::Failure;
-use crate::session::SessionReport;
+use crate::session::{Session, SessionReport};
 
 /// The verb.
 pub struct Status;
@@ -22,18 +22,22 @@ pub struct StatusReply {
 
 impl Verb for Status {
     const NAME: &'static str = "status";
+    const DOC: &'static str = "Show the sessions";
+    const NEEDS: Needs = Needs::Daemon;
+    const DOES: Does = Does::Look;
     type Args = Nothing;
     type Reply = StatusReply;
 
     fn run(call: &Call<'_>, _: Nothing) -> Result<StatusReply, Failure> {
-        let sessions = match call.session {
+        let sessions = match call.asked.session {
             Some(_) => vec![call.session()?],
             None => call.sessions.all(),
         };
+        let reports = sessions.iter().map(Session::report);
         Ok(StatusReply {
             daemon_pid: std::process::id(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            sessions: sessions.iter().map(|session| session.report()).collect(),
+            sessions: reports.collect::<Result<_, _>>()?,
         })
     }
 }

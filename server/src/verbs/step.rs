@@ -1,20 +1,40 @@
-//! `step`: goes to another line, into a called function too if that has lines.
+//! `step`: goes to another line, into a called function too if that has lines. In a recording it goes to
+//! the next event of any thread.
 
 use recorder::live::Motion;
+use replay::moves::Direction;
 
-use super::{Call, StepArgs, Verb, motion};
+use super::{Call, Command, Does, Needs, StepArgs, Text, Verb, Word, motion};
+use crate::past::steps;
 use crate::protocol::Failure;
-use crate::session::MotionReport;
+use crate::session::{MotionReport, Session};
 
 /// The verb.
 pub struct Step;
 
 impl Verb for Step {
     const NAME: &'static str = "step";
+    const DOC: &'static str = "Go to the next line, into calls; in a recording, to the next event";
+    const ALIASES: &'static [&'static str] = &["s"];
+    const NEEDS: Needs = Needs::Stop;
+    const DOES: Does = Does::Move;
     type Args = StepArgs;
     type Reply = MotionReport;
 
     fn run(call: &Call<'_>, args: StepArgs) -> Result<MotionReport, Failure> {
-        motion::step(call, &args, Motion::Step, Motion::Instruction)
+        match call.target()? {
+            Session::Live(session) => {
+                motion::step(call, &session, &args, Motion::Step, Motion::Instruction)
+            }
+            Session::Recorded(past) => past.step(steps(&args)?, Direction::Forward),
+        }
+    }
+}
+
+impl Command for Step {
+    const WORDS: &'static [Word] = motion::STEPS;
+
+    fn text(reply: &MotionReport) -> Text {
+        Text::motion(reply)
     }
 }

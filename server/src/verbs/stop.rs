@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use recorder::Outcome;
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Nothing, Verb};
+use super::{Call, Does, Needs, Nothing, Verb};
 use crate::protocol::Failure;
 use crate::session::{ExitReport, of_recorder};
 
@@ -52,11 +52,15 @@ impl EndReply {
 
 impl Verb for Stop {
     const NAME: &'static str = "stop";
+    const DOC: &'static str =
+        "Kill the program and close its recording; the last session ends the daemon";
+    const NEEDS: Needs = Needs::Program;
+    const DOES: Does = Does::Change;
     type Args = Nothing;
     type Reply = EndReply;
 
     fn run(call: &Call<'_>, _: Nothing) -> Result<EndReply, Failure> {
-        let session = call.session()?;
+        let session = call.live()?;
         let outcome = session.live.kill().map_err(|error| of_recorder(&error))?;
         call.sessions.remove(session.id);
         call.sessions.end_if_none_are_left();

@@ -1,10 +1,13 @@
 //! Goal: requests that are none are refused with what would be one. Method: a daemon's inside without a socket.
 
+use std::sync::Arc;
+
 use serde_json::json;
 
 use super::*;
-use crate::config::OutputLimits;
+use crate::config::{Config, OutputLimits};
 use crate::protocol::Code;
+use crate::session::Sessions;
 
 fn ask(command: &str, args: Value) -> Result<Value, Failure> {
     let folder = tempfile::tempdir().unwrap();
@@ -13,23 +16,35 @@ fn ask(command: &str, args: Value) -> Result<Value, Failure> {
         OutputLimits::default(),
         None,
     );
-    let call = Call {
-        sessions: &sessions,
-        config: &Config::default(),
-        session: None,
-        notify: Arc::new(|_| {}),
-        gone: Arc::default(),
-    };
+    let config = Config::default();
+    let call = Call::new(
+        &sessions,
+        &config,
+        Asked::default(),
+        Arc::new(|_| {}),
+        Arc::default(),
+    );
     serve(&call, command, args)
 }
 
 #[test]
-fn the_table_is_sorted_and_no_alias_hides_a_verb() {
-    let names: Vec<_> = names().collect();
-    assert!(names.is_sorted(), "{names:?}");
-    for (alias, name) in ALIASES {
-        assert!(!names.contains(alias), "{alias}");
-        assert!(names.contains(name), "{name}");
+fn every_name_and_alias_means_one_verb() {
+    let aliases = ALL.iter().flat_map(|verb| verb.aliases).copied();
+    let mut all: Vec<_> = names().chain(aliases).collect();
+    let count = all.len();
+    all.sort_unstable();
+    all.dedup();
+    assert_eq!(all.len(), count, "{all:?}");
+    assert_eq!(find("step-back").map(|verb| verb.name), Some("step_back"));
+    assert_eq!(find("bt").map(|verb| verb.name), Some("backtrace"));
+}
+
+#[test]
+fn every_verb_says_what_it_does_in_one_line() {
+    for verb in ALL {
+        let first = verb.doc.lines().next().unwrap();
+        assert!(!first.is_empty() && first.len() < 110, "{}", verb.name);
+        assert!(!first.ends_with('.'), "{}", verb.name);
     }
 }
 
@@ -37,20 +52,26 @@ fn the_table_is_sorted_and_no_alias_hides_a_verb() {
 fn an_unknown_verb_names_the_nearest() {
     let failure = ask("brake", Value::Null).unwrap_err();
     assert_eq!(failure.code, Code::BadRequest);
-    assert_eq!(failure.nearest.first().map(String::as_str), Some("break"));
+    assert_eq!(
+        failure.details.nearest.first().map(String::as_str),
+        Some("break")
+    );
     let failure = ask("xyzzy", Value::Null).unwrap_err();
-    assert!(failure.nearest.is_empty());
+    assert!(failure.details.nearest.is_empty());
     assert!(failure.hint.unwrap().contains("backtrace"));
 }
 
 #[test]
 fn every_verb_says_that_there_is_no_session() {
     let needs = |name: &str| match name {
-        "start" | "attach" | "status" => None,
+        "start" | "attach" | "status" | "open" => None,
         "break" | "logpoint" | "watch" | "catch" => Some(json!({"action": "list"})),
         "memory" => Some(json!({"at": "0x10"})),
+        "names" => Some(json!({"of": "functions"})),
+        "ptype" => Some(json!({"of": "x"})),
+        "goto" => Some(json!({"to": "0"})),
         "note" => Some(json!({"text": "x"})),
-        "eval" | "print" => Some(json!({"expression": "x"})),
+        "eval" | "print" | "history" | "last_write" => Some(json!({"expression": "x"})),
         "set" => Some(json!({"target": "x", "value": "1"})),
         "until" => Some(json!({"at": "main"})),
         "write" => Some(json!({"targets": []})),

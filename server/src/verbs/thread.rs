@@ -4,9 +4,9 @@ use recorder::live::Tid;
 use serde::{Deserialize, Serialize};
 
 use super::threads::{looked_at, report};
-use super::{Call, ThreadReport, Verb};
+use super::{Call, Does, Needs, ThreadReport, Verb};
 use crate::protocol::Failure;
-use crate::session::no_thread;
+use crate::session::{LiveSession, Session, no_thread};
 
 /// The verb.
 pub struct Thread;
@@ -22,26 +22,37 @@ pub struct ThreadArgs {
 
 impl Verb for Thread {
     const NAME: &'static str = "thread";
+    const DOC: &'static str = "Look at another thread, or show the current one";
+    const NEEDS: Needs = Needs::Session;
+    const DOES: Does = Does::Look;
     type Args = ThreadArgs;
     type Reply = ThreadReport;
 
     fn run(call: &Call<'_>, args: ThreadArgs) -> Result<ThreadReport, Failure> {
-        let session = call.session()?;
-        let tid = match args.thread {
-            Some(tid) => {
-                let stop = session.stopped_thread(tid)?;
-                session.live.mark_shown(stop.number);
-                tid
-            }
-            None => session.stopped()?.tid,
-        };
-        if args.thread.is_some() && looked_at(&session) != Some(tid) {
-            session.select_thread(tid);
+        match call.target()? {
+            Session::Live(session) => live(&session, args.thread),
+            Session::Recorded(past) => past.select_thread(args.thread),
         }
-        let threads = session.live.threads();
-        let Some(thread) = threads.iter().find(|thread| thread.tid == tid).cloned() else {
-            return Err(no_thread(tid, &threads));
-        };
-        Ok(report(&session, thread, Some(tid)))
     }
+}
+
+/// Looks at another thread of a program, if one is named, and describes the one that is looked at.
+pub(super) fn live(session: &LiveSession, tid: Option<Tid>) -> Result<ThreadReport, Failure> {
+    let chosen = tid;
+    let tid = match chosen {
+        Some(tid) => {
+            let stop = session.stopped_thread(tid)?;
+            session.live.mark_shown(stop.number);
+            tid
+        }
+        None => session.stopped()?.tid,
+    };
+    if chosen.is_some() && looked_at(session) != Some(tid) {
+        session.select_thread(tid);
+    }
+    let threads = session.live.threads();
+    let Some(thread) = threads.iter().find(|thread| thread.tid == tid).cloned() else {
+        return Err(no_thread(tid, &threads));
+    };
+    Ok(report(session, thread, Some(tid)))
 }

@@ -3,9 +3,9 @@
 use recorder::live::{ThreadState, ThreadView, Tid};
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Nothing, Verb};
+use super::{Call, Does, Needs, Nothing, Verb};
 use crate::protocol::Failure;
-use crate::session::{PlaceReport, ReasonReport, Session, StateWord};
+use crate::session::{LiveSession, PlaceReport, ReasonReport, Session, StateWord};
 
 /// The verb.
 pub struct Threads;
@@ -38,30 +38,40 @@ pub struct ThreadReport {
 
 impl Verb for Threads {
     const NAME: &'static str = "threads";
+    const DOC: &'static str = "Show all threads";
+    const NEEDS: Needs = Needs::Session;
+    const DOES: Does = Does::Look;
     type Args = Nothing;
     type Reply = ThreadsReply;
 
     fn run(call: &Call<'_>, _: Nothing) -> Result<ThreadsReply, Failure> {
-        let session = call.session()?;
-        session.must_run()?;
-        let selected = looked_at(&session);
-        let threads = session.live.threads();
-        Ok(ThreadsReply {
-            threads: threads
-                .into_iter()
-                .map(|thread| report(&session, thread, selected))
-                .collect(),
-        })
+        let threads = match call.target()? {
+            Session::Live(session) => live(&session)?,
+            Session::Recorded(past) => past.threads()?,
+        };
+        Ok(ThreadsReply { threads })
     }
 }
 
+fn live(session: &LiveSession) -> Result<Vec<ThreadReport>, Failure> {
+    session.must_run()?;
+    let selected = looked_at(session);
+    let threads = session.live.threads().into_iter();
+    let reports = threads.map(|thread| report(session, thread, selected));
+    Ok(reports.collect())
+}
+
 /// Returns the thread that is looked at, if one is stopped.
-pub(super) fn looked_at(session: &Session) -> Option<Tid> {
+pub(super) fn looked_at(session: &LiveSession) -> Option<Tid> {
     session.stopped().ok().map(|stop| stop.tid)
 }
 
 /// Describes a thread.
-pub(super) fn report(session: &Session, thread: ThreadView, selected: Option<Tid>) -> ThreadReport {
+pub(super) fn report(
+    session: &LiveSession,
+    thread: ThreadView,
+    selected: Option<Tid>,
+) -> ThreadReport {
     let (state, stop) = match thread.state {
         ThreadState::Running => (StateWord::Running, None),
         ThreadState::Stopped(stop) => (StateWord::Stopped, Some(stop)),

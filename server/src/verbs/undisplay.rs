@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::display::DisplaysReply;
-use super::{Call, Verb};
+use super::{Call, Does, Needs, Verb};
 use crate::protocol::Failure;
 use crate::session::{DisplayReport, of_recorder};
 
@@ -22,11 +22,14 @@ pub struct UndisplayArgs {
 
 impl Verb for Undisplay {
     const NAME: &'static str = "undisplay";
+    const DOC: &'static str = "Show expressions at stops no more: undisplay 2";
+    const NEEDS: Needs = Needs::RunningProgram;
+    const DOES: Does = Does::Change;
     type Args = UndisplayArgs;
     type Reply = DisplaysReply;
 
     fn run(call: &Call<'_>, args: UndisplayArgs) -> Result<DisplaysReply, Failure> {
-        let session = call.session()?;
+        let session = call.live()?;
         session.must_run()?;
         let ids = match (args.all, args.ids) {
             (true, _) => session.live.displays().iter().map(|d| d.id).collect(),

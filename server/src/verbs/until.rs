@@ -3,7 +3,7 @@
 use recorder::live::Motion;
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Verb, motion, probes};
+use super::{Call, Command, Does, Form, Needs, Takes, Text, Verb, Word, motion, probes};
 use crate::location::Target;
 use crate::protocol::Failure;
 use crate::session::MotionReport;
@@ -24,11 +24,16 @@ pub struct UntilArgs {
 
 impl Verb for Until {
     const NAME: &'static str = "until";
+    const DOC: &'static str =
+        "Run until a place is reached in the selected frame or one further out";
+    const NEEDS: Needs = Needs::StoppedProgram;
+    const DOES: Does = Does::Move;
+    const TAKES: Takes = Takes::Location;
     type Args = UntilArgs;
     type Reply = MotionReport;
 
     fn run(call: &Call<'_>, args: UntilArgs) -> Result<MotionReport, Failure> {
-        let session = call.session()?;
+        let session = call.live()?;
         let timeout = motion::patience(call, args.timeout_secs)?;
         let stop = session.stopped()?;
         let place = probes::located(&session, &args.at, false)?;
@@ -36,5 +41,21 @@ impl Verb for Until {
         let motion = Motion::Until { place, frame };
         let came = motion::go(call, &session, &stop, motion, false, timeout)?;
         Ok(came.report)
+    }
+}
+
+impl Command for Until {
+    const WORDS: &'static [Word] = &[
+        Word::new(
+            "at",
+            "LOCATION",
+            Form::Text,
+            "function, file:line or 0xADDRESS",
+        ),
+        motion::TIMEOUT,
+    ];
+
+    fn text(reply: &MotionReport) -> Text {
+        Text::motion(reply)
     }
 }

@@ -1,6 +1,6 @@
 //! `up`: looks at the caller of the frame that is looked at.
 
-use super::{Call, DownArgs, FrameReply, Verb, frame};
+use super::{Call, Does, DownArgs, FrameReply, Needs, Verb, frame};
 use crate::protocol::{Code, Failure};
 
 /// The verb.
@@ -8,20 +8,19 @@ pub struct Up;
 
 impl Verb for Up {
     const NAME: &'static str = "up";
+    const DOC: &'static str = "Look at the caller";
+    const NEEDS: Needs = Needs::Stop;
+    const DOES: Does = Does::Look;
     type Args = DownArgs;
     type Reply = FrameReply;
 
     fn run(call: &Call<'_>, args: DownArgs) -> Result<FrameReply, Failure> {
-        let session = call.session()?;
-        let moment = session.moment()?;
-        let last = moment.backtrace.frames.len().saturating_sub(1);
-        if moment.frame == last {
-            return Err(Failure::new(Code::NoFrame, "this is the outermost frame"));
-        }
-        let index = moment
-            .frame
-            .saturating_add(args.count.unwrap_or(1))
-            .min(last);
-        frame::look_at(&session, &moment, index)
+        frame::look_at(call, |chosen, count| {
+            let last = count.saturating_sub(1);
+            match chosen < last {
+                true => Ok(chosen.saturating_add(args.count.unwrap_or(1)).min(last)),
+                false => Err(Failure::new(Code::NoFrame, "this is the outermost frame")),
+            }
+        })
     }
 }

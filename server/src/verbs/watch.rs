@@ -1,14 +1,15 @@
-//! `watch`: adds, lists, removes and switches watchpoints: what stops a thread is that it writes or reads a value.
+//! `watch`: adds, lists, removes and switches watchpoints: what stops a thread is that it writes or reads a value. In a
+//! recording, what stops a run is that the value has changed.
 
 use debuginfo::Type;
 use recorder::live::{Access, Action, Location, ProbeSpec};
 use serde::{Deserialize, Serialize};
 
-use super::print::viewed;
-use super::{Call, ProbeArgs, ProbeKind, ProbesReply, Verb, probes};
+use super::{Call, Does, Needs, ProbeArgs, ProbeKind, ProbesReply, Takes, Verb, probes};
 use crate::inspect;
+use crate::past::{Past, WatchLine, WatchesReply};
 use crate::protocol::{Code, Failure};
-use crate::session::Session;
+use crate::session::{LiveSession, Session};
 
 /// The verb.
 pub struct Watch;
@@ -46,12 +47,32 @@ pub enum WatchAccess {
     Both,
 }
 
+/// Its reply.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum WatchReply {
+    /// Watchpoints in a program.
+    Probes(ProbesReply),
+    /// What is watched in a recording, or is no more.
+    Recorded(WatchesReply),
+    /// What is watched in a recording from now on.
+    Added(WatchLine),
+}
+
 impl Verb for Watch {
     const NAME: &'static str = "watch";
+    const DOC: &'static str =
+        "Stop when a value is written or read; in a recording, where it has changed";
+    const NEEDS: Needs = Needs::Session;
+    const DOES: Does = Does::Change;
+    const TAKES: Takes = Takes::Expression;
     type Args = ProbeArgs<WatchAdd>;
-    type Reply = ProbesReply;
+    type Reply = WatchReply;
 
-    fn run(call: &Call<'_>, args: Self::Args) -> Result<ProbesReply, Failure> {
+    fn run(call: &Call<'_>, args: Self::Args) -> Result<WatchReply, Failure> {
+        if let Session::Recorded(past) = call.target()? {
+            return recorded(&past, args);
+        }
         let mut ty = None;
         let reply = probes::run(call, args, ProbeKind::Watchpoint, |session, add| {
             let access = match add.access {
@@ -72,20 +93,42 @@ impl Verb for Watch {
             }])
         })?;
         if let (Some(ty), [probe]) = (ty, reply.probes.as_slice()) {
-            call.session()?.remember_type(probe.id, ty);
+            call.live()?.remember_type(probe.id, ty);
         }
-        Ok(reply)
+        Ok(WatchReply::Probes(reply))
     }
+}
+
+fn recorded(past: &Past, args: ProbeArgs<WatchAdd>) -> Result<WatchReply, Failure> {
+    Ok(match args {
+        ProbeArgs::List => WatchReply::Recorded(past.all_watches()),
+        ProbeArgs::Add(add) => {
+            let is_plain = add.condition.is_none()
+                && add.hit_count == 0
+                && !add.all_threads
+                && add.access == WatchAccess::Write;
+            if !is_plain {
+                return Err(past.needs_the_program("watch with options"));
+            }
+            WatchReply::Added(past.add_watch(&add.expression)?)
+        }
+        ProbeArgs::Remove(chosen) => {
+            let removed = probes::each_id(&chosen, |id| Ok(past.remove_watch(id)?.watches))?;
+            WatchReply::Recorded(WatchesReply { watches: removed })
+        }
+        ProbeArgs::Enable(_) => return Err(past.needs_the_program("watch enable")),
+        ProbeArgs::Disable(_) => return Err(past.needs_the_program("watch disable")),
+    })
 }
 
 /// Finds the memory of an expression, and of what type it is: in the frame that is looked at, or of the globals while the
 /// program runs.
 pub(super) fn locate(
-    session: &Session,
+    session: &LiveSession,
     expression: String,
     access: Access,
 ) -> Result<(Location, Type), Failure> {
-    let place = viewed(session, |view| inspect::evaluate_place(view, &expression))?;
+    let place = session.look(|view| inspect::evaluate_place(view, &expression))?;
     let (address, len) = checked(&expression, place.address, place.len)?;
     let location = Location::Memory {
         address,
@@ -105,7 +148,7 @@ fn checked(expression: &str, address: u64, len: u64) -> Result<(u64, u8), Failur
         ))
         .hint("watch a part of it")),
         _ => Err(refused(format!(
-            "has {len} bytes; the processor watches 1, 2, 4 or 8"
+            "has {len} bytes, and the processor watches 1, 2, 4 or 8"
         ))
         .hint("watch a member or an element of it")),
     }

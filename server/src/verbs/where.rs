@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::display::values;
-use super::{Call, Verb};
+use super::{Call, Does, Needs, Verb};
 use crate::inspect::{self, FrameReport, SourceReport, ValueFormat, VariableReport, View};
 use crate::protocol::Failure;
-use crate::session::StopReport;
+use crate::session::{Session, StopReport};
 
 /// The verb.
 pub struct Where;
@@ -44,27 +44,35 @@ const CONTEXT: u32 = 5;
 
 impl Verb for Where {
     const NAME: &'static str = "where";
+    const DOC: &'static str = "Show where the program stands: source and variables";
+    const ALIASES: &'static [&'static str] = &["context"];
+    const NEEDS: Needs = Needs::Frame;
+    const DOES: Does = Does::Look;
     type Args = WhereArgs;
     type Reply = WhereReply;
 
     fn run(call: &Call<'_>, args: WhereArgs) -> Result<WhereReply, Failure> {
-        let session = call.session()?;
-        let moment = session.moment()?;
-        let view = moment.view();
-        let mut stop = session.report_stop(&moment.stop);
-        session.live.mark_shown(moment.stop.number);
-        // In the frame that is looked at, and as it is now: something may have been changed since the stop.
-        stop.displays = values(&view, &session.live.displays());
-        described(&view, stop, &args)
+        match call.target()? {
+            Session::Live(session) => {
+                let moment = session.moment()?;
+                let view = moment.view();
+                let mut stop = session.report_stop(&moment.stop);
+                session.live.mark_shown(moment.stop.number);
+                // In the frame that is looked at, and as it is now: something may have been changed since the stop.
+                stop.displays = values(&view, &session.live.displays());
+                described(&view, stop, &args)
+            }
+            Session::Recorded(past) => past.look(1, |looked| {
+                let view = looked.view();
+                view.frame()?;
+                described(&view, looked.stop()?, &args)
+            }),
+        }
     }
 }
 
 /// Describes a view and why the thread stands there.
-pub(crate) fn described(
-    view: &View<'_>,
-    stop: StopReport,
-    args: &WhereArgs,
-) -> Result<WhereReply, Failure> {
+fn described(view: &View<'_>, stop: StopReport, args: &WhereArgs) -> Result<WhereReply, Failure> {
     let frame = view.frame()?;
     let context = args.context.unwrap_or(CONTEXT);
     let (source, no_source) = match &frame.source {

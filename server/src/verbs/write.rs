@@ -4,11 +4,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::set::{Written, assign};
-use super::{Call, SetReply, Verb};
+use super::{Call, Does, Needs, SetReply, Verb};
 use crate::inspect::hex_bytes;
 use crate::location::address;
 use crate::protocol::{Code, Failure};
-use crate::session::{Session, hex, of_recorder_text};
+use crate::session::{LiveSession, hex, of_recorder_text};
 
 /// The verb.
 pub struct Write;
@@ -44,11 +44,14 @@ pub struct WriteTarget {
 
 impl Verb for Write {
     const NAME: &'static str = "write";
+    const DOC: &'static str = "Write several variables or places in memory at once";
+    const NEEDS: Needs = Needs::RunningProgram;
+    const DOES: Does = Does::Change;
     type Args = WriteArgs;
     type Reply = SetReply;
 
     fn run(call: &Call<'_>, args: WriteArgs) -> Result<SetReply, Failure> {
-        let session = call.session()?;
+        let session = call.live()?;
         session.must_run()?;
         let results = args.targets.iter().map(|target| write(&session, target));
         Ok(SetReply {
@@ -57,7 +60,7 @@ impl Verb for Write {
     }
 }
 
-fn write(session: &Session, target: &WriteTarget) -> Result<Written, Failure> {
+fn write(session: &LiveSession, target: &WriteTarget) -> Result<Written, Failure> {
     match target {
         WriteTarget {
             variable: Some(variable),
@@ -94,7 +97,7 @@ fn write(session: &Session, target: &WriteTarget) -> Result<Written, Failure> {
     }
 }
 
-fn write_bytes(session: &Session, address: u64, bytes: &[u8]) -> Result<Written, Failure> {
+fn write_bytes(session: &LiveSession, address: u64, bytes: &[u8]) -> Result<Written, Failure> {
     let old = session
         .live
         .write(&hex(address), address, bytes)

@@ -77,7 +77,7 @@ fn check_definitions(recording: &Recording, len: u64, report: &mut Report) {
     let found = path.metadata().map_or(0, |found| found.len());
     // A recorder that dies may have added some that it did not count yet.
     if found > len && recording.state() == RecordingState::Closed {
-        let what = format!("it goes on behind the {len} bytes that were written");
+        let what = format!("it continues after the {len} bytes that were written");
         report.find(Severity::Damage, &path, Some(len), what);
     }
     if len == 0 {

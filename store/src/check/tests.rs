@@ -306,7 +306,7 @@ fn bytes_behind_the_definitions_of_a_closed_recording_are_damage() {
     });
     let report = check(recording.dir(), |_| {}).unwrap();
     expect_test::expect![[r#"
-        damage: RUN/columns/definitions.seg at offset 152: it goes on behind the 152 bytes that were written"#]]
+        damage: RUN/columns/definitions.seg at offset 152: it continues after the 152 bytes that were written"#]]
     .assert_eq(&tell(&report, recording.dir()));
 }
 

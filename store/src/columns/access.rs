@@ -184,8 +184,7 @@ impl Indexed {
         let mut reader = builder.build().map_err(|source| self.failed(source))?;
         // The library panics at some damaged pages. It has nothing of ours in its hands then but the reader, which goes.
         let read = catch_unwind(AssertUnwindSafe(move || reader.next().transpose()));
-        let batch =
-            read.map_err(|_| self.damaged("a page cannot be decoded; run \"hindsight check\""))?;
+        let batch = read.map_err(|_| self.damaged("a page cannot be decoded"))?;
         let batch = batch.map_err(|source| Error::Arrow {
             path: self.file.path().to_path_buf(),
             source,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
 use crate::format::{SYNC_BYTES, SYNC_INTERVAL_MS};
@@ -71,14 +71,14 @@ impl<F: StorageFile> Syncer<F> {
     }
 
     /// Tells that `count` bytes were appended. Takes no lock and makes no system call,
-    /// except to wake the thread once in 256 MiB.
+    /// except to wake the thread: after a sync, and once in 256 MiB.
     ///
     /// # Errors
     /// [`Error::Sync`] when an earlier sync failed.
     #[inline]
     pub(super) fn appended(&self, count: u64) -> Result<()> {
         let before = self.shared.unsynced.fetch_add(count, Ordering::Relaxed);
-        if before < SYNC_BYTES && before + count >= SYNC_BYTES {
+        if before == 0 || before < SYNC_BYTES && before + count >= SYNC_BYTES {
             self.wake();
         }
         self.health()
@@ -143,7 +143,23 @@ impl<F: StorageFile> Shared<F> {
             if last || self.failed.load(Ordering::Relaxed) {
                 return;
             }
-            thread::park_timeout(Duration::from_millis(SYNC_INTERVAL_MS));
+            self.wait();
+        }
+    }
+
+    /// Waits until there is something to sync, but for one interval at least unless it is much.
+    fn wait(&self) {
+        let until = Instant::now() + Duration::from_millis(SYNC_INTERVAL_MS);
+        let is_urgent = |unsynced| unsynced >= SYNC_BYTES || self.stop.load(Ordering::Acquire);
+        loop {
+            let unsynced = self.unsynced.load(Ordering::Relaxed);
+            let left = until.saturating_duration_since(Instant::now());
+            match unsynced {
+                unsynced if is_urgent(unsynced) => return,
+                _ if !left.is_zero() => thread::park_timeout(left),
+                0 => thread::park(),
+                _ => return,
+            }
         }
     }
 

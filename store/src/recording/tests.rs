@@ -132,9 +132,9 @@ fn what_is_no_recording_is_refused_by_name() {
         .map(|text| text.replace(&dir.path().display().to_string(), "DIR"))
         .to_vec();
     expect_test::expect![[r#"
-        DIR/empty is not a recording: the folder has no file "manifest"; name a folder made by "hindsight record"
-        DIR/file is not a recording: it is not a folder; name a folder made by "hindsight record"
-        DIR/nowhere is not a recording: there is no such folder, also not with the ending .hindsight; name a folder made by "hindsight record""#]]
+        DIR/empty is not a recording: the folder has no file "manifest"
+        DIR/file is not a recording: it is not a folder
+        DIR/nowhere is not a recording: there is no such folder, also not with the ending .hindsight"#]]
     .assert_eq(&told.join("\n"));
 }
 
@@ -162,9 +162,8 @@ fn a_manifest_that_is_empty_foreign_newer_or_damaged_is_refused() {
     .map(|bytes| {
         fs::write(&path, bytes).unwrap();
         let error = Recording::open(recording.dir()).unwrap_err();
-        error
-            .to_string()
-            .replace(&dir.path().display().to_string(), "DIR")
+        let hint = error.hint().expect("each says what to do");
+        format!("{error}; {hint}").replace(&dir.path().display().to_string(), "DIR")
     })
     .to_vec();
     expect_test::expect![[r#"

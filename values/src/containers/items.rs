@@ -209,15 +209,13 @@ impl Seen {
         if self.0.insert(node) {
             return Ok(());
         }
-        Err(Unknown::because(format!(
-            "corrupt: it leads back to the node at {node:#x}"
+        Err(Unknown::corrupt(format!(
+            "it leads back to the node at {node:#x}"
         )))
     }
 }
 
 /// The error of a walk that ended too early or too late.
 pub(crate) fn miscounted(found: u64, stated: u64) -> Unknown {
-    Unknown::because(format!(
-        "corrupt: {found} elements are there, {stated} should be"
-    ))
+    Unknown::corrupt(format!("{found} elements are there, {stated} should be"))
 }

@@ -27,7 +27,7 @@ use debuginfo::location::ValuePlace;
 use debuginfo::types::{Language, Type};
 use debuginfo::value::trail::{APART, Piece, Trail};
 use debuginfo::value::{Look, Value};
-use debuginfo::{AddressSpace, Certainty, Machine, Register, Unknown};
+use debuginfo::{AddressSpace, Cause, Certainty, Machine, Register, Unknown};
 
 pub use line::{Limits, Show};
 pub(crate) use presented::printers;
@@ -67,7 +67,7 @@ pub struct Entries {
 /// Parts that were seen at different moments need not fit together: then nothing is damaged.
 fn mixed(why: Unknown, certainty: Certainty) -> Unknown {
     match certainty {
-        Certainty::Stale { .. } if why.0.starts_with("corrupt") => Unknown::because(APART),
+        Certainty::Stale { .. } if why.cause == Cause::Corrupt => Unknown::because(APART),
         _ => why,
     }
 }
@@ -384,7 +384,7 @@ fn read(spot: &Spot, reach: &Reach) -> Value {
 }
 
 fn beyond(index: u64, len: u64) -> Unknown {
-    Unknown::because(format!("there is no element {index}; there are {len}"))
+    Unknown::because(format!("there is no element {index}")).with_hint(format!("there are {len}"))
 }
 
 /// A key as it is written.

@@ -103,8 +103,8 @@ impl<'a> Reach<'a> {
         match end {
             _ if size == 0 || len == 0 => Ok(()),
             Some(end) if end <= END_OF_MEMORY => Ok(()),
-            _ => Err(Unknown::because(format!(
-                "corrupt: {len} elements at {start:#x} are more than memory holds"
+            _ => Err(Unknown::corrupt(format!(
+                "{len} elements at {start:#x} are more than memory holds"
             ))),
         }
     }
@@ -328,14 +328,14 @@ impl Spot {
         let size = size(&self.ty)?;
         if size == 0 || size > 8 {
             let name = self.ty.name();
-            return Err(Unknown::because(format!("{name} is no number")));
+            return Err(Unknown::because(format!("{name} is not a number")));
         }
         Ok(number(&self.read(reach, size)?))
     }
 
     /// What the pointer here, or the first one inside, points to.
     pub(crate) fn target(&self, reach: &Reach) -> Result<Spot, Unknown> {
-        let unknown = || Unknown::because(format!("{} is no pointer", self.ty.name()));
+        let unknown = || Unknown::because(format!("{} is not a pointer", self.ty.name()));
         let ty = first_target(&self.ty).ok_or_else(unknown)?;
         Ok(Spot::memory(&ty, self.number(reach)?))
     }
@@ -355,7 +355,7 @@ impl Spot {
             }
             None => variants.list.first(),
         };
-        let none = || Unknown::because(format!("corrupt: no variant of {}", self.ty.name()));
+        let none = || Unknown::corrupt(format!("no variant of {}", self.ty.name()));
         let live = live.ok_or_else(none)?;
         let data = self.member(&live.member).ok_or_else(unknown)?;
         Ok((live.name.clone().unwrap_or_default(), data))

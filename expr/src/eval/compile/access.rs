@@ -32,7 +32,10 @@ impl Compiler<'_, '_> {
             match value.kind() {
                 TypeKind::Struct | TypeKind::Class | TypeKind::Union => {
                     return self.field(&value, &field)?.ok_or_else(|| {
-                        not(format!("{name} is no plain member of {}", value.ty.name()))
+                        not(format!(
+                            "{name} is not a plain member of {}",
+                            value.ty.name()
+                        ))
                     });
                 }
                 TypeKind::Pointer | TypeKind::Reference | TypeKind::RvalueReference => {
@@ -55,7 +58,7 @@ impl Compiler<'_, '_> {
         let target = ty.target();
         let target = target.ok_or_else(|| not(format!("{} points to nothing", ty.name())))?;
         if ty.size() != Some(8) || value.bits.is_some() {
-            return Err(not(format!("{} is no pointer of 8 bytes", ty.name())));
+            return Err(not(format!("{} is not a pointer of 8 bytes", ty.name())));
         }
         let address = Int::NonNull(Box::new(value.raw(false)?));
         Ok(Static::new(target, Bytes::Memory(address)))
@@ -104,7 +107,7 @@ impl Compiler<'_, '_> {
                 self.behind_pointer(&value)
             }
             TypeKind::Array => self.element(&value, Int::Const(0)),
-            _ => Err(not(format!("{of} is no pointer"))),
+            _ => Err(not(format!("{of} is not a pointer"))),
         }
     }
 
@@ -118,7 +121,7 @@ impl Compiler<'_, '_> {
     pub(super) fn index(&self, of: &Expr, index: &Expr) -> Result<Static> {
         let key = match self.operand(&self.value(index)?)? {
             Some(Operand::Bool(number) | Operand::Integer(_, number)) => number,
-            _ => return Err(not(format!("{index} is no whole number"))),
+            _ => return Err(not(format!("{index} is not a whole number"))),
         };
         if self.evaluator.means_arguments(of) {
             return match key {
@@ -140,7 +143,7 @@ impl Compiler<'_, '_> {
         let ty = value.ty.strip();
         let (base, element) = match ty.kind() {
             TypeKind::Array if !ty.is_plain_array() => {
-                return Err(not(format!("{} is no array of C's kind", ty.name())));
+                return Err(not(format!("{} is not an array of C's kind", ty.name())));
             }
             TypeKind::Array => (value.address().cloned(), ty.element()),
             TypeKind::Pointer => {
@@ -177,7 +180,11 @@ impl Compiler<'_, '_> {
 
     /// `args[N]`.
     pub(super) fn argument(&self, number: i128) -> Result<Static> {
-        match self.evaluator.argument_place(number).map_err(not)? {
+        match self
+            .evaluator
+            .argument_place(number)
+            .map_err(|why| not(why.one_line()))?
+        {
             Argument::Register(ty, register) => {
                 Ok(Static::new(ty, Bytes::Number(Int::Register(register))))
             }

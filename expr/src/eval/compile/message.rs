@@ -88,7 +88,7 @@ pub fn compile_message(
     at_address(space, pc, to_come, |context| {
         let is_type = |name: &str| is_type(name, context);
         let template =
-            Template::parse_with(text, &is_type).map_err(|error| not(error.to_string()))?;
+            Template::parse_with(text, &is_type).map_err(|error| not(error.one_line()))?;
         with_evaluator(context, |evaluator: &Evaluator<'_>| {
             let compiler = Compiler { evaluator };
             let parts = template.parts.iter().map(|part| match part {
@@ -152,7 +152,7 @@ impl Compiler<'_, '_> {
             | TypeKind::Char { .. }
             | TypeKind::Enum
             | TypeKind::Pointer => Ok(value),
-            _ => Err(not(format!("{} is no number", value.ty.name()))),
+            _ => Err(not(format!("{} is not a number", value.ty.name()))),
         }
     }
 

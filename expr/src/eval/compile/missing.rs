@@ -8,8 +8,8 @@ use crate::eval::members::LENGTHS;
 use crate::eval::{Evaluator, is_type, with_evaluator};
 use crate::parse::parse_with;
 use crate::template::{Part, Template};
-use debuginfo::AddressSpace;
 use debuginfo::types::Language;
+use debuginfo::{AddressSpace, Diagnostic};
 
 /// Words with a meaning of their own.
 const WORDS: [&str; 4] = ["args", "this", "self", HIT_COUNT];
@@ -17,7 +17,7 @@ const WORDS: [&str; 4] = ["args", "this", "self", HIT_COUNT];
 /// Says of each name in an expression that nothing has it at `pc`, or else what its types do not allow; for what `to_come` is see
 /// [`compile_condition`](super::compile_condition). Nothing is said of an expression that cannot be read.
 #[must_use]
-pub fn missing_names(text: &str, space: &AddressSpace, pc: u64, to_come: usize) -> Vec<String> {
+pub fn missing_names(text: &str, space: &AddressSpace, pc: u64, to_come: usize) -> Vec<Diagnostic> {
     at_address(space, pc, to_come, |context| {
         let is_type = |name: &str| is_type(name, context);
         let Ok(expr) = parse_with(text, &is_type) else {
@@ -34,7 +34,7 @@ pub fn missing_values(
     space: &AddressSpace,
     pc: u64,
     to_come: usize,
-) -> Vec<String> {
+) -> Vec<Diagnostic> {
     at_address(space, pc, to_come, |context| {
         with_evaluator(context, |evaluator| {
             let values = template.parts.iter().filter_map(|part| match part {
@@ -48,14 +48,15 @@ pub fn missing_values(
     })
 }
 
-fn missing_in(expr: &Expr, evaluator: &Evaluator<'_>) -> Vec<String> {
+fn missing_in(expr: &Expr, evaluator: &Evaluator<'_>) -> Vec<Diagnostic> {
     let compiler = Compiler { evaluator };
     let mut missing = Vec::new();
     each_call(expr, &mut |function, arguments| {
         if !compiler.may_be_answered(function, arguments) {
-            missing.push(format!(
-                "{function} cannot be called here, where only memory is looked at; if it is JavaScript, write \"js:\" before it"
-            ));
+            let message =
+                format!("{function} cannot be called here, where only memory is looked at");
+            let hint = "if it is JavaScript, write \"js:\" before it";
+            missing.push(Diagnostic::new(message).with_hint(hint));
         }
     });
     each_name(expr, &mut |name| {
@@ -71,7 +72,7 @@ fn missing_in(expr: &Expr, evaluator: &Evaluator<'_>) -> Vec<String> {
 
 /// Says what in an expression its types do not allow, whichever values there are: a member that there is not, an unknown type. The
 /// evaluator's thread is not there, so that nothing is said of what depends on values, among them what pointers lead to.
-fn never_right(expr: &Expr, evaluator: &Evaluator<'_>) -> Option<String> {
+fn never_right(expr: &Expr, evaluator: &Evaluator<'_>) -> Option<Diagnostic> {
     let mut found = None;
     // Names have been judged, and functions are not called to be judged.
     let mut is_judged = matches!(expr.kind, ExprKind::Name(_) | ExprKind::Call { .. });
@@ -87,7 +88,7 @@ fn never_right(expr: &Expr, evaluator: &Evaluator<'_>) -> Option<String> {
         return found;
     }
     let error = evaluator.value(expr).err()?;
-    error.is_meaningless.then_some(error.message)
+    error.is_meaningless.then(|| error.into())
 }
 
 fn calls(expr: &Expr) -> bool {

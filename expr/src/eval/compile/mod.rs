@@ -53,7 +53,7 @@ fn not(why: impl Into<String>) -> NotCompiled {
 pub fn compile_condition(text: &str, space: &AddressSpace, pc: u64, to_come: usize) -> Result<Int> {
     at_address(space, pc, to_come, |context| {
         let is_type = |name: &str| is_type(name, context);
-        let expr = parse_with(text, &is_type).map_err(|error| not(error.to_string()))?;
+        let expr = parse_with(text, &is_type).map_err(|error| not(error.one_line()))?;
         with_evaluator(context, |evaluator| {
             let compiler = Compiler { evaluator };
             let value = compiler.value(&expr)?;
@@ -124,8 +124,8 @@ impl Compiler<'_, '_> {
             // These need no thread.
             ExprKind::Literal(_) | ExprKind::SizeOfType(_) => {
                 let value = self.evaluator.value(expr);
-                let value = value.map_err(|error| not(error.message))?;
-                Static::constant(&value).ok_or_else(|| not(format!("{expr} is no number")))
+                let value = value.map_err(|error| not(error.one_line()))?;
+                Static::constant(&value).ok_or_else(|| not(format!("{expr} is not a number")))
             }
             ExprKind::Member { of, name, .. } => self.member(of, name),
             ExprKind::Index { of, index } => self.index(of, index),
@@ -184,7 +184,7 @@ impl Compiler<'_, '_> {
         let number = match register.map(|register| register.0) {
             Some(number @ 0..=15) => Int::Register(Register(number)),
             Some(16) => Int::Const(self.evaluator.site.lookup_pc),
-            _ => return Err(not(format!("${name} is no general register"))),
+            _ => return Err(not(format!("${name} is not a general register"))),
         };
         Ok(Static::new(
             super::base_type("unsigned long"),

@@ -21,7 +21,7 @@ impl Compiler<'_, '_> {
             return Static::constant(&enumerator)
                 .ok_or_else(|| not(format!("{name} has more than 64 bits")));
         }
-        Err(not(format!("{name} is no variable")))
+        Err(not(format!("{name} is not a variable")))
     }
 
     /// A variable or member, as [`Evaluator::local`](super::super::Evaluator::local) finds it.

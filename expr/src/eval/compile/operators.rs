@@ -46,7 +46,7 @@ impl Compiler<'_, '_> {
         if compares(op) {
             self.refuse_texts(left, right)?;
         }
-        let missing = |expr: &Expr| not(format!("{expr} is no number"));
+        let missing = |expr: &Expr| not(format!("{expr} is not a number"));
         let a = self.operand(left)?.ok_or_else(|| missing(left_expr))?;
         let b = self.operand(right)?.ok_or_else(|| missing(right_expr))?;
         match (a, b) {
@@ -145,7 +145,7 @@ impl Compiler<'_, '_> {
             (TypeKind::Pointer, number) => converted(integer(number).1),
             (_, operand) => {
                 let kind = int_kind(&stripped).filter(|kind| kind.bits <= 64);
-                let kind = kind.ok_or_else(|| not(format!("{} is no number", ty.name())))?;
+                let kind = kind.ok_or_else(|| not(format!("{} is not a number", ty.name())))?;
                 let number = match operand {
                     Operand::Pointer { address, .. } => address,
                     number => integer(number).1,
@@ -183,7 +183,7 @@ fn order(op: BinaryOp) -> Result<Order> {
         BinaryOp::LessEqual => Order::LessEqual,
         BinaryOp::Greater => Order::Greater,
         BinaryOp::GreaterEqual => Order::GreaterEqual,
-        _ => return Err(not(format!("\"{op}\" is no comparison"))),
+        _ => return Err(not(format!("\"{op}\" is not a comparison"))),
     })
 }
 

@@ -104,7 +104,7 @@ impl Static {
         let bits = u8::try_from(bits)
             .ok()
             .filter(|bits| (1..=64).contains(bits));
-        let bits = bits.ok_or_else(|| not(format!("{} is no number", self.ty.name())))?;
+        let bits = bits.ok_or_else(|| not(format!("{} is not a number", self.ty.name())))?;
         let word = match &self.bytes {
             Bytes::Memory(at) => {
                 let bytes = (shift + u64::from(bits)).div_ceil(8);

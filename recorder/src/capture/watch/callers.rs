@@ -46,7 +46,7 @@ pub(super) fn at_calls(text: &str, space: &AddressSpace, entry: u64) -> Result<V
     }
     match told.is_empty() {
         false => Ok(told),
-        true => Err(failed.unwrap_or_else(|| Problem::Wrong(CALLS_NOTHING.to_owned()))),
+        true => Err(failed.unwrap_or_else(|| Problem::Wrong(CALLS_NOTHING.into()))),
     }
 }
 

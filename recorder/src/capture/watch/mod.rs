@@ -9,7 +9,7 @@ mod trace;
 mod way;
 
 use agent::shared::{Shared, WATCH_WORDS};
-use debuginfo::{AddressSpace, Svma};
+use debuginfo::{AddressSpace, Diagnostic, Svma};
 use expr::{path_of, without_path};
 use store::control::FunctionDef;
 
@@ -70,7 +70,7 @@ impl Watches {
     ) -> Result<()> {
         let mut failed = None;
         for watch in &mut self.all {
-            let refused = |reason: String| Error::Watch {
+            let refused = |reason: Diagnostic| Error::Watch {
                 expression: watch.text.clone(),
                 reason,
             };
@@ -146,7 +146,7 @@ fn words_of(
     space: &AddressSpace,
     functions: &[FunctionDef],
     (known, room): (&[u64], usize),
-) -> std::result::Result<Found, String> {
+) -> std::result::Result<Found, Diagnostic> {
     let scope = match scope {
         Scope::Everywhere => return Ok(Found::whole(Vec::new())),
         Scope::Functions => Scope::Functions,
@@ -155,7 +155,7 @@ fn words_of(
                 let words = program(&found, When::Always);
                 return match words.len() <= room {
                     true => Ok(Found::whole(words)),
-                    false => Err("there is no room for so many watches".to_owned()),
+                    false => Err("there is no room for so many watches".into()),
                 };
             }
             Err(problem) => Scope::Nowhere(why_not_global(text, problem, functions)?),
@@ -172,22 +172,24 @@ fn why_not_global(
     text: &str,
     problem: Problem,
     functions: &[FunctionDef],
-) -> std::result::Result<String, String> {
+) -> std::result::Result<String, Diagnostic> {
     let reason = match (problem, path_of(text)) {
         (Problem::NotThere(reason), Some(function)) => {
+            let reason = reason.one_line();
             return Ok(format!("{reason}, and no function {function} is recorded"));
         }
         (Problem::NotThere(reason), None) => {
             return Ok(format!(
-                "{reason}; variables of a function are written FUNCTION::VARIABLE"
+                "{}; variables of a function are written FUNCTION::VARIABLE",
+                reason.one_line()
             ));
         }
         (Problem::Wrong(reason), _) => reason,
-        (Problem::NoMemory, _) => "it has no variable in memory".to_owned(),
+        (Problem::NoMemory, _) => "it has no variable in memory".into(),
     };
     // What a library calls so may be a function, and what is meant a parameter.
     match functions.iter().any(|f| inside(text, f).is_some()) {
-        true => Ok(reason),
+        true => Ok(reason.one_line()),
         false => Err(reason),
     }
 }
@@ -202,7 +204,7 @@ fn words_within(
     space: &AddressSpace,
     functions: &[FunctionDef],
     (known, room): (&[u64], usize),
-) -> std::result::Result<Found, String> {
+) -> std::result::Result<Found, Diagnostic> {
     // What is kept where functions are entered, and at their calls as far as there is room for that.
     let (mut words, mut at_calls) = (Vec::new(), Vec::new());
     let mut refused = None;
@@ -227,14 +229,13 @@ fn words_within(
             // Where the function is named no module that comes will have more.
             Err(Problem::NotThere(_)) if path_of(text).is_none() => {}
             Err(Problem::NotThere(reason) | Problem::Wrong(reason)) => {
-                let reason = format!("in {}: {reason}", function.name);
+                let reason = reason.map(|reason| format!("in {}: {reason}", function.name));
                 refused.get_or_insert(reason);
             }
         }
         if words.len() > room {
             return Err(
-                "too many functions have such a parameter: FUNCTION::PARAMETER names one"
-                    .to_owned(),
+                "too many functions have such a parameter: FUNCTION::PARAMETER names one".into(),
             );
         }
     }
@@ -248,7 +249,7 @@ fn words_within(
     match (&scope, refused) {
         (Scope::Nowhere(_), Some(reason)) => Err(reason),
         _ if !is_whole && words.is_empty() => {
-            Err("it lies in too many places: a logpoint shows it at one of them".to_owned())
+            Err("it lies in too many places: a logpoint shows it at one of them".into())
         }
         _ => Ok(Found {
             scope,

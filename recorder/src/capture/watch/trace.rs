@@ -9,8 +9,8 @@ use std::cell::RefCell;
 
 use debuginfo::value::Look;
 use debuginfo::{
-    AddressSpace, Certainty, EntryPlace, Frame, Machine, Mapped, Register, TypeKind, Unknown,
-    Value, backtrace, backtrace_of_caller,
+    AddressSpace, Certainty, Diagnostic, EntryPlace, Frame, Machine, Mapped, Register, TypeKind,
+    Unknown, Value, backtrace, backtrace_of_caller,
 };
 use expr::{BinaryOp, Context, Expr, ExprKind};
 use store::control::{FunctionDef, Place};
@@ -83,11 +83,11 @@ impl Standing<'_> {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Problem {
     /// It names what no module has; one that is loaded later may.
-    NotThere(String),
+    NotThere(Diagnostic),
     /// No memory is looked at.
     NoMemory,
     /// It never can.
-    Wrong(String),
+    Wrong(Diagnostic),
 }
 
 /// Finds the memory that the value of `text` is made of: ways and lengths.
@@ -99,7 +99,7 @@ pub(super) fn ways(
     match ways_by(text, space, standing, MAX_STEP_LEN) {
         // Which element of an array it is may depend on a number: then all of them are captured.
         Err(Problem::Wrong(why)) => match ways_by(text, space, standing, MAX_LEN) {
-            Err(_) if why != AT_ONCE => Err(Problem::Wrong(why)),
+            Err(_) if why.message != AT_ONCE => Err(Problem::Wrong(why)),
             found => found,
         },
         found => found,
@@ -117,7 +117,7 @@ fn ways_by(
     let (first, second) = (first?, second?);
     match first == second {
         true => Ok(without_parts(without_steps(first))),
-        false => Err(Problem::Wrong(DEPENDS.to_owned())),
+        false => Err(Problem::Wrong(DEPENDS.into())),
     }
 }
 
@@ -148,14 +148,13 @@ fn ways_with(
     };
     let is_type = |name: &str| expr::is_type(name, &context);
     let expression = expr::parse_with(text, &is_type).map_err(|error| {
-        Problem::Wrong(format!(
-            "{} (at character {})",
-            error.message,
-            error.position + 1
-        ))
+        Problem::Wrong(Diagnostic {
+            message: format!("{} (at character {})", error.message, error.position + 1),
+            hint: error.hint,
+        })
     })?;
     if chooses(&expression) {
-        return Err(Problem::Wrong(DEPENDS.to_owned()));
+        return Err(Problem::Wrong(DEPENDS.into()));
     }
     let look = Look {
         space,
@@ -165,13 +164,15 @@ fn ways_with(
     let value = expr::evaluate(&expression, &context)
         .map(|value| value.unreferenced(&look).unwrap_or(value));
     if let Some(reason) = machine.seen.borrow_mut().refused.take() {
-        return Err(Problem::Wrong(reason));
+        return Err(Problem::Wrong(reason.into()));
     }
-    let value = value.map_err(|error| match error.is_unknown_name {
-        true => Problem::NotThere(error.message),
-        false => Problem::Wrong(error.message),
+    let value = value.map_err(|error| match error.missing.is_some() {
+        true => Problem::NotThere(error.into()),
+        false => Problem::Wrong(error.into()),
     })?;
-    machine.note_whole(&value).map_err(Problem::Wrong)?;
+    machine
+        .note_whole(&value)
+        .map_err(|why| Problem::Wrong(why.into()))?;
     machine.note_contents(&value, &look);
     let seen = machine.seen.into_inner();
     match seen.reads.is_empty() {
@@ -281,7 +282,7 @@ impl Seen {
 
     fn refuse(&mut self, reason: &str) -> Unknown {
         self.refused.get_or_insert_with(|| reason.to_owned());
-        Unknown(reason.to_owned())
+        Unknown::because(reason.to_owned())
     }
 }
 
@@ -291,7 +292,7 @@ impl Tracing<'_> {
     /// # Errors
     /// They cannot be captured.
     fn note_whole(&self, value: &Value) -> std::result::Result<(), String> {
-        let Err(Unknown(reason)) = &value.bytes else {
+        let Err(Unknown { reason, .. }) = &value.bytes else {
             return Ok(());
         };
         let size = value.ty.size().and_then(|size| usize::try_from(size).ok());
@@ -415,7 +416,7 @@ impl Machine for Tracing<'_> {
         }
         Err(seen.refuse(match self.standing {
             Standing::Anywhere => "registers cannot be watched: --regs captures them",
-            Standing::Entry { .. } => "it is no argument",
+            Standing::Entry { .. } => "it is not an argument",
             _ => "it lies in a register that calls do not keep: a logpoint shows it",
         }))
     }

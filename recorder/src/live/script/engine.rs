@@ -46,8 +46,12 @@ const PRELUDE: &str = include_str!("prelude.js");
 pub struct Mistake {
     /// Byte of the text, from 0.
     pub position: usize,
-    /// What is wrong, with line and column, both from 1.
+    /// Line and column, both from 1.
+    pub place: (usize, usize),
+    /// What is wrong.
     pub message: String,
+    /// What to write instead, where there is something.
+    pub hint: Option<&'static str>,
 }
 
 /// The engine.
@@ -270,11 +274,11 @@ impl Engine {
         }
         let message = self.told(error);
         let message = message.strip_prefix("SyntaxError: ").unwrap_or(&message);
-        let (line, column) = line_and_column(text, position);
-        let hint = hint(text, position);
         Mistake {
             position,
-            message: format!("{message} (JavaScript, line {line}, column {column}){hint}"),
+            place: line_and_column(text, position),
+            message: message.to_owned(),
+            hint: hint(text, position),
         }
     }
 }
@@ -288,7 +292,7 @@ fn line_and_column(text: &str, position: usize) -> (usize, usize) {
 }
 
 /// What to write instead of words that only the debugger's own language has.
-fn hint(text: &str, position: usize) -> &'static str {
+fn hint(text: &str, position: usize) -> Option<&'static str> {
     let near = |word: &str| {
         (0..2).any(|back| {
             let rest = position.checked_sub(back).and_then(|at| text.get(at..));
@@ -296,9 +300,9 @@ fn hint(text: &str, position: usize) -> &'static str {
         })
     };
     match (near("->"), near("::")) {
-        (true, _) => "; in JavaScript, p->x is p.x",
-        (_, true) => "; in JavaScript, ns::x is $('ns::x')",
-        _ => "",
+        (true, _) => Some("in JavaScript, p->x is p.x"),
+        (_, true) => Some("in JavaScript, ns::x is $('ns::x')"),
+        _ => None,
     }
 }
 

@@ -25,10 +25,10 @@ use self::{
     known::KnownNames,
     moment::Moment,
 };
-use super::{
+use crate::live::{
     error::LiveResult,
+    event_loop::Tracer,
     model::{ProbeId, Tid},
-    tracer::Tracer,
 };
 
 /// Frames that values may need: their own, and the caller's for those that only it still knows.
@@ -87,10 +87,8 @@ impl Scripts {
             return Ok(None);
         };
         if expr::parse_assignment(text).is_ok() {
-            return Err(ParseError {
-                position: ours.position,
-                message: "a condition changes nothing: compare with ==".to_owned(),
-            });
+            let error = ParseError::new(ours.position, "a condition changes nothing");
+            return Err(error.with_hint("compare with =="));
         }
         let script = self.compile(text);
         script.map(Some).map_err(|theirs| ours.or_later(theirs))
@@ -136,18 +134,21 @@ impl Scripts {
         text: &str,
         compile: impl FnOnce(&Engine, &str) -> Result<Script, Mistake>,
     ) -> Result<Script, ParseError> {
-        let unreadable = |position, message| ParseError { position, message };
         if text.len() > expr::MAX_LENGTH {
             let message = format!("a condition has at most {} bytes", expr::MAX_LENGTH);
-            return Err(unreadable(expr::MAX_LENGTH, message));
+            return Err(ParseError::new(expr::MAX_LENGTH, message));
         }
         let engine = match self.engine.take() {
             Some(engine) => engine,
-            None => Engine::new().map_err(|message| unreadable(0, message))?,
+            None => Engine::new().map_err(|message| ParseError::new(0, message))?,
         };
         let compiled = compile(&engine, &without_prefix(text));
         self.engine = Some(engine);
-        compiled.map_err(|mistake| unreadable(mistake.position, mistake.message))
+        compiled.map_err(|mistake| ParseError {
+            hint: mistake.hint.map(str::to_owned),
+            in_script: Some(mistake.place),
+            ..ParseError::new(mistake.position, mistake.message)
+        })
     }
 
     /// Gives a probe its condition, or takes it away.
@@ -195,10 +196,10 @@ fn without_prefix(text: &str) -> Cow<'_, str> {
 impl Tracer {
     /// The text that a script in a message stands for in a thread.
     pub fn script_text(&self, tid: Tid, script: &Script) -> Result<String, String> {
-        let engine = self.scripts.engine.as_ref();
+        let engine = self.probes.scripts.engine.as_ref();
         let engine = engine.ok_or_else(|| "there is no engine for JavaScript".to_owned())?;
         let moment = self.moment(tid, false);
-        let moment = moment.map_err(|error| error.to_string())?;
+        let moment = moment.map_err(|error| error.one_line())?;
         engine.text(script, Rc::new(moment))
     }
 
@@ -210,11 +211,11 @@ impl Tracer {
         id: ProbeId,
         is_watched: bool,
     ) -> Option<Result<bool, String>> {
-        let script = self.scripts.by_probe.get(&id)?;
-        let engine = self.scripts.engine.as_ref()?;
+        let script = self.probes.scripts.by_probe.get(&id)?;
+        let engine = self.probes.scripts.engine.as_ref()?;
         Some(match self.moment(tid, is_watched) {
             Ok(moment) => engine.holds(script, Rc::new(moment)),
-            Err(error) => Err(error.to_string()),
+            Err(error) => Err(error.one_line()),
         })
     }
 
@@ -224,7 +225,7 @@ impl Tracer {
             true => (FRAMES_OUTWARDS, FRAMES_OUTWARDS),
             false => (1, FRAMES),
         };
-        let known = &self.scripts.known;
+        let known = &self.probes.scripts.known;
         Ok(Moment::new(
             self.space_now(),
             machine,

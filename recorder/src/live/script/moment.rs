@@ -103,7 +103,7 @@ impl Moment {
         }
     }
 
-    /// Keeps a value and returns its handle.
+    /// LogpointCapture a value and returns its handle.
     pub(super) fn keep(&self, value: Value) -> Handle {
         let mut values = self.values.borrow_mut();
         values.push(value);
@@ -265,8 +265,8 @@ impl Program for Moment {
     fn expression(&self, text: &str) -> Answer<Seen> {
         let context = self.context(0);
         let is_type = |name: &str| expr::is_type(name, &context);
-        let parsed = expr::parse_with(text, &is_type).map_err(|error| error.to_string())?;
-        let value = expr::evaluate(&parsed, &context).map_err(|error| error.to_string())?;
+        let parsed = expr::parse_with(text, &is_type).map_err(|error| error.one_line())?;
+        let value = expr::evaluate(&parsed, &context).map_err(|error| error.one_line())?;
         Ok(self.named(text, value))
     }
 
@@ -305,7 +305,7 @@ impl Program for Moment {
         let end = len.min(from.saturating_add(count as u64));
         let element = |at: u64| match value.nth(at, &self.look()) {
             Ok(value) => values::seen(self, value),
-            Err(error) => Seen::Unknown(error.to_string()),
+            Err(error) => Seen::Unknown(values::reason(&error)),
         };
         Ok((from..end).map(element).collect())
     }

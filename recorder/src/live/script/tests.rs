@@ -402,7 +402,7 @@ fn mistakes_have_positions() {
     ] {
         let error = check_condition(condition).unwrap_err();
         assert_eq!(error.position, position, "{condition}: {error}");
-        assert!(error.message.contains(message), "{condition}: {error}");
+        assert!(error.one_line().contains(message), "{condition}: {error}");
     }
     let long = format!("[{}].includes(i)", "1,".repeat(MAX_LENGTH));
     assert!(check_condition(&long).is_err());

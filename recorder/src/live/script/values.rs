@@ -31,7 +31,7 @@ pub fn seen(moment: &Moment, value: Value) -> Seen {
 
 /// Why a value cannot be had.
 pub fn reason(error: &ValueError) -> String {
-    error.to_string()
+    error.diagnostic().one_line()
 }
 
 fn converted(moment: &Moment, value: Value, steps: usize) -> Answer<Seen> {

@@ -9,10 +9,10 @@ use server::client::{Client, Wait};
 use server::config::Config;
 use server::paths::Paths;
 use server::protocol::{Failure, NoticeKind, Response};
-use server::verbs::Verb;
+use server::verbs::{Does, Needs, Verb};
 
+use super::Link;
 use super::interrupt::{self, OnInterrupt};
-use super::{attended, recorded};
 use crate::ask::Interrupts;
 use crate::commands::daemon;
 use crate::error::Error;
@@ -24,7 +24,7 @@ use crate::render::Terminal;
 /// What all verbs take.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct Common {
-    /// Which session [default: the newest whose program runs]
+    /// Which session [default: HINDSIGHT_SESSION, or the newest of this folder, or the newest]
     #[arg(long, value_name = "N")]
     pub session: Option<u32>,
     /// Print the daemon's response as JSON
@@ -41,58 +41,61 @@ pub enum Patience {
     Stop(Option<f64>),
     /// Starting reads programs and may fetch what is needed once: only silence is bounded.
     Start(Option<f64>),
+    /// As long as a search through a recording takes.
+    Search,
 }
 
-/// Starting may be silent for so long.
+/// The variable that names a session.
+const SESSION_VARIABLE: &str = "HINDSIGHT_SESSION";
+/// Starting and searching may be silent for so long.
 const START_PATIENCE: Duration = Duration::from_secs(600);
 
-/// Asks a running daemon for verb `V`, and shows its reply.
+/// Asks for verb `V`, and shows its reply.
 ///
 /// # Errors
 /// The verb's.
 pub fn ask<V: Verb>(
     common: &Common,
-    terminal: &Terminal,
+    link: &Link,
     args: &V::Args,
     patience: Patience,
     show: impl FnOnce(&V::Reply) -> String,
 ) -> Result<u8, Error> {
-    let reply = fetch::<V>(common, terminal, args, patience, false);
+    let reply = fetch::<V>(common, link, args, patience);
     answer::<V>(common, reply, show)
 }
 
-/// Asks and returns the reply; `starts` the daemon if none runs.
+/// Asks and returns the reply. What begins a session starts the daemon if none runs.
 ///
 /// # Errors
 /// The verb's.
 pub fn fetch<V: Verb>(
     common: &Common,
-    terminal: &Terminal,
+    link: &Link,
     args: &V::Args,
     patience: Patience,
-    starts: bool,
 ) -> Result<V::Reply, Error> {
-    if let Some(past) = recorded::open() {
-        return recorded::asked::<V::Args, V::Reply>(&past, V::NAME, args);
+    match link.ask_recording::<V>(args) {
+        Some(reply) => reply,
+        None => asked_of_daemon::<V>(common, link, args, patience),
     }
-    asked_of_daemon::<V>(common, terminal, args, patience, starts)
 }
 
-/// Asks the daemon, also while a recording is looked at.
+/// Asks the daemon, also while a recording in this process is looked at.
 ///
 /// # Errors
 /// The verb's.
 pub fn asked_of_daemon<V: Verb>(
     common: &Common,
-    terminal: &Terminal,
+    link: &Link,
     args: &V::Args,
     patience: Patience,
-    starts: bool,
 ) -> Result<V::Reply, Error> {
     let config = Config::load()?;
     let paths = Paths::of_environment();
-    let progress = Progress::new(terminal);
-    let mut client = match starts {
+    let progress = Progress::new(link.terminal());
+    let begins = V::NEEDS == Needs::Daemon && V::DOES == Does::Change;
+    let mut client = match begins {
         false => Client::connect(&paths)?,
         true => {
             let exe =
@@ -114,17 +117,19 @@ pub fn asked_of_daemon<V: Verb>(
         patience: Some(time(&config, patience)),
         notify: &mut notify,
     };
-    let session = match V::NAME {
+    let session = match (V::NEEDS, V::DOES) {
         // All sessions, unless one is named.
-        server::verbs::Status::NAME => common.session,
-        _ => common.session.or_else(attended::session),
+        (Needs::Daemon, Does::Look) => common.session,
+        // Where the prompt is.
+        (Needs::Daemon, _) => link.session(),
+        _ => meant(common, link)?,
     };
-    if attended::is_open() {
+    if link.is_prompt() {
         let interrupted = match patience {
-            Patience::Answer => OnInterrupt::Leave,
+            Patience::Answer | Patience::Search => OnInterrupt::Leave,
             Patience::Stop(_) | Patience::Start(_) => OnInterrupt::Pause(session),
         };
-        return interrupt::call(&mut client, &paths, interrupted, |client| {
+        return interrupt::call(&mut client, &paths, interrupted, link, |client| {
             client.call::<V>(args, session, wait)
         });
     }
@@ -132,6 +137,33 @@ pub fn asked_of_daemon<V: Verb>(
         leave_on_interrupt();
     }
     Ok(client.call::<V>(args, session, wait)?)
+}
+
+/// Returns the session that is meant, if one is named anywhere.
+///
+/// # Errors
+/// The environment names none.
+pub fn meant(common: &Common, link: &Link) -> Result<Option<u32>, Error> {
+    match common.session.or(link.session()) {
+        Some(session) => Ok(Some(session)),
+        None => of_environment(),
+    }
+}
+
+/// The session that the environment names.
+fn of_environment() -> Result<Option<u32>, Error> {
+    let Some(text) = std::env::var_os(SESSION_VARIABLE).filter(|text| !text.is_empty()) else {
+        return Ok(None);
+    };
+    let number = text.to_str().and_then(|text| text.parse().ok());
+    number.map(Some).ok_or_else(|| {
+        let text = text.to_string_lossy();
+        let help = "write the number that `hindsight status` shows, or unset the variable";
+        Error::usage(
+            format!("{SESSION_VARIABLE} is \"{text}\", which is not the number of a session"),
+            Some(help.to_owned()),
+        )
+    })
 }
 
 /// The daemon ends a wait by itself; that it does not is noticed a little later.
@@ -144,6 +176,7 @@ fn time(config: &Config, patience: Patience) -> Duration {
         Patience::Answer => config.request_timeout(),
         Patience::Stop(secs) => stop(secs).saturating_add(config.request_timeout()),
         Patience::Start(secs) => stop(secs).saturating_add(START_PATIENCE),
+        Patience::Search => START_PATIENCE,
     }
 }
 
@@ -155,7 +188,7 @@ fn leave_on_interrupt() {
         };
         if let Err(Error::Interrupted) = interrupts.wait(std::future::pending::<()>()) {
             eprintln!(
-                "\nhindsight: the program goes on; wait again with `hindsight await`, stop it with `hindsight pause`"
+                "\nhindsight: the program is still running; wait again with `hindsight await`, stop it with `hindsight pause`"
             );
             std::process::exit(exit::from_signal(libc::SIGINT).into());
         }

@@ -10,7 +10,7 @@ use server::paths::Paths;
 use server::protocol::Code;
 use server::verbs::{self, Nothing};
 
-use super::attended;
+use super::Link;
 use crate::ask::Interrupts;
 use crate::error::Error;
 use crate::exit;
@@ -35,6 +35,7 @@ pub fn call<T>(
     client: &mut Client,
     paths: &Paths,
     on_interrupt: OnInterrupt,
+    link: &Link,
     work: impl FnOnce(&mut Client) -> Result<T, server::Error>,
 ) -> Result<T, Error> {
     let watch = Watch {
@@ -53,7 +54,7 @@ pub fn call<T>(
         answered
     });
     if came.into_inner() {
-        attended::interrupted();
+        link.interrupted();
     }
     match (answered, left.into_inner(), on_interrupt) {
         (Err(_), true, OnInterrupt::Pause(_)) => Err(Error::Left),
@@ -82,7 +83,7 @@ impl Watch<'_> {
         }
         came.store(true, Ordering::Release);
         if let OnInterrupt::Pause(session) = self.on_interrupt {
-            eprintln!("\nhindsight: stopping the program; Ctrl-C again leaves the waiting");
+            eprintln!("\nhindsight: stopping the program; Ctrl-C again stops waiting");
             pause(self.paths.clone(), session);
             if self.interrupts.wait(&mut ended).is_ok() {
                 return;
@@ -98,7 +99,7 @@ impl Watch<'_> {
 /// # Errors
 /// Ctrl-C cannot be caught.
 pub fn watched<T>(interrupt: Arc<AtomicBool>, work: impl FnOnce() -> T) -> Result<T, Error> {
-    interrupt.store(false, Ordering::Relaxed);
+    interrupt.store(false, Ordering::Release);
     let mut interrupts = Interrupts::catch()?;
     let (done, mut ended) = tokio::sync::oneshot::channel::<()>();
     Ok(std::thread::scope(|scope| {
@@ -106,7 +107,7 @@ pub fn watched<T>(interrupt: Arc<AtomicBool>, work: impl FnOnce() -> T) -> Resul
             if interrupts.wait(&mut ended).is_ok() {
                 return;
             }
-            interrupt.store(true, Ordering::Relaxed);
+            interrupt.store(true, Ordering::Release);
             eprintln!("\nhindsight: ending the search; Ctrl-C again leaves the prompt");
             if interrupts.wait(&mut ended).is_err() {
                 std::process::exit(exit::from_signal(libc::SIGINT).into());

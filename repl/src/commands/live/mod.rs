@@ -1,35 +1,28 @@
-//! The verbs that control a live program: each asks the daemon and shows its reply.
+//! The verbs on the command line: each is asked of the daemon, or of a recording that is open here, and its reply shown.
 //!
-//! `ask` speaks with the daemon; the other files are the verbs, by what they are about, and `show` writes what several of
-//! them write.
+//! `link` says who is asked, `ask` asks; `generic` runs the verbs that say their own form. The other files are verbs whose
+//! words or replies need more, by what they are about; `show` and `recorded` write what several of them write.
 
 mod ask;
-pub mod attended;
+mod generic;
 mod interrupt;
-mod motion;
+mod link;
 mod output;
 mod probes;
-pub mod recorded;
+mod recorded;
 mod session;
 mod show;
 mod stack;
 mod values;
 
-pub use ask::{Common, Patience, asked_of_daemon, fetch};
-pub use interrupt::watched;
-pub use output::pass_on;
+pub use ask::{Common, Patience, ask, asked_of_daemon, fetch, write};
+pub use generic::{commands, described, run as run_generic};
+pub use link::{Begun, Link, Origin};
+pub use output::{lines as output_lines, pass_on};
+pub use probes::{Done, Replied};
 pub use session::{Launching, ended};
-pub use show::table;
-
-use server::session::MotionReport;
 
 use crate::error::Error;
-use crate::render::Terminal;
-
-/// Writes how a move came out.
-pub fn motion_text(report: &MotionReport, terminal: &Terminal) -> String {
-    show::motion(report, terminal.stdout_colour)
-}
 
 /// All of them.
 #[derive(Debug, clap::Subcommand)]
@@ -46,17 +39,6 @@ pub enum Live {
     Logpoint(probes::Logpoint),
     Watch(probes::Watch),
     Catch(probes::Catch),
-    #[command(visible_alias = "c")]
-    Continue(motion::Continue),
-    #[command(visible_alias = "n")]
-    Next(motion::Next),
-    #[command(visible_alias = "s")]
-    Step(motion::Step),
-    #[command(visible_alias = "out")]
-    Finish(motion::Finish),
-    Until(motion::Until),
-    Pause(motion::Pause),
-    Await(motion::Await),
     #[command(visible_alias = "context")]
     Where(stack::Where),
     #[command(visible_alias = "bt")]
@@ -87,45 +69,38 @@ impl Live {
     ///
     /// # Errors
     /// Whatever the verb fails with.
-    pub fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
+    pub fn run(&self, link: &Link) -> Result<u8, Error> {
         match self {
-            Live::Start(args) => args.run(terminal),
-            Live::Attach(args) => args.run(terminal),
-            Live::Detach(args) => args.run(terminal),
-            Live::Stop(args) => args.run(terminal),
-            Live::Restart(args) => args.run(terminal),
-            Live::Status(args) => args.run(terminal),
-            Live::Note(args) => args.run(terminal),
-            Live::Break(args) => args.run(terminal),
-            Live::Logpoint(args) => args.run(terminal),
-            Live::Watch(args) => args.run(terminal),
-            Live::Catch(args) => args.run(terminal),
-            Live::Continue(args) => args.run(terminal),
-            Live::Next(args) => args.run(terminal),
-            Live::Step(args) => args.run(terminal),
-            Live::Finish(args) => args.run(terminal),
-            Live::Until(args) => args.run(terminal),
-            Live::Pause(args) => args.run(terminal),
-            Live::Await(args) => args.run(terminal),
-            Live::Where(args) => args.run(terminal),
-            Live::Backtrace(args) => args.run(terminal),
-            Live::Frame(args) => args.run(terminal),
-            Live::Up(args) => args.run(terminal),
-            Live::Down(args) => args.run(terminal),
-            Live::Threads(args) => args.run(terminal),
-            Live::Thread(args) => args.run(terminal),
-            Live::Source(args) => args.run(terminal),
-            Live::Disassemble(args) => args.run(terminal),
-            Live::Locals(args) => args.run(terminal),
-            Live::Args(args) => args.run(terminal),
-            Live::Print(args) => args.run(terminal),
-            Live::Display(args) => args.run(terminal),
-            Live::Undisplay(args) => args.run(terminal),
-            Live::Eval(args) => args.run(terminal),
-            Live::Set(args) => args.run(terminal),
-            Live::Memory(args) => args.run(terminal),
-            Live::Registers(args) => args.run(terminal),
-            Live::Output(args) => args.run(terminal),
+            Live::Start(args) => args.run(link),
+            Live::Attach(args) => args.run(link),
+            Live::Detach(args) => args.run(link),
+            Live::Stop(args) => args.run(link),
+            Live::Restart(args) => args.run(link),
+            Live::Status(args) => args.run(link),
+            Live::Note(args) => args.run(link),
+            Live::Break(args) => args.run(link),
+            Live::Logpoint(args) => args.run(link),
+            Live::Watch(args) => args.run(link),
+            Live::Catch(args) => args.run(link),
+            Live::Where(args) => args.run(link),
+            Live::Backtrace(args) => args.run(link),
+            Live::Frame(args) => args.run(link),
+            Live::Up(args) => args.run(link),
+            Live::Down(args) => args.run(link),
+            Live::Threads(args) => args.run(link),
+            Live::Thread(args) => args.run(link),
+            Live::Source(args) => args.run(link),
+            Live::Disassemble(args) => args.run(link),
+            Live::Locals(args) => args.run(link),
+            Live::Args(args) => args.run(link),
+            Live::Print(args) => args.run(link),
+            Live::Display(args) => args.run(link),
+            Live::Undisplay(args) => args.run(link),
+            Live::Eval(args) => args.run(link),
+            Live::Set(args) => args.run(link),
+            Live::Memory(args) => args.run(link),
+            Live::Registers(args) => args.run(link),
+            Live::Output(args) => args.run(link),
         }
     }
 }

@@ -4,16 +4,23 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStringExt;
 
+use server::client::{Client, Wait};
 use server::output::Stream;
-use server::verbs::{self, OutputArgs, OutputReply};
+use server::past::OutputLines;
+use server::paths::Paths;
+use server::protocol::Code;
+use server::push::Happened;
+use server::verbs::{self, OutputArgs, OutputPiece, OutputPieces, OutputReply, SubscribeArgs};
 
-use super::ask::{Common, Patience, ask, fetch};
+use super::Link;
+use super::ask::{Common, Patience, ask, fetch, meant, write};
+use super::interrupt::{self, OnInterrupt};
+use super::show::table;
 use crate::error::Error;
 use crate::exit;
 use crate::output::to_stdout;
-use crate::render::Terminal;
+use crate::render::{Align, Terminal};
 
-/// Show what the program printed since the last time, and forget it
 #[derive(Debug, clap::Args)]
 pub struct Output {
     #[command(flatten)]
@@ -30,28 +37,142 @@ pub struct Output {
 }
 
 impl Output {
-    pub fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
-        let mut args = OutputArgs {
+    pub fn run(&self, link: &Link) -> Result<u8, Error> {
+        if self.follow && link.past().is_none() {
+            return self.follow(link);
+        }
+        let args = OutputArgs {
             tail: self.tail,
-            follow: self.follow.then_some(0),
             clear: self.clear,
-            at_once: false,
+            ..OutputArgs::default()
         };
-        if self.common.json && !self.follow {
+        if self.common.json {
             let patience = Patience::Answer;
-            return ask::<verbs::Output>(&self.common, terminal, &args, patience, |_| {
-                String::new()
-            });
+            return ask::<verbs::Output>(&self.common, link, &args, patience, |_| String::new());
         }
-        loop {
-            let reply =
-                fetch::<verbs::Output>(&self.common, terminal, &args, Patience::Answer, false)?;
-            pass_on(&reply).map_err(to_stdout)?;
-            if !self.follow || (reply.ended && reply.pieces.is_empty()) {
-                return Ok(exit::DONE);
+        match fetch::<verbs::Output>(&self.common, link, &args, Patience::Answer)? {
+            OutputReply::Pieces(reply) => pass_on(&reply).map_err(to_stdout)?,
+            OutputReply::Lines(reply) => write(&lines(&reply, link.terminal()))?,
+        }
+        Ok(exit::DONE)
+    }
+
+    /// Shows what is there, and then what comes, until the program ends. Nothing is asked for again and again: the daemon tells.
+    fn follow(&self, link: &Link) -> Result<u8, Error> {
+        let session = meant(&self.common, link)?;
+        let paths = Paths::of_environment();
+        let mut client = Client::connect(&paths)?;
+        let work = |client: &mut Client| Follow { client, session }.run();
+        let followed = match link.is_prompt() {
+            true => interrupt::call(&mut client, &paths, OnInterrupt::Leave, link, work)?,
+            false => work(&mut client)?,
+        };
+        match followed {
+            Followed::ToTheEnd => Ok(exit::DONE),
+            Followed::Recorded(reply) => {
+                write(&lines(&reply, link.terminal()))?;
+                Ok(exit::DONE)
             }
-            args.follow = Some(reply.next);
+            Followed::NobodyReads(error) => Err(to_stdout(error)),
         }
+    }
+}
+
+/// How following output came out.
+enum Followed {
+    ToTheEnd,
+    /// It is a recording: nothing comes.
+    Recorded(OutputLines),
+    NobodyReads(io::Error),
+}
+
+/// Output that is shown as it comes.
+struct Follow<'c> {
+    client: &'c mut Client,
+    session: Option<u32>,
+}
+
+impl Follow<'_> {
+    fn run(mut self) -> server::Result<Followed> {
+        let args = SubscribeArgs::default();
+        // What comes between the two is heard of twice, and known by its number.
+        let subscribed = self.ask::<verbs::Subscribe>(&args)?;
+        self.session = subscribed.session;
+        let (mut next, mut has_ended) = (0, false);
+        loop {
+            let reply = match self.kept(next, has_ended) {
+                Err(server::Error::Failed(failure))
+                    if has_ended && failure.code == Code::NoSession =>
+                {
+                    return Ok(Followed::ToTheEnd);
+                }
+                reply => reply?,
+            };
+            let reply = match reply {
+                OutputReply::Lines(reply) => return Ok(Followed::Recorded(reply)),
+                OutputReply::Pieces(reply) => reply,
+            };
+            next = reply.next;
+            if let Err(error) = pass_on(&reply) {
+                return Ok(Followed::NobodyReads(error));
+            }
+            if reply.ended {
+                return Ok(Followed::ToTheEnd);
+            }
+            if !has_ended {
+                match self.heard(&mut next)? {
+                    Ok(end) => has_ended = end,
+                    Err(error) => return Ok(Followed::NobodyReads(error)),
+                }
+            }
+        }
+    }
+
+    /// Shows what is pushed until the program ends, or something was lost on the way. Returns whether it has ended, or what is wrong
+    /// with writing.
+    fn heard(&mut self, next: &mut u64) -> server::Result<io::Result<bool>> {
+        loop {
+            let push = self.client.next_push()?;
+            if push.lost > 0 {
+                return Ok(Ok(false));
+            }
+            match push.what {
+                Happened::Output {
+                    piece,
+                    stream,
+                    text,
+                } if piece >= *next => {
+                    if piece > *next {
+                        return Ok(Ok(false));
+                    }
+                    *next = piece + 1;
+                    let piece = OutputPiece { stream, text };
+                    if let Err(error) = pass_on_pieces(&[piece]) {
+                        return Ok(Err(error));
+                    }
+                }
+                Happened::Ended { .. } => return Ok(Ok(true)),
+                Happened::Output { .. } | Happened::Stopped { .. } => {}
+            }
+        }
+    }
+
+    /// What the daemon has kept from piece `next` on. Children of a program that has ended may print more: that is waited for.
+    fn kept(&mut self, next: u64, waits: bool) -> server::Result<OutputReply> {
+        let args = OutputArgs {
+            follow: Some(next),
+            at_once: !waits,
+            ..OutputArgs::default()
+        };
+        self.ask::<verbs::Output>(&args)
+    }
+
+    fn ask<V: verbs::Verb>(&mut self, args: &V::Args) -> server::Result<V::Reply> {
+        let wait = Wait {
+            patience: None,
+            notify: &mut |_| {},
+        };
+        self.client.call::<V>(args, self.session, wait)
     }
 }
 
@@ -59,16 +180,19 @@ impl Output {
 ///
 /// # Errors
 /// Nobody reads it.
-pub fn pass_on(reply: &OutputReply) -> io::Result<()> {
-    let (mut out, mut err) = (io::stdout().lock(), io::stderr().lock());
+pub fn pass_on(reply: &OutputPieces) -> io::Result<()> {
     if reply.dropped > 0 {
-        writeln!(
-            err,
+        eprintln!(
             "hindsight: {} earlier pieces of output were dropped; the recording has them all",
             reply.dropped
-        )?;
+        );
     }
-    for piece in &reply.pieces {
+    pass_on_pieces(&reply.pieces)
+}
+
+fn pass_on_pieces(pieces: &[OutputPiece]) -> io::Result<()> {
+    let (mut out, mut err) = (io::stdout().lock(), io::stderr().lock());
+    for piece in pieces {
         let bytes = OsString::from(&piece.text).into_vec();
         match piece.stream {
             Stream::Stdout => out.write_all(&bytes)?,
@@ -76,4 +200,33 @@ pub fn pass_on(reply: &OutputReply) -> io::Result<()> {
         }
     }
     out.flush()
+}
+
+/// Writes lines of a recording's output, each with its event.
+pub fn lines(reply: &OutputLines, terminal: &Terminal) -> String {
+    if reply.lines.is_empty() && !reply.more {
+        return "The program had written nothing up to here.\n".to_owned();
+    }
+    let row = |line: &server::past::OutputLine| {
+        vec![
+            Some(line.line.to_string()),
+            Some(line.seq.to_string()),
+            Some(line.stream.clone()),
+            Some(line.text.clone()),
+        ]
+    };
+    let headings = [
+        ("Line", Align::Right),
+        ("Event", Align::Right),
+        ("Stream", Align::Left),
+        ("Text", Align::Left),
+    ];
+    let rows = match reply.lines.is_empty() {
+        true => String::new(),
+        false => table(&headings, reply.lines.iter().map(row).collect(), terminal),
+    };
+    match reply.more {
+        true => rows + "(earlier lines are not shown: --tail N)\n",
+        false => rows,
+    }
 }

@@ -3,14 +3,15 @@
 use server::location::{FunctionTarget, Target};
 use server::session::PlaceReport;
 use server::verbs::{
-    self, BreakAdd, CatchAdd, Caught, Chosen, LogpointAdd, ProbeArgs, ProbeKind, ProbeReport,
-    ProbesReply, Verb, WatchAccess, WatchAdd,
+    self, BreakAdd, BreakReply, CatchAdd, Caught, Chosen, LogpointAdd, ProbeArgs, ProbeKind,
+    ProbeReport, ProbesReply, Verb, WatchAccess, WatchAdd, WatchReply,
 };
 
+use super::Link;
 use super::ask::{Common, Patience, ask};
-use super::show;
+use super::{recorded, show};
 use crate::error::Error;
-use crate::render::{Align, Terminal};
+use crate::render::{Align, Terminal, count};
 
 /// Places of one probe that are named.
 const MAX_PLACES: usize = 10;
@@ -53,7 +54,7 @@ fn task<'a>(words: &'a [String], has_more: bool) -> Result<Task<'a>, Error> {
                     let help = format!(
                         "write list in place of {first} to see the numbers, or add {first} for a function of that name"
                     );
-                    Error::usage(format!("\"{word}\" is no number"), Some(help))
+                    Error::usage(format!("\"{word}\" is not a number"), Some(help))
                 })
             });
             Ok(Task::Other(first, ids.collect::<Result<_, _>>()?))
@@ -64,9 +65,9 @@ fn task<'a>(words: &'a [String], has_more: bool) -> Result<Task<'a>, Error> {
 }
 
 impl Shared {
-    fn run<A, V: Verb<Args = ProbeArgs<A>, Reply = ProbesReply>>(
+    fn run<A, V: Verb<Args = ProbeArgs<A>, Reply: Replied>>(
         &self,
-        terminal: &Terminal,
+        link: &Link,
         words: &[String],
         has_more: bool,
         add: impl FnOnce(&[String]) -> Result<A, Error>,
@@ -80,21 +81,82 @@ impl Shared {
             Task::Other("disable", ids) => ProbeArgs::Disable(chosen(ids)),
             Task::Other(..) => ProbeArgs::List,
         };
-        let done = match &args {
-            ProbeArgs::Remove(_) => "removed",
-            _ => "",
+        let done = Done::of(&args);
+        ask::<V>(&self.common, link, &args, Patience::Answer, |reply| {
+            reply.text(done, link.terminal())
+        })
+    }
+}
+
+/// What was done with probes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Done {
+    /// They were listed.
+    Listed,
+    /// They were removed.
+    Removed,
+    /// They were added or switched.
+    Set,
+}
+
+impl Done {
+    /// Tells it by what was asked for.
+    pub fn of<A>(args: &ProbeArgs<A>) -> Done {
+        match args {
+            ProbeArgs::List => Done::Listed,
+            ProbeArgs::Remove(_) => Done::Removed,
+            ProbeArgs::Add(_) | ProbeArgs::Enable(_) | ProbeArgs::Disable(_) => Done::Set,
+        }
+    }
+}
+
+/// A reply about probes.
+pub trait Replied {
+    /// Writes it.
+    fn text(&self, done: Done, terminal: &Terminal) -> String;
+}
+
+impl Replied for ProbesReply {
+    fn text(&self, done: Done, terminal: &Terminal) -> String {
+        let line = |word| move |probe| line(probe, word);
+        match done {
+            Done::Listed => listed(&self.probes, terminal),
+            Done::Removed => self.probes.iter().map(line("removed")).collect(),
+            Done::Set => self.probes.iter().map(line("")).collect(),
+        }
+    }
+}
+
+impl Replied for BreakReply {
+    fn text(&self, done: Done, terminal: &Terminal) -> String {
+        let (breaks, of_a_program) = match self {
+            BreakReply::Probes(reply) => return reply.text(done, terminal),
+            BreakReply::Recorded {
+                breaks,
+                of_a_program,
+            } => (breaks, *of_a_program),
         };
-        let is_list = matches!(args, ProbeArgs::List);
-        ask::<V>(
-            &self.common,
-            terminal,
-            &args,
-            Patience::Answer,
-            |reply| match is_list {
-                true => listed(&reply.probes, terminal),
-                false => reply.probes.iter().map(|probe| line(probe, done)).collect(),
-            },
-        )
+        match done {
+            Done::Listed => recorded::breaks(breaks, terminal),
+            Done::Removed => format!("{} removed\n", count(breaks.len() as u64, "breakpoint")),
+            Done::Set => {
+                let added = breaks
+                    .iter()
+                    .map(|added| recorded::added(added, of_a_program));
+                added.collect()
+            }
+        }
+    }
+}
+
+impl Replied for WatchReply {
+    fn text(&self, done: Done, terminal: &Terminal) -> String {
+        match (self, done) {
+            (WatchReply::Probes(reply), done) => reply.text(done, terminal),
+            (WatchReply::Added(line), _) => recorded::watched(line),
+            (WatchReply::Recorded(reply), Done::Removed) => recorded::unwatched(reply),
+            (WatchReply::Recorded(reply), _) => recorded::watches(reply, terminal),
+        }
     }
 }
 
@@ -233,7 +295,6 @@ fn target(words: &[String], function: Option<&String>) -> Result<Target, Error> 
 
 const WORDS: &str = "[add] LOCATION.. | list | remove ID.. | enable ID.. | disable ID..";
 
-/// Set, list, remove, enable or disable breakpoints
 #[derive(Debug, clap::Args)]
 pub struct Break {
     #[command(flatten)]
@@ -256,10 +317,10 @@ pub struct Break {
 }
 
 impl Break {
-    pub fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
+    pub fn run(&self, link: &Link) -> Result<u8, Error> {
         let more = self.function.is_some();
         self.shared
-            .run::<_, verbs::Break>(terminal, &self.words, more, |words| {
+            .run::<_, verbs::Break>(link, &self.words, more, |words| {
                 let (at, also) = targets(words, self.function.as_ref())?;
                 Ok(BreakAdd {
                     at,
@@ -274,7 +335,6 @@ impl Break {
     }
 }
 
-/// Log a message wherever the program passes a place
 #[derive(Debug, clap::Args)]
 pub struct Logpoint {
     #[command(flatten)]
@@ -291,10 +351,10 @@ pub struct Logpoint {
 }
 
 impl Logpoint {
-    pub fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
+    pub fn run(&self, link: &Link) -> Result<u8, Error> {
         let more = self.function.is_some();
         self.shared
-            .run::<_, verbs::Logpoint>(terminal, &self.words, more, |words| {
+            .run::<_, verbs::Logpoint>(link, &self.words, more, |words| {
                 let Some((message, location)) = words.split_last() else {
                     let help = "hindsight logpoint parse.c:42 'n={n}'".to_owned();
                     return Err(Error::usage("a message is needed", Some(help)));
@@ -310,7 +370,6 @@ impl Logpoint {
     }
 }
 
-/// Stop when a value is written or read
 #[derive(Debug, clap::Args)]
 pub struct Watch {
     #[command(flatten)]
@@ -330,9 +389,9 @@ pub struct Watch {
 }
 
 impl Watch {
-    pub fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
+    pub fn run(&self, link: &Link) -> Result<u8, Error> {
         self.shared
-            .run::<_, verbs::Watch>(terminal, &self.words, false, |words| {
+            .run::<_, verbs::Watch>(link, &self.words, false, |words| {
                 Ok(WatchAdd {
                     expression: words.join(" "),
                     access: match (self.read, self.access) {
@@ -348,7 +407,6 @@ impl Watch {
     }
 }
 
-/// Stop at C++ throws, Rust panics and signals
 #[derive(Debug, clap::Args)]
 pub struct Catch {
     #[command(flatten)]
@@ -365,9 +423,9 @@ pub struct Catch {
 }
 
 impl Catch {
-    pub fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
+    pub fn run(&self, link: &Link) -> Result<u8, Error> {
         self.shared
-            .run::<_, verbs::Catch>(terminal, &self.words, false, |words| {
+            .run::<_, verbs::Catch>(link, &self.words, false, |words| {
                 Ok(CatchAdd {
                     what: caught(words, self.unhandled)?,
                     condition: self.shared.condition.clone(),

@@ -1,83 +1,88 @@
-//! Verbs asked of a recording that is open in this process, instead of the daemon.
+//! How breakpoints and watches of a recording are written.
 
-use std::cell::RefCell;
-use std::rc::Rc;
+use server::past::{Break, WatchLine, WatchesReply};
 
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-use server::past::Past;
-use server::protocol::{Code, Failure};
+use super::show::table;
+use crate::render::{Align, Terminal, count, escaped};
 
-use super::ask;
-use crate::error::Error;
-use crate::exit;
-
-thread_local! {
-    /// The recording that verbs are asked of.
-    static OPEN: RefCell<Option<Rc<Past>>> = const { RefCell::new(None) };
+/// Says where a new breakpoint stops.
+pub fn added(added: &Break, of_a_program: bool) -> String {
+    let live = match of_a_program {
+        true => "It stops runs through the past; to stop the program, first: goto live\n",
+        false => "",
+    };
+    format!(
+        "Breakpoint {}: {} ({})\n{live}",
+        added.id,
+        escaped(&added.location),
+        count(added.functions.len() as u64, "function")
+    )
 }
 
-/// From now on, this thread's verbs are asked of a recording.
-pub fn look_at(past: &Rc<Past>) {
-    OPEN.set(Some(Rc::clone(past)));
-}
-
-/// From now on, this thread's verbs are asked of the daemon again.
-pub fn look_away() {
-    OPEN.set(None);
-}
-
-/// Returns the recording that verbs are asked of, if one is open.
-pub fn open() -> Option<Rc<Past>> {
-    OPEN.with_borrow(Clone::clone)
-}
-
-/// Makes an error of a failure.
-pub fn failed(failure: Failure) -> Error {
-    Error::Live {
-        source: server::Error::Failed(Box::new(failure)),
+/// Writes all breakpoints.
+pub fn breaks(breaks: &[Break], terminal: &Terminal) -> String {
+    if breaks.is_empty() {
+        return "There are no breakpoints; runs through time stop where the recording did.\n"
+            .to_owned();
     }
+    let row = |known: &Break| {
+        vec![
+            Some(known.id.to_string()),
+            Some(known.location.clone()),
+            Some(known.functions.len().to_string()),
+        ]
+    };
+    let headings = [
+        ("ID", Align::Right),
+        ("Location", Align::Left),
+        ("Functions", Align::Right),
+    ];
+    table(&headings, breaks.iter().map(row).collect(), terminal)
 }
 
-/// Asks a recording for a verb.
-///
-/// # Errors
-/// The verb's.
-pub fn asked<A: Serialize, R: DeserializeOwned>(
-    past: &Past,
-    command: &str,
-    args: &A,
-) -> Result<R, Error> {
-    let args = serde_json::to_value(args).expect("arguments are JSON");
-    let reply = past.serve(command, args).map_err(failed)?;
-    serde_json::from_value(reply).map_err(|error| {
-        failed(Failure::new(
-            Code::Failed,
-            format!("the reply to {command} is not what was expected: {error}"),
-        ))
-    })
+/// Says what is watched from now on.
+pub fn watched(line: &WatchLine) -> String {
+    let scope = match &line.function {
+        Some(function) => format!("in {}", escaped(function)),
+        None => "everywhere".to_owned(),
+    };
+    format!(
+        "Watch {}: {} ({scope})\n",
+        line.id,
+        escaped(&line.expression)
+    )
 }
 
-/// Shows a reply, as text or as JSON. Returns the exit code.
-///
-/// # Errors
-/// That of the reply.
-pub fn answer<R: Serialize>(
-    reply: Result<R, Error>,
-    json: bool,
-    show: impl FnOnce(&R) -> String,
-) -> Result<u8, Error> {
-    if json {
-        return ask::answer_as_json(reply);
+/// Writes all watches.
+pub fn watches(reply: &WatchesReply, terminal: &Terminal) -> String {
+    if reply.watches.is_empty() {
+        return "Nothing is watched.\n".to_owned();
     }
-    write(&show(&reply?))?;
-    Ok(exit::DONE)
+    let row = |line: &WatchLine| {
+        let function = line.function.clone();
+        vec![
+            Some(line.id.to_string()),
+            Some(line.expression.clone()),
+            Some(line.hits.to_string()),
+            Some(function.map_or_else(|| "everywhere".to_owned(), |name| format!("in {name}"))),
+        ]
+    };
+    let headings = [
+        ("ID", Align::Right),
+        ("Expression", Align::Left),
+        ("Hits", Align::Right),
+        ("Where", Align::Left),
+    ];
+    table(&headings, reply.watches.iter().map(row).collect(), terminal)
 }
 
-/// Writes text to stdout.
-///
-/// # Errors
-/// Nobody reads it.
-pub fn write(text: &str) -> Result<(), Error> {
-    ask::write(text)
+/// Says what is watched no more.
+pub fn unwatched(reply: &WatchesReply) -> String {
+    match reply.watches.as_slice() {
+        [] => "Nothing was watched.\n".to_owned(),
+        removed => removed
+            .iter()
+            .map(|line| format!("Watch {} removed: {}\n", line.id, escaped(&line.expression)))
+            .collect(),
+    }
 }

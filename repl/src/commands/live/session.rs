@@ -6,10 +6,11 @@ use std::path::PathBuf;
 use server::location::Target;
 use server::os_text::OsText;
 use server::session::{Attach as AttachTo, Launch, Recording};
-use server::verbs::{self, AttachArgs, EndReply, NoteArgs, Nothing, StartArgs, Verb};
+use server::verbs::{self, AttachArgs, EndReply, NoteArgs, NoteReply, Nothing, StartArgs, Verb};
 
+use super::Link;
 use super::ask::{Common, Patience, answer, ask, fetch};
-use super::attended::{self, Origin};
+use super::link::Origin;
 use super::show;
 use crate::commands::captured::Captured;
 use crate::commands::keeping::Keeping;
@@ -17,7 +18,7 @@ use crate::commands::{pack, target};
 use crate::duration;
 use crate::error::Error;
 use crate::progress::Progress;
-use crate::render::{Terminal, bytes, count, escaped};
+use crate::render::{bytes, count, escaped};
 
 /// What is recorded, and where to.
 #[derive(Debug, Default, clap::Args)]
@@ -77,9 +78,6 @@ pub struct Launching {
     timeout: Option<f64>,
 }
 
-/// Start a program under control
-///
-/// Without breakpoints and --stop-on-entry the program just runs. With --break, the first stop is waited for.
 #[derive(Debug, clap::Args)]
 pub struct Start {
     #[command(flatten)]
@@ -92,8 +90,8 @@ pub struct Start {
 }
 
 impl Start {
-    pub fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
-        self.launching.start(&self.common, terminal, &self.command)
+    pub fn run(&self, link: &Link) -> Result<u8, Error> {
+        self.launching.start(&self.common, link, &self.command)
     }
 }
 
@@ -129,12 +127,8 @@ impl Launching {
     ///
     /// # Errors
     /// The verb's.
-    pub fn start(
-        &self,
-        common: &Common,
-        terminal: &Terminal,
-        command: &[OsString],
-    ) -> Result<u8, Error> {
+    pub fn start(&self, common: &Common, link: &Link, command: &[OsString]) -> Result<u8, Error> {
+        let terminal = link.terminal();
         if let Some(program) = command.first() {
             target::check_program(program)?;
         }
@@ -156,9 +150,9 @@ impl Launching {
             timeout_secs: self.timeout,
         };
         let patience = Patience::Start(self.timeout);
-        let reply = fetch::<verbs::Start>(common, terminal, &args, patience, true);
+        let reply = fetch::<verbs::Start>(common, link, &args, patience);
         if let Ok(report) = &reply {
-            attended::begun(report, Origin::Started);
+            link.begun(report, Origin::Started);
         }
         answer::<verbs::Start>(common, reply, |reply| {
             show::session(reply, terminal.stdout_colour)
@@ -166,9 +160,6 @@ impl Launching {
     }
 }
 
-/// Take a running process under control
-///
-/// The process goes on; `hindsight pause` stops it.
 #[derive(Debug, clap::Args)]
 pub struct Attach {
     #[command(flatten)]
@@ -181,7 +172,8 @@ pub struct Attach {
 }
 
 impl Attach {
-    pub fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
+    pub fn run(&self, link: &Link) -> Result<u8, Error> {
+        let terminal = link.terminal();
         target::check_process(self.pid)?;
         let args = AttachArgs {
             attach: AttachTo {
@@ -191,9 +183,9 @@ impl Attach {
             },
         };
         let patience = Patience::Start(None);
-        let reply = fetch::<verbs::Attach>(&self.common, terminal, &args, patience, true);
+        let reply = fetch::<verbs::Attach>(&self.common, link, &args, patience);
         if let Ok(report) = &reply {
-            attended::begun(report, Origin::Attached);
+            link.begun(report, Origin::Found);
         }
         answer::<verbs::Attach>(&self.common, reply, |reply| {
             show::session(reply, terminal.stdout_colour)
@@ -236,12 +228,10 @@ struct Closing {
 }
 
 impl Closing {
-    fn run<V: Verb<Args = Nothing, Reply = EndReply>>(
-        &self,
-        terminal: &Terminal,
-    ) -> Result<u8, Error> {
+    fn run<V: Verb<Args = Nothing, Reply = EndReply>>(&self, link: &Link) -> Result<u8, Error> {
+        let terminal = link.terminal();
         let patience = Patience::Start(None);
-        let reply = fetch::<V>(&self.common, terminal, &Nothing {}, patience, false);
+        let reply = fetch::<V>(&self.common, link, &Nothing {}, patience);
         if let (true, Ok(reply)) = (self.portable, &reply) {
             pack::pack_or_warn(&reply.recording, &Progress::new(terminal));
         }
@@ -249,7 +239,6 @@ impl Closing {
     }
 }
 
-/// Leave the program running and close its recording
 #[derive(Debug, clap::Args)]
 pub struct Detach {
     #[command(flatten)]
@@ -257,12 +246,11 @@ pub struct Detach {
 }
 
 impl Detach {
-    pub fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
-        self.closing.run::<verbs::Detach>(terminal)
+    pub fn run(&self, link: &Link) -> Result<u8, Error> {
+        self.closing.run::<verbs::Detach>(link)
     }
 }
 
-/// Kill the program and close its recording; the last session ends the daemon
 #[derive(Debug, clap::Args)]
 pub struct Stop {
     #[command(flatten)]
@@ -270,12 +258,11 @@ pub struct Stop {
 }
 
 impl Stop {
-    pub fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
-        self.closing.run::<verbs::Stop>(terminal)
+    pub fn run(&self, link: &Link) -> Result<u8, Error> {
+        self.closing.run::<verbs::Stop>(link)
     }
 }
 
-/// Start the program again: same arguments, same breakpoints, a new recording
 #[derive(Debug, clap::Args)]
 pub struct Restart {
     #[command(flatten)]
@@ -283,15 +270,15 @@ pub struct Restart {
 }
 
 impl Restart {
-    pub fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
+    pub fn run(&self, link: &Link) -> Result<u8, Error> {
+        let terminal = link.terminal();
         let patience = Patience::Start(None);
-        ask::<verbs::Restart>(&self.common, terminal, &Nothing {}, patience, |reply| {
+        ask::<verbs::Restart>(&self.common, link, &Nothing {}, patience, |reply| {
             show::session(reply, terminal.stdout_colour)
         })
     }
 }
 
-/// Show the live sessions
 #[derive(Debug, clap::Args)]
 pub struct Status {
     #[command(flatten)]
@@ -299,11 +286,12 @@ pub struct Status {
 }
 
 impl Status {
-    pub fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
+    pub fn run(&self, link: &Link) -> Result<u8, Error> {
+        let terminal = link.terminal();
         let patience = Patience::Answer;
-        ask::<verbs::Status>(&self.common, terminal, &Nothing {}, patience, |reply| {
+        ask::<verbs::Status>(&self.common, link, &Nothing {}, patience, |reply| {
             if reply.sessions.is_empty() {
-                return "There is no live session.\n".to_owned();
+                return "There is no session.\n".to_owned();
             }
             let sessions = reply.sessions.iter();
             sessions
@@ -313,7 +301,6 @@ impl Status {
     }
 }
 
-/// Append a note to the recording
 #[derive(Debug, clap::Args)]
 pub struct Note {
     #[command(flatten)]
@@ -324,12 +311,21 @@ pub struct Note {
 }
 
 impl Note {
-    pub fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
+    pub fn run(&self, link: &Link) -> Result<u8, Error> {
         let args = NoteArgs {
             text: self.text.join(" "),
         };
-        ask::<verbs::Note>(&self.common, terminal, &args, Patience::Answer, |_| {
-            String::new()
-        })
+        ask::<verbs::Note>(
+            &self.common,
+            link,
+            &args,
+            Patience::Answer,
+            |reply| match reply {
+                NoteReply::Now(_) => String::new(),
+                NoteReply::At(note) => {
+                    format!("Note at event {}: {}\n", note.seq, escaped(&note.text))
+                }
+            },
+        )
     }
 }

@@ -96,7 +96,7 @@ fn reason(reason: &ReasonReport) -> String {
                 _ = write!(text, ": {}", escaped(message));
             }
             if *unhandled {
-                text += " (nobody catches it)";
+                text += " (uncaught)";
             }
             text
         }
@@ -161,7 +161,7 @@ pub fn motion(report: &MotionReport, colour: Colour) -> String {
     if let Some(tid) = report.thread_ended {
         let others = match report.status {
             StateWord::Stopped => "others are stopped: hindsight threads",
-            _ => "the program goes on: hindsight await, hindsight pause",
+            _ => "the program is still running: hindsight await, hindsight pause",
         };
         return format!("Thread {tid} has ended; {others}\n");
     }
@@ -183,7 +183,8 @@ pub fn motion(report: &MotionReport, colour: Colour) -> String {
             escaped(&report.recording.to_string_lossy())
         ),
         (None, None, true) => {
-            "No stop within the time; the program goes on. Wait again: hindsight await\n".to_owned()
+            "No stop within the time; the program is still running. Wait again: hindsight await\n"
+                .to_owned()
         }
         (None, None, false) => "The program is running.\n".to_owned(),
     }
@@ -215,17 +216,28 @@ fn returned(value: &ReturnedReport) -> String {
 
 /// Writes what a session is and does.
 pub fn session(report: &SessionReport, colour: Colour) -> String {
-    let mut text = format!(
-        "Session {}: {} (process {}), recorded into {}\n",
-        report.session,
-        escaped(&report.program),
-        report.pid,
-        escaped(&report.recording.to_string_lossy())
-    );
+    let (session, program) = (report.session, escaped(&report.program));
+    let recording = report.recording.to_string_lossy();
+    let recording = escaped(&recording);
+    let mut text = match report.status {
+        StateWord::Recorded => format!("Session {session}: {program}, the recording {recording}\n"),
+        _ => format!(
+            "Session {session}: {program} (process {}), recorded into {recording}\n",
+            report.pid
+        ),
+    };
     match (report.status, &report.stop, &report.exit) {
-        (StateWord::Stopped, Some(report), _) => text += &stop(report, colour),
+        (StateWord::Stopped | StateWord::Recorded, Some(report), _) => {
+            text += &stop(report, colour);
+        }
         (StateWord::Ended, _, Some(exit)) => _ = writeln!(text, "The program {}.", exit.text),
         _ => text += "The program is running.\n",
+    }
+    if let (Some(seq), false) = (report.past, report.status == StateWord::Recorded) {
+        _ = writeln!(
+            text,
+            "Event {seq} of its past is looked at; to the program as it is now: goto live"
+        );
     }
     text
 }

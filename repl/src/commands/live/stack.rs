@@ -9,12 +9,12 @@ use server::verbs::{
     SourceArgs, ThreadArgs, ThreadReport, WhereArgs, WhereReply,
 };
 
+use super::Link;
 use super::ask::{Common, Patience, ask};
 use super::show;
 use crate::error::Error;
 use crate::render::{Align, Paint, Terminal, escaped};
 
-/// Show where the program stands: source and variables
 #[derive(Debug, clap::Args)]
 pub struct Where {
     #[command(flatten)]
@@ -25,11 +25,12 @@ pub struct Where {
 }
 
 impl Where {
-    pub fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
+    pub fn run(&self, link: &Link) -> Result<u8, Error> {
+        let terminal = link.terminal();
         let args = WhereArgs {
             context: self.context,
         };
-        ask::<verbs::Where>(&self.common, terminal, &args, Patience::Answer, |reply| {
+        ask::<verbs::Where>(&self.common, link, &args, Patience::Answer, |reply| {
             shown_where(reply, terminal)
         })
     }
@@ -63,7 +64,6 @@ fn shown_where(reply: &WhereReply, terminal: &Terminal) -> String {
     text
 }
 
-/// Show the calls that led here
 #[derive(Debug, clap::Args)]
 pub struct Backtrace {
     #[command(flatten)]
@@ -83,7 +83,8 @@ pub struct Backtrace {
 }
 
 impl Backtrace {
-    pub fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
+    pub fn run(&self, link: &Link) -> Result<u8, Error> {
+        let terminal = link.terminal();
         let args = BacktraceArgs {
             limit: self.limit,
             locals: self.locals,
@@ -91,7 +92,7 @@ impl Backtrace {
             all: self.all,
         };
         let patience = Patience::Answer;
-        ask::<verbs::Backtrace>(&self.common, terminal, &args, patience, |reply| {
+        ask::<verbs::Backtrace>(&self.common, link, &args, patience, |reply| {
             stacks(reply, terminal)
         })
     }
@@ -137,7 +138,6 @@ fn shown_frame(reply: &FrameReply, terminal: &Terminal) -> String {
     text
 }
 
-/// Look at another frame, or show the current one
 #[derive(Debug, clap::Args)]
 pub struct Frame {
     #[command(flatten)]
@@ -148,15 +148,15 @@ pub struct Frame {
 }
 
 impl Frame {
-    pub fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
+    pub fn run(&self, link: &Link) -> Result<u8, Error> {
+        let terminal = link.terminal();
         let args = FrameArgs { index: self.index };
-        ask::<verbs::Frame>(&self.common, terminal, &args, Patience::Answer, |reply| {
+        ask::<verbs::Frame>(&self.common, link, &args, Patience::Answer, |reply| {
             shown_frame(reply, terminal)
         })
     }
 }
 
-/// Look at the caller
 #[derive(Debug, clap::Args)]
 pub struct Up {
     #[command(flatten)]
@@ -166,15 +166,15 @@ pub struct Up {
 }
 
 impl Up {
-    pub fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
+    pub fn run(&self, link: &Link) -> Result<u8, Error> {
+        let terminal = link.terminal();
         let args = DownArgs { count: self.count };
-        ask::<verbs::Up>(&self.common, terminal, &args, Patience::Answer, |reply| {
+        ask::<verbs::Up>(&self.common, link, &args, Patience::Answer, |reply| {
             shown_frame(reply, terminal)
         })
     }
 }
 
-/// Look at what was called
 #[derive(Debug, clap::Args)]
 pub struct Down {
     #[command(flatten)]
@@ -184,15 +184,15 @@ pub struct Down {
 }
 
 impl Down {
-    pub fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
+    pub fn run(&self, link: &Link) -> Result<u8, Error> {
+        let terminal = link.terminal();
         let args = DownArgs { count: self.count };
-        ask::<verbs::Down>(&self.common, terminal, &args, Patience::Answer, |reply| {
+        ask::<verbs::Down>(&self.common, link, &args, Patience::Answer, |reply| {
             shown_frame(reply, terminal)
         })
     }
 }
 
-/// Show all threads
 #[derive(Debug, clap::Args)]
 pub struct Threads {
     #[command(flatten)]
@@ -200,9 +200,10 @@ pub struct Threads {
 }
 
 impl Threads {
-    pub fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
+    pub fn run(&self, link: &Link) -> Result<u8, Error> {
+        let terminal = link.terminal();
         let patience = Patience::Answer;
-        ask::<verbs::Threads>(&self.common, terminal, &Nothing {}, patience, |reply| {
+        ask::<verbs::Threads>(&self.common, link, &Nothing {}, patience, |reply| {
             threads(&reply.threads, terminal)
         })
     }
@@ -228,7 +229,6 @@ fn threads(threads: &[ThreadReport], terminal: &Terminal) -> String {
     show::table(&headings, threads.iter().map(row).collect(), terminal)
 }
 
-/// Look at another thread, or show the current one
 #[derive(Debug, clap::Args)]
 pub struct Thread {
     #[command(flatten)]
@@ -239,17 +239,17 @@ pub struct Thread {
 }
 
 impl Thread {
-    pub fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
+    pub fn run(&self, link: &Link) -> Result<u8, Error> {
+        let terminal = link.terminal();
         let args = ThreadArgs {
             thread: self.thread,
         };
-        ask::<verbs::Thread>(&self.common, terminal, &args, Patience::Answer, |reply| {
+        ask::<verbs::Thread>(&self.common, link, &args, Patience::Answer, |reply| {
             threads(std::slice::from_ref(reply), terminal)
         })
     }
 }
 
-/// Show source lines; those with code are marked |
 #[derive(Debug, clap::Args)]
 pub struct Source {
     #[command(flatten)]
@@ -266,19 +266,19 @@ pub struct Source {
 }
 
 impl Source {
-    pub fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
+    pub fn run(&self, link: &Link) -> Result<u8, Error> {
+        let terminal = link.terminal();
         let args = SourceArgs {
             at: self.at.clone().map(Target::Text),
             context: self.context,
             function: self.function,
         };
-        ask::<verbs::Source>(&self.common, terminal, &args, Patience::Answer, |reply| {
+        ask::<verbs::Source>(&self.common, link, &args, Patience::Answer, |reply| {
             show::source(reply, terminal.stdout_colour)
         })
     }
 }
 
-/// Show machine code
 #[derive(Debug, clap::Args)]
 pub struct Disassemble {
     #[command(flatten)]
@@ -295,14 +295,15 @@ pub struct Disassemble {
 }
 
 impl Disassemble {
-    pub fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
+    pub fn run(&self, link: &Link) -> Result<u8, Error> {
+        let terminal = link.terminal();
         let args = DisassembleArgs {
             at: self.at.clone(),
             count: self.count,
             source: self.source,
         };
         let patience = Patience::Answer;
-        ask::<verbs::Disassemble>(&self.common, terminal, &args, patience, |reply| {
+        ask::<verbs::Disassemble>(&self.common, link, &args, patience, |reply| {
             instructions(reply, terminal)
         })
     }

@@ -9,6 +9,7 @@ use server::verbs::{
     RegistersReply, SetArgs, UndisplayArgs, VariablesReply,
 };
 
+use super::Link;
 use super::ask::{Common, Patience, answer, ask, fetch};
 use super::show;
 use crate::error::Error;
@@ -50,7 +51,6 @@ impl From<Form> for ValueFormat {
     }
 }
 
-/// Show the variables of the current frame
 #[derive(Debug, clap::Args)]
 pub struct Locals {
     #[command(flatten)]
@@ -61,17 +61,17 @@ pub struct Locals {
 }
 
 impl Locals {
-    pub fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
+    pub fn run(&self, link: &Link) -> Result<u8, Error> {
+        let terminal = link.terminal();
         let args = LocalsArgs {
             format: self.format.into(),
         };
-        ask::<verbs::Locals>(&self.common, terminal, &args, Patience::Answer, |reply| {
+        ask::<verbs::Locals>(&self.common, link, &args, Patience::Answer, |reply| {
             variables(reply, terminal)
         })
     }
 }
 
-/// Show the arguments of the current function
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -82,11 +82,12 @@ pub struct Args {
 }
 
 impl Args {
-    pub fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
+    pub fn run(&self, link: &Link) -> Result<u8, Error> {
+        let terminal = link.terminal();
         let args = LocalsArgs {
             format: self.format.into(),
         };
-        ask::<verbs::Args>(&self.common, terminal, &args, Patience::Answer, |reply| {
+        ask::<verbs::Args>(&self.common, link, &args, Patience::Answer, |reply| {
             variables(reply, terminal)
         })
     }
@@ -99,7 +100,6 @@ fn variables(reply: &VariablesReply, terminal: &Terminal) -> String {
     }
 }
 
-/// Show the value of an expression
 #[derive(Debug, clap::Args)]
 pub struct Print {
     #[command(flatten)]
@@ -120,12 +120,12 @@ pub struct Print {
 }
 
 impl Print {
-    pub fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
+    pub fn run(&self, link: &Link) -> Result<u8, Error> {
         let args = PrintArgs {
             expression: self.expression.join(" ").trim_start().to_owned(),
             format: self.format.into(),
         };
-        let reply = fetch::<verbs::Print>(&self.common, terminal, &args, Patience::Answer, false);
+        let reply = fetch::<verbs::Print>(&self.common, link, &args, Patience::Answer);
         let reply = reply.map_err(|error| self.with_cast(error));
         answer::<verbs::Print>(&self.common, reply, |reply| value(reply, self.with_type))
     }
@@ -152,7 +152,6 @@ impl Print {
     }
 }
 
-/// Show and record the value of an expression at every stop; without one, list what is displayed
 #[derive(Debug, clap::Args)]
 pub struct Display {
     #[command(flatten)]
@@ -163,7 +162,7 @@ pub struct Display {
 }
 
 impl Display {
-    pub fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
+    pub fn run(&self, link: &Link) -> Result<u8, Error> {
         let args = DisplayArgs {
             expression: Some(self.expression.join(" ").trim_start().to_owned())
                 .filter(|text| !text.is_empty()),
@@ -171,7 +170,7 @@ impl Display {
         let is_list = args.expression.is_none();
         ask::<verbs::Display>(
             &self.common,
-            terminal,
+            link,
             &args,
             Patience::Answer,
             |reply| match is_list && reply.displays.is_empty() {
@@ -182,7 +181,6 @@ impl Display {
     }
 }
 
-/// Show expressions at stops no more: undisplay 2
 #[derive(Debug, clap::Args)]
 pub struct Undisplay {
     #[command(flatten)]
@@ -196,12 +194,12 @@ pub struct Undisplay {
 }
 
 impl Undisplay {
-    pub fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
+    pub fn run(&self, link: &Link) -> Result<u8, Error> {
         let args = UndisplayArgs {
             ids: self.ids.clone(),
             all: self.all,
         };
-        ask::<verbs::Undisplay>(&self.common, terminal, &args, Patience::Answer, |reply| {
+        ask::<verbs::Undisplay>(&self.common, link, &args, Patience::Answer, |reply| {
             let line = |gone: &DisplayReport| {
                 let text = escaped(&gone.expression);
                 format!("Display {} removed: {text}\n", gone.id)
@@ -211,7 +209,6 @@ impl Undisplay {
     }
 }
 
-/// Evaluate an expression with its side effects: x = 3, f(1)
 #[derive(Debug, clap::Args)]
 pub struct Eval {
     #[command(flatten)]
@@ -226,18 +223,14 @@ pub struct Eval {
 }
 
 impl Eval {
-    pub fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
+    pub fn run(&self, link: &Link) -> Result<u8, Error> {
         let args = EvalArgs {
             expression: self.expression.join(" ").trim_start().to_owned(),
             format: ValueFormat::Natural,
         };
-        ask::<verbs::Eval>(
-            &self.common,
-            terminal,
-            &args,
-            Patience::Stop(None),
-            |reply| value(reply, false),
-        )
+        ask::<verbs::Eval>(&self.common, link, &args, Patience::Stop(None), |reply| {
+            value(reply, false)
+        })
     }
 }
 
@@ -256,7 +249,6 @@ fn value(reply: &ValueReport, with_type: bool) -> String {
     text + &note.unwrap_or_default()
 }
 
-/// Write a value: set p->len 3
 #[derive(Debug, clap::Args)]
 pub struct Set {
     #[command(flatten)]
@@ -269,12 +261,12 @@ pub struct Set {
 }
 
 impl Set {
-    pub fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
+    pub fn run(&self, link: &Link) -> Result<u8, Error> {
         let args = SetArgs {
             target: self.target.clone(),
             value: self.value.clone(),
         };
-        ask::<verbs::Set>(&self.common, terminal, &args, Patience::Answer, |reply| {
+        ask::<verbs::Set>(&self.common, link, &args, Patience::Answer, |reply| {
             let line = |written: &verbs::Written| {
                 let name = written.variable.as_ref().unwrap_or(&written.address);
                 let change = format!(
@@ -288,7 +280,6 @@ impl Set {
     }
 }
 
-/// Show or write memory: memory read &x --count 32, memory write 0x7ffe1234 2a00
 #[derive(Debug, clap::Args)]
 pub struct Memory {
     #[command(flatten)]
@@ -305,7 +296,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    pub fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
+    pub fn run(&self, link: &Link) -> Result<u8, Error> {
         let words: Vec<&str> = self.words.iter().map(String::as_str).collect();
         let (at, write) = match words.as_slice() {
             ["write", at, bytes @ ..] if !bytes.is_empty() => (*at, Some(bytes.concat())),
@@ -313,7 +304,7 @@ impl Memory {
             _ => {
                 let help =
                     "hindsight memory read ADDRESS, or memory write ADDRESS BYTES".to_owned();
-                return Err(Error::usage("that is no place in memory", Some(help)));
+                return Err(Error::usage("that is not a place in memory", Some(help)));
             }
         };
         let args = MemoryArgs {
@@ -321,7 +312,7 @@ impl Memory {
             count: self.count,
             write,
         };
-        ask::<verbs::Memory>(&self.common, terminal, &args, Patience::Answer, memory)
+        ask::<verbs::Memory>(&self.common, link, &args, Patience::Answer, memory)
     }
 }
 
@@ -355,7 +346,6 @@ fn memory(reply: &MemoryReply) -> String {
     text
 }
 
-/// Show the registers of the current frame
 #[derive(Debug, clap::Args)]
 pub struct Registers {
     #[command(flatten)]
@@ -368,12 +358,13 @@ pub struct Registers {
 }
 
 impl Registers {
-    pub fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
+    pub fn run(&self, link: &Link) -> Result<u8, Error> {
+        let terminal = link.terminal();
         let args = RegistersArgs {
             names: self.names.clone(),
             vectors: self.vectors,
         };
-        ask::<verbs::Registers>(&self.common, terminal, &args, Patience::Answer, |reply| {
+        ask::<verbs::Registers>(&self.common, link, &args, Patience::Answer, |reply| {
             registers(reply, terminal)
         })
     }

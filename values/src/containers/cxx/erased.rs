@@ -25,7 +25,7 @@ pub(super) fn any(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
     let name = function_name(manager, reach)?;
     let (is_inside, rest) = match name.strip_prefix("std::any::_Manager_") {
         Some(rest) => (rest.starts_with("internal<"), rest),
-        None => return Err(Unknown::because(format!("corrupt: {name} manages it"))),
+        None => return Err(Unknown::corrupt(format!("{name} manages it"))),
     };
     let contained = names::arguments(rest).first().copied().unwrap_or_default();
     let before = format!(" containing {contained}");
@@ -59,7 +59,7 @@ pub(super) fn function(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
         false => held.to_owned(),
     };
     if text.is_empty() {
-        return Err(Unknown::because(format!("corrupt: {name} calls it")));
+        return Err(Unknown::corrupt(format!("{name} calls it")));
     }
     Ok(Content::Parts {
         text: vec![Part::words(format!(" = {{{text}}}"))],

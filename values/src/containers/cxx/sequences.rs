@@ -10,7 +10,7 @@ use debuginfo::types::Type;
 const MAX_BITS: u64 = 1 << 32;
 
 fn backwards(start: u64, end: u64) -> Unknown {
-    Unknown::because(format!("corrupt: from {start:#x} to {end:#x}"))
+    Unknown::corrupt(format!("from {start:#x} to {end:#x}"))
 }
 
 /// How many elements of `size` lie from `start` to `end`.

@@ -95,8 +95,8 @@ fn check(len: u64, room: u64, reach: &Reach) -> Result<(), Unknown> {
     if len <= room || reach.machine.is_symbolic() {
         return Ok(());
     }
-    Err(Unknown::because(format!(
-        "corrupt: {len} characters in room for {room}"
+    Err(Unknown::corrupt(format!(
+        "{len} characters in room for {room}"
     )))
 }
 

@@ -64,7 +64,7 @@ pub(super) fn optional(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
             let value = value.cast(&argument(&spot.ty, 0)?);
             Ok(Content::around(" = {", "value", value, "}"))
         }
-        flag => Err(Unknown::because(format!("corrupt: a flag of {flag}"))),
+        flag => Err(Unknown::corrupt(format!("a flag of {flag}"))),
     }
 }
 
@@ -75,7 +75,7 @@ pub(super) fn variant(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
     if index == valueless {
         return Ok(Content::words(" [no contained value]"));
     }
-    let corrupt = || Unknown::because(format!("corrupt: alternative {index}"));
+    let corrupt = || Unknown::corrupt(format!("alternative {index}"));
     if index >= MAX_ELEMENTS {
         return Err(corrupt());
     }

@@ -52,8 +52,8 @@ fn items(map: &Spot, keys: bool, reach: &Reach) -> Result<Items, Unknown> {
         len,
     };
     if tree.height > MAX_HEIGHT {
-        return Err(Unknown::because(format!(
-            "corrupt: the tree is {} nodes high",
+        return Err(Unknown::corrupt(format!(
+            "the tree is {} nodes high",
             tree.height
         )));
     }
@@ -89,8 +89,8 @@ impl Tree {
         reach.step()?;
         let len = self.len_of_node.at(node).number(reach)?;
         if len > self.room {
-            return Err(Unknown::because(format!(
-                "corrupt: the node at {node:#x} has {len} keys"
+            return Err(Unknown::corrupt(format!(
+                "the node at {node:#x} has {len} keys"
             )));
         }
         Ok(Level {

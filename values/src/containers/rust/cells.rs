@@ -116,7 +116,7 @@ fn duration(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
     let seconds = spot.field("secs")?.number(reach)?;
     let nanos = spot.field("nanos")?.number(reach)?;
     let nanos = u32::try_from(nanos).ok().filter(|n| *n < 1_000_000_000);
-    let nanos = nanos.ok_or_else(|| Unknown::because("corrupt: a second has fewer nanoseconds"))?;
+    let nanos = nanos.ok_or_else(|| Unknown::corrupt("a second has fewer nanoseconds"))?;
     Ok(Content::words(format!(
         "{:?}",
         Duration::new(seconds, nanos)

@@ -37,8 +37,8 @@ fn items(spot: &Spot, path: &[&str], keys: bool, reach: &Reach) -> Result<Items,
         len: inner.field("items")?.number(reach)?,
     };
     if !table.buckets.is_power_of_two() || table.len > table.buckets {
-        return Err(Unknown::because(format!(
-            "corrupt: {} entries in {} buckets",
+        return Err(Unknown::corrupt(format!(
+            "{} entries in {} buckets",
             table.len, table.buckets
         )));
     }

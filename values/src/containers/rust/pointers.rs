@@ -151,9 +151,7 @@ impl Shared {
         let align = reach.word(table.wrapping_add(16))?;
         let unaligned = self.value.address()?;
         if !align.is_power_of_two() {
-            return Err(Unknown::because(format!(
-                "corrupt: an alignment of {align}"
-            )));
+            return Err(Unknown::corrupt(format!("an alignment of {align}")));
         }
         let address = unaligned.wrapping_add(align - 1) & !(align - 1);
         match trait_object_type(table, reach.space) {

@@ -32,8 +32,8 @@ fn check(parts: &Parts, element: &Type, reach: &Reach) -> Result<(), Unknown> {
     let size = size(element)?;
     if size > 0 && parts.len > parts.capacity && !reach.machine.is_symbolic() {
         let Parts { len, capacity, .. } = parts;
-        return Err(Unknown::because(format!(
-            "corrupt: {len} elements in room for {capacity}"
+        return Err(Unknown::corrupt(format!(
+            "{len} elements in room for {capacity}"
         )));
     }
     reach.fits(parts.start, parts.len, size)
@@ -98,8 +98,8 @@ pub(super) fn deque(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
     let head = spot.field("head")?.number(reach)?;
     if size(&element)? > 0 && head > parts.capacity {
         let capacity = parts.capacity;
-        return Err(Unknown::because(format!(
-            "corrupt: the first element is number {head} of {capacity}"
+        return Err(Unknown::corrupt(format!(
+            "the first element is number {head} of {capacity}"
         )));
     }
     let ring = Ring {

@@ -1,0 +1,518 @@
+//! Decides which probes the program judges itself, and puts their code and jumps there.
+//!
+//! A probe is compiled when it is set or changed. Its jump is written when its site is its alone and no other trap stands
+//! in the five bytes; as soon as one comes there, the jump gives way to a trap again. Whatever is in the way, the trap that
+//! stands there meanwhile does the same.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{
+        Arc,
+        atomic::{
+            AtomicU64,
+            Ordering::{Acquire, Release},
+        },
+    },
+};
+
+use agent::shared::{COUNTERS_BYTES, COUNTERS_OFFSET, Shared, TRACER_OFFSET};
+use debuginfo::Mapped;
+
+use super::plan::Surveys;
+use crate::{
+    displace::PATCH_BYTES,
+    live::{
+        breakpoints::sites::User,
+        error::{LiveError, LiveResult},
+        event_loop::Tracer,
+        model::{Judged, ProbeId, Tid},
+        probes::Probe,
+    },
+    stop::ptrace,
+};
+
+/// Faults at one site after which its code is not used any more.
+const MOST_FAULTS: u32 = 16;
+
+/// What is compiled, and what it takes.
+#[derive(Debug)]
+pub(crate) struct Compiling {
+    /// Probes are compiled.
+    pub is_on: bool,
+    /// Not at all in this program: its stacks may end right below where they are used.
+    pub is_unfit: bool,
+    /// Where the program's runtime has what compiled code calls.
+    pub runtime: Option<Runtime>,
+    /// To be compiled, anew perhaps.
+    dirty: BTreeSet<ProbeId>,
+    /// Sites with code whose jump does not stand, with their probes.
+    waiting: BTreeMap<u64, Waiting>,
+    /// Those of them that may have become possible.
+    look_at: BTreeSet<u64>,
+    /// Threads that have met memory that is not there, on their way to the trap.
+    faulted: BTreeSet<Tid>,
+    /// How often that was, by site.
+    faults: BTreeMap<u64, u32>,
+    pub(super) surveys: Surveys,
+    /// The memory that the program shares with us; its counters outlive it.
+    pub shared: Option<Arc<Shared>>,
+    /// Counters that were given away.
+    counters: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    probe: ProbeId,
+    /// Not before so many events are in the log.
+    after_events: u64,
+}
+
+/// Addresses in the program's runtime.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Runtime {
+    /// `hs_log`.
+    pub log: u64,
+    /// `hs_ask`.
+    pub ask: u64,
+    /// The instruction that reads texts, and where it goes on when it faults.
+    pub text_load: u64,
+    pub text_fault: u64,
+    /// The word that is marked when we die; before the runtime is asked, `hs_runtime_at`, which leads there.
+    pub tracer: u64,
+}
+
+impl Runtime {
+    /// Finds them in the runtime's library.
+    pub fn find(runtime: &Mapped) -> Option<Runtime> {
+        let symbols = runtime.module.symbols();
+        let address = |name: &str| {
+            let symbol = symbols.iter().find(|symbol| symbol.linkage == name)?;
+            Some(runtime.address(symbol.svma))
+        };
+        Some(Runtime {
+            log: address("hs_log")?,
+            ask: address("hs_ask")?,
+            text_load: address("hs_text_load")?,
+            text_fault: address("hs_text_fault")?,
+            tracer: address("hs_runtime_at")?,
+        })
+    }
+}
+
+impl Default for Compiling {
+    fn default() -> Self {
+        Self {
+            is_on: true,
+            is_unfit: false,
+            runtime: None,
+            dirty: BTreeSet::new(),
+            waiting: BTreeMap::new(),
+            look_at: BTreeSet::new(),
+            faulted: BTreeSet::new(),
+            faults: BTreeMap::new(),
+            surveys: Surveys::default(),
+            shared: None,
+            counters: 0,
+        }
+    }
+}
+
+impl Compiling {
+    /// Returns where the runtime goes on whose load at `pc` has met memory that is not there.
+    pub fn after_fault(&self, pc: u64) -> Option<u64> {
+        let runtime = self.runtime?;
+        (runtime.text_load == pc).then_some(runtime.text_fault)
+    }
+
+    /// A thread has met memory that is not there.
+    pub fn has_faulted(&mut self, tid: Tid) {
+        self.faulted.insert(tid);
+    }
+
+    /// The program has become another one.
+    pub fn clear(&mut self) {
+        *self = Self {
+            is_on: self.is_on,
+            is_unfit: self.is_unfit,
+            ..Self::default()
+        };
+    }
+
+    /// Returns a word of the counters by its address in the program, which may have ended.
+    fn count(&self, at: u64) -> Option<&AtomicU64> {
+        let counters = self.counters_at()?;
+        let shared = self.shared.as_ref()?;
+        let offset = at.checked_sub(counters)?;
+        (offset < COUNTERS_BYTES).then(|| shared.counter(offset))
+    }
+
+    /// Returns where the program has the counters.
+    fn counters_at(&self) -> Option<u64> {
+        let control = self.runtime?.tracer - TRACER_OFFSET;
+        Some(control + COUNTERS_OFFSET)
+    }
+
+    /// Takes a counter and the word behind it, which says where to stop counting. Returns its address in the program.
+    pub(super) fn take_counter(&mut self) -> Option<u64> {
+        let at = self.counters_at()? + self.counters * COUNTER_BYTES;
+        let is_there = self.counters < COUNTERS_BYTES / COUNTER_BYTES;
+        self.counters += u64::from(is_there);
+        is_there.then_some(at)
+    }
+
+    /// Nothing is to be compiled, and no jump to be written.
+    pub fn is_settled(&self) -> bool {
+        self.dirty.is_empty() && self.look_at.is_empty()
+    }
+}
+
+/// A word that counts, and one that says how far.
+const COUNTER_BYTES: u64 = 16;
+
+impl Tracer {
+    /// The runtime is in the program, and has started.
+    pub fn runtime_found(&mut self, runtime: Runtime) {
+        let distance = self.tracee.memory.word(runtime.tracer).unwrap_or(0);
+        let control = self
+            .tracee
+            .memory
+            .word(runtime.tracer.wrapping_add(distance));
+        let control = control.ok().filter(|at| *at != 0);
+        self.breakpoints.compiling.runtime = control.map(|control| Runtime {
+            tracer: control + TRACER_OFFSET,
+            ..runtime
+        });
+    }
+
+    /// Has a probe compiled soon.
+    pub fn compile_later(&mut self, id: ProbeId) {
+        self.breakpoints.compiling.dirty.insert(id);
+    }
+
+    /// A site has changed: it, or others near it, may have their jumps now.
+    pub fn site_changed(&mut self, address: u64) {
+        // A trap, or a jump, stands elsewhere where a hook has moved the instruction to.
+        let Some(at) = self
+            .breakpoints
+            .sites
+            .at(address)
+            .map(|site| site.patched_at)
+        else {
+            return;
+        };
+        let near = self
+            .breakpoints
+            .sites
+            .near(at.saturating_sub(PATCH_BYTES as u64)..=at + PATCH_BYTES as u64);
+        let waiting = near.filter(|near| self.breakpoints.compiling.waiting.contains_key(near));
+        let waiting: Vec<u64> = waiting.collect();
+        self.breakpoints.compiling.look_at.extend(waiting);
+    }
+
+    /// Switches compiling on or off; probes that are there follow.
+    pub fn compile_probes(&mut self, on: bool) {
+        self.breakpoints.compiling.is_on = on;
+        let all: Vec<ProbeId> = self.probes.by_id.keys().copied().collect();
+        self.breakpoints.compiling.dirty.extend(all);
+        self.settle_compiled();
+    }
+
+    /// Modules have come or gone: what messages say of addresses may be different.
+    pub fn compile_messages_anew(&mut self) {
+        self.breakpoints.compiling.surveys.clear();
+        let messages = self.probes.by_id.values().filter(|probe| probe.logs());
+        let ids: Vec<ProbeId> = messages.map(|probe| probe.view.id).collect();
+        self.breakpoints.compiling.dirty.extend(ids);
+    }
+
+    /// Compiles what is to be compiled, and writes the jumps that can be written. To be called where no thread is being
+    /// dealt with.
+    pub fn settle_compiled(&mut self) {
+        if self.tracee.is_held || self.breakpoints.compiling.is_settled() {
+            return;
+        }
+        for id in std::mem::take(&mut self.breakpoints.compiling.dirty) {
+            self.compile_probe(id);
+        }
+        self.arm_waiting();
+    }
+
+    fn compile_probe(&mut self, id: ProbeId) {
+        let Some(probe) = self.probes.by_id.get(&id) else {
+            return;
+        };
+        let spec = probe.view.spec.clone();
+        let wanted = probe.is_enabled && probe.may_be_compiled();
+        let places = probe.view.places.iter();
+        let addresses: Vec<u64> = places
+            .filter(|place| place.problem.is_none())
+            .map(|place| place.address)
+            .collect();
+        let mut judged = BTreeMap::new();
+        for address in addresses {
+            self.give_up_code(address, id);
+            if !wanted {
+                continue;
+            }
+            let made =
+                match self.breakpoints.compiling.is_on && !self.breakpoints.compiling.is_unfit {
+                    true => self.make_code(id, &spec, address),
+                    false => Err("compiling is switched off".to_owned()),
+                };
+            judged.insert(address, made.unwrap_or_else(Judged::ByTracer));
+        }
+        // The formats of messages are in the log before the first record.
+        let after_events = self.journal.sent();
+        let made = judged
+            .iter()
+            .filter(|(_, j)| !matches!(j, Judged::ByTracer(_)));
+        let waiting = made.map(|(address, _)| {
+            (
+                *address,
+                Waiting {
+                    probe: id,
+                    after_events,
+                },
+            )
+        });
+        let waiting: Vec<(u64, Waiting)> = waiting.collect();
+        let addresses = waiting.iter().map(|(address, _)| *address);
+        self.breakpoints.compiling.look_at.extend(addresses);
+        self.breakpoints.compiling.waiting.extend(waiting);
+        if let Some(probe) = self.probes.by_id.get_mut(&id) {
+            for place in &mut probe.view.places {
+                place.judged = judged.get(&place.address).cloned();
+            }
+        }
+    }
+
+    /// Takes a probe's jump and code at a site away.
+    fn give_up_code(&mut self, address: u64, id: ProbeId) {
+        let is_its = self
+            .breakpoints
+            .compiling
+            .waiting
+            .get(&address)
+            .is_some_and(|w| w.probe == id);
+        let site = self.breakpoints.sites.at(address);
+        let alone = site.is_some_and(|site| site.users.iter().all(|user| *user == User::Probe(id)));
+        if is_its || alone {
+            self.disarm(address);
+            self.breakpoints.compiling.waiting.remove(&address);
+            self.breakpoints.sites.detach_code(address);
+        }
+    }
+
+    fn arm_waiting(&mut self) {
+        let written = self.journal.written();
+        let (mut ready, mut later) = (Vec::new(), BTreeSet::new());
+        for address in std::mem::take(&mut self.breakpoints.compiling.look_at) {
+            let Some(waiting) = self.breakpoints.compiling.waiting.get(&address) else {
+                continue;
+            };
+            if self
+                .breakpoints
+                .sites
+                .may_arm(address, User::Probe(waiting.probe))
+            {
+                match waiting.after_events <= written {
+                    true => ready.push(address),
+                    false => _ = later.insert(address),
+                }
+            }
+        }
+        self.breakpoints.compiling.look_at = later;
+        if ready.is_empty() {
+            return;
+        }
+        if self.hold().is_err() {
+            self.release();
+            // Nothing near them need change before they are tried again.
+            self.breakpoints.compiling.look_at.extend(ready);
+            return;
+        }
+        let mut armed = Vec::new();
+        for address in ready {
+            let waiting = self.breakpoints.compiling.waiting.get(&address).copied();
+            // Two that stand in each other's way are both ready; the first one wins.
+            let may = waiting.is_some_and(|w| {
+                self.breakpoints
+                    .sites
+                    .may_arm(address, User::Probe(w.probe))
+            });
+            if may
+                && self
+                    .breakpoints
+                    .sites
+                    .arm(&self.tracee.memory, address)
+                    .is_ok()
+            {
+                self.breakpoints.compiling.waiting.remove(&address);
+                armed.push(address);
+            }
+        }
+        let memory = self.tracee.memory.clone();
+        let sites = std::mem::take(&mut self.breakpoints.sites);
+        // What cannot be read of the threads shows when they go on.
+        let _ = self.with_stopped(|process| sites.move_threads(&memory, process, &armed));
+        self.breakpoints.sites = sites;
+        self.release();
+    }
+
+    /// Puts a trap in the place of a site's jump, if it has one.
+    pub fn disarm(&mut self, address: u64) {
+        let Some(site) = self
+            .breakpoints
+            .sites
+            .at(address)
+            .filter(|site| site.is_armed())
+        else {
+            return;
+        };
+        let probe = site.users.iter().find_map(|user| match user {
+            User::Probe(id) => Some(*id),
+            _ => None,
+        });
+        let was_holding = self.tracee.is_held;
+        if !was_holding {
+            // A thread that does not stop is in the kernel, and executes none of these bytes.
+            let _ = self.hold();
+        }
+        self.breakpoints.sites.disarm(&self.tracee.memory, address);
+        if !was_holding {
+            self.release();
+        }
+        if let Some(probe) = probe {
+            let waiting = Waiting {
+                probe,
+                after_events: 0,
+            };
+            self.breakpoints.compiling.waiting.insert(address, waiting);
+        }
+    }
+
+    /// A thread is at the trap of a site: if memory was not there, that is counted. Where it happens often, the tracer
+    /// judges: should we be killed while a thread is halted for such a fault, the kernel would deliver the signal.
+    pub fn look_at_faults(&mut self, tid: Tid, address: u64) {
+        if !self.breakpoints.compiling.faulted.remove(&tid) {
+            return;
+        }
+        let faults = self
+            .breakpoints
+            .compiling
+            .faults
+            .entry(address)
+            .or_default();
+        *faults += 1;
+        if *faults < MOST_FAULTS {
+            return;
+        }
+        self.disarm(address);
+        let Some(waiting) = self.breakpoints.compiling.waiting.remove(&address) else {
+            return;
+        };
+        if let Some(probe) = self.probes.by_id.get_mut(&waiting.probe) {
+            let places = probe.view.places.iter_mut();
+            for place in places.filter(|place| place.address == address) {
+                let why = "memory that it reads is often not there".to_owned();
+                place.judged = Some(Judged::ByTracer(why));
+            }
+        }
+    }
+
+    /// Makes way for a trap of `user` at `address`: jumps that stand there or over it become traps.
+    pub fn make_way(&mut self, address: u64, user: User) {
+        let site = self.breakpoints.sites.at(address);
+        let is_its = site.is_some_and(|site| site.users.contains(&user));
+        if !is_its {
+            self.disarm(address);
+        }
+        let at = self
+            .breakpoints
+            .sites
+            .trap_address(&self.tracee.memory, address);
+        if let Some(other) = self.breakpoints.sites.jump_over(at) {
+            self.disarm(other);
+        }
+    }
+
+    /// Adds the hits that the program has counted.
+    pub fn total_hits(&self, probe: &Probe) -> u64 {
+        let counted = probe
+            .counter_at
+            .and_then(|at| self.breakpoints.compiling.count(at));
+        let counted = counted.map_or(0, |word| word.load(Acquire));
+        probe.view.hits.wrapping_add(counted)
+    }
+
+    /// A hit was counted by the tracer: the program's count ends earlier.
+    pub fn tell_count(&self, probe: &Probe) {
+        if let Some(at) = probe.counter_at
+            && probe.view.spec.hit_count != 0
+        {
+            let until = probe.view.spec.hit_count.wrapping_sub(probe.view.hits);
+            if let Some(word) = self.breakpoints.compiling.count(at + 8) {
+                word.store(until, Release);
+            }
+        }
+    }
+
+    /// Tells whether a halted thread is in code that judges.
+    pub fn is_judging(&self, tid: Tid) -> bool {
+        let Ok(registers) = ptrace::registers(tid) else {
+            return false;
+        };
+        let pc = registers.rip;
+        let runtime = self.breakpoints.compiling.runtime;
+        let reads_text = runtime.is_some_and(|r| (r.text_load..r.text_fault).contains(&pc));
+        reads_text || self.breakpoints.sites.is_judging(pc)
+    }
+
+    /// Lets a halted thread run out of code of ours: what records or judges, and what follows a displaced instruction. Then
+    /// its registers and its frames are the program's. It may get to the trap there; then it stands at its site.
+    pub fn leave_ours(&mut self, tid: Tid) -> LiveResult<()> {
+        self.dismiss(tid);
+        // Who makes the copy of memory that it may wait for there waits for the tracer.
+        let pass = |tracer: &Self, pass| {
+            if let Some(shared) = &tracer.breakpoints.compiling.shared {
+                shared.pass_copies(pass);
+            }
+        };
+        pass(self, true);
+        let left = self.step_out_of_ours(tid);
+        pass(self, false);
+        left
+    }
+
+    fn step_out_of_ours(&mut self, tid: Tid) -> LiveResult<()> {
+        const MOST_STEPS: usize = 20_000;
+        let mut pc = self.registers(tid)?.rip;
+        for _ in 0..MOST_STEPS {
+            let is_ours = self.breakpoints.sites.is_judging(pc) || self.exact_pc(pc).is_none();
+            if !is_ours || self.breakpoints.sites.by_trap(pc).is_some() {
+                return Ok(());
+            }
+            let signal = self.step_once(tid)?;
+            pc = self.registers(tid)?.rip;
+            let target = self
+                .breakpoints
+                .compiling
+                .after_fault(pc)
+                .or(self.breakpoints.sites.no_answer_at(pc));
+            match (signal, target) {
+                (libc::SIGTRAP, _) => {}
+                (libc::SIGSEGV | libc::SIGBUS, Some(target)) => {
+                    let moved = ptrace::set_rip(tid, target);
+                    moved.map_err(|source| LiveError::System {
+                        action: "move the thread",
+                        source,
+                    })?;
+                    pc = target;
+                }
+                // It is delivered once the thread goes on.
+                (signal, _) => self.tracee.keep_signal(tid, signal),
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,168 @@
+//! Traps that would outlive us: a handler in the program's runtime passes them until the guardian has taken them away.
+//!
+//! While we live, we trace the program and no trap reaches the handler. A program that handles SIGTRAP itself keeps its own
+//! handler, also one that it installs later, and gets the traps should we be killed.
+
+use debuginfo::Mapped;
+
+use crate::{
+    live::{
+        error::{LiveError, LiveResult},
+        event_loop::Tracer,
+        model::Tid,
+        tracee::machine::RED_ZONE,
+    },
+    process::status,
+};
+
+/// The kernel's `struct sigaction`, and a mask of signals in it.
+const ACTION_BYTES: usize = 32;
+const MASK_BYTES: u64 = 8;
+
+/// Where the runtime's handler and what it returns to are, in the program.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TrapHandler {
+    pub handler: u64,
+    pub restorer: u64,
+}
+
+impl TrapHandler {
+    /// Finds them in the runtime's library.
+    pub fn find(runtime: &Mapped) -> Option<TrapHandler> {
+        let symbols = runtime.module.symbols();
+        let address = |name: &str| {
+            let symbol = symbols.iter().find(|symbol| symbol.linkage == name)?;
+            Some(runtime.address(symbol.svma))
+        };
+        Some(TrapHandler {
+            handler: address("hs_on_trap")?,
+            restorer: address("hs_trap_return")?,
+        })
+    }
+}
+
+fn words_of(bytes: &[u8; ACTION_BYTES]) -> [u64; 4] {
+    let mut words = bytes.chunks_exact(8).map(|word| {
+        let word = word.try_into().expect("chunks of 8 bytes");
+        u64::from_le_bytes(word)
+    });
+    std::array::from_fn(|_| words.next().unwrap_or_default())
+}
+
+impl Tracer {
+    /// Makes the program handle what we leave behind, unless it handles SIGTRAP itself.
+    pub fn handle_orphan_traps(&mut self, handler: TrapHandler) -> LiveResult<()> {
+        const SA_SIGINFO: u64 = 4;
+        const SA_RESTORER: u64 = 0x0400_0000;
+        const SA_ONSTACK: u64 = 0x0800_0000;
+        if self.tracee.handles(libc::SIGTRAP) {
+            return Ok(());
+        }
+        let flags = SA_SIGINFO | SA_RESTORER | SA_ONSTACK;
+        self.set_action([handler.handler, flags, handler.restorer, 0])?;
+        self.breakpoints.orphan_handler = Some(handler);
+        Ok(())
+    }
+
+    /// Undoes it: no traps are left. A handler that the program has installed since stays.
+    pub fn forget_orphan_traps(&mut self) -> LiveResult<()> {
+        let Some(ours) = self.breakpoints.orphan_handler.take() else {
+            return Ok(());
+        };
+        let mut threads = self.tracee.threads.iter();
+        let halted = threads.find(|(_, thread)| thread.is_halted());
+        let tid = *halted.ok_or(LiveError::Ended)?.0;
+        if self.trap_handler(tid)? == ours.handler {
+            self.trap_action(tid, Some([0; 4]))?;
+        }
+        Ok(())
+    }
+
+    /// Tells whether the handler of SIGTRAP is the runtime's. `tid` is halted.
+    ///
+    /// A program in a sandbox may be killed for the question. Where there is no answer, it is taken to be.
+    pub fn is_trap_handler_ours(&mut self, tid: Tid) -> bool {
+        let Some(ours) = self.breakpoints.orphan_handler else {
+            return false;
+        };
+        if !status::may_sleep(self.tracee.pid, tid as u32) {
+            return true;
+        }
+        let found = self.trap_handler(tid);
+        found.map_or(true, |handler| handler == ours.handler)
+    }
+
+    /// Gives SIGTRAP its default action where ours would only do that, and trap once more. `tid` is about to receive it.
+    pub fn let_trap_end(&mut self, tid: Tid) {
+        if self.breakpoints.orphan_handler.is_some() && self.is_trap_handler_ours(tid) {
+            // If it fails, the handler does it.
+            let _ = self.trap_action(tid, Some([0; 4]));
+        }
+    }
+
+    /// Asks the kernel for the handler of SIGTRAP. `tid` is halted.
+    fn trap_handler(&mut self, tid: Tid) -> LiveResult<u64> {
+        let [handler, ..] = self.trap_action(tid, None)?;
+        Ok(handler)
+    }
+
+    /// Has a halted thread ask what the program does about SIGTRAP, or set it: the words of the kernel's `struct sigaction`. They
+    /// lie below its stack meanwhile.
+    fn trap_action(&mut self, tid: Tid, new: Option<[u64; 4]>) -> LiveResult<[u64; 4]> {
+        let stack = self.registers(tid)?.rsp;
+        let at = (stack.wrapping_sub(RED_ZONE) & !15).wrapping_sub(ACTION_BYTES as u64);
+        let failed = |_| LiveError::Memory {
+            address: at,
+            len: ACTION_BYTES,
+        };
+        let (mut before, mut action) = ([0; ACTION_BYTES], [0; ACTION_BYTES]);
+        self.tracee
+            .memory
+            .read_raw(at, &mut before)
+            .map_err(failed)?;
+        let (set, asked) = match new {
+            Some(_) => (at, 0),
+            None => (0, at),
+        };
+        let words = new.unwrap_or_default();
+        for (bytes, word) in action.chunks_exact_mut(8).zip(words) {
+            bytes.copy_from_slice(&word.to_le_bytes());
+        }
+        self.tracee.memory.write_raw(at, &action).map_err(failed)?;
+        let arguments = [libc::SIGTRAP as u64, set, asked, MASK_BYTES, 0, 0];
+        let result = self.system_call_of(tid, libc::SYS_rt_sigaction as u64, arguments)?;
+        self.tracee
+            .memory
+            .read_raw(at, &mut action)
+            .map_err(failed)?;
+        self.tracee.memory.write_raw(at, &before).map_err(failed)?;
+        match result {
+            0 => Ok(words_of(&action)),
+            error => Err(LiveError::System {
+                action: "ask for or set the program's handler of SIGTRAP",
+                source: std::io::Error::from_raw_os_error((error as i64).unsigned_abs() as i32),
+            }),
+        }
+    }
+
+    /// Sets what the program does about SIGTRAP: the words of the kernel's `struct sigaction`.
+    fn set_action(&mut self, words: [u64; 4]) -> LiveResult<()> {
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let at = self.spare(bytes.len() as u64)?;
+        self.tracee
+            .memory
+            .write_raw(at, &bytes)
+            .map_err(|_| LiveError::Memory {
+                address: at,
+                len: bytes.len(),
+            })?;
+        let arguments = [libc::SIGTRAP as u64, at, 0, MASK_BYTES, 0, 0];
+        match self.system_call(libc::SYS_rt_sigaction as u64, arguments)? {
+            0 => Ok(()),
+            error => Err(LiveError::System {
+                action: "make the program pass traps that outlive us",
+                source: std::io::Error::from_raw_os_error((error as i64).unsigned_abs() as i32),
+            }),
+        }
+    }
+}

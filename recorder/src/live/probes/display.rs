@@ -1,0 +1,139 @@
+//! Expressions that are displayed: their values are told with every stop, and are in its event.
+
+use expr;
+use values::{RenderOptions, render};
+
+use super::{evaluate::misunderstood, expression::Expression};
+use crate::live::{
+    error::{LiveError, LiveResult},
+    event_loop::Tracer,
+    guard::guarded,
+    model::{Display, Displayed, MAX_DISPLAYS, Tid},
+};
+
+/// What is displayed, in the order in which it was asked for.
+#[derive(Debug, Default)]
+pub(crate) struct Displays {
+    shown: Vec<(Display, Expression)>,
+    last_id: u32,
+}
+
+impl Displays {
+    pub fn all(&self) -> Vec<Display> {
+        self.shown
+            .iter()
+            .map(|(display, _)| display.clone())
+            .collect()
+    }
+
+    /// Adds an expression; one that is there already keeps its number.
+    pub fn add(&mut self, expression: &str) -> LiveResult<Display> {
+        let expression = expression.trim();
+        // Whether names mean anything, and which of them are types, is seen at each stop.
+        expr::parse(expression)
+            .or_else(|error| expr::parse_with(expression, &|_| true).map_err(|_| error))
+            .map_err(misunderstood("Expression"))?;
+        let mut known = self.shown.iter();
+        if let Some((known, _)) = known.find(|(d, _)| d.expression == expression) {
+            return Ok(known.clone());
+        }
+        if self.shown.len() == MAX_DISPLAYS {
+            let message = format!("{MAX_DISPLAYS} expressions are displayed, and no more can be");
+            return Err(LiveError::Evaluate(message.into()));
+        }
+        self.last_id += 1;
+        let display = Display {
+            id: self.last_id,
+            expression: expression.to_owned(),
+        };
+        let parsed = Expression::new(expression);
+        self.shown.push((display.clone(), parsed));
+        Ok(display)
+    }
+
+    /// Takes expressions away: all of `ids`, or none if one of them is not there.
+    pub fn remove(&mut self, ids: &[u32]) -> LiveResult<Vec<Display>> {
+        if let Some(missing) = ids
+            .iter()
+            .find(|id| self.shown.iter().all(|(d, _)| d.id != **id))
+        {
+            return Err(LiveError::NoDisplay(*missing));
+        }
+        Ok(self
+            .shown
+            .extract_if(.., |(display, _)| ids.contains(&display.id))
+            .map(|(display, _)| display)
+            .collect())
+    }
+}
+
+impl Tracer {
+    /// Returns what is displayed, as it is in a halted thread now.
+    pub fn displayed(&self, tid: Tid) -> Vec<Displayed> {
+        let values = self
+            .probes
+            .displays
+            .shown
+            .iter()
+            .map(|(display, expression)| {
+                let value = guarded(|| self.value_text(tid, expression));
+                Displayed {
+                    display: display.clone(),
+                    value: value.unwrap_or_else(|error| format!("<{}>", error.one_line())),
+                }
+            });
+        values.collect()
+    }
+
+    fn value_text(&self, tid: Tid, expression: &Expression) -> String {
+        let shown = self.in_context(tid, |context| {
+            let parsed = expression.within(context)?;
+            let value = expr::evaluate(&parsed, context).map_err(|error| error.one_line())?;
+            let options = RenderOptions::default();
+            Ok::<_, String>(render(&value, &options, context.machine, context.space))
+        });
+        match shown {
+            Ok(Ok(text)) => text,
+            Ok(Err(error)) | Err(error) => format!("<{error}>"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_is_given_once_and_an_expression_is_displayed_once() {
+        let mut displays = Displays::default();
+        let ids: Vec<u32> = ["a", "b", " a "]
+            .iter()
+            .map(|text| displays.add(text).unwrap().id)
+            .collect();
+        assert_eq!(ids, [1, 2, 1]);
+        assert!(matches!(
+            displays.remove(&[2, 7]),
+            Err(LiveError::NoDisplay(7))
+        ));
+        assert_eq!(displays.all().len(), 2, "all or none");
+        displays.remove(&[2]).unwrap();
+        assert_eq!(displays.add("b").unwrap().id, 3);
+        let refused = displays.add("a +").unwrap_err();
+        assert!(
+            matches!(refused, LiveError::Expression { .. }),
+            "{refused:?}"
+        );
+        displays.add("(order_t *)a").unwrap();
+    }
+
+    #[test]
+    fn there_is_a_limit() {
+        let mut displays = Displays::default();
+        for number in 0..MAX_DISPLAYS {
+            displays.add(&format!("v{number}")).unwrap();
+        }
+        assert!(displays.add("v0").is_ok(), "it is there already");
+        let refused = displays.add("one_more").unwrap_err();
+        assert!(refused.to_string().contains("64 expressions"), "{refused}");
+    }
+}

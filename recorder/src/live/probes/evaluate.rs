@@ -1,0 +1,220 @@
+//! Conditions and messages, evaluated in a stopped thread.
+
+use std::time::Duration;
+
+use debuginfo::{Diagnostic, backtrace};
+use expr::{Context, ParseError, Part};
+use values::RenderOptions;
+
+use super::{expression::Expression, limit::Limit};
+use crate::live::{
+    error::{LiveError, LiveResult},
+    event_loop::Tracer,
+    model::{Action, ProbeId, ProbeSpec, Tid},
+    script::{Message, Script},
+    tracee::machine::LiveMachine,
+};
+
+/// Frames that an expression may need: its own, and the caller's for values that only that one still knows.
+const FRAMES: usize = 2;
+/// Frames in which names are looked for that are not of the innermost ones.
+const MOST_FRAMES: usize = 64;
+
+/// What of a probe's expressions is not in our own language, and its message.
+pub(crate) struct Understood {
+    pub condition: Option<Script>,
+    pub message: Option<Message>,
+}
+
+impl Understood {
+    /// A probe's condition, if that is in our own language.
+    pub fn own_condition(&self, spec: &ProbeSpec) -> Option<Expression> {
+        let text = spec.condition.as_deref();
+        text.filter(|_| self.condition.is_none())
+            .map(Expression::new)
+    }
+}
+
+/// A message that was made.
+#[derive(Default)]
+pub(crate) struct Filled {
+    pub text: String,
+    /// Its values as text, by what was asked for.
+    pub values: Vec<(String, String)>,
+    /// Why the first of them that has no value has none.
+    pub error: Option<String>,
+}
+/// How long a condition, a message or a displayed value may take.
+const JUDGE_TIME: Duration = Duration::from_secs(1);
+
+impl Tracer {
+    /// Refuses conditions and templates that cannot be understood.
+    pub fn check_expressions(&mut self, spec: &ProbeSpec) -> LiveResult<Understood> {
+        let message = match &spec.action {
+            Action::Log { template } => {
+                let understood = self.probes.scripts.understand_message(template);
+                Some(understood.map_err(misunderstood("Message"))?)
+            }
+            Action::Break { .. } => None,
+        };
+        let condition = match &spec.condition {
+            Some(condition) => {
+                let understood = self.probes.scripts.understand(condition);
+                understood.map_err(misunderstood("Condition expression"))?
+            }
+            None => None,
+        };
+        Ok(Understood { condition, message })
+    }
+
+    /// Tells whether a condition is true in a thread.
+    pub fn evaluate_condition(&self, tid: Tid, condition: &Expression) -> Result<bool, String> {
+        // Most need no caller, and finding it takes as long as all the rest.
+        let alone = self.evaluate_with(tid, condition, 1);
+        let called = alone.or_else(|_| self.evaluate_with(tid, condition, FRAMES));
+        match called {
+            // It may name a function further out.
+            Err(_) if condition.names_scopes() => self.evaluate_with(tid, condition, MOST_FRAMES),
+            called => called,
+        }
+    }
+
+    fn evaluate_with(
+        &self,
+        tid: Tid,
+        condition: &Expression,
+        frames: usize,
+    ) -> Result<bool, String> {
+        self.in_frames(tid, frames, |context| {
+            let parsed = condition.within(context)?;
+            let holds = expr::evaluate_condition(&parsed, context);
+            holds
+                .map(|(holds, _)| holds)
+                .map_err(|error| error.one_line())
+        })?
+    }
+
+    /// As [`evaluate_condition`](Self::evaluate_condition), for a watched place: whoever wrote there need not know the names
+    /// that the condition uses, so that the frames around it are asked too.
+    pub fn evaluate_outwards(&self, tid: Tid, condition: &Expression) -> Result<bool, String> {
+        let machine = self.judged_machine(tid)?;
+        let space = self.space_now();
+        let frames = backtrace(&space, &machine, MOST_FRAMES).frames;
+        let mut first = None;
+        for index in 0..frames.len() {
+            let context = Context {
+                space: &space,
+                machine: &machine,
+                frames: &frames,
+                index,
+                calls: None,
+            };
+            let parsed = condition.within(&context)?;
+            match expr::evaluate_condition(&parsed, &context) {
+                Ok((holds, _)) => return Ok(holds),
+                Err(error) => first = first.or(Some(error.one_line())),
+            }
+        }
+        Err(first.unwrap_or_else(|| "the thread has no frame".to_owned()))
+    }
+
+    /// Puts values into a probe's message. A part that has none says why.
+    pub fn fill_in(&self, tid: Tid, id: ProbeId) -> Filled {
+        let Some(message) = self.probes.scripts.message(id) else {
+            return Filled::default();
+        };
+        let (template, scripts) = &*message;
+        let has_path =
+            |part: &Part| matches!(part, Part::Value { source, .. } if source.contains("::"));
+        let most = match template.parts.iter().any(has_path) {
+            true => MOST_FRAMES,
+            false => FRAMES,
+        };
+        let mut scripts = scripts.iter();
+        let mut filled = Filled::default();
+        for part in &template.parts {
+            let (source, made) = match part {
+                Part::Text(text) => {
+                    filled.text.push_str(text);
+                    continue;
+                }
+                Part::Script { source } => {
+                    let script = scripts.next().ok_or_else(|| "it is gone".to_owned());
+                    let made = script.and_then(|script| self.script_text(tid, script));
+                    (source, made)
+                }
+                Part::Value { source, .. } => {
+                    let made = self.in_frames(tid, most, |context| rendered(source, part, context));
+                    (source, made.and_then(|made| made))
+                }
+            };
+            let text = match made {
+                Ok(text) => text,
+                Err(why) => {
+                    let text = format!("<error: {why}>");
+                    filled.error = filled.error.or(Some(format!("{source}: {why}")));
+                    text
+                }
+            };
+            filled.text.push_str(&text);
+            filled.values.push((source.clone(), text));
+        }
+        filled
+    }
+
+    pub fn in_context<R>(
+        &self,
+        tid: Tid,
+        work: impl FnOnce(&Context<'_>) -> R,
+    ) -> Result<R, String> {
+        self.in_frames(tid, FRAMES, work)
+    }
+
+    /// Returns a thread whose memory is read for a while only: nobody is served meanwhile.
+    fn judged_machine(&self, tid: Tid) -> Result<LiveMachine, String> {
+        let machine = self.machine(tid).map_err(|error| error.one_line())?;
+        Ok(machine.limited(Limit::new(JUDGE_TIME)))
+    }
+
+    fn in_frames<R>(
+        &self,
+        tid: Tid,
+        most: usize,
+        work: impl FnOnce(&Context<'_>) -> R,
+    ) -> Result<R, String> {
+        let machine = self.judged_machine(tid)?;
+        let space = self.space_now();
+        let frames = backtrace(&space, &machine, most).frames;
+        Ok(work(&Context {
+            space: &space,
+            machine: &machine,
+            frames: &frames,
+            index: 0,
+            calls: None,
+        }))
+    }
+}
+
+/// The text of a value, read again with the types that the frame knows.
+fn rendered(source: &str, part: &Part, context: &Context<'_>) -> Result<String, String> {
+    let is_type = |name: &str| expr::is_type(name, context);
+    let part = match (part, expr::parse_with(source, &is_type)) {
+        (Part::Value { format, source, .. }, Ok(expr)) => Part::Value {
+            expr,
+            format: *format,
+            source: source.clone(),
+        },
+        (part, _) => part.clone(),
+    };
+    part.render(context, &RenderOptions::default())
+}
+
+pub(crate) fn misunderstood(what: &'static str) -> impl Fn(ParseError) -> LiveError {
+    move |error| LiveError::Expression {
+        position: error.position,
+        what: Diagnostic {
+            message: format!("{what} has syntax error: {error}"),
+            hint: error.hint,
+        },
+    }
+}

@@ -1,0 +1,311 @@
+//! What happens when a thread gets to a probe, throws, or is about to receive a signal.
+
+use store::control::Control;
+
+use super::{evaluate::Filled, exceptions::Thrown};
+use crate::{
+    clock,
+    live::{
+        breakpoints::sites::User,
+        event_loop::Tracer,
+        guard::guarded,
+        model::{Action, Location, ProbeId, Reason, Tid},
+    },
+};
+
+/// Signals that end a program which does not handle them because of what it did itself.
+const FAULTS: [i32; 7] = [
+    libc::SIGSEGV,
+    libc::SIGBUS,
+    libc::SIGILL,
+    libc::SIGFPE,
+    libc::SIGABRT,
+    libc::SIGSYS,
+    libc::SIGTRAP,
+];
+
+/// A thread that a probe means.
+pub(crate) struct Wanted {
+    /// How often it was hit, this time included.
+    pub hits: u64,
+    thrown: Option<Thrown>,
+}
+
+impl Tracer {
+    /// A thread stands at the trap of a site.
+    pub fn hit(&mut self, tid: Tid, address: u64) {
+        if let Some(halt) = self.tracee.halt_mut(tid) {
+            halt.is_at_trap = true;
+        }
+        self.look_at_faults(tid, address);
+        let Some(site) = self.breakpoints.sites.at(address) else {
+            self.go_on(tid);
+            return;
+        };
+        let users: Vec<User> = site.users.iter().copied().collect();
+        if self.stops_at(tid, address, &users) {
+            return;
+        }
+        if users.contains(&User::Step(tid)) && self.arrived(tid, address) {
+            return;
+        }
+        let is_stepping = self
+            .tracee
+            .threads
+            .get(&tid)
+            .is_some_and(|thread| thread.is_stepping);
+        if is_stepping && self.has_plan(tid) {
+            self.look_again(tid, address);
+        } else {
+            self.go(tid, false);
+        }
+    }
+
+    /// Has the probes of a place judge a thread that stands there. Returns whether one of them has stopped it.
+    pub fn stops_at(&mut self, tid: Tid, address: u64, users: &[User]) -> bool {
+        let mut stop = None;
+        let mut calls_to_come = 0;
+        for user in users {
+            match user {
+                User::Unwind => self.before_unwinding(tid, address),
+                User::Probe(id) => {
+                    let (before, inside) = self.known_calls(*id, address);
+                    self.set_calls_to_come(tid, inside);
+                    let judged = self.judge(tid, *id);
+                    if stop.is_none() && judged.is_some() {
+                        (stop, calls_to_come) = (judged, before);
+                    }
+                }
+                User::Step(_) => {}
+            }
+        }
+        self.set_calls_to_come(tid, calls_to_come);
+        let Some((reason, all_threads)) = stop else {
+            return false;
+        };
+        self.halt(tid, reason, all_threads);
+        true
+    }
+
+    pub fn set_calls_to_come(&mut self, tid: Tid, count: usize) {
+        if let Some(thread) = self.tracee.threads.get_mut(&tid) {
+            thread.calls_to_come = count;
+        }
+    }
+
+    /// Decides whether a probe stops a thread. Logs if it is to log.
+    fn judge(&mut self, tid: Tid, id: ProbeId) -> Option<(Reason, bool)> {
+        let here = |tracer: &Tracer| {
+            let general = tracer.registers(tid).ok()?;
+            Some((tracer.original_pc(general.rip), general.rsp))
+        };
+        let mut asks = std::mem::take(&mut self.probes.stopless);
+        let decided = asks.take_decided(tid, id, || here(self));
+        self.probes.stopless = asks;
+        let wanted = match decided {
+            Some(hits) => Wanted { hits, thrown: None },
+            None => self.evaluate_probe(tid, id)?,
+        };
+        let probe = self.probes.by_id.get(&id)?;
+        let Action::Break { all_threads, once } = probe.view.spec.action else {
+            return None;
+        };
+        let hits = wanted.hits;
+        let reason = match wanted.thrown {
+            None => Reason::Breakpoint { probe: id, hits },
+            Some(Thrown { what, message }) => {
+                let unhandled = matches!(
+                    probe.view.spec.location,
+                    Location::Throw {
+                        unhandled_only: true,
+                        ..
+                    }
+                );
+                let (thrown, text) = (what.clone(), message.clone());
+                let pc = self.pc(tid);
+                self.journal
+                    .exception(tid, None, Some(thrown), unhandled, pc, text);
+                Reason::Throw {
+                    probe: id,
+                    what,
+                    message,
+                    unhandled,
+                }
+            }
+        };
+        if once {
+            // Nothing is stopped at it yet, and it certainly exists.
+            let _ = self.remove_probe(id);
+        }
+        Some((reason, all_threads))
+    }
+
+    /// Tells whether a probe means a thread: its condition holds, what it is about was thrown, it was hit often enough. The
+    /// hit is counted; a message is logged.
+    pub fn evaluate_probe(&mut self, tid: Tid, id: ProbeId) -> Option<Wanted> {
+        self.count_arrival(tid, id);
+        let wanted = self.is_meant(tid, id);
+        if let Some(thread) = self.tracee.threads.get_mut(&tid) {
+            thread.hit_count = None;
+        }
+        wanted
+    }
+
+    fn is_meant(&mut self, tid: Tid, id: ProbeId) -> Option<Wanted> {
+        let probe = self.probes.by_id.get(&id)?;
+        if probe.view.spec.condition.is_some() && !self.holds(tid, id) {
+            return None;
+        }
+        let spec = self.probes.by_id.get(&id)?.view.spec.clone();
+        let thrown = match &spec.location {
+            Location::Throw {
+                pattern,
+                unhandled_only: false,
+            } => Some(self.thrown(tid, pattern.as_deref())?),
+            Location::Throw { pattern, .. } => Some(self.unhandled(tid, pattern.as_deref())?),
+            Location::Panic => Some(self.panicked(tid)),
+            _ => None,
+        };
+        let hits = {
+            let probe = self.probes.by_id.get_mut(&id)?;
+            probe.view.hits += 1;
+            let probe = self.probes.by_id.get(&id)?;
+            self.tell_count(probe);
+            self.total_hits(probe)
+        };
+        if spec.hit_count != 0 && hits != spec.hit_count {
+            return None;
+        }
+        if let Action::Log { .. } = &spec.action {
+            self.log(tid, id);
+        }
+        Some(Wanted { hits, thrown })
+    }
+
+    fn log(&mut self, tid: Tid, id: ProbeId) {
+        let filled = guarded(|| self.fill_in(tid, id));
+        let filled = filled.unwrap_or_else(|error| Filled {
+            text: format!("<error: {}>", error.one_line()),
+            values: Vec::new(),
+            error: Some(error.one_line()),
+        });
+        let Filled {
+            text,
+            values,
+            error,
+        } = filled;
+        self.stops.failures.judged(id, false, error.as_deref());
+        let passed = self.passed(tid);
+        self.journal.send(Control::Logpoint {
+            ticks: clock::ticks(),
+            tid: tid as u32,
+            probe: id,
+            message: text,
+            values,
+            passed: passed.map(Box::new),
+        });
+    }
+
+    /// As [`judge`](Self::judge), for a watched place. Returns whether all threads are to stop.
+    pub fn judge_watch(&mut self, tid: Tid, id: ProbeId) -> Option<bool> {
+        self.judge(tid, id).map(|(_, all_threads)| all_threads)
+    }
+
+    fn holds(&self, tid: Tid, id: ProbeId) -> bool {
+        let Some(probe) = self.probes.by_id.get(&id) else {
+            return false;
+        };
+        let is_watched = matches!(probe.view.spec.location, Location::Memory { .. });
+        let evaluated =
+            guarded(
+                || match (&probe.condition, self.judge_script(tid, id, is_watched)) {
+                    (_, Some(judged)) => judged,
+                    (Some(condition), None) if is_watched => self.evaluate_outwards(tid, condition),
+                    (Some(condition), None) => self.evaluate_condition(tid, condition),
+                    (None, None) => Err("the condition is gone".to_owned()),
+                },
+            );
+        let evaluated = evaluated.unwrap_or_else(|error| Err(error.one_line()));
+        let why = evaluated.as_ref().err().map(String::as_str);
+        self.stops.failures.judged(id, true, why);
+        match evaluated {
+            Ok(holds) => holds,
+            Err(error) => {
+                self.journal.send(Control::ConditionError {
+                    ticks: clock::ticks(),
+                    tid: tid as u32,
+                    probe: id,
+                    condition: probe.view.spec.condition.clone().unwrap_or_default(),
+                    error,
+                });
+                false
+            }
+        }
+    }
+
+    /// A thread is about to receive a signal.
+    pub fn signalled(&mut self, tid: Tid, signal: i32, fault_address: Option<u64>) {
+        if self.has_call(tid) {
+            self.call_failed(tid, signal);
+            return;
+        }
+        self.tracee.keep_signal(tid, signal);
+        let fatal = self.is_fatal(tid, signal);
+        if fatal && signal == libc::SIGTRAP {
+            self.let_trap_end(tid);
+        }
+        let probe = self
+            .probes
+            .by_id
+            .values()
+            .filter(|probe| probe.is_enabled)
+            .find(|probe| match probe.view.spec.location {
+                Location::Signal(None) => true,
+                Location::Signal(Some(wanted)) => wanted == signal,
+                _ => false,
+            })
+            .map(|probe| probe.view.id);
+        if probe.is_some() {
+            // Its condition is about the program's place. A thread that cannot be moved was killed.
+            let _ = self.leave_ours(tid);
+        }
+        if probe.is_some() || fatal || FAULTS.contains(&signal) {
+            self.journal
+                .exception(tid, Some(signal), None, fatal, fault_address, None);
+        }
+        let judged = probe.and_then(|id| self.judge(tid, id));
+        if judged.is_some() || fatal && FAULTS.contains(&signal) {
+            let all_threads = judged.is_some_and(|(_, all_threads)| all_threads);
+            let reason = Reason::Signal {
+                signal,
+                fault_address,
+                fatal,
+                probe,
+            };
+            self.halt(tid, reason, all_threads);
+        } else if self.has_plan(tid) && self.tracee.threads[&tid].is_stepping {
+            self.signal_while_stepping(tid, signal);
+        } else {
+            self.run_in_place(tid);
+        }
+    }
+
+    /// Tells whether nothing in the program handles a signal that ends it. `tid` is about to receive it.
+    fn is_fatal(&mut self, tid: Tid, signal: i32) -> bool {
+        let harmless = [
+            libc::SIGCHLD,
+            libc::SIGURG,
+            libc::SIGWINCH,
+            libc::SIGCONT,
+            libc::SIGSTOP,
+            libc::SIGTSTP,
+            libc::SIGTTIN,
+            libc::SIGTTOU,
+        ];
+        if harmless.contains(&signal) || self.tracee.ignores(signal) {
+            return false;
+        }
+        // Ours is no handler of the program's.
+        !self.tracee.handles(signal) || signal == libc::SIGTRAP && self.is_trap_handler_ours(tid)
+    }
+}

@@ -1,0 +1,530 @@
+//! Probes: what a person asked for, bound to the places where it is now.
+//!
+//! A probe whose place is in no loaded module waits until one is loaded, and waits again when that one goes.
+
+pub(crate) mod capture;
+pub(crate) mod display;
+pub(crate) mod emulate;
+pub(crate) mod evaluate;
+pub(crate) mod exceptions;
+pub(crate) mod expression;
+pub(crate) mod failures;
+pub(crate) mod hits;
+pub(crate) mod limit;
+pub(crate) mod names;
+pub(crate) mod places;
+pub(crate) mod stopless;
+pub(crate) mod watchpoints;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use debuginfo::{AddressSpace, LineError};
+
+use self::{
+    capture::LogpointCapture, display::Displays, evaluate::Understood, expression::Expression,
+    places::message_about, stopless::StoplessQueries, watchpoints::Watchpoints,
+};
+use crate::live::{
+    breakpoints::sites::User,
+    error::{LiveError, LiveResult},
+    event_loop::Tracer,
+    model::{Action, Location, Place, ProbeId, ProbeSpec, ProbeState, ProbeView},
+    script::Scripts,
+};
+use store::control::{Control, LogPart};
+
+/// A probe.
+#[derive(Debug)]
+pub(crate) struct Probe {
+    /// Its hits are those that the tracer has counted.
+    pub view: ProbeView,
+    pub is_enabled: bool,
+    /// Where the program counts the others.
+    pub counter_at: Option<u64>,
+    /// How the words that the program leaves become a message.
+    pub format: Option<Vec<LogPart>>,
+    /// How often threads have come to it, where the tracer looks at each.
+    pub arrivals: u64,
+    /// Its condition, if that is in our own language.
+    pub condition: Option<Expression>,
+}
+
+impl Probe {
+    /// Tells whether it leaves messages.
+    pub fn logs(&self) -> bool {
+        matches!(self.view.spec.action, Action::Log { .. })
+    }
+
+    /// Tells whether there is something that the program could judge.
+    pub fn may_be_compiled(&self) -> bool {
+        let spec = &self.view.spec;
+        let place = matches!(
+            spec.location,
+            Location::Function(_) | Location::Line { .. } | Location::Address(_)
+        );
+        place && (spec.condition.is_some() || spec.hit_count != 0 || self.logs())
+    }
+}
+
+/// All probes, by number.
+#[derive(Default)]
+pub(crate) struct Probes {
+    pub by_id: BTreeMap<ProbeId, Probe>,
+    newest: ProbeId,
+    /// Those with places, by the address of the first.
+    by_place: HashMap<u64, BTreeSet<ProbeId>>,
+    /// The others.
+    placeless: BTreeSet<ProbeId>,
+    pub watchpoints: Watchpoints,
+    /// What is kept of threads that pass logpoints.
+    pub capture: LogpointCapture,
+    /// What threads ask without a stop.
+    pub stopless: StoplessQueries,
+    /// Expressions whose values are told at every stop.
+    pub displays: Displays,
+    /// Conditions in JavaScript.
+    pub scripts: Scripts,
+}
+
+impl Probes {
+    /// The program has become another one.
+    pub fn unbind_all(&mut self) {
+        let ids: Vec<ProbeId> = self.by_id.keys().copied().collect();
+        for id in ids {
+            self.set_places(id, Vec::new());
+        }
+        for probe in self.by_id.values_mut() {
+            // The counters are gone with the program that counted.
+            probe.counter_at = None;
+            if probe.is_enabled {
+                probe.view.state = ProbeState::Pending;
+            }
+        }
+    }
+
+    fn insert(&mut self, id: ProbeId, probe: Probe) {
+        match probe.view.places.first() {
+            Some(place) => {
+                self.by_place.entry(place.address).or_default().insert(id);
+            }
+            None => {
+                self.placeless.insert(id);
+            }
+        }
+        self.by_id.insert(id, probe);
+    }
+
+    fn remove(&mut self, id: ProbeId) -> Option<Probe> {
+        let probe = self.by_id.remove(&id)?;
+        self.placeless.remove(&id);
+        if let Some(place) = probe.view.places.first()
+            && let Some(ids) = self.by_place.get_mut(&place.address)
+        {
+            ids.remove(&id);
+            if ids.is_empty() {
+                self.by_place.remove(&place.address);
+            }
+        }
+        Some(probe)
+    }
+
+    fn set_places(&mut self, id: ProbeId, places: Vec<Place>) {
+        if let Some(mut probe) = self.remove(id) {
+            probe.view.places = places;
+            self.insert(id, probe);
+        }
+    }
+
+    /// The probes that may have exactly these places.
+    fn perhaps_at(&self, places: &[Place]) -> Vec<ProbeId> {
+        let Some(first) = places.first() else {
+            return self.by_id.keys().copied().collect();
+        };
+        let there = self.by_place.get(&first.address).into_iter().flatten();
+        there.chain(&self.placeless).copied().collect()
+    }
+}
+
+impl Tracer {
+    pub fn space_now(&self) -> std::sync::Arc<AddressSpace> {
+        std::sync::Arc::clone(
+            &self
+                .space
+                .read()
+                .unwrap_or_else(std::sync::PoisonError::into_inner),
+        )
+    }
+
+    /// Adds a probe, or changes the one that is there already.
+    pub fn add_probe(&mut self, spec: ProbeSpec) -> LiveResult<ProbeView> {
+        let mut understood = self.check_expressions(&spec)?;
+        let places = match &spec.location {
+            Location::Memory { .. } => Vec::new(),
+            location => match self.places(location) {
+                Ok(places) => places,
+                // The file or function may come with a library.
+                Err(LiveError::Line(LineError::NoLineTables | LineError::UnknownFile { .. })) => {
+                    Vec::new()
+                }
+                Err(error) => return Err(error),
+            },
+        };
+        if understood.condition.is_none() {
+            self.check_names(&spec, &places)?;
+        }
+        if let Some(view) = self.same_place(&spec, &places, &mut understood) {
+            return Ok(view);
+        }
+        self.probes.newest += 1;
+        let id = self.probes.newest;
+        if let Location::Memory {
+            address,
+            len,
+            access,
+            ..
+        } = spec.location
+        {
+            self.add_watch(id, address, len, access)?;
+        }
+        let view = ProbeView {
+            id,
+            state: ProbeState::Pending,
+            places: Vec::new(),
+            hits: 0,
+            message: None,
+            existed: false,
+            failed: None,
+            spec,
+        };
+        let condition = understood.own_condition(&view.spec);
+        let probe = Probe {
+            view,
+            is_enabled: true,
+            counter_at: None,
+            format: None,
+            arrivals: 0,
+            condition,
+        };
+        self.probes.insert(id, probe);
+        self.probes.scripts.set(id, understood.condition);
+        self.probes.scripts.set_message(id, understood.message);
+        let bound = self.bind(id, places);
+        self.settle_compiled();
+        let space = self.space_now();
+        let Some(probe) = self.probes.by_id.get_mut(&id) else {
+            return Err(LiveError::NoProbe(id));
+        };
+        if let Err(error) = bound
+            && probe.view.places.is_empty()
+        {
+            self.probes.remove(id);
+            self.forget_expressions(id);
+            return Err(error);
+        }
+        probe.view.message = message_about(&probe.view, &space);
+        self.tell_missing_values(id);
+        let probe = &self.probes.by_id[&id];
+        let view = probe.view.clone();
+        self.journal.probe(self, &view);
+        Ok(view)
+    }
+
+    /// The same kind of probe at the same places exists: it takes the new condition.
+    fn same_place(
+        &mut self,
+        spec: &ProbeSpec,
+        places: &[Place],
+        understood: &mut Understood,
+    ) -> Option<ProbeView> {
+        let is_temporary = |action: &Action| matches!(action, Action::Break { once: true, .. });
+        if is_temporary(&spec.action) {
+            return None;
+        }
+        let same_kind = |a: &Action, b: &Action| match (a, b) {
+            (Action::Break { .. }, Action::Break { .. }) => true,
+            (Action::Log { template: a }, Action::Log { template: b }) => a == b,
+            _ => false,
+        };
+        let is_same = |probe: &Probe| {
+            let known = &probe.view.places;
+            // At one place, different things are thrown.
+            let is_catch = matches!(spec.location, Location::Throw { .. });
+            let is_there = if is_catch || places.is_empty() || known.is_empty() {
+                probe.view.spec.location == spec.location
+            } else {
+                known.len() == places.len()
+                    && known
+                        .iter()
+                        .zip(places)
+                        .all(|(a, b)| a.address == b.address)
+            };
+            is_there
+                && !is_temporary(&probe.view.spec.action)
+                && same_kind(&probe.view.spec.action, &spec.action)
+        };
+        let candidates = self.probes.perhaps_at(places).into_iter();
+        let mut same = candidates.filter(|id| self.probes.by_id.get(id).is_some_and(is_same));
+        let id = same.next()?;
+        let probe = self.probes.by_id.get_mut(&id)?;
+        probe.view.spec.condition = spec.condition.clone();
+        probe.condition = understood.own_condition(spec);
+        probe.view.spec.hit_count = spec.hit_count;
+        probe.view.spec.action = spec.action.clone();
+        probe.arrivals = 0;
+        self.stops.failures.forget(id);
+        self.probes.scripts.set(id, understood.condition.take());
+        self.probes
+            .scripts
+            .set_message(id, understood.message.take());
+        self.compile_later(id);
+        // Whoever sets it again wants it; one that cannot be switched on says why in its places.
+        let _ = self.enable_probe(id, true);
+        self.settle_compiled();
+        let mut view = self.view(id)?;
+        view.existed = true;
+        view.message = Some("Breakpoint already exists at this location".to_owned());
+        self.journal.probe(self, &view);
+        Some(view)
+    }
+
+    /// Puts a probe's traps where they belong. Those that cannot be set say why.
+    fn bind(&mut self, id: ProbeId, mut places: Vec<Place>) -> LiveResult<()> {
+        let mut failed = Ok(());
+        for place in &mut places {
+            if let Err(error) = self.add_site(place.address, User::Probe(id)) {
+                let error = self.with_nearest(error);
+                place.problem = Some(error.one_line());
+                failed = Err(error);
+            }
+        }
+        let any = places.iter().any(|place| place.problem.is_none());
+        let Some(probe) = self.probes.by_id.get_mut(&id) else {
+            return Err(LiveError::NoProbe(id));
+        };
+        let needs_no_place = matches!(
+            probe.view.spec.location,
+            Location::Memory { .. } | Location::Signal(_)
+        );
+        if any || needs_no_place {
+            let location = probe.view.spec.location.clone();
+            let waits = self.throws_nothing_like(&location);
+            if let Some(probe) = self.probes.by_id.get_mut(&id) {
+                probe.view.state = match waits {
+                    true => ProbeState::Pending,
+                    false => ProbeState::Bound,
+                };
+            }
+            self.probes.set_places(id, places);
+        }
+        self.compile_later(id);
+        failed
+    }
+
+    /// Returns a probe with all its hits.
+    pub fn view(&self, id: ProbeId) -> Option<ProbeView> {
+        let probe = self.probes.by_id.get(&id)?;
+        Some(ProbeView {
+            hits: self.total_hits(probe),
+            failed: self.failed(probe),
+            ..probe.view.clone()
+        })
+    }
+
+    /// Returns all, by number.
+    pub fn views(&self) -> Vec<ProbeView> {
+        let ids = self.probes.by_id.keys();
+        ids.filter_map(|id| self.view(*id)).collect()
+    }
+
+    /// Names the nearest address at which a thread can be stopped.
+    fn with_nearest(&self, error: LiveError) -> LiveError {
+        let LiveError::CannotStop {
+            address, reason, ..
+        } = error
+        else {
+            return error;
+        };
+        let space = self.space_now();
+        let nearest = space.function_at(address).map_or(address, |function| {
+            if address >= function.after_prologue {
+                function.after_prologue
+            } else {
+                function.entry
+            }
+        });
+        LiveError::CannotStop {
+            address,
+            reason,
+            nearest,
+        }
+    }
+
+    /// Refuses an address in the middle of an instruction.
+    pub fn check_boundary(&self, space: &AddressSpace, address: u64) -> LiveResult<()> {
+        let Some(function) = space.function_at(address) else {
+            return Ok(());
+        };
+        let range = function
+            .ranges
+            .iter()
+            .find(|range| range.contains(&address));
+        let start = range.map_or(function.entry, |range| range.start);
+        let len = (address - start) as usize + 16;
+        let code = {
+            let mut code = self.tracee.memory.read_up_to(start, len);
+            let readable = code.len();
+            if self
+                .tracee
+                .memory
+                .read(start, &mut code[..readable])
+                .is_err()
+            {
+                return Ok(());
+            }
+            code
+        };
+        let mut decoder =
+            iced_x86::Decoder::with_ip(64, &code, start, iced_x86::DecoderOptions::NONE);
+        let mut before = start;
+        while decoder.can_decode() && decoder.ip() < address {
+            before = decoder.ip();
+            if decoder.decode().is_invalid() {
+                return Ok(());
+            }
+        }
+        if decoder.ip() == address {
+            return Ok(());
+        }
+        Err(LiveError::CannotStop {
+            address,
+            reason: "it is in the middle of an instruction".to_owned(),
+            nearest: before,
+        })
+    }
+
+    /// Binds what waited for a module, and unbinds what lost its own.
+    pub fn modules_changed(&mut self) {
+        let space = self.space_now();
+        let ids: Vec<ProbeId> = self.probes.by_id.keys().copied().collect();
+        for id in ids {
+            let probe = &self.probes.by_id[&id];
+            let gone: Vec<u64> = probe
+                .view
+                .places
+                .iter()
+                .map(|place| place.address)
+                .filter(|address| space.at(*address).is_none())
+                .collect();
+            for address in &gone {
+                self.breakpoints
+                    .sites
+                    .forget(&self.tracee.memory, &(*address..*address + 1));
+            }
+            let location = self.probes.by_id[&id].view.spec.location.clone();
+            let is_enabled = self.probes.by_id[&id].is_enabled;
+            if !gone.is_empty() {
+                let mut left = self.probes.by_id[&id].view.places.clone();
+                left.retain(|place| !gone.contains(&place.address));
+                self.probes.set_places(id, left);
+            }
+            if let Some(probe) = self.probes.by_id.get_mut(&id)
+                && probe.view.places.is_empty()
+                && !gone.is_empty()
+                && is_enabled
+            {
+                probe.view.state = ProbeState::Pending;
+            }
+            if matches!(location, Location::Address(_) | Location::Memory { .. }) {
+                continue;
+            }
+            let Ok(places) = self.places(&location) else {
+                continue;
+            };
+            let known: Vec<u64> = self.probes.by_id[&id]
+                .view
+                .places
+                .iter()
+                .map(|place| place.address)
+                .collect();
+            let is_new = places.iter().any(|place| !known.contains(&place.address));
+            let is_pending = self.probes.by_id[&id].view.state == ProbeState::Pending;
+            let waits = is_pending && matches!(location, Location::Throw { .. });
+            if (is_new || waits || !gone.is_empty()) && is_enabled {
+                // Its places say what could not be set.
+                let _ = self.bind(id, places);
+                let view = self.probes.by_id[&id].view.clone();
+                self.journal.probe(self, &view);
+            }
+        }
+        let has_plans = self
+            .tracee
+            .threads
+            .values()
+            .any(|thread| thread.plan.is_some());
+        if has_plans {
+            self.find_unwind_targets();
+        }
+        self.compile_messages_anew();
+    }
+
+    /// Removes a probe; threads that are stopped at it stay so.
+    pub fn remove_probe(&mut self, id: ProbeId) -> LiveResult<ProbeView> {
+        let mut probe = self.probes.remove(id).ok_or(LiveError::NoProbe(id))?;
+        self.unset(&probe.view);
+        self.forget_expressions(id);
+        probe.view.hits = self.total_hits(&probe);
+        self.journal.send(Control::ProbeRemoved {
+            ticks: crate::clock::ticks(),
+            id,
+        });
+        Ok(probe.view)
+    }
+
+    fn unset(&mut self, view: &ProbeView) {
+        for place in &view.places {
+            self.remove_site(place.address, User::Probe(view.id));
+        }
+        if matches!(view.spec.location, Location::Memory { .. }) {
+            self.remove_watch(view.id);
+        }
+    }
+
+    /// Switches a probe on or off.
+    pub fn enable_probe(&mut self, id: ProbeId, on: bool) -> LiveResult<ProbeView> {
+        let probe = self
+            .probes
+            .by_id
+            .get_mut(&id)
+            .ok_or(LiveError::NoProbe(id))?;
+        let was_on = std::mem::replace(&mut probe.is_enabled, on);
+        if was_on != on {
+            let mut view = probe.view.clone();
+            if on {
+                if let Location::Memory {
+                    address,
+                    len,
+                    access,
+                    ..
+                } = view.spec.location
+                {
+                    self.add_watch(id, address, len, access)?;
+                }
+                let places = self.places(&view.spec.location).unwrap_or_default();
+                if let Some(probe) = self.probes.by_id.get_mut(&id) {
+                    probe.view.state = ProbeState::Pending;
+                }
+                // Its places say what could not be set.
+                let _ = self.bind(id, places);
+            } else {
+                self.unset(&view);
+                if let Some(probe) = self.probes.by_id.get_mut(&id) {
+                    probe.view.state = ProbeState::Disabled;
+                }
+            }
+            view = self.probes.by_id[&id].view.clone();
+            self.journal.probe(self, &view);
+        }
+        self.settle_compiled();
+        self.view(id).ok_or(LiveError::NoProbe(id))
+    }
+}

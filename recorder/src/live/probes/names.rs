@@ -1,0 +1,121 @@
+//! Names in conditions and messages: in which scope they are looked up, and which of them mean nothing there.
+
+use debuginfo::Diagnostic;
+use expr::{missing_names, missing_values};
+
+use super::{Probe, failures::Failed};
+use crate::live::{
+    error::{LiveError, LiveResult},
+    event_loop::Tracer,
+    model::{Judged, Location, Place, ProbeId, ProbeSpec},
+};
+
+impl Tracer {
+    /// Says how many inlined calls at a place of a probe lie inside the function whose variables the probe means: of a probe at
+    /// a line that of the line.
+    pub fn calls_inside(&self, id: ProbeId, address: u64) -> usize {
+        let probe = self.probes.by_id.get(&id);
+        let place = probe.and_then(|probe| {
+            let mut places = probe.view.places.iter();
+            places.find(|place| place.address == address)
+        });
+        let spec = probe.map(|probe| &probe.view.spec);
+        let (Some(place), Some(spec)) = (place, spec) else {
+            return 0;
+        };
+        self.calls_inside_place(spec, place)
+            .max(self.calls_before(id, address))
+    }
+
+    fn calls_inside_place(&self, spec: &ProbeSpec, place: &Place) -> usize {
+        match (&spec.location, &place.meant.file, place.meant.line) {
+            (Location::Line { .. }, Some(file), Some(line)) => {
+                let space = self.space_now();
+                space.calls_inside_line(place.address, file, line)
+            }
+            _ => 0,
+        }
+    }
+
+    /// Refuses a condition of our language with a name that means nothing at any place of its probe.
+    pub fn check_names(&self, spec: &ProbeSpec, places: &[Place]) -> LiveResult<()> {
+        let Some(condition) = &spec.condition else {
+            return Ok(());
+        };
+        let space = self.space_now();
+        let missing = |place: &Place| {
+            let inside = self.calls_inside_place(spec, place);
+            let missing = missing_names(condition, &space, place.address, inside);
+            missing.into_iter().next()
+        };
+        let missing: Option<Vec<Diagnostic>> = places.iter().map(missing).collect();
+        match missing.and_then(|all| all.into_iter().next()) {
+            Some(what) => Err(LiveError::Expression { position: 0, what }),
+            None => Ok(()),
+        }
+    }
+
+    /// Tells of values of a probe's message that mean nothing at some of its places.
+    pub fn tell_missing_values(&mut self, id: ProbeId) {
+        let Some(message) = self.probes.scripts.message(id) else {
+            return;
+        };
+        let space = self.space_now();
+        let places = self.probes.by_id.get(&id).map(|p| p.view.places.clone());
+        let places = places.unwrap_or_default();
+        let missing = places.iter().filter_map(|place| {
+            let inside = self.calls_inside(id, place.address);
+            let missing = missing_values(&message.0, &space, place.address, inside);
+            missing.into_iter().next()
+        });
+        let missing: Vec<Diagnostic> = missing.collect();
+        let Some(first) = missing.first() else {
+            return;
+        };
+        let told = match missing.len() {
+            count if count == places.len() => first.one_line(),
+            count => format!(
+                "at {count} of {} places, {}",
+                places.len(),
+                first.one_line()
+            ),
+        };
+        if let Some(probe) = self.probes.by_id.get_mut(&id) {
+            let known = probe.view.message.take();
+            let told = known.map_or(told.clone(), |known| format!("{known}; {told}"));
+            probe.view.message = Some(told);
+        }
+    }
+
+    /// What failed of a probe's condition or message. That it always did is not known where the program judges too.
+    pub fn failed(&self, probe: &Probe) -> Option<Failed> {
+        let failed = self.stops.failures.of(probe.view.id)?;
+        let in_program =
+            |place: &Place| matches!(place.judged, Some(Judged::InProgram | Judged::Partly(_)));
+        let judged = match probe.view.places.iter().any(in_program) {
+            true => u64::MAX,
+            false => failed.judged,
+        };
+        Some(Failed { judged, ..failed })
+    }
+
+    /// A probe is gone: so is what was made of its texts.
+    pub fn forget_expressions(&mut self, id: ProbeId) {
+        self.probes.scripts.set(id, None);
+        self.probes.scripts.set_message(id, None);
+        self.stops.failures.forget(id);
+    }
+
+    /// Counts a thread that has come to a probe which asks how often that was.
+    pub fn count_arrival(&mut self, tid: i32, id: ProbeId) {
+        let Some(probe) = self.probes.by_id.get_mut(&id) else {
+            return;
+        };
+        let is_asked = probe.view.spec.asks_hits();
+        probe.arrivals += 1;
+        let arrivals = probe.arrivals;
+        if let Some(thread) = self.tracee.threads.get_mut(&tid) {
+            thread.hit_count = is_asked.then_some(arrivals);
+        }
+    }
+}

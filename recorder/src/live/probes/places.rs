@@ -1,0 +1,184 @@
+//! Where probes are: the places of a location now, and how they are named.
+//!
+//! A place has the name that a stop there has: the same inlined calls count as not made, and [`AddressSpace::standing`] says the rest.
+
+use debuginfo::{AddressSpace, LinePlace};
+
+use crate::live::{
+    error::LiveResult,
+    event_loop::Tracer,
+    model::{Location, Meant, Place, ProbeId, ProbeState, ProbeView},
+};
+
+impl Tracer {
+    /// Returns where a location is now.
+    pub fn places(&self, location: &Location) -> LiveResult<Vec<Place>> {
+        let space = self.space_now();
+        match location {
+            Location::Function(pattern) => {
+                let found = space.function_places(pattern).into_iter();
+                Ok(found.map(|found| found_place(&space, found)).collect())
+            }
+            Location::Line { file, line, column } => {
+                let found = space.resolve_line(file, *line, *column)?;
+                let found = found.into_iter();
+                Ok(found.map(|found| found_place(&space, found)).collect())
+            }
+            Location::Address(address) => {
+                self.check_boundary(&space, *address)?;
+                Ok(vec![named(&space, *address, Meant::default(), 0)])
+            }
+            Location::Throw { unhandled_only, .. } => {
+                let name = if *unhandled_only {
+                    "_ZSt9terminatev"
+                } else {
+                    "__cxa_throw"
+                };
+                Ok(self.entries(&space, name))
+            }
+            Location::Panic => Ok(self.entries(&space, "rust_panic")),
+            Location::Memory { .. } | Location::Signal(_) => Ok(Vec::new()),
+        }
+    }
+
+    /// Finds functions by their names in symbol tables.
+    pub fn entries(&self, space: &AddressSpace, linkage: &str) -> Vec<Place> {
+        let mut places = Vec::new();
+        for module in space.modules() {
+            let symbols = module.module.symbols();
+            // Rust's runtime has names in a scope of its own, with a hash before it.
+            let scoped = format!("7___rustc{}{linkage}", linkage.len());
+            let is_it = |name: &str| name == linkage || name.ends_with(&scoped);
+            let found = symbols.iter().find(|symbol| is_it(&symbol.linkage));
+            places.extend(found.map(|symbol| entry(space, module.address(symbol.svma))));
+        }
+        places
+    }
+
+    /// Says how many inlined calls that begin at a place of a probe a thread has not made that stops there.
+    pub fn calls_before(&self, id: ProbeId, address: u64) -> usize {
+        let probe = self.probes.by_id.get(&id);
+        let places = probe.map_or(&[][..], |probe| &probe.view.places);
+        let place = places.iter().find(|place| place.address == address);
+        place.map_or(0, |place| place.calls_to_come)
+    }
+}
+
+/// Names the place of a function or line.
+fn found_place(space: &AddressSpace, found: LinePlace) -> Place {
+    let meant = Meant {
+        function: found.function.map(|name| name.to_string()),
+        file: (!found.file.is_empty()).then(|| found.file.to_string()),
+        line: (found.line != 0).then_some(found.line),
+        column: (found.column != 0).then_some(found.column),
+    };
+    let to_come = calls_before(space, found.address, &meant);
+    named(space, found.address, meant, to_come)
+}
+
+/// Names the entry of a function that symbols name.
+fn entry(space: &AddressSpace, address: u64) -> Place {
+    let meant = Meant {
+        function: space.function_at(address).map(|function| function.name),
+        ..Meant::default()
+    };
+    let to_come = calls_before(space, address, &meant);
+    named(space, address, meant, to_come)
+}
+
+/// A breakpoint stops before the calls that are inlined at the beginning of the function that it is about, or that the
+/// statement belongs to which it is about.
+fn calls_before(space: &AddressSpace, address: u64, meant: &Meant) -> usize {
+    let calls = space.calls_at(address);
+    let inner = calls.iter().rev().take_while(|call| call.begins);
+    inner
+        .take_while(|call| call.name.as_deref() != meant.function.as_deref())
+        .count()
+}
+
+/// A place, with the name of a stop there.
+fn named(space: &AddressSpace, address: u64, meant: Meant, calls_to_come: usize) -> Place {
+    let standing = space.standing(address, calls_to_come);
+    let source = standing.source.as_ref();
+    let file = source.map(|source| source.file.to_string());
+    let line = source.map(|source| source.line);
+    // Of several statements of a line that begin there, the one that the probe is about.
+    let own = meant
+        .column
+        .filter(|_| file == meant.file && line == meant.line);
+    let column = source.map(|source| source.column).filter(|at| *at > 0);
+    Place {
+        address,
+        function: standing.function.map(|name| name.to_string()),
+        file,
+        line,
+        column: own.or(column),
+        meant,
+        calls_to_come,
+        problem: None,
+        judged: None,
+    }
+}
+
+/// What a person should know of a probe that was just set.
+pub(crate) fn message_about(view: &ProbeView, space: &AddressSpace) -> Option<String> {
+    if let (Location::Line { line, .. }, Some(place)) = (&view.spec.location, view.places.first())
+        && let Some(used) = place.meant.line
+        && used != *line
+    {
+        let told = place.line.filter(|_| place.file == place.meant.file);
+        let used = told.unwrap_or(used);
+        let moved = format!("line {line} has no code; moved to line {used}");
+        // An inlined copy may be declared anywhere.
+        let function = space.function_at(place.address);
+        let begins = function.filter(|f| Some(&f.name) == place.meant.function.as_ref());
+        return Some(match begins.filter(|f| f.line > Some(*line)) {
+            Some(function) => format!("{moved}, in {}", function.name),
+            None => moved,
+        });
+    }
+    if let Some(shared) = shared_line(view) {
+        return Some(shared);
+    }
+    if let (Location::Line { column, .. }, Some(place)) = (&view.spec.location, view.places.first())
+        && let (Some(asked), Some(used)) = (*column, place.meant.column)
+        && asked < used
+    {
+        return Some(format!(
+            "no statement begins at or before column {asked}; moved to column {used}"
+        ));
+    }
+    if let (ProbeState::Pending, Location::Throw { pattern, .. }) =
+        (view.state, &view.spec.location)
+        && !view.places.is_empty()
+    {
+        let pattern = pattern.as_deref().unwrap_or_default();
+        return Some(format!(
+            "no loaded module has an exception type {pattern}; it waits until one does"
+        ));
+    }
+    if view.state == ProbeState::Pending {
+        return Some(format!(
+            "no loaded module has {}; it waits until one does",
+            view.spec.location
+        ));
+    }
+    None
+}
+
+/// A line of which a place is that stops there name otherwise: its first instruction belongs to several lines.
+fn shared_line(view: &ProbeView) -> Option<String> {
+    let Location::Line { line, .. } = &view.spec.location else {
+        return None;
+    };
+    let mut places = view.places.iter();
+    let place = places.find(|p| (&p.file, p.line) != (&p.meant.file, p.meant.line))?;
+    let other = match (&place.file, place.line) {
+        (Some(file), Some(other)) if place.file != place.meant.file => format!("{file}:{other}"),
+        (_, Some(other)) => format!("line {other}"),
+        _ => return None,
+    };
+    Some(format!(
+        "the first instruction of line {line} belongs to {other} too, which a stop there names"
+    ))
+}

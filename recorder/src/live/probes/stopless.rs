@@ -1,0 +1,238 @@
+//! Threads that ask to be judged without being stopped (docs/wire.md, Questions).
+//!
+//! A stop by ptrace(2) and the way back take tens of microseconds. While something happens anyway the tracer does not sleep
+//! between two looks; for this time threads show what they look like in shared memory, and it judges them as it does those
+//! that stand at a trap. Only those that are to be stopped run into the trap; what was decided about them is kept until then.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use agent::shared::{Asked, Verdict};
+use debuginfo::AddressSpace;
+
+use crate::{
+    live::{
+        breakpoints::sites::User,
+        event_loop::Tracer,
+        guard::guarded,
+        model::{Action, ProbeId, Tid},
+    },
+    stop::Registers,
+};
+
+/// Looks without a question, some 10 us, before anything else is looked for.
+const LOOKS: u32 = 400;
+/// Questions before others have their turn.
+const MOST_ANSWERS: u32 = 32;
+
+/// What threads asked.
+#[derive(Debug, Default)]
+pub(crate) struct StoplessQueries {
+    /// There is code that asks.
+    pub are_expected: bool,
+    /// The one that is being judged.
+    now: Option<(Registers, Arc<Asked>)>,
+    /// Threads that were told to run into the trap.
+    decided: Vec<Decided>,
+    /// How many inlined calls come after what a probe is about, by its address, and how many lie inside the function whose
+    /// variables it means; as long as the modules are the same.
+    before: BTreeMap<(ProbeId, u64), (usize, usize)>,
+    modules: Arc<AddressSpace>,
+}
+
+/// A thread is to be stopped at a probe.
+#[derive(Clone, Copy, Debug)]
+struct Decided {
+    tid: Tid,
+    probe: ProbeId,
+    address: u64,
+    /// Its stack pointer: a signal handler that runs into the same trap first is another matter.
+    stack: u64,
+    hits: u64,
+}
+
+/// The general registers of a thread that asks.
+fn registers_of(asked: &Asked) -> Registers {
+    let [rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, others @ ..] = asked.registers;
+    let [r8, r9, r10, r11, r12, r13, r14, r15] = others;
+    Registers {
+        rax,
+        rdx,
+        rcx,
+        rbx,
+        rsi,
+        rdi,
+        rbp,
+        rsp,
+        r8,
+        r9,
+        r10,
+        r11,
+        r12,
+        r13,
+        r14,
+        r15,
+        rip: asked.site,
+        eflags: asked.flags,
+        fs_base: asked.thread_block,
+        // It is in no system call.
+        orig_rax: u64::MAX,
+        cs: 0,
+        ss: 0,
+        ds: 0,
+        es: 0,
+        fs: 0,
+        gs: 0,
+        gs_base: 0,
+    }
+}
+
+impl StoplessQueries {
+    /// The registers and all else of a thread, if it is being judged while it waits.
+    pub fn of(&self, tid: Tid) -> Option<&(Registers, Arc<Asked>)> {
+        self.now
+            .as_ref()
+            .filter(|(_, asked)| asked.tid == tid as u32)
+    }
+
+    /// Whether a thread at a trap was judged already, and how often the probe was hit then. It is told once.
+    pub fn take_decided(
+        &mut self,
+        tid: Tid,
+        probe: ProbeId,
+        at: impl FnOnce() -> Option<(u64, u64)>,
+    ) -> Option<u64> {
+        if self.decided.is_empty() {
+            return None;
+        }
+        let is_its = |decided: &Decided| decided.tid == tid && decided.probe == probe;
+        let index = self.decided.iter().position(is_its)?;
+        let decided = self.decided.swap_remove(index);
+        (at() == Some((decided.address, decided.stack))).then_some(decided.hits)
+    }
+}
+
+impl Tracer {
+    /// Answers threads for as long as they ask, and a little longer. Returns whether one did.
+    pub fn answer_queries(&mut self) -> bool {
+        let Some(shared) = self.breakpoints.compiling.shared.clone() else {
+            return false;
+        };
+        shared.listen(true);
+        let (mut answered, mut idle) = (0, 0);
+        while answered < MOST_ANSWERS && idle < LOOKS {
+            match shared.take_ask() {
+                Some(asked) => {
+                    let number = asked.number;
+                    shared.answer(number, self.asked(asked));
+                    answered += 1;
+                    idle = 0;
+                }
+                None => {
+                    std::hint::spin_loop();
+                    idle += 1;
+                }
+            }
+        }
+        answered != 0
+    }
+
+    /// Threads run into traps from now on. Those that have asked before are answered.
+    pub fn stop_listening(&mut self) {
+        let Some(shared) = self.breakpoints.compiling.shared.clone() else {
+            return;
+        };
+        shared.listen(false);
+        while let Some(asked) = shared.take_ask() {
+            let number = asked.number;
+            shared.answer(number, self.asked(asked));
+        }
+    }
+
+    /// A thread that waits for an answer is to be dealt with: it runs into the trap. Returns whether it has asked.
+    pub fn dismiss(&self, tid: Tid) -> bool {
+        let shared = self.breakpoints.compiling.shared.as_ref();
+        shared.is_some_and(|shared| shared.dismiss(tid as u32))
+    }
+
+    /// A thread has ended.
+    pub fn forget_queries(&mut self, tid: Tid) {
+        self.probes
+            .stopless
+            .decided
+            .retain(|decided| decided.tid != tid);
+        if let Some(shared) = &self.breakpoints.compiling.shared {
+            shared.forget_asks(tid as u32);
+        }
+    }
+
+    fn asked(&mut self, asked: Asked) -> Verdict {
+        let registers = registers_of(&asked);
+        let tid = asked.tid as Tid;
+        let (address, stack) = (registers.rip, registers.rsp);
+        self.probes.stopless.now = Some((registers, Arc::new(asked)));
+        let verdict = guarded(|| self.judge_asked(tid, address, stack));
+        self.probes.stopless.now = None;
+        verdict.unwrap_or_else(|error| {
+            self.log_panic(&error);
+            Verdict::Stop
+        })
+    }
+
+    /// How many of the inlined calls at a place of a probe have not begun where it stops, and how many its names are not looked up
+    /// in.
+    pub fn known_calls(&mut self, id: ProbeId, address: u64) -> (usize, usize) {
+        let space = self.space_now();
+        if !Arc::ptr_eq(&space, &self.probes.stopless.modules) {
+            self.probes.stopless.modules = space;
+            self.probes.stopless.before.clear();
+        }
+        if let Some(before) = self.probes.stopless.before.get(&(id, address)) {
+            return *before;
+        }
+        let before = (
+            self.calls_before(id, address),
+            self.calls_inside(id, address),
+        );
+        self.probes.stopless.before.insert((id, address), before);
+        before
+    }
+
+    /// Decides about a thread that has come to `address`.
+    fn judge_asked(&mut self, tid: Tid, address: u64, stack: u64) -> Verdict {
+        self.probes
+            .stopless
+            .decided
+            .retain(|decided| decided.tid != tid);
+        // Somebody else wants a stop there meanwhile, or nobody any more: the trap tells.
+        let probe = self.breakpoints.sites.at(address).and_then(|site| {
+            let mut users = site.users.iter();
+            match (users.next(), users.next()) {
+                (Some(User::Probe(id)), None) => Some(*id),
+                _ => None,
+            }
+        });
+        let (Some(id), true) = (probe, self.tracee.threads.contains_key(&tid)) else {
+            return Verdict::Stop;
+        };
+        self.look_at_faults(tid, address);
+        let (_, inside) = self.known_calls(id, address);
+        self.set_calls_to_come(tid, inside);
+        let wanted = self.evaluate_probe(tid, id);
+        self.set_calls_to_come(tid, 0);
+        let Some(wanted) = wanted else {
+            return Verdict::Pass;
+        };
+        let probe = self.probes.by_id.get(&id);
+        if probe.is_some_and(|probe| matches!(probe.view.spec.action, Action::Log { .. })) {
+            return Verdict::Pass;
+        }
+        self.probes.stopless.decided.push(Decided {
+            tid,
+            probe: id,
+            address,
+            stack,
+            hits: wanted.hits,
+        });
+        Verdict::Stop
+    }
+}

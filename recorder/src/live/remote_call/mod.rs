@@ -1,0 +1,279 @@
+//! Calls a function of the program in a stopped thread, and puts the thread back as it was.
+//!
+//! The call returns to a trap of ours. What the function does to memory stays done; registers, flags and vectors do not.
+
+pub(crate) mod syscall;
+
+use std::{collections::BTreeMap, time::Instant};
+
+use crossbeam::channel::Sender;
+use debuginfo::Diagnostic;
+
+use crate::{
+    live::{
+        breakpoints::sites::TRAP,
+        error::{LiveError, LiveResult},
+        event_loop::Tracer,
+        model::{Call, Reason, Returned, Tid},
+        tracee::{
+            machine::{RED_ZONE, XMM_OFFSET},
+            threads::{Halt, State},
+        },
+    },
+    stop::{Registers, ptrace},
+};
+
+/// What calls take.
+#[derive(Debug, Default)]
+pub(crate) struct RemoteCalls {
+    /// Where the program has a `syscall` instruction.
+    syscall_at: Option<u64>,
+    /// Where functions that we call return to.
+    return_at: Option<u64>,
+    /// Calls of functions with a time limit.
+    pub deadlines: BTreeMap<Tid, Instant>,
+}
+
+impl RemoteCalls {
+    /// The program has become another one.
+    pub fn forget_places(&mut self) {
+        (self.syscall_at, self.return_at) = (None, None);
+    }
+}
+
+/// A call that has not returned.
+#[derive(Debug)]
+pub(crate) struct Calling {
+    /// How the thread stood, with the signal that it was about to receive.
+    stood: Halt,
+    signal_info: Option<libc::siginfo_t>,
+    registers: Registers,
+    extended: Vec<u8>,
+    reply: Sender<LiveResult<Returned>>,
+    until: Instant,
+    /// The thread was stopped in the function, and somebody told.
+    pub was_stopped: bool,
+}
+
+impl Tracer {
+    /// Begins a call; `reply` gets what comes of it.
+    pub fn call(&mut self, tid: Tid, call: &Call, reply: Sender<LiveResult<Returned>>) {
+        if let Err(error) = self.begin_call(tid, call, reply.clone()) {
+            let _ = reply.send(Err(error));
+        }
+    }
+
+    fn begin_call(
+        &mut self,
+        tid: Tid,
+        call: &Call,
+        reply: Sender<LiveResult<Returned>>,
+    ) -> LiveResult<()> {
+        let thread = self
+            .tracee
+            .threads
+            .get(&tid)
+            .ok_or(LiveError::NoThread(tid))?;
+        if thread.stop().is_none() {
+            return Err(LiveError::Running(tid));
+        }
+        if call.integers.len() > 6 || call.floats.len() > 8 {
+            let message = "a function is called with at most 6 whole numbers or pointers and 8 floating point numbers";
+            return Err(LiveError::Call(message.into()));
+        }
+        let failed = |source| LiveError::System {
+            action: "call a function",
+            source,
+        };
+        let back = self.call_return()?;
+        let saved = ptrace::registers(tid).map_err(failed)?;
+        let extended = ptrace::extended_state(tid).map_err(failed)?;
+        let mut registers = saved;
+        let [rdi, rsi, rdx, rcx, r8, r9] =
+            [0, 1, 2, 3, 4, 5].map(|index| call.integers.get(index).copied().unwrap_or_default());
+        (registers.rdi, registers.rsi, registers.rdx) = (rdi, rsi, rdx);
+        (registers.rcx, registers.r8, registers.r9) = (rcx, r8, r9);
+        registers.rax = call.floats.len() as u64;
+        registers.rip = call.function;
+        registers.orig_rax = u64::MAX;
+        registers.eflags &= !0x400; // DF is clear at every call
+        // Below the red zone, the stack pointer is 8 less than a multiple of 16 once the return address is pushed.
+        registers.rsp = ((saved.rsp - RED_ZONE) & !15) - 8;
+        self.tracee
+            .memory
+            .write(registers.rsp, &back.to_le_bytes())
+            .map_err(|_| LiveError::Memory {
+                address: registers.rsp,
+                len: 8,
+            })?;
+        let mut vectors = extended.clone();
+        for (index, value) in call.floats.iter().enumerate() {
+            let at = XMM_OFFSET + index * 16;
+            if let Some(bytes) = vectors.get_mut(at..at + 8) {
+                bytes.copy_from_slice(&value.to_le_bytes());
+            }
+        }
+        if !call.floats.is_empty() {
+            ptrace::set_extended_state(tid, &mut vectors).map_err(failed)?;
+        }
+        ptrace::set_registers(tid, &registers).map_err(failed)?;
+        let Some(thread) = self.tracee.threads.get_mut(&tid) else {
+            return Err(LiveError::Ended);
+        };
+        // Memory may change from here on.
+        self.journal.call(tid, call.function);
+        // The signal that it is about to receive waits until the function has returned.
+        let stood = thread.halt_mut().map(std::mem::take).unwrap_or_default();
+        let signal_info = thread.signal_info.take();
+        thread.calling = Some(Box::new(Calling {
+            stood,
+            signal_info,
+            registers: saved,
+            extended,
+            reply,
+            until: Instant::now() + call.timeout,
+            was_stopped: false,
+        }));
+        self.calls
+            .deadlines
+            .insert(tid, Instant::now() + call.timeout);
+        self.run_in_place(tid);
+        Ok(())
+    }
+
+    pub fn has_call(&self, tid: Tid) -> bool {
+        self.tracee
+            .threads
+            .get(&tid)
+            .is_some_and(|thread| thread.calling.is_some())
+    }
+
+    /// The function has returned.
+    pub fn call_returned(&mut self, tid: Tid) {
+        let returned = ptrace::registers(tid).and_then(|registers| {
+            let state = ptrace::extended_state(tid)?;
+            let low = |index: usize| {
+                let at = XMM_OFFSET + index * 16;
+                state
+                    .get(at..at + 8)
+                    .and_then(|bytes| bytes.try_into().ok())
+                    .map_or(0, u64::from_le_bytes)
+            };
+            Ok(Returned {
+                rax: registers.rax,
+                rdx: registers.rdx,
+                xmm0: low(0),
+                xmm1: low(1),
+            })
+        });
+        let result = returned.map_err(|source| LiveError::System {
+            action: "read what the function returned",
+            source,
+        });
+        self.end_call(tid, result);
+    }
+
+    /// The function was about to receive a signal that it would not have caused otherwise.
+    pub fn call_failed(&mut self, tid: Tid, signal: i32) {
+        let why = format!("the function did not return: it received signal {signal}");
+        let why = Diagnostic::new(why).with_hint("the thread is as it was before the call");
+        self.end_call(tid, Err(LiveError::Call(why)));
+    }
+
+    fn end_call(&mut self, tid: Tid, result: LiveResult<Returned>) {
+        self.calls.deadlines.remove(&tid);
+        let Some(calling) = self
+            .tracee
+            .threads
+            .get_mut(&tid)
+            .and_then(|thread| thread.calling.take())
+        else {
+            return;
+        };
+        let mut extended = calling.extended;
+        // What fails here, fails because the thread was killed.
+        let _ = ptrace::set_extended_state(tid, &mut extended);
+        let _ = ptrace::set_registers(tid, &calling.registers);
+        if let Some(thread) = self.tracee.threads.get_mut(&tid) {
+            thread.state = State::Halted(calling.stood);
+            thread.signal_info = calling.signal_info;
+        }
+        let _ = calling.reply.send(result);
+        if calling.was_stopped {
+            // Whoever let it go on waits for a stop.
+            self.halt(tid, Reason::User, false);
+        }
+    }
+
+    /// Ends calls that have taken too long.
+    pub fn end_late_calls(&mut self) {
+        if self.calls.deadlines.is_empty() {
+            return;
+        }
+        let now = Instant::now();
+        let late: Vec<Tid> = self
+            .calls
+            .deadlines
+            .iter()
+            .filter(|(_, until)| **until <= now)
+            .map(|(tid, _)| *tid)
+            .collect();
+        for tid in late {
+            self.calls.deadlines.remove(&tid);
+            let is_late = self
+                .tracee
+                .threads
+                .get(&tid)
+                .and_then(|thread| thread.calling.as_ref())
+                .is_some_and(|calling| calling.until <= now);
+            if !is_late {
+                continue;
+            }
+            if self.hold().is_ok() {
+                let why = Diagnostic::new("the function did not return in time").with_hint(
+                    "the thread is as it was before the call, what the function has changed in memory stays",
+                );
+                self.end_call(tid, Err(LiveError::Call(why)));
+            }
+            self.release();
+        }
+    }
+
+    /// Returns the address that calls return to: a trap in memory of ours.
+    fn call_return(&mut self) -> LiveResult<u64> {
+        if let Some(at) = self.calls.return_at {
+            return Ok(at);
+        }
+        let at = self.spare(16)?;
+        self.tracee
+            .memory
+            .write_raw(at, &[TRAP])
+            .map_err(|_| LiveError::Memory {
+                address: at,
+                len: 1,
+            })?;
+        self.calls.return_at = Some(at);
+        Ok(at)
+    }
+
+    /// Returns memory of ours in the program, near its own code.
+    pub fn spare(&mut self, len: u64) -> LiveResult<u64> {
+        let near = self
+            .space_now()
+            .modules()
+            .first()
+            .map_or(0, |module| module.range.start);
+        if let Some(at) = self.breakpoints.sites.spare_room(near, len) {
+            return Ok(at);
+        }
+        self.make_room(near)?;
+        self.breakpoints
+            .sites
+            .spare_room(near, len)
+            .ok_or(LiveError::Ended)
+    }
+
+    pub fn is_call_return(&self, address: u64) -> bool {
+        self.calls.return_at == Some(address)
+    }
+}

@@ -1,0 +1,176 @@
+//! System calls that threads of the program make for us, for one: memory within reach of code.
+
+use std::ops::Range;
+
+use crate::{
+    live::{
+        error::{LiveError, LiveResult},
+        event_loop::Tracer,
+        model::Tid,
+    },
+    process::Maps,
+    stop::ptrace,
+};
+
+/// Memory for slots, taken at once; pages exist when touched.
+const SLOT_REGION_BYTES: u64 = 16 << 20;
+
+impl Tracer {
+    /// Makes a thread of the program make a system call.
+    pub fn system_call(&mut self, number: u64, arguments: [u64; 6]) -> LiveResult<u64> {
+        let at = self.syscall_instruction()?;
+        let was_holding = self.tracee.is_held;
+        if !was_holding {
+            self.hold()?;
+        }
+        let halted = self
+            .tracee
+            .threads
+            .iter()
+            .find(|(_, thread)| thread.is_halted())
+            .map(|(tid, _)| *tid);
+        let result = match halted {
+            Some(tid) => self.system_call_in(tid, at, number, arguments),
+            None => Err(LiveError::Ended),
+        };
+        if !was_holding {
+            self.release();
+        }
+        result
+    }
+
+    /// The same, of a thread that is halted; the others run on.
+    pub fn system_call_of(
+        &mut self,
+        tid: Tid,
+        number: u64,
+        arguments: [u64; 6],
+    ) -> LiveResult<u64> {
+        let at = self.syscall_instruction()?;
+        self.system_call_in(tid, at, number, arguments)
+    }
+
+    fn system_call_in(
+        &mut self,
+        tid: Tid,
+        at: u64,
+        number: u64,
+        arguments: [u64; 6],
+    ) -> LiveResult<u64> {
+        let failed = |source| LiveError::System {
+            action: "make the program map memory",
+            source,
+        };
+        let saved = ptrace::registers(tid).map_err(failed)?;
+        let mut registers = saved;
+        registers.rip = at;
+        registers.rax = number;
+        registers.orig_rax = u64::MAX;
+        let [rdi, rsi, rdx, r10, r8, r9] = arguments;
+        (registers.rdi, registers.rsi, registers.rdx) = (rdi, rsi, rdx);
+        (registers.r10, registers.r8, registers.r9) = (r10, r8, r9);
+        ptrace::set_registers(tid, &registers).map_err(failed)?;
+        let mut result = Err(LiveError::Ended);
+        while ptrace::step(tid, 0).is_ok() {
+            let Some(signal) = wait_for(tid) else {
+                return Err(LiveError::Ended);
+            };
+            let now = ptrace::registers(tid).map_err(failed)?;
+            if now.rip != at {
+                result = Ok(now.rax);
+                break;
+            }
+            // A signal came first: it is delivered once the thread is itself again.
+            if let Some(thread) = self.tracee.threads.get_mut(&tid)
+                && signal != libc::SIGTRAP
+            {
+                thread.set_signal(signal);
+                thread.signal_info = ptrace::stop_info(tid).ok();
+            }
+        }
+        ptrace::set_registers(tid, &saved).map_err(failed)?;
+        result
+    }
+
+    fn syscall_instruction(&mut self) -> LiveResult<u64> {
+        if let Some(at) = self.calls.syscall_at {
+            return Ok(at);
+        }
+        let maps = Maps::read(self.tracee.pid).map_err(|source| LiveError::System {
+            action: "read what the program has mapped",
+            source,
+        })?;
+        // The last ones are the dynamic linker's and the kernel's: nobody patches those.
+        let executable = maps.mappings.iter().filter(|mapping| mapping.executable);
+        for mapping in executable.rev() {
+            let len = (mapping.range.end - mapping.range.start).min(4 << 20) as usize;
+            let code = self.tracee.memory.read_up_to(mapping.range.start, len);
+            if let Some(offset) = code.windows(2).position(|pair| pair == [0x0f, 0x05]) {
+                let at = mapping.range.start + offset as u64;
+                self.calls.syscall_at = Some(at);
+                return Ok(at);
+            }
+        }
+        Err(LiveError::Ended)
+    }
+
+    /// Maps memory of ours within reach of `near`.
+    pub fn map_near(&mut self, near: u64, len: u64, protection: i32) -> LiveResult<Range<u64>> {
+        const MAP_PRIVATE_ANONYMOUS_NORESERVE_FIXED_NOREPLACE: u64 = 0x22 | 0x4000 | 0x10_0000;
+        let system = |action| move |source| LiveError::System { action, source };
+        let maps =
+            Maps::read(self.tracee.pid).map_err(system("read what the program has mapped"))?;
+        let anchor = near & !0xfff..(near & !0xfff) + 0x1000;
+        let place = crate::displace::place_near(&maps.ranges(), &anchor, len);
+        let none = LiveError::CannotStop {
+            address: near,
+            reason: "there is no room for its instruction within reach".to_owned(),
+            nearest: near,
+        };
+        let Some(place) = place else {
+            return Err(none);
+        };
+        let arguments = [
+            place,
+            len,
+            protection as u64,
+            MAP_PRIVATE_ANONYMOUS_NORESERVE_FIXED_NOREPLACE,
+            u64::MAX,
+            0,
+        ];
+        let mapped = self.system_call(libc::SYS_mmap as u64, arguments)?;
+        if mapped != place {
+            return Err(none);
+        }
+        let range = place..place + len;
+        self.own_region(range.clone());
+        Ok(range)
+    }
+
+    /// Notes memory that is ours.
+    pub fn own_region(&self, range: Range<u64>) {
+        let mut hooks = self
+            .tracee
+            .memory
+            .hooks
+            .write()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        hooks.add_region(range);
+    }
+
+    /// Maps memory for slots within reach of `near`.
+    pub fn make_room(&mut self, near: u64) -> LiveResult<()> {
+        let protection = libc::PROT_READ | libc::PROT_EXEC;
+        let range = self.map_near(near, SLOT_REGION_BYTES, protection)?;
+        self.breakpoints.sites.add_region(range);
+        Ok(())
+    }
+}
+
+/// Waits for a thread's next stop. `None`: it has ended.
+pub(crate) fn wait_for(tid: Tid) -> Option<i32> {
+    let mut status = 0;
+    // SAFETY: `status` is ours.
+    let waited = unsafe { libc::waitpid(tid, &mut status, libc::__WALL) };
+    (waited == tid && libc::WIFSTOPPED(status)).then(|| libc::WSTOPSIG(status))
+}

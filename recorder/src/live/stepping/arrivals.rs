@@ -1,0 +1,108 @@
+//! A thread with a plan that runs at full speed comes back: at a trap of its plan, where an exception or longjmp lands, or at a
+//! signal.
+
+use super::plan::{Goal, Then};
+use crate::{
+    live::{
+        breakpoints::sites::User,
+        event_loop::Tracer,
+        model::{Reason, Tid},
+    },
+    stop::ptrace,
+};
+
+impl Tracer {
+    /// A thread with a plan has run into a trap of its plan. Returns whether it stands where it is to be looked at;
+    /// otherwise it is on its way.
+    pub fn arrived(&mut self, tid: Tid, address: u64) -> bool {
+        let Ok(registers) = ptrace::registers(tid) else {
+            return true;
+        };
+        let Some(plan) = self
+            .tracee
+            .threads
+            .get(&tid)
+            .and_then(|thread| thread.plan.as_ref())
+        else {
+            return false;
+        };
+        let arrival = plan
+            .arrivals
+            .iter()
+            .find(|arrival| arrival.address == address && registers.rsp >= arrival.lowest_sp)
+            .copied();
+        let Some(arrival) = arrival else {
+            return false;
+        };
+        let mut plan = self.take_plan(tid);
+        for trap in std::mem::take(&mut plan.traps) {
+            self.remove_site(trap, User::Step(tid));
+        }
+        plan.arrivals.clear();
+        let goal = Some(plan.goal.clone());
+        self.put_plan(tid, plan);
+        match arrival.then {
+            Then::Stop if matches!(goal, Some(Goal::Instruction { .. })) => {
+                self.halt(tid, Reason::Step, false);
+            }
+            Then::Stop => self.halt_step(tid, address),
+            Then::Look => self.look_around(tid, &registers, address),
+        }
+        true
+    }
+
+    /// The unwinder, or longjmp, is about to go on at `target` in a thread with a plan.
+    pub fn will_unwind_to(&mut self, tid: Tid, target: u64) {
+        let mut plan = self.take_plan(tid);
+        let lowest_sp = plan
+            .arrivals
+            .iter()
+            .map(|arrival| arrival.lowest_sp)
+            .filter(|sp| *sp != 0)
+            .min()
+            .unwrap_or(0);
+        let then = match plan.goal {
+            Goal::Place => Then::Stop,
+            _ => Then::Look,
+        };
+        // Where no trap can be set, the thread runs on; the person sees it running.
+        let _ = self.trap_at(tid, &mut plan, target, lowest_sp, then);
+        self.put_plan(tid, plan);
+    }
+
+    /// A signal comes while a thread steps: its handler runs at full speed.
+    pub fn signal_while_stepping(&mut self, tid: Tid, signal: i32) {
+        let Ok(registers) = ptrace::registers(tid) else {
+            return;
+        };
+        let mut plan = self.take_plan(tid);
+        let run = match self.exact_pc(registers.rip) {
+            Some(pc) => {
+                let then = match plan.goal {
+                    Goal::Place => None,
+                    _ => Some(Then::Look),
+                };
+                then.is_none_or(|then| {
+                    self.trap_at(tid, &mut plan, pc, registers.rsp, then)
+                        .is_ok()
+                })
+            }
+            None => false,
+        };
+        let deliver = if run {
+            signal
+        } else {
+            plan.deferred = signal;
+            0
+        };
+        self.put_plan(tid, plan);
+        if let Some(thread) = self.tracee.threads.get_mut(&tid) {
+            thread.set_signal(deliver);
+        }
+        if run {
+            self.run_in_place(tid);
+        } else {
+            self.go(tid, true);
+        }
+    }
+}

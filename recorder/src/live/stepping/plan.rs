@@ -1,0 +1,372 @@
+//! Begins to move a stopped thread: what it is to reach, and which traps bring it back.
+
+use debuginfo::{Diagnostic, Frame};
+
+use super::line_step::LineGoal;
+use crate::live::{
+    breakpoints::sites::User,
+    error::{LiveError, LiveResult},
+    event_loop::Tracer,
+    model::{Motion, Reason, Tid},
+    tracee::{event::Event, machine::LiveMachine, threads::Thread},
+};
+
+/// How a thread with a plan proceeds.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(super) goal: Goal,
+    /// The frame that counts: the value of rsp just before it was entered. 0: not known.
+    pub(super) cfa: u64,
+    /// Traps set for this plan.
+    pub traps: Vec<u64>,
+    /// What to do at a trap.
+    pub(super) arrivals: Vec<Arrival>,
+    /// The last place in the program that it was at.
+    pub(super) last_pc: u64,
+    /// A signal to deliver once the thread is between two of the program's instructions.
+    pub deferred: i32,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Goal {
+    /// Another line.
+    Line(LineGoal),
+    /// Another instruction.
+    Instruction { over: bool },
+    /// One of the traps.
+    Place,
+}
+
+/// What reaching a trap means.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Arrival {
+    pub(super) address: u64,
+    /// The stack pointer must be at least this: deeper frames do not count.
+    pub(super) lowest_sp: u64,
+    pub(super) then: Then,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Then {
+    Stop,
+    /// Look where it is, and go on stepping if need be.
+    Look,
+}
+
+impl Tracer {
+    /// Lets a stopped thread go on, and with `others` all others whose stop somebody was shown. A thread whose own stop nobody
+    /// was shown stays where it is. Returns the number that the next stop to be shown will be above.
+    pub fn resume(&mut self, tid: Tid, motion: Motion, others: bool) -> LiveResult<u64> {
+        let thread = self
+            .tracee
+            .threads
+            .get(&tid)
+            .ok_or(LiveError::NoThread(tid))?;
+        let Some(stop) = thread.stop() else {
+            return Err(LiveError::Running(tid));
+        };
+        let newest = self.stops.newest();
+        let to_come = thread.calls_to_come;
+        let unshown = self.first_unshown();
+        if let Some(first) = unshown
+            && !self.stops.is_shown(stop.number)
+        {
+            return Ok(first - 1);
+        }
+        if motion == Motion::Step && to_come > 0 {
+            self.journal.resume(tid, &motion);
+            self.set_calls_to_come(tid, to_come - 1);
+            self.halt(tid, Reason::Step, false);
+            return Ok(newest);
+        }
+        self.abandon_plan(tid);
+        let plan = match &motion {
+            Motion::Continue => None,
+            motion => Some(self.plan(tid, motion)?),
+        };
+        self.journal.resume(tid, &motion);
+        if let Some(thread) = self.tracee.threads.get_mut(&tid) {
+            thread.is_moved = plan.is_some() || !others;
+        }
+        let after = match unshown {
+            Some(first) if others => first - 1,
+            _ => newest,
+        };
+        if others && !self.let_others_run(tid) {
+            return Ok(after);
+        }
+        match plan {
+            None => self.let_run(tid),
+            Some(plan) => self.begin(tid, plan),
+        }
+        Ok(after)
+    }
+
+    /// Lets all others run whose stop somebody was shown. Returns whether that came to an end: what one of them had to say may
+    /// have stopped all threads.
+    fn let_others_run(&mut self, tid: Tid) -> bool {
+        let newest = self.stops.newest();
+        let is_shown = |thread: &Thread| {
+            let stop = thread.stop();
+            stop.is_some_and(|stop| self.stops.is_shown(stop.number))
+        };
+        let stopped: Vec<Tid> = self
+            .tracee
+            .threads
+            .iter()
+            .filter(|(other, thread)| **other != tid && is_shown(thread))
+            .map(|(other, _)| *other)
+            .collect();
+        for other in stopped {
+            self.journal.resume(other, &Motion::Continue);
+            self.let_run(other);
+            if self.stopped_all > newest {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Lets everybody go, whether somebody was shown their stops or not.
+    pub fn resume_all(&mut self, tid: Tid) -> LiveResult<u64> {
+        for number in self.unshown() {
+            self.stops.mark_shown(number);
+        }
+        self.resume(tid, Motion::Continue, true)
+    }
+
+    /// Returns the stops of stopped threads that nobody was shown, the oldest first.
+    pub fn unshown(&self) -> Vec<u64> {
+        let stops = self.tracee.threads.values().filter_map(Thread::stop);
+        let numbers = stops.map(|stop| stop.number);
+        let mut unshown: Vec<u64> = numbers.filter(|n| !self.stops.is_shown(*n)).collect();
+        unshown.sort_unstable();
+        unshown
+    }
+
+    /// Returns the oldest of them.
+    pub fn first_unshown(&self) -> Option<u64> {
+        self.unshown().first().copied()
+    }
+
+    /// Lets a stopped thread run; what it had to say meanwhile comes first.
+    pub fn let_run(&mut self, tid: Tid) {
+        let Some(thread) = self.tracee.threads.get_mut(&tid) else {
+            return;
+        };
+        if let Some(event) = thread.take_pending() {
+            if let Some(halt) = thread.halt_mut() {
+                halt.stop = None;
+            }
+            self.dispatch_later(tid, event);
+        } else {
+            self.go(tid, false);
+        }
+    }
+
+    fn plan(&mut self, tid: Tid, motion: &Motion) -> LiveResult<Plan> {
+        let machine = self.machine(tid)?;
+        let space = self.space_now();
+        let frames = debuginfo::backtrace(&space, &machine, 64).frames;
+        let innermost = frames.first();
+        let mut plan = Plan {
+            goal: Goal::Place,
+            cfa: innermost.and_then(|frame| frame.cfa).unwrap_or(0),
+            traps: Vec::new(),
+            arrivals: Vec::new(),
+            last_pc: machine.stop.pc,
+            deferred: 0,
+        };
+        let made = self.plan_motion(tid, &mut plan, motion, &machine, &frames);
+        if made.is_err() {
+            for trap in plan.traps.drain(..) {
+                self.remove_site(trap, User::Step(tid));
+            }
+        }
+        made.map(|()| plan)
+    }
+
+    fn plan_motion(
+        &mut self,
+        tid: Tid,
+        plan: &mut Plan,
+        motion: &Motion,
+        machine: &LiveMachine,
+        frames: &[Frame],
+    ) -> LiveResult<()> {
+        let space = self.space_now();
+        let pc = machine.stop.pc;
+        match motion {
+            Motion::Continue => {}
+            Motion::Instruction => plan.goal = Goal::Instruction { over: false },
+            Motion::NextInstruction => plan.goal = Goal::Instruction { over: true },
+            Motion::Next | Motion::Step => {
+                let into = *motion == Motion::Step;
+                let goal = LineGoal::of(&space, pc, machine.stop.calls_to_come, into);
+                if goal.range.is_empty() {
+                    self.out_of(tid, plan, frames, 0, "this code has no lines, and")?;
+                } else {
+                    plan.goal = Goal::Line(goal);
+                }
+            }
+            Motion::Finish { frame } => match frames.get(*frame) {
+                Some(inlined) if inlined.inlined => {
+                    self.out_of_copy(tid, plan, frames, *frame)?;
+                }
+                _ => self.out_of(tid, plan, frames, *frame, "")?,
+            },
+            Motion::Until { place, frame } => {
+                // Where its stack pointer is once all that it has called has returned.
+                let callee = frames.iter().take(*frame).rfind(|frame| !frame.inlined);
+                let innermost = machine.registers.general.rsp;
+                let lowest_sp = callee.and_then(|callee| callee.cfa).unwrap_or(innermost);
+                for place in self.places(place)? {
+                    self.trap_at(tid, plan, place.address, lowest_sp, Then::Stop)?;
+                }
+                // Where nothing is known of the caller, only the place counts.
+                let _ = self.out_of(tid, plan, frames, *frame, "");
+            }
+        }
+        Ok(())
+    }
+
+    /// Plans to run until frame `index` has returned.
+    pub(super) fn out_of(
+        &mut self,
+        tid: Tid,
+        plan: &mut Plan,
+        frames: &[Frame],
+        index: usize,
+        because: &str,
+    ) -> LiveResult<()> {
+        // Inlined calls share the physical frame: its return is what can be waited for.
+        let physical = frames
+            .iter()
+            .enumerate()
+            .skip(index)
+            .find(|(_, frame)| !frame.inlined)
+            .map(|(at, _)| at);
+        // What was left by a jump is not returned to.
+        let mut callers = physical.iter().flat_map(|at| &frames[at + 1..]);
+        let caller = callers.find(|frame| !frame.is_tail_call);
+        let cfa = physical.and_then(|at| frames[at].cfa);
+        let (Some(caller), Some(cfa)) = (caller, cfa) else {
+            let message = format!("{because} this frame has no caller to return to");
+            let what = Diagnostic::new(message.trim_start()).with_hint("use \"continue\"");
+            return Err(LiveError::Motion(what));
+        };
+        plan.goal = Goal::Place;
+        self.trap_at(tid, plan, caller.pc, cfa, Then::Stop)?;
+        plan.cfa = cfa;
+        Ok(())
+    }
+
+    /// Plans to run until the inlined call that is frame `index` is done.
+    fn out_of_copy(
+        &mut self,
+        tid: Tid,
+        plan: &mut Plan,
+        frames: &[Frame],
+        index: usize,
+    ) -> LiveResult<()> {
+        let copy = &frames[index];
+        // What it has called returns first.
+        if let Some(callee) = frames[..index].iter().rposition(|frame| !frame.inlined) {
+            self.out_of(tid, plan, frames, callee, "")?;
+            if let Some(arrival) = plan.arrivals.last_mut() {
+                arrival.then = Then::Look;
+            }
+            plan.cfa = copy.cfa.unwrap_or(0);
+        }
+        let space = self.space_now();
+        let mut goal = LineGoal::of(&space, copy.lookup_pc, 0, false);
+        goal.line = None;
+        goal.range = copy.pc..copy.pc;
+        goal.copies.truncate(copy.inline_depth);
+        plan.goal = Goal::Line(goal);
+        Ok(())
+    }
+
+    pub(super) fn trap_at(
+        &mut self,
+        tid: Tid,
+        plan: &mut Plan,
+        address: u64,
+        lowest_sp: u64,
+        then: Then,
+    ) -> LiveResult<()> {
+        self.add_site(address, User::Step(tid))?;
+        if !plan.traps.contains(&address) {
+            plan.traps.push(address);
+        }
+        plan.arrivals.push(Arrival {
+            address,
+            lowest_sp,
+            then,
+        });
+        Ok(())
+    }
+
+    fn begin(&mut self, tid: Tid, plan: Plan) {
+        let is_stepping = plan.goal != Goal::Place && plan.arrivals.is_empty();
+        let pending = self.tracee.threads.get_mut(&tid).and_then(|thread| {
+            thread.plan = Some(plan);
+            thread.take_pending()
+        });
+        self.find_unwind_targets();
+        // A breakpoint that it has run into while all were stopped comes first.
+        if let Some(Event::Trap { address }) = pending
+            && let Some(site) = self.breakpoints.sites.at(address)
+        {
+            let users: Vec<User> = site.users.iter().copied().collect();
+            if self.stops_at(tid, address, &users) {
+                return;
+            }
+        }
+        // Another trap is where it stands, and passed; a signal is still to be delivered.
+        if let Some(event @ (Event::Signal { .. } | Event::Watch { .. })) = pending {
+            if let Some(thread) = self.tracee.threads.get_mut(&tid) {
+                thread.is_stepping = is_stepping;
+                if let Some(halt) = thread.halt_mut() {
+                    halt.stop = None;
+                }
+            }
+            self.dispatch_later(tid, event);
+        } else if is_stepping {
+            match self.step_over_one(tid) {
+                Ok(()) => {}
+                Err(_) => self.go(tid, true),
+            }
+        } else {
+            self.go(tid, false);
+        }
+    }
+
+    pub fn has_plan(&self, tid: Tid) -> bool {
+        self.tracee
+            .threads
+            .get(&tid)
+            .is_some_and(|thread| thread.plan.is_some())
+    }
+
+    pub(super) fn take_plan(&mut self, tid: Tid) -> Plan {
+        self.tracee
+            .threads
+            .get_mut(&tid)
+            .and_then(|thread| thread.plan.take())
+            .unwrap_or(Plan {
+                goal: Goal::Place,
+                cfa: 0,
+                traps: Vec::new(),
+                arrivals: Vec::new(),
+                last_pc: 0,
+                deferred: 0,
+            })
+    }
+
+    pub(super) fn put_plan(&mut self, tid: Tid, plan: Plan) {
+        if let Some(thread) = self.tracee.threads.get_mut(&tid) {
+            thread.plan = Some(plan);
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! Instruction by instruction: whether a thread is where it wanted to get, and how it goes on if not.
+
+use iced_x86::FlowControl;
+
+use super::{
+    callee::{is_call, is_system},
+    line_step::{LineGoal, Look},
+    plan::{Goal, Then},
+};
+use crate::{
+    live::{
+        breakpoints::sites::User,
+        error::{LiveError, LiveResult},
+        event_loop::Tracer,
+        model::{Reason, Tid},
+    },
+    stop::{Registers, ptrace},
+};
+
+impl Tracer {
+    /// A thread has run one instruction.
+    pub fn stepped(&mut self, tid: Tid) {
+        let Ok(registers) = ptrace::registers(tid) else {
+            return;
+        };
+        let Some(plan) = self
+            .tracee
+            .threads
+            .get(&tid)
+            .and_then(|thread| thread.plan.as_ref())
+        else {
+            self.go(tid, false);
+            return;
+        };
+        let Some(pc) = self.exact_pc(registers.rip) else {
+            self.go(tid, true);
+            return;
+        };
+        // A hooked entry is passed twice: at the jump, and at the copy of what it replaced.
+        let is_copy = registers.rip != pc && plan.last_pc == pc;
+        if is_copy
+            && self.tracee.memory.hooks_now().over(pc).is_some()
+            && !self.stands_at_trap(registers.rip)
+        {
+            self.go(tid, true);
+            return;
+        }
+        if plan.deferred != 0
+            && let Some(thread) = self.tracee.threads.get_mut(&tid)
+        {
+            let plan = thread.plan.as_mut().expect("looked at above");
+            let signal = std::mem::take(&mut plan.deferred);
+            thread.set_signal(signal);
+        }
+        if self.stands_at_trap(registers.rip) {
+            let address = pc;
+            if self.is_probed(address) {
+                self.hit(tid, address);
+                return;
+            }
+        }
+        self.look_around(tid, &registers, pc);
+    }
+
+    fn stands_at_trap(&self, rip: u64) -> bool {
+        self.breakpoints
+            .sites
+            .by_trap(rip)
+            .is_some_and(|site| !site.users.is_empty())
+    }
+
+    fn is_probed(&self, address: u64) -> bool {
+        self.breakpoints
+            .sites
+            .at(address)
+            .is_some_and(|site| site.users.iter().any(|user| matches!(user, User::Probe(_))))
+    }
+
+    /// Decides whether a thread is where it wanted to get.
+    pub(super) fn look_around(&mut self, tid: Tid, registers: &Registers, pc: u64) {
+        let space = self.space_now();
+        let Some(plan) = self
+            .tracee
+            .threads
+            .get_mut(&tid)
+            .and_then(|thread| thread.plan.as_mut())
+        else {
+            self.go(tid, false);
+            return;
+        };
+        plan.last_pc = pc;
+        let has_returned = plan.cfa != 0 && registers.rsp >= plan.cfa;
+        let into = match &mut plan.goal {
+            Goal::Place => return self.go(tid, false),
+            Goal::Instruction { .. } => return self.halt(tid, Reason::Step, false),
+            Goal::Line(goal) if !has_returned && goal.range.contains(&pc) => {
+                return self.proceed(tid);
+            }
+            Goal::Line(goal) => goal.into,
+        };
+        if has_returned {
+            match space.step_line(pc) {
+                Some(_) if is_system(&space, pc) => self.leave(tid),
+                None => self.leave(tid),
+                // What is left of the line of the call belongs to the step.
+                Some(here) if here.range.start != pc || !here.is_statement => {
+                    self.finish_line(tid, into);
+                }
+                Some(_) => self.halt_step(tid, pc),
+            }
+            return;
+        }
+        let Goal::Line(goal) = &mut plan.goal else {
+            return;
+        };
+        if space.function_at(pc).map(|place| place.entry) != goal.function {
+            self.jumped_elsewhere(tid, registers, pc, into);
+            return;
+        }
+        match goal.look(&space, pc) {
+            Look::Proceed => self.proceed(tid),
+            Look::Stop { calls_to_come } => {
+                self.set_calls_to_come(tid, calls_to_come);
+                self.halt(tid, Reason::Step, false);
+            }
+        }
+    }
+
+    /// A thread has got where it wanted to; inlined calls that begin there are still to come.
+    pub(super) fn halt_step(&mut self, tid: Tid, pc: u64) {
+        let to_come = self.space_now().calls_beginning(pc);
+        self.set_calls_to_come(tid, to_come);
+        self.halt(tid, Reason::Step, false);
+    }
+
+    /// A thread that steps has come to a probe that did not stop it.
+    pub fn look_again(&mut self, tid: Tid, pc: u64) {
+        if let Ok(registers) = ptrace::registers(tid) {
+            self.look_around(tid, &registers, pc);
+        }
+    }
+
+    /// Runs one more instruction, or what it calls.
+    fn proceed(&mut self, tid: Tid) {
+        if self.step_over_one(tid).is_err() {
+            self.go(tid, true);
+        }
+    }
+
+    /// A jump has led into another function: its tail call.
+    fn jumped_elsewhere(&mut self, tid: Tid, registers: &Registers, pc: u64, into: bool) {
+        let space = self.space_now();
+        let callee = self.function_to_enter(&space, pc);
+        let mut plan = self.take_plan(tid);
+        let entered = into
+            && callee.is_some_and(|at| self.trap_at(tid, &mut plan, at, 0, Then::Stop).is_ok());
+        let slot = plan.cfa.wrapping_sub(8);
+        let back = self.return_address(slot);
+        let caught = plan.cfa != 0
+            && back.is_some_and(|back| {
+                let cfa = plan.cfa;
+                self.trap_at(tid, &mut plan, back, cfa, Then::Look).is_ok()
+            });
+        self.put_plan(tid, plan);
+        if (entered || caught) && registers.rip != 0 {
+            self.go(tid, false);
+        } else {
+            // Nothing is known about this code: it is stepped through.
+            self.go(tid, true);
+        }
+    }
+
+    /// The frame has returned into the middle of a line: the step ends where the next one begins.
+    fn finish_line(&mut self, tid: Tid, into: bool) {
+        let Ok(machine) = self.machine(tid) else {
+            return;
+        };
+        let space = self.space_now();
+        let frames = debuginfo::backtrace(&space, &machine, 1).frames;
+        let mut plan = self.take_plan(tid);
+        plan.cfa = frames.first().and_then(|frame| frame.cfa).unwrap_or(0);
+        plan.goal = Goal::Line(LineGoal::of_caller(
+            &space,
+            machine.registers.general.rip,
+            into,
+        ));
+        self.put_plan(tid, plan);
+        self.proceed(tid);
+    }
+
+    /// The frame has returned to code without lines: that is left too.
+    fn leave(&mut self, tid: Tid) {
+        let Ok(machine) = self.machine(tid) else {
+            return;
+        };
+        let frames = debuginfo::backtrace(&self.space_now(), &machine, 64).frames;
+        let mut plan = self.take_plan(tid);
+        let out = self.out_of(tid, &mut plan, &frames, 0, "");
+        if out.is_ok() {
+            if let Some(arrival) = plan.arrivals.last_mut() {
+                arrival.then = Then::Look;
+            }
+            plan.goal = Goal::Line(LineGoal {
+                into: false,
+                line: None,
+                range: 0..0,
+                function: None,
+                copies: Vec::new(),
+            });
+            // Whatever it returns to is outside.
+            plan.cfa = plan.cfa.saturating_sub(8);
+        } else {
+            plan.goal = Goal::Place;
+        }
+        self.put_plan(tid, plan);
+        self.go(tid, false);
+    }
+
+    /// Runs the instruction at the thread's pc; if it is a call that is not to be entered, all of the call.
+    pub(super) fn step_over_one(&mut self, tid: Tid) -> LiveResult<()> {
+        let registers = self.registers(tid)?;
+        let pc = self.original_pc(registers.rip);
+        let instruction = self.instruction_at(pc)?;
+        let (is_call, enters) = match self.goal(tid) {
+            Some(Goal::Line(goal)) => (is_call(&instruction), goal.into),
+            Some(Goal::Instruction { over }) => (*over && is_call(&instruction), false),
+            _ => return Err(LiveError::Ended),
+        };
+        if is_call {
+            let space = self.space_now();
+            let target = enters
+                .then(|| self.target_of(&instruction, &registers))
+                .flatten()
+                .and_then(|target| self.function_to_enter(&space, target));
+            let mut plan = self.take_plan(tid);
+            let then = match plan.goal {
+                Goal::Instruction { .. } => Then::Stop,
+                _ => Then::Look,
+            };
+            let mut set = self.trap_at(tid, &mut plan, instruction.next_ip(), registers.rsp, then);
+            if let Some(target) = target
+                && set.is_ok()
+            {
+                set = self.trap_at(tid, &mut plan, target, 0, Then::Stop);
+            }
+            self.put_plan(tid, plan);
+            set?;
+            self.go(tid, false);
+            return Ok(());
+        }
+        if instruction.flow_control() == FlowControl::Return {
+            let slot = registers.rsp;
+            let hooked = self
+                .tracee
+                .memory
+                .word(slot)
+                .is_ok_and(|word| self.tracee.memory.hooks_now().leave().is(word));
+            if hooked && let Some(back) = self.return_address(slot) {
+                let mut plan = self.take_plan(tid);
+                let set = self.trap_at(tid, &mut plan, back, slot + 8, Then::Look);
+                self.put_plan(tid, plan);
+                set?;
+                self.go(tid, false);
+                return Ok(());
+            }
+        }
+        self.go(tid, true);
+        Ok(())
+    }
+
+    fn goal(&self, tid: Tid) -> Option<&Goal> {
+        Some(&self.tracee.threads.get(&tid)?.plan.as_ref()?.goal)
+    }
+}

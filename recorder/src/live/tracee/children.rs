@@ -1,0 +1,111 @@
+//! Processes that the program starts: they are not controlled, and must not run into our traps.
+//!
+//! A forked child has a copy of the program's memory: the traps are lifted there, and it is let go. A child of vfork borrows
+//! the memory itself, where the traps have to stay; it is kept until it runs another program or ends, and passes them.
+
+use std::{fs::OpenOptions, os::unix::fs::FileExt, sync::PoisonError};
+
+use crate::{
+    live::{event_loop::Tracer, model::Tid},
+    stop::ptrace,
+};
+
+/// How a child came to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Child {
+    /// With memory of its own.
+    Forked,
+    /// With its parent's memory.
+    Borrowing,
+    /// Nothing is known of it yet: it was seen before its parent told of it.
+    Unknown,
+}
+
+impl Tracer {
+    /// A thread has started a process.
+    pub fn has_child(&mut self, tid: Tid, event: i32) {
+        let Ok(child) = ptrace::event_message(tid) else {
+            return;
+        };
+        let child = child as Tid;
+        let kind = match event {
+            libc::PTRACE_EVENT_FORK => Child::Forked,
+            _ => Child::Borrowing,
+        };
+        let seen = self.tracee.children.insert(child, kind) == Some(Child::Unknown);
+        if seen {
+            self.let_child_go(child, kind);
+        }
+    }
+
+    /// A process that is not the program has stopped.
+    pub fn child_stopped(&mut self, child: Tid, signal: i32, event: i32) {
+        let kind = *self.tracee.children.entry(child).or_insert(Child::Unknown);
+        match (kind, event) {
+            (Child::Unknown, _) => {}
+            (Child::Forked, _) => self.let_child_go(child, kind),
+            (Child::Borrowing, libc::PTRACE_EVENT_EXEC) => {
+                self.tracee.children.remove(&child);
+                // If it fails, it was killed.
+                let _ = ptrace::detach(child, 0);
+            }
+            (Child::Borrowing, 0) if signal == libc::SIGTRAP => {
+                self.pass_trap(child);
+                let _ = ptrace::cont(child, 0);
+            }
+            (Child::Borrowing, 0) => {
+                let is_ours = crate::live::tracee::event::redirect(self, child, signal);
+                let _ = ptrace::cont(child, if is_ours { 0 } else { signal });
+            }
+            (Child::Borrowing, _) => {
+                let _ = ptrace::cont(child, 0);
+            }
+        }
+    }
+
+    fn let_child_go(&mut self, child: Tid, kind: Child) {
+        match kind {
+            Child::Forked => {
+                self.lift_traps_in(child);
+                self.tracee.children.remove(&child);
+                // Should the child stand at a trap, it has not run it: the instruction is itself again.
+                let _ = ptrace::detach(child, 0);
+            }
+            _ => {
+                let _ = ptrace::cont(child, 0);
+            }
+        }
+    }
+
+    fn pass_trap(&self, child: Tid) {
+        let Ok(registers) = ptrace::registers(child) else {
+            return;
+        };
+        if let Some(site) = self
+            .breakpoints
+            .sites
+            .by_trap(registers.rip.wrapping_sub(1))
+        {
+            let _ = ptrace::set_rip(child, site.pass_at());
+        }
+    }
+
+    fn lift_traps_in(&self, child: Tid) {
+        let memory = OpenOptions::new()
+            .write(true)
+            .open(format!("/proc/{child}/mem"));
+        let Ok(memory) = memory else {
+            return;
+        };
+        let traps = self
+            .tracee
+            .memory
+            .traps
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
+        for (address, covered) in traps.iter() {
+            // What the child has not got, it cannot run into.
+            let _ = memory.write_all_at(&[covered.original], *address);
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! What a halted thread has to say, from what the kernel reports.
+
+use crate::{
+    live::{event_loop::Tracer, model::Tid},
+    stop::ptrace,
+};
+
+/// Why a thread stands still.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Event {
+    /// It ran into the trap of the site at `address`.
+    Trap { address: u64 },
+    /// It ran one instruction.
+    Stepped,
+    /// Debug registers fired: one bit each.
+    Watch { bits: u64 },
+    /// It is about to receive a signal.
+    Signal {
+        signal: i32,
+        fault_address: Option<u64>,
+    },
+    /// A function that we called has returned.
+    CallReturned,
+    /// It was put elsewhere in code of ours, and goes on there.
+    Redirected,
+}
+
+// Codes of SIGTRAP (asm-generic/siginfo.h).
+const SI_KERNEL: i32 = 0x80;
+const TRAP_BRKPT: i32 = 1;
+const TRAP_TRACE: i32 = 2;
+const TRAP_HWBKPT: i32 = 4;
+
+/// The instruction that asks for a debug trap (Intel SDM volume 2, INT n/INTO/INT3/INT1).
+const INT1: u8 = 0xf1;
+
+/// Says what a stop with `signal` means. A thread at a trap is put back to its address.
+pub(crate) fn decode(tracer: &mut Tracer, tid: Tid, signal: i32) -> Event {
+    let info = ptrace::stop_info(tid).ok();
+    let code = info.map_or(0, |info| info.si_code);
+    let plain = Event::Signal {
+        signal,
+        fault_address: info.filter(|_| is_fault(signal) && code > 0).map(|info| {
+            // SAFETY: the kernel fills the address for these signals.
+            unsafe { info.si_addr() as u64 }
+        }),
+    };
+    if redirect(tracer, tid, signal) {
+        tracer.breakpoints.compiling.has_faulted(tid);
+        return Event::Redirected;
+    }
+    if signal != libc::SIGTRAP {
+        return plain;
+    }
+    let debug_status = ptrace::debug_register(tid, 6).unwrap_or(0);
+    let bits = debug_status & 0xf;
+    match code {
+        TRAP_HWBKPT | TRAP_TRACE if bits != 0 && tracer.probes.watchpoints.are_set() => {
+            let _ = ptrace::set_debug_register(tid, 6, 0);
+            // What code of ours reads, the program has not read.
+            match tracer.is_judging(tid) {
+                true => Event::Redirected,
+                false => Event::Watch { bits },
+            }
+        }
+        TRAP_TRACE | TRAP_HWBKPT => Event::Stepped,
+        SI_KERNEL => trap(tracer, tid).unwrap_or(plain),
+        TRAP_BRKPT => without_reason(tracer, tid).unwrap_or(plain),
+        _ => plain,
+    }
+}
+
+/// What a debug trap was for whose reason is lost.
+///
+/// The kernel says `TRAP_BRKPT` where DR6 is empty and takes the trap for the instruction `int1`
+/// (`exc_debug_user` in arch/x86/kernel/traps.c). Under a hypervisor DR6 is also empty after about one single step in
+/// 300,000.
+fn without_reason(tracer: &Tracer, tid: Tid) -> Option<Event> {
+    let pc = ptrace::registers(tid).ok()?.rip;
+    let mut before = [0];
+    if tracer
+        .tracee
+        .memory
+        .read(pc.wrapping_sub(1), &mut before)
+        .is_ok()
+        && before == [INT1]
+    {
+        return None;
+    }
+    let is_stepping = tracer.tracee.threads.get(&tid)?.is_stepping;
+    if !tracer.probes.watchpoints.are_set() {
+        return is_stepping.then_some(Event::Stepped);
+    }
+    if tracer.is_judging(tid) {
+        return Some(Event::Redirected);
+    }
+    // A step traps by itself: then only a watched value that has changed tells of an access.
+    let bits = match is_stepping {
+        true => tracer.probes.watchpoints.of_writes(),
+        false => tracer.probes.watchpoints.all(),
+    };
+    Some(Event::Watch { bits })
+}
+
+fn trap(tracer: &Tracer, tid: Tid) -> Option<Event> {
+    let registers = ptrace::registers(tid).ok()?;
+    let at = registers.rip.wrapping_sub(1);
+    if tracer.is_call_return(at) {
+        return Some(Event::CallReturned);
+    }
+    let site = tracer.breakpoints.sites.by_trap(at)?;
+    ptrace::set_rip(tid, site.patched_at).ok()?;
+    Some(Event::Trap {
+        address: site.address,
+    })
+}
+
+/// A load of compiled code has met memory that is not there: the code goes on where there is no answer.
+pub(crate) fn redirect(tracer: &Tracer, tid: Tid, signal: i32) -> bool {
+    if !matches!(signal, libc::SIGSEGV | libc::SIGBUS) {
+        return false;
+    }
+    let Ok(registers) = ptrace::registers(tid) else {
+        return false;
+    };
+    let target = tracer.breakpoints.sites.no_answer_at(registers.rip);
+    let target = target.or_else(|| tracer.breakpoints.compiling.after_fault(registers.rip));
+    target.is_some_and(|target| ptrace::set_rip(tid, target).is_ok())
+}
+
+fn is_fault(signal: i32) -> bool {
+    matches!(
+        signal,
+        libc::SIGSEGV | libc::SIGBUS | libc::SIGILL | libc::SIGFPE
+    )
+}

@@ -1,0 +1,287 @@
+//! Ends the sleep of a thread that waits for its tracees and for others.
+//!
+//! The kernel says that a tracee has changed with SIGCHLD, to the whole process, and drops the signal where nothing handles it.
+//! A handler of ours passes it on to every thread that waits. It is there while one does: a thread that is awake looks anyway, and
+//! a signal would only interrupt it, which takes 13 us where the processors are virtual.
+
+use std::{
+    cell::Cell,
+    fs::File,
+    io::{self, Read, Write},
+    os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd},
+    ptr,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{
+            AtomicBool, AtomicPtr,
+            Ordering::{Acquire, Relaxed, SeqCst},
+        },
+    },
+    time::Duration,
+};
+
+/// Something that happens, once or more often, until somebody has taken note of it (eventfd(2)).
+#[derive(Debug)]
+pub(crate) struct Event(File);
+
+impl Event {
+    pub fn new() -> io::Result<Self> {
+        // SAFETY: no memory is passed.
+        let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: a new descriptor, which is nobody else's.
+        Ok(Self(unsafe { File::from_raw_fd(fd) }))
+    }
+
+    /// It happens. Async-signal-safe.
+    pub fn signal(&self) {
+        // It cannot happen too often: a full counter is as good as one.
+        let _ = (&self.0).write(&1u64.to_ne_bytes());
+    }
+
+    /// Takes note.
+    pub fn clear(&self) {
+        // Where nothing has happened, there is nothing to take.
+        let _ = (&self.0).read(&mut [0; 8]);
+    }
+}
+
+impl AsFd for Event {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// Waits until one of the descriptors can be read, a signal comes, or for `longest`. Returns the first one that can be read.
+pub(crate) fn wait_for(descriptors: &[BorrowedFd<'_>], longest: Option<Duration>) -> Option<usize> {
+    let readable = |fd: &BorrowedFd<'_>| libc::pollfd {
+        fd: fd.as_raw_fd(),
+        events: libc::POLLIN,
+        revents: 0,
+    };
+    let mut waited: Vec<libc::pollfd> = descriptors.iter().map(readable).collect();
+    let timeout = longest.map(|longest| libc::timespec {
+        tv_sec: longest.as_secs().try_into().unwrap_or(libc::time_t::MAX),
+        tv_nsec: longest.subsec_nanos().into(),
+    });
+    let timeout = timeout.as_ref().map_or(ptr::null(), ptr::from_ref);
+    let count = waited.len() as libc::nfds_t;
+    // SAFETY: the array and the timeout, if there is one, outlive the call.
+    unsafe { libc::ppoll(waited.as_mut_ptr(), count, timeout, ptr::null()) };
+    waited.iter().position(|waited| waited.revents != 0)
+}
+
+/// What wakes one thread. Never freed, since a handler may look at it at any time; the next thread takes it.
+#[derive(Debug)]
+struct Slot {
+    event: Event,
+    is_asleep: AtomicBool,
+    is_taken: AtomicBool,
+    next: AtomicPtr<Slot>,
+}
+
+static SLOTS: AtomicPtr<Slot> = AtomicPtr::new(ptr::null_mut());
+
+fn slots() -> impl Iterator<Item = &'static Slot> {
+    let at = |from: &AtomicPtr<Slot>| {
+        // SAFETY: slots are leaked before they are linked, and stay linked.
+        unsafe { from.load(Acquire).as_ref() }
+    };
+    std::iter::successors(at(&SLOTS), move |slot| at(&slot.next))
+}
+
+impl Slot {
+    fn take() -> io::Result<&'static Self> {
+        if let Some(free) = slots().find(|slot| !slot.is_taken.swap(true, SeqCst)) {
+            return Ok(free);
+        }
+        let slot: &'static Self = Box::leak(Box::new(Self {
+            event: Event::new()?,
+            is_asleep: AtomicBool::new(false),
+            is_taken: AtomicBool::new(true),
+            next: AtomicPtr::new(ptr::null_mut()),
+        }));
+        let mut first = SLOTS.load(Acquire);
+        loop {
+            slot.next.store(first, Relaxed);
+            let linked =
+                SLOTS.compare_exchange(first, ptr::from_ref(slot).cast_mut(), SeqCst, Acquire);
+            match linked {
+                Ok(_) => return Ok(slot),
+                Err(found) => first = found,
+            }
+        }
+    }
+
+    fn wake(&self) {
+        if self.is_asleep.swap(false, SeqCst) {
+            self.event.signal();
+        }
+    }
+}
+
+/// Ends the sleep of the thread that it belongs to. That may have ended, and another one have its place: a sleep that is ended
+/// for nothing does no harm.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Waker(&'static Slot);
+
+impl Waker {
+    pub fn wake(self) {
+        self.0.wake();
+    }
+}
+
+/// Waits until a tracee changes or another thread wakes this one.
+#[derive(Debug)]
+pub(crate) struct Waiter {
+    slot: &'static Slot,
+    is_armed: Cell<bool>,
+}
+
+impl Waiter {
+    /// Makes one, for any thread that then calls [`receive_signals`](Self::receive_signals).
+    pub fn new() -> io::Result<Self> {
+        Ok(Self {
+            slot: Slot::take()?,
+            is_armed: Cell::new(false),
+        })
+    }
+
+    /// Lets the calling thread have the signals; the mask may come from whoever started this process.
+    pub fn receive_signals(&self) {
+        // SAFETY: the set is ours, and only this thread's mask changes.
+        unsafe {
+            let mut set: libc::sigset_t = std::mem::zeroed();
+            libc::sigemptyset(&mut set);
+            libc::sigaddset(&mut set, libc::SIGCHLD);
+            libc::pthread_sigmask(libc::SIG_UNBLOCK, &set, ptr::null_mut());
+        }
+    }
+
+    pub fn waker(&self) -> Waker {
+        Waker(self.slot)
+    }
+
+    /// From now on whatever happens ends the wait that follows. What happened before must be looked for once more.
+    pub fn arm(&self) {
+        if !self.is_armed.replace(true) {
+            handle_signals(1);
+        }
+        self.slot.is_asleep.store(true, SeqCst);
+    }
+
+    /// There is something to do: there will be no wait.
+    pub fn disarm(&self) {
+        if !self.slot.is_asleep.swap(false, SeqCst) {
+            self.slot.event.clear();
+        }
+        if self.is_armed.replace(false) {
+            handle_signals(-1);
+        }
+    }
+
+    /// Waits, after [`arm`](Self::arm).
+    pub fn wait(&self, longest: Option<Duration>) {
+        wait_for(&[self.slot.event.as_fd()], longest);
+        self.disarm();
+    }
+}
+
+impl Drop for Waiter {
+    fn drop(&mut self) {
+        self.disarm();
+        self.slot.is_taken.store(false, SeqCst);
+    }
+}
+
+extern "C" fn tracee_changed(_: libc::c_int) {
+    // SAFETY: errno is this thread's; what was interrupted may be about to read it.
+    let errno = unsafe { *libc::__errno_location() };
+    slots().for_each(Slot::wake);
+    // SAFETY: as above.
+    unsafe { *libc::__errno_location() = errno };
+}
+
+/// How many threads wait, and what the process did about SIGCHLD before the first of them.
+static WAITING: Mutex<(usize, Option<libc::sigaction>)> = Mutex::new((0, None));
+
+/// One thread more waits, or one less.
+fn handle_signals(more: isize) {
+    let mut waiting = WAITING.lock().unwrap_or_else(PoisonError::into_inner);
+    let (count, before) = &mut *waiting;
+    *count = count.saturating_add_signed(more);
+    match (*count, *before) {
+        (0, Some(action)) => {
+            // SAFETY: what sigaction has told of this process.
+            unsafe { libc::sigaction(libc::SIGCHLD, &action, ptr::null_mut()) };
+            *before = None;
+        }
+        (1.., None) => {
+            // SAFETY: the handler loads and swaps atomics and writes to descriptors that are never closed; both structures are
+            // ours, and valid when all zero.
+            unsafe {
+                let mut ours: libc::sigaction = std::mem::zeroed();
+                let mut found: libc::sigaction = std::mem::zeroed();
+                ours.sa_sigaction = tracee_changed as *const () as usize;
+                ours.sa_flags = libc::SA_RESTART;
+                libc::sigaction(libc::SIGCHLD, &ours, &mut found);
+                *before = Some(found);
+            }
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{process::Command, thread, time::Instant};
+
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn a_child_that_ends_wakes_whoever_sleeps() {
+        let waiter = Waiter::new().unwrap();
+        waiter.receive_signals();
+        let began = Instant::now();
+        let mut child = Command::new("true").spawn().unwrap();
+        loop {
+            waiter.arm();
+            if child.try_wait().unwrap().is_some() {
+                waiter.disarm();
+                break;
+            }
+            waiter.wait(Some(LONG));
+        }
+        assert!(began.elapsed() < LONG);
+    }
+
+    #[test]
+    fn who_is_woken_before_the_sleep_does_not_sleep() {
+        let waiter = Waiter::new().unwrap();
+        let waker = waiter.waker();
+        waiter.arm();
+        thread::spawn(move || waker.wake()).join().unwrap();
+        let began = Instant::now();
+        waiter.wait(Some(LONG));
+        assert!(began.elapsed() < LONG);
+        // It is over with that: nothing ends the next one.
+        waiter.arm();
+        waiter.wait(Some(Duration::from_millis(1)));
+    }
+
+    #[test]
+    fn a_slot_is_used_again() {
+        let first = Waiter::new().unwrap();
+        let count = slots().count();
+        drop(first);
+        for _ in 0..100 {
+            drop(Waiter::new().unwrap());
+        }
+        // Other tests take some meanwhile.
+        assert!(slots().count() < count + 50);
+    }
+}

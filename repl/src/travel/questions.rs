@@ -1,0 +1,118 @@
+//! SQL at the prompt: questions, and moves to where a condition in SQL is true.
+
+use std::sync::Arc;
+
+use query::Options;
+use server::protocol::{Code, Failure};
+use server::session::StateWord;
+
+use super::Session;
+use crate::ask::{Asker, Records, View, show as show_answer};
+use crate::error::Error;
+use crate::format::Format;
+
+/// Rows of an answer that are shown at a terminal.
+const ROWS: usize = 1000;
+
+impl Session {
+    /// Goes to the nearest call in a direction of which a condition in SQL is true, or to the nearest event if it is one over the
+    /// columns of events.
+    pub(super) fn run_to_where(&mut self, words: &[String]) -> Result<u8, Error> {
+        let is_back = words[0].starts_with("reverse");
+        if words.len() == 1 {
+            return Err(Error::usage(
+                "continue where takes a condition",
+                Some("write: continue where dur_ns > 1000000".to_owned()),
+            ));
+        }
+        if self.is_live() && !is_back {
+            return Err(Error::usage(
+                "continue where goes through what is recorded, and the program stands at its end",
+                Some("go back: continue back where CONDITION; or stop the program where it is true: break LOCATION --condition EXPRESSION".to_owned()),
+            ));
+        }
+        let here = self.here()?;
+        let condition = words[1..].join(" ");
+        let (best, side) = match is_back {
+            false => ("min", ">"),
+            true => ("max", "<"),
+        };
+        let asker = self.asker()?;
+        let mut nearest = |table: &str, seq: &str| {
+            let sql = format!(
+                "SELECT {best}({seq}) FROM {table} WHERE ({condition}) AND {seq} {side} {here}"
+            );
+            let rows = asker.texts(&sql)?;
+            Ok::<_, Error>(rows.first().and_then(|row| row.first().cloned()).flatten())
+        };
+        let (found, nothing) = match nearest("calls", "start_seq") {
+            Ok(found) => (found, format!("call with start_seq {side} {here}")),
+            // What is wrong in both ways is told of calls.
+            Err(error) => match nearest("events", "seq") {
+                Ok(found) => (found, format!("event with seq {side} {here}")),
+                Err(_) => return Err(error),
+            },
+        };
+        let Some(seq) = found else {
+            return Err(Error::usage(
+                format!("no {nothing} fulfils: {condition}"),
+                Some(
+                    "the condition is one over the columns of calls or of events: \\d calls or \\d events in hindsight sql"
+                        .to_owned(),
+                ),
+            ));
+        };
+        self.verb(vec!["goto".to_owned(), seq])
+    }
+
+    /// Returns the event from which a search through time goes: that of the stop, or the last one of a program that has ended.
+    fn here(&self) -> Result<u64, Error> {
+        let position = self.position()?;
+        if let Some(seq) = position.as_ref().and_then(|position| position.seq) {
+            return Ok(seq);
+        }
+        match (&self.present, position) {
+            (Some(_), Some(position)) if position.status == StateWord::Running => {
+                let message =
+                    "the program is running, and its past can be looked at while it stands still";
+                let failure = Failure::new(Code::NotStopped, message);
+                Err(server::Error::from(failure.hint("stop it first: pause")).into())
+            }
+            (Some(present), _) => Ok(present.events()?.saturating_sub(1)),
+            (None, _) => Ok(0),
+        }
+    }
+
+    /// Answers a question in SQL.
+    pub(super) fn sql(&mut self, text: &str) -> Result<(), Error> {
+        let view = View {
+            format: if self.json {
+                Format::Json
+            } else {
+                Format::Table
+            },
+            rows: self.terminal().stdout.then_some(ROWS),
+            records: Records::Auto,
+            timing: false,
+            terminal: self.terminal().clone(),
+        };
+        let text = text.trim_end_matches(';');
+        show_answer(self.asker()?, text, &view)
+    }
+
+    /// Returns who answers SQL. Of a live session, everything recorded up to now is seen.
+    fn asker(&mut self) -> Result<&mut Asker, Error> {
+        // At a live prompt Ctrl-C is taken over anyway.
+        let interruptible = self.terminal().interactive || self.present.is_some();
+        let reader = match (self.link.past(), &self.present) {
+            (Some(past), _) => Arc::clone(past.timeline().reader()),
+            (None, Some(present)) => present.reader()?,
+            (None, None) => unreachable!("a prompt is about a recording or a session"),
+        };
+        match &mut self.asker {
+            Some(asker) => asker.look_at(reader)?,
+            None => self.asker = Some(Asker::new(reader, Options::default(), interruptible)?),
+        }
+        Ok(self.asker.as_mut().expect("it was made"))
+    }
+}

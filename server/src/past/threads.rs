@@ -1,0 +1,106 @@
+//! The threads of a recorded moment, and which of them is looked at.
+
+use replay::ThreadInfo;
+
+use super::{Looked, Past, Position, of_replay};
+use crate::protocol::{Code, Failure};
+use crate::session::{PlaceReport, StateWord};
+use crate::verbs::ThreadReport;
+
+impl Past {
+    /// Returns the threads that had begun and not ended.
+    pub(crate) fn alive(&self) -> Result<Vec<u32>, Failure> {
+        let seq = self.position().seq;
+        let alive = self
+            .all_threads()?
+            .into_iter()
+            .filter(|thread| thread.first <= seq && thread.exit.is_none_or(|exit| exit > seq));
+        Ok(alive.map(|thread| thread.tid).collect())
+    }
+
+    /// Refuses a thread that there is not.
+    pub(crate) fn known_thread(&self, tid: i32) -> Result<u32, Failure> {
+        let threads = self.all_threads()?;
+        if threads.iter().any(|thread| thread.tid == tid as u32) {
+            return Ok(tid as u32);
+        }
+        let known: Vec<String> = threads.iter().map(|t| t.tid.to_string()).collect();
+        Err(
+            Failure::new(Code::NoThread, format!("there is no thread {tid}"))
+                .hint(format!("threads: {}", known.join(", "))),
+        )
+    }
+
+    /// Describes all threads that had begun, by number.
+    pub(crate) fn threads(&self) -> Result<Vec<ThreadReport>, Failure> {
+        let here = self.position();
+        let mut begun = self.all_threads()?;
+        begun.retain(|thread| thread.first <= here.seq);
+        begun.sort_by_key(|thread| thread.tid);
+        let reports = begun.into_iter().map(|thread| self.thread(thread, here));
+        reports.collect()
+    }
+
+    /// Looks at another thread, if one is named, and describes the one that is looked at.
+    pub(crate) fn select_thread(&self, tid: Option<i32>) -> Result<ThreadReport, Failure> {
+        if let Some(tid) = tid {
+            let tid = self.known_thread(tid)?;
+            let mut position = self.lock();
+            if position.tid != tid {
+                position.tid = tid;
+                position.frame = 0;
+            }
+        }
+        let here = self.position();
+        let threads = self.all_threads()?;
+        match threads.into_iter().find(|thread| thread.tid == here.tid) {
+            Some(thread) => self.thread(thread, here),
+            None => Err(Failure::new(Code::NoThread, "no thread is looked at")),
+        }
+    }
+
+    /// Returns where a thread is looked at: its innermost frame, unless it is the one that is looked at anyway.
+    pub(crate) fn position_of(&self, tid: u32) -> Position {
+        let here = self.position();
+        match tid == here.tid {
+            true => here,
+            false => Position {
+                tid,
+                frame: 0,
+                ..here
+            },
+        }
+    }
+
+    fn all_threads(&self) -> Result<Vec<ThreadInfo>, Failure> {
+        self.timeline.threads().map_err(|error| of_replay(&error))
+    }
+
+    fn thread(&self, thread: ThreadInfo, here: Position) -> Result<ThreadReport, Failure> {
+        let has_ended = thread.exit.is_some_and(|exit| exit <= here.seq);
+        let (place, reason): (Option<PlaceReport>, _) = match has_ended {
+            true => (None, None),
+            false => {
+                let position = Position {
+                    tid: thread.tid,
+                    frame: 0,
+                    ..here
+                };
+                let look = |looked: &Looked<'_>| Ok((Some(looked.place()), looked.held_by()?));
+                self.look_at(position, 1, look)?
+            }
+        };
+        Ok(ThreadReport {
+            thread: thread.tid as i32,
+            name: thread.name.unwrap_or_default(),
+            state: match (has_ended, &reason) {
+                (true, _) => StateWord::Ended,
+                (false, Some(_)) => StateWord::Stopped,
+                (false, None) => StateWord::Running,
+            },
+            reason,
+            place,
+            selected: thread.tid == here.tid,
+        })
+    }
+}

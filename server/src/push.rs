@@ -1,0 +1,171 @@
+//! What the daemon says without being asked: stops, output and ends, to clients that have subscribed.
+//!
+//! Who tells is whoever notices: the thread that waits for a session's stops, those that read its output. None of them waits for
+//! a client: one that does not read loses what does not fit its queue, and is told how much that was.
+
+use std::path::PathBuf;
+use std::sync::mpsc::{SyncSender, TrySendError};
+use std::sync::{Mutex, MutexGuard, PoisonError, Weak};
+
+use serde::{Deserialize, Serialize};
+
+use crate::os_text::OsText;
+use crate::output::Stream;
+use crate::session::{ExitReport, StopReport};
+
+/// Something that has happened in a session.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Push {
+    /// The session.
+    pub session: u32,
+    /// What has happened.
+    #[serde(flatten)]
+    pub what: Happened,
+    /// So many before this one were lost: the client read too slowly.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub lost: u64,
+}
+
+/// What has happened.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Happened {
+    /// A thread has stopped. A stop that is over at once may go untold.
+    Stopped {
+        /// Its stop.
+        stop: Box<StopReport>,
+    },
+    /// The program has printed something.
+    Output {
+        /// The number of the piece, as `output` counts them.
+        piece: u64,
+        /// Where to.
+        stream: Stream,
+        /// Text where it is UTF-8, else bytes.
+        text: OsText,
+    },
+    /// The program has ended or was left.
+    Ended {
+        /// How.
+        exit: ExitReport,
+        /// The recording's folder.
+        recording: PathBuf,
+    },
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+/// All who have subscribed.
+#[derive(Default)]
+pub struct Subscribers {
+    known: Mutex<Vec<Subscriber>>,
+}
+
+struct Subscriber {
+    /// Only that session; `None`: all.
+    session: Option<u32>,
+    /// The client's, as long as it is there.
+    queue: Weak<SyncSender<Push>>,
+    lost: u64,
+}
+
+impl Subscribers {
+    /// Adds one, as long as its queue is there.
+    pub fn add(&self, session: Option<u32>, queue: Weak<SyncSender<Push>>) {
+        let mut known = self.known();
+        known.retain(Subscriber::is_there);
+        known.push(Subscriber {
+            session,
+            queue,
+            lost: 0,
+        });
+    }
+
+    /// Says whether anybody wants to hear of a session.
+    #[must_use]
+    pub fn want(&self, session: u32) -> bool {
+        let known = self.known();
+        known.iter().any(|one| one.wants(session) && one.is_there())
+    }
+
+    /// Tells everybody who wants to hear of it.
+    pub fn tell(&self, session: u32, what: &Happened) {
+        self.known().retain_mut(|one| {
+            let Some(queue) = one.queue.upgrade() else {
+                return false;
+            };
+            if !one.wants(session) {
+                return true;
+            }
+            let push = Push {
+                session,
+                what: what.clone(),
+                lost: one.lost,
+            };
+            match queue.try_send(push) {
+                Ok(()) => one.lost = 0,
+                Err(TrySendError::Full(_)) => one.lost += 1,
+                Err(TrySendError::Disconnected(_)) => return false,
+            }
+            true
+        });
+    }
+
+    fn known(&self) -> MutexGuard<'_, Vec<Subscriber>> {
+        // Each entry stands alone.
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Subscriber {
+    fn is_there(&self) -> bool {
+        self.queue.strong_count() > 0
+    }
+
+    fn wants(&self, session: u32) -> bool {
+        self.session.is_none_or(|wanted| wanted == session)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::mpsc::sync_channel;
+
+    use super::*;
+
+    fn output(piece: u64) -> Happened {
+        Happened::Output {
+            piece,
+            stream: Stream::Stdout,
+            text: OsText::Text("x".to_owned()),
+        }
+    }
+
+    #[test]
+    fn everybody_hears_of_the_sessions_that_they_want_and_how_much_they_lost() {
+        let subscribers = Subscribers::default();
+        let (all, all_pushes) = sync_channel(8);
+        let (second, second_pushes) = sync_channel(1);
+        let (all, second) = (Arc::new(all), Arc::new(second));
+        subscribers.add(None, Arc::downgrade(&all));
+        subscribers.add(Some(2), Arc::downgrade(&second));
+        assert!(subscribers.want(7) && subscribers.want(2));
+        subscribers.tell(1, &output(0));
+        for piece in 0..3 {
+            subscribers.tell(2, &output(piece));
+        }
+        assert_eq!(all_pushes.try_iter().count(), 4);
+        assert_eq!(second_pushes.try_iter().count(), 1);
+        subscribers.tell(2, &output(3));
+        assert_eq!(
+            second_pushes.try_iter().next().map(|push| push.lost),
+            Some(2)
+        );
+        drop((all, second));
+        assert!(!subscribers.want(2));
+        drop(all_pushes);
+    }
+}

@@ -1,0 +1,103 @@
+//! The past of a live session: its own recording, as far as that was written when the program was stopped. It is opened anew
+//! when there is more.
+
+use std::sync::{Arc, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use recorder::live::Status;
+use store::Recording;
+use store::seal::Counter;
+
+use super::LiveSession;
+use crate::past::{Past, of_store};
+use crate::protocol::{Code, Failure};
+
+/// How long is waited for the recording to be written as far as the program is. It takes milliseconds, but for a busy disk.
+const SETTLE_PATIENCE: Duration = Duration::from_secs(10);
+
+/// What is known of the past.
+#[derive(Default)]
+pub(super) struct Opened {
+    past: Option<Arc<Past>>,
+    /// It is looked at, and not the program as it is now.
+    is_entered: bool,
+    counter: Option<Counter>,
+}
+
+impl LiveSession {
+    /// Opens the past, and looks at where the program stands now.
+    ///
+    /// # Errors
+    /// [`Code::NotStopped`]: the program runs. The recording cannot be read.
+    pub fn past(&self) -> Result<Arc<Past>, Failure> {
+        if matches!(self.live.status(), Status::Running) {
+            let failure = Failure::new(
+                Code::NotStopped,
+                "the program is running, and its past can be looked at while it stands still",
+            );
+            return Err(failure.hint("stop it first: pause"));
+        }
+        // Of a recording that cannot be written on, what is there is seen.
+        let _ = self.live.settle(SETTLE_PATIENCE);
+        let mut opened = self.opened();
+        let events = self.count(&mut opened)?.events();
+        let is_whole = |past: &&Arc<Past>| past.timeline().events() == events;
+        let past = match opened.past.as_ref().filter(is_whole) {
+            Some(past) => Arc::clone(past),
+            None => {
+                let past = Past::open(self.live.recording(), &store::temp_dir())?;
+                Arc::new(past.of_session(self.id, &self.folder, opened.past.as_deref()))
+            }
+        };
+        opened.past = Some(Arc::clone(&past));
+        drop(opened);
+        let tid = self.stopped().ok().map(|stop| stop.tid as u32);
+        past.go_to_last_stop(tid)?;
+        Ok(past)
+    }
+
+    /// From now on the past is looked at; [`LiveSession::past`] has opened it.
+    pub fn enter_past(&self) {
+        self.opened().is_entered = true;
+    }
+
+    /// From now on the program is looked at as it is now.
+    pub fn leave_past(&self) {
+        self.opened().is_entered = false;
+    }
+
+    /// Returns the past while that is looked at.
+    #[must_use]
+    pub fn entered_past(&self) -> Option<Arc<Past>> {
+        let opened = self.opened();
+        opened.past.clone().filter(|_| opened.is_entered)
+    }
+
+    /// Returns the event of a thread's last stop, if the recording tells.
+    #[must_use]
+    pub fn last_stop_event(&self, tid: u32) -> Option<u64> {
+        let _ = self.live.settle(SETTLE_PATIENCE);
+        let counted = self.count(&mut self.opened()).ok()?.last_stop(tid);
+        // It may have been sealed before anybody counted.
+        counted.or_else(|| self.past().ok()?.timeline().last_stop(tid))
+    }
+
+    fn count<'o>(&self, opened: &'o mut Opened) -> Result<&'o mut Counter, Failure> {
+        let counter = match opened.counter.take() {
+            Some(counter) => counter,
+            None => {
+                let recording = Recording::open(self.live.recording());
+                let recording = recording.map_err(of_store)?;
+                Counter::open(&recording).map_err(of_store)?
+            }
+        };
+        let counter = opened.counter.insert(counter);
+        counter.advance().map_err(of_store)?;
+        Ok(counter)
+    }
+
+    fn opened(&self) -> MutexGuard<'_, Opened> {
+        // Each part is whole at any time.
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,88 @@
+//! How a client asks for verbs: typed, in this process or over the daemon's socket, and no text in between that it would see.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use crate::client::{Client, Wait};
+use crate::config::Config;
+use crate::error::Result;
+use crate::past::Past;
+use crate::session::Sessions;
+use crate::verbs::{Asked, Call, Verb};
+
+/// Who answers verbs.
+pub trait Transport {
+    /// Asks for verb `V` and waits for its reply.
+    ///
+    /// # Errors
+    /// The verb's failure, or that of the way to who answers.
+    fn call<V: Verb>(
+        &mut self,
+        args: &V::Args,
+        session: Option<u32>,
+        wait: Wait<'_>,
+    ) -> Result<V::Reply>;
+}
+
+impl Transport for Client {
+    fn call<V: Verb>(
+        &mut self,
+        args: &V::Args,
+        session: Option<u32>,
+        wait: Wait<'_>,
+    ) -> Result<V::Reply> {
+        Client::call::<V>(self, args, session, wait)
+    }
+}
+
+/// A recording that is looked at in this process.
+pub struct InProcess {
+    sessions: Arc<Sessions>,
+    config: Config,
+    interrupt: Arc<AtomicBool>,
+}
+
+impl InProcess {
+    /// Looks at a recording.
+    #[must_use]
+    pub fn new(past: Past) -> InProcess {
+        InProcess {
+            sessions: Sessions::of_recording(past),
+            config: Config::default(),
+            interrupt: Arc::default(),
+        }
+    }
+
+    /// Returns what ends a search through time when it is set. Whoever sets it clears it before the next one.
+    #[must_use]
+    pub fn interrupt(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.interrupt)
+    }
+
+    /// Returns the recording.
+    ///
+    /// # Panics
+    /// Never: there is always one.
+    #[must_use]
+    pub fn past(&self) -> Arc<Past> {
+        self.sessions.alone().expect("made of a recording")
+    }
+}
+
+impl Transport for InProcess {
+    fn call<V: Verb>(
+        &mut self,
+        args: &V::Args,
+        session: Option<u32>,
+        _: Wait<'_>,
+    ) -> Result<V::Reply> {
+        let notify = Arc::new(|_| {});
+        let gone = Arc::clone(&self.interrupt);
+        let asked = Asked {
+            session,
+            folder: None,
+        };
+        let call = Call::new(&self.sessions, &self.config, asked, notify, gone);
+        Ok(call.run::<V>(args.clone())?)
+    }
+}

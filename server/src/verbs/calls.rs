@@ -1,0 +1,91 @@
+//! `calls`: the recorded calls around a moment, and those inside the innermost of them.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Call, Command, Does, Form, Needs, Text, Verb, Word};
+use crate::past::CallLine;
+use crate::protocol::Failure;
+use crate::quantity::duration;
+
+/// The verb.
+pub struct Calls;
+
+/// How much of the tree of calls.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct CallsArgs {
+    /// How many calls inside the one that is looked at; left out: 20.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<usize>,
+}
+
+/// The calls around a moment, the outermost first, and those inside the innermost of them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallsReply {
+    /// The thread.
+    pub thread: u32,
+    /// The event.
+    pub seq: u64,
+    /// The calls.
+    pub calls: Vec<CallLine>,
+    /// There are more inside.
+    pub more: bool,
+}
+
+/// How many calls are shown if nobody says.
+const LIMIT: usize = 20;
+
+impl Verb for Calls {
+    const NAME: &'static str = "calls";
+    const DOC: &'static str = "Show the recorded calls around here, and those inside the innermost";
+    const NEEDS: Needs = Needs::Recording;
+    const DOES: Does = Does::Look;
+    type Args = CallsArgs;
+    type Reply = CallsReply;
+
+    fn run(call: &Call<'_>, args: CallsArgs) -> Result<CallsReply, Failure> {
+        call.recording()?.calls(args.limit.unwrap_or(LIMIT))
+    }
+}
+
+impl Command for Calls {
+    const WORDS: &'static [Word] = &[Word::new(
+        "limit",
+        "N",
+        Form::NumberOption,
+        "So many calls inside [default: 20]",
+    )];
+
+    fn text(reply: &CallsReply) -> Text {
+        if reply.calls.is_empty() {
+            return Text::line(format!(
+                "Thread {} is in no recorded call at event {}.",
+                reply.thread, reply.seq
+            ));
+        }
+        let more = reply
+            .more
+            .then(|| "  (more calls follow: --limit)".to_owned());
+        Text::lines(reply.calls.iter().map(line).chain(more))
+    }
+}
+
+fn line(call: &CallLine) -> String {
+    let mark = if call.around { '*' } else { ' ' };
+    let indent = "  ".repeat(call.depth as usize);
+    let end = match call.end_seq {
+        Some(end) => format!("..{end}"),
+        None => "..".to_owned(),
+    };
+    let time = match u64::try_from(call.dur_ns) {
+        Ok(ns) => format!("  {}", duration(ns)),
+        Err(_) => "  (not ended)".to_owned(),
+    };
+    let unwound = if call.unwound { "  (unwound)" } else { "" };
+    let CallLine {
+        function,
+        start_seq,
+        ..
+    } = call;
+    format!("{mark} {indent}{function}  {start_seq}{end}{time}{unwound}")
+}

@@ -1,0 +1,65 @@
+//! `goto`: goes to a place in time. From a program under control it leads into the past; `goto live` leads back.
+
+use recorder::live::Status;
+use serde::{Deserialize, Serialize};
+
+use super::{Call, Command, Does, Form, Needs, Takes, Text, Verb, Word, r#await, motion};
+use crate::protocol::Failure;
+use crate::session::{LiveSession, MotionReport, Session, StateWord};
+
+/// The verb.
+pub struct Goto;
+
+/// Its arguments.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GotoArgs {
+    /// An event's number, `first`, `last`, `crash`, `50%`, `1.5s`, `@note`, `output:17` or `live`.
+    pub to: String,
+}
+
+impl Verb for Goto {
+    const NAME: &'static str = "goto";
+    const DOC: &'static str = "Go to a place in time";
+    const NEEDS: Needs = Needs::Recording;
+    const DOES: Does = Does::Move;
+    const TAKES: Takes = Takes::Moment;
+    type Args = GotoArgs;
+    type Reply = MotionReport;
+
+    fn run(call: &Call<'_>, args: GotoArgs) -> Result<MotionReport, Failure> {
+        match call.session()? {
+            Session::Live(session) if args.to == "live" => now(call, &session),
+            _ => call.travel(|past| {
+                past.go_to_target(&args.to)?;
+                past.motion()
+            }),
+        }
+    }
+}
+
+/// Looks at the program as it is now.
+fn now(call: &Call<'_>, session: &LiveSession) -> Result<MotionReport, Failure> {
+    session.leave_past();
+    match session.live.status() {
+        Status::Stopped(_) => r#await::stopped(call, session),
+        Status::Running => Ok(motion::report(session, StateWord::Running, None)),
+        Status::Ended(exit) => Ok(MotionReport {
+            exit: Some(exit.into()),
+            ..motion::report(session, StateWord::Ended, None)
+        }),
+    }
+}
+
+impl Command for Goto {
+    const WORDS: &'static [Word] = &[Word::new(
+        "to",
+        "PLACE",
+        Form::Rest,
+        "An event's number, first, last, crash, 50%, 1.5s, @NOTE or output:LINE; live: back to the program as it is now",
+    )];
+
+    fn text(reply: &MotionReport) -> Text {
+        Text::motion(reply)
+    }
+}

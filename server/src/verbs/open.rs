@@ -1,0 +1,60 @@
+//! `open`: makes a recording a session: the verbs that look and those that go through time are about it.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Call, Command, Does, Form, Needs, Piece, Text, Verb, Word};
+use crate::os_text::OsText;
+use crate::past::{Past, of_store};
+use crate::protocol::Failure;
+use crate::session::SessionReport;
+
+/// The verb.
+pub struct Open;
+
+/// Its arguments.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OpenArgs {
+    /// The recording, with or without `.hindsight`.
+    pub recording: OsText,
+}
+
+impl Verb for Open {
+    const NAME: &'static str = "open";
+    const DOC: &'static str = "Open a recording as a session: goto, step-back, print, history
+
+The verbs that follow are about it: those that look, and those that go through time. It opens at its first event, or where a signal ended the program. `hindsight close` closes it.";
+    const NEEDS: Needs = Needs::Daemon;
+    const DOES: Does = Does::Change;
+    type Args = OpenArgs;
+    type Reply = SessionReport;
+
+    fn run(call: &Call<'_>, args: OpenArgs) -> Result<SessionReport, Failure> {
+        let folder = call.folder();
+        let name = folder.join(PathBuf::from(OsString::from(&args.recording)));
+        let path = store::recording::resolve(&name).map_err(of_store)?;
+        let past = Past::open(&path, &store::temp_dir())?;
+        let id = call.sessions.next_id();
+        call.sessions
+            .insert_recorded(past.numbered(id, &folder))
+            .report()
+    }
+}
+
+impl Command for Open {
+    const WORDS: &'static [Word] = &[Word::new(
+        "recording",
+        "RECORDING",
+        Form::Path,
+        "The recording, with or without .hindsight",
+    )];
+
+    fn text(reply: &SessionReport) -> Text {
+        Text {
+            pieces: vec![Piece::Session(Box::new(reply.clone()))],
+        }
+    }
+}

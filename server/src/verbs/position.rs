@@ -1,0 +1,105 @@
+//! `position`: which moment is looked at, for what stands before a line of a prompt.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Call, Does, Needs, Nothing, Verb, thread};
+use crate::past::Past;
+use crate::protocol::Failure;
+use crate::session::{LiveSession, Session, StateWord};
+
+/// The verb.
+pub struct Position;
+
+/// Its reply.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PositionReply {
+    /// The session.
+    pub session: u32,
+    /// The recording's folder.
+    pub recording: PathBuf,
+    /// Which moment it is.
+    pub when: When,
+    /// What the program does, if there is one.
+    pub status: StateWord,
+    /// The event: of a program that stands still, that of its stop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seq: Option<u64>,
+    /// The thread that is looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread: Option<u32>,
+    /// Its function.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub function: Option<String>,
+}
+
+/// Which moment is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum When {
+    /// The program as it is now.
+    Now,
+    /// An event of the program's past.
+    Past,
+    /// An event of a recording.
+    Recorded,
+}
+
+impl Verb for Position {
+    const NAME: &'static str = "position";
+    const DOC: &'static str = "Show which moment is looked at";
+    const NEEDS: Needs = Needs::Session;
+    const DOES: Does = Does::Look;
+    type Args = Nothing;
+    type Reply = PositionReply;
+
+    fn run(call: &Call<'_>, _: Nothing) -> Result<PositionReply, Failure> {
+        Ok(match call.target()? {
+            Session::Live(session) => live(&session),
+            Session::Recorded(past) => {
+                let status = match call.session()? {
+                    Session::Live(session) => session.report().status,
+                    Session::Recorded(_) => StateWord::Recorded,
+                };
+                recorded(&past, status)
+            }
+        })
+    }
+}
+
+fn live(session: &LiveSession) -> PositionReply {
+    let status = session.report().status;
+    let thread = match status {
+        StateWord::Stopped => thread::live(session, None).ok(),
+        StateWord::Running | StateWord::Ended | StateWord::Recorded => None,
+    };
+    let tid = thread.as_ref().map(|thread| thread.thread as u32);
+    PositionReply {
+        session: session.id,
+        recording: session.live.recording().to_owned(),
+        when: When::Now,
+        status,
+        seq: tid.and_then(|tid| session.last_stop_event(tid)),
+        thread: tid,
+        function: thread.and_then(|thread| thread.place?.function),
+    }
+}
+
+fn recorded(past: &Past, status: StateWord) -> PositionReply {
+    let position = past.position();
+    let timeline = past.timeline();
+    let call = timeline.innermost(position.tid, position.seq);
+    PositionReply {
+        session: past.id(),
+        recording: past.path(),
+        when: match past.is_of_a_session() {
+            true => When::Past,
+            false => When::Recorded,
+        },
+        status,
+        seq: Some(position.seq),
+        thread: Some(position.tid),
+        function: call.ok().flatten().map(|call| timeline.name(&call)),
+    }
+}

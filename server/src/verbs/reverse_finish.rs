@@ -1,0 +1,31 @@
+//! `reverse_finish`: goes to where this call begins; from there, to where the call around it begins.
+
+use replay::moves::Direction;
+
+use super::{Call, Command, Does, Needs, Nothing, Text, Verb};
+use crate::protocol::Failure;
+use crate::session::MotionReport;
+
+/// The verb.
+pub struct ReverseFinish;
+
+impl Verb for ReverseFinish {
+    const NAME: &'static str = "reverse_finish";
+    const DOC: &'static str =
+        "Go to where this call begins; from there, to where the call around it begins";
+    const ALIASES: &'static [&'static str] = &["rf"];
+    const NEEDS: Needs = Needs::Recording;
+    const DOES: Does = Does::Move;
+    type Args = Nothing;
+    type Reply = MotionReport;
+
+    fn run(call: &Call<'_>, _: Nothing) -> Result<MotionReport, Failure> {
+        call.travel(|past| past.finish(Direction::Back))
+    }
+}
+
+impl Command for ReverseFinish {
+    fn text(reply: &MotionReport) -> Text {
+        Text::motion(reply)
+    }
+}
