@@ -24,7 +24,7 @@ pub(crate) use arrays::{Bound, Dimension, Stride, elements};
 pub use builtin::builtin;
 pub use find::{Near, find_type};
 pub(crate) use index::{EntryKind, hash};
-pub(crate) use known::Known;
+pub(crate) use known::KnownTypes;
 pub(crate) use members::member_of;
 pub use members::{
     BitRange, ComputedOffset, Discriminants, Enumerator, Member, MemberOffset, Role, Variant,
@@ -128,7 +128,7 @@ impl Type {
 
     /// The type that the entry `id` of `module` describes.
     pub(crate) fn at(module: &Arc<Module>, id: DieId) -> Type {
-        let node = module.known().node(module, id);
+        let node = module.types().node(id);
         Type::new(Some(module.clone()), node)
     }
 

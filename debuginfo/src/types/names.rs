@@ -6,9 +6,9 @@ use gimli::constants as dw;
 use super::arrays::{Bound, Dimension};
 use super::node::{DieId, Keyword, Qualifier, Shape};
 use super::read::with_session;
-use super::{Count, Language, MAX_STEPS, Type};
+use super::{Count, KnownTypes, Language, MAX_STEPS, Type};
 use crate::dies::{Die, Home, Session};
-use crate::module::Module;
+use crate::entries::Entries;
 
 /// Parameters of one function type that are named.
 const MAX_PARAMETERS: usize = 64;
@@ -30,13 +30,13 @@ struct Scope {
 }
 
 impl ScopeTable {
-    pub(super) fn read(module: &Module, home: Home, index: usize) -> ScopeTable {
+    pub(super) fn read(entries: &Entries, home: Home, index: usize) -> ScopeTable {
         let id = DieId {
             home,
             index,
             offset: 0,
         };
-        let table = with_session(module, id, |_, die| walk(die));
+        let table = with_session(entries, id, |_, die| walk(die));
         table.unwrap_or_default()
     }
 
@@ -102,13 +102,13 @@ fn walk(die: &Die<'_>) -> ScopeTable {
 }
 
 /// `plain` behind the names of the namespaces and classes around the entry `id`.
-pub(crate) fn qualified(module: &Module, id: DieId, plain: &str) -> String {
-    let table = module.known().scopes(module, id.home, id.index);
+pub(crate) fn qualified(known: &KnownTypes, id: DieId, plain: &str) -> String {
+    let table = known.scopes(id.home, id.index);
     let around = table.around(id.offset);
     if around.is_empty() {
         return plain.to_owned();
     }
-    let named = with_session(module, id, |session, die| {
+    let named = with_session(&known.entries, id, |session, die| {
         let mut path = Vec::new();
         for start in around.iter().rev() {
             let entry = Die {
@@ -140,10 +140,14 @@ pub(super) fn own_name(ty: &Type) -> Option<String> {
         }
         (Some(module), Some(id), ..) => {
             // In a type unit the definition stands apart from the declaration that lies in its scope.
-            let declared = with_session(module, id, |session, die| {
+            let declared = with_session(module.entries(), id, |session, die| {
                 session.chain(die).last().map(DieId::of)
             });
-            Some(qualified(module, declared.flatten().unwrap_or(id), plain))
+            Some(qualified(
+                module.types(),
+                declared.flatten().unwrap_or(id),
+                plain,
+            ))
         }
         _ => Some(plain.to_owned()),
     }

@@ -11,7 +11,7 @@ use super::node::{
 };
 use super::{Language, Type, TypeKind};
 use crate::dies::{Die, Home, Session, Value};
-use crate::module::Module;
+use crate::entries::Entries;
 
 /// Children of one entry that are read.
 const MAX_CHILDREN: usize = 1 << 16;
@@ -20,14 +20,14 @@ const MAX_NESTED_VARIANTS: usize = 8;
 
 /// Calls `work` with the entry `id`, of a skeleton's unit in its split half; `None` if there is no such unit.
 pub(crate) fn with_session<T>(
-    module: &Module,
+    entries: &Entries,
     id: DieId,
     work: impl for<'t, 'a> FnOnce(&Session<'t, 'a>, &Die<'a>) -> T,
 ) -> Option<T> {
     if id.home != Home::Info {
-        return at_entry(&module.kept_units()?.session(), id, work);
+        return at_entry(&entries.units()?.session(), id, work);
     }
-    let found = module.in_unit(id.index, |session, own| {
+    let found = entries.in_unit(id.index, |session, own| {
         session.stand_for(id.index, own);
         at_entry(session, id, work)
     });
@@ -61,8 +61,8 @@ impl DieId {
 }
 
 /// The node of the entry `id`; one of an unspecified type if it cannot be read.
-pub(super) fn node(module: &Module, id: DieId) -> Node {
-    let read = with_session(module, id, |session, die| {
+pub(super) fn node(entries: &Entries, id: DieId) -> Node {
+    let read = with_session(entries, id, |session, die| {
         // A declaration may name the type unit that defines it.
         let definition = session.follow(die, dw::DW_AT_signature);
         let die = definition.as_ref().unwrap_or(die);
