@@ -40,6 +40,7 @@ mod machine;
 mod map;
 mod model;
 mod module;
+mod nesting;
 mod parallel;
 mod plt;
 pub mod scope;

@@ -3,12 +3,13 @@
 use std::sync::{Arc, OnceLock};
 
 use super::index::Index;
-use super::names::ScopeTable;
+use super::names;
 use super::node::{DieId, Node};
 use super::read;
 use crate::cache::Cache;
 use crate::dies::Home;
 use crate::entries::Entries;
+use crate::nesting::ScopeTable;
 
 /// Nodes that are kept. Handles keep their own.
 const MAX_NODES: usize = 1 << 18;
@@ -40,7 +41,7 @@ impl KnownTypes {
     }
 
     pub(super) fn scopes(&self, home: Home, index: usize) -> Arc<ScopeTable> {
-        let read = || Arc::new(ScopeTable::read(&self.entries, home, index));
+        let read = || Arc::new(names::scopes(&self.entries, home, index));
         self.scopes.get(&(home, index), read)
     }
 
