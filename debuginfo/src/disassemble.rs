@@ -115,7 +115,7 @@ pub fn return_addresses(space: &AddressSpace, address: u64) -> Vec<Vec<u64>> {
     let parts = parts(space, address).unwrap_or_default().into_iter();
     let behind_calls = parts.map(|(from, to)| {
         let len = to.saturating_sub(from).min(MAX_FUNCTION_BYTES);
-        let code = mapped.module.code_view();
+        let code = &mapped.module.code;
         let bytes = code.bytes(mapped.svma(from).0, len as usize);
         let mut decoder = Decoder::with_ip(64, bytes, from, DecoderOptions::NONE);
         let is_call = |instruction: &iced_x86::Instruction| {

@@ -3,15 +3,17 @@
 use gimli::{BaseAddresses, CieOrFde, LittleEndian, UnwindSection};
 
 use crate::elf::Elf;
+use crate::files::Files;
 use crate::model::{CodeRange, Svma};
 
 /// Ranges of the frame descriptions of `.eh_frame`, or of `.debug_frame` if there is none; sorted, empty ones left out.
-pub(crate) fn read(main: &Elf, debug: Option<&Elf>) -> Vec<CodeRange> {
+pub(crate) fn read(files: &Files) -> Vec<CodeRange> {
+    let main = &files.main;
     let mut ranges = eh_frame(main);
     if ranges.is_empty() {
         ranges = debug_frame(main);
     }
-    if let (true, Some(debug)) = (ranges.is_empty(), debug) {
+    if let (true, Some(debug)) = (ranges.is_empty(), &files.debug) {
         ranges = debug_frame(debug);
     }
     ranges.retain(|r| !r.is_empty() && main.is_code(r.start.0));

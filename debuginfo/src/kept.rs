@@ -4,7 +4,6 @@
 //! from the sections, and they from the files; this file ties the three together. Nothing else happens here.
 
 use std::fmt;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use self_cell::self_cell;
@@ -13,11 +12,9 @@ use crate::dies::{Session, UnitTable};
 use crate::dwarf::DebugSections;
 use crate::elf::Elf;
 use crate::error::Warning;
+use crate::files::Files;
 
-/// A file with debug information, and dwz's file.
-type Files = (Arc<Elf>, Option<Arc<Elf>>);
-
-/// The sections of both.
+/// The sections of a file with debug information, and of dwz's file.
 struct Sections<'f> {
     main: DebugSections<'f>,
     supplement: Option<DebugSections<'f>>,
@@ -25,7 +22,7 @@ struct Sections<'f> {
 
 self_cell!(
     struct FilesWithSections {
-        owner: Files,
+        owner: Arc<Files>,
         #[covariant]
         dependent: Sections,
     }
@@ -40,34 +37,27 @@ self_cell!(
 );
 
 /// A unit table with everything that it borrows from.
-pub(crate) struct KeptUnits {
-    kept: SectionsWithTable,
-    supplement_path: Option<PathBuf>,
-}
+pub(crate) struct KeptUnits(SectionsWithTable);
 
 impl KeptUnits {
-    /// Reads the headers of all units of `elf`; `supplement` is dwz's file.
-    pub(crate) fn read(elf: &Arc<Elf>, supplement: Option<&Arc<Elf>>) -> KeptUnits {
-        let supplement_path = supplement.map(|s| s.path().to_owned());
-        let files = (elf.clone(), supplement.cloned());
-        let sections = FilesWithSections::new(files, |(elf, supplement)| Sections {
-            main: DebugSections::read(elf),
-            supplement: supplement.as_deref().map(DebugSections::read),
+    /// Reads the headers of all units.
+    pub(crate) fn read(files: Arc<Files>) -> KeptUnits {
+        let sections = FilesWithSections::new(files, |files| Sections {
+            main: DebugSections::read(files.described()),
+            supplement: files.supplement.as_ref().map(DebugSections::read),
         });
-        let kept = SectionsWithTable::new(sections, |sections| {
+        KeptUnits(SectionsWithTable::new(sections, |sections| {
             let Sections { main, supplement } = sections.borrow_dependent();
             let dwarf = main.dwarf(supplement.as_ref());
-            UnitTable::read(dwarf, elf.path(), supplement_path.as_deref())
-        });
-        KeptUnits {
-            kept,
-            supplement_path,
-        }
+            let files = sections.borrow_owner();
+            let supplement_path = files.supplement.as_ref().map(Elf::path);
+            UnitTable::read(dwarf, files.described().path(), supplement_path)
+        }))
     }
 
     /// The table, for as long as this value is borrowed.
     pub(crate) fn table(&self) -> &UnitTable<'_> {
-        self.kept.borrow_dependent()
+        self.0.borrow_dependent()
     }
 
     /// A reader of its entries.
@@ -76,7 +66,7 @@ impl KeptUnits {
     }
 
     fn sections(&self) -> &Sections<'_> {
-        self.kept.borrow_owner().borrow_dependent()
+        self.0.borrow_owner().borrow_dependent()
     }
 
     /// Tells whether there is anything to read.
@@ -103,7 +93,6 @@ impl fmt::Debug for KeptUnits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("KeptUnits")
             .field("path", &self.table().path)
-            .field("supplement", &self.supplement_path)
             .finish_non_exhaustive()
     }
 }

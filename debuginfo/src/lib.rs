@@ -17,6 +17,7 @@
 
 mod abi;
 mod address_space;
+mod cache;
 mod code;
 mod demangle;
 mod diagnostic;
@@ -24,7 +25,9 @@ mod dies;
 mod disassemble;
 mod dwarf;
 mod elf;
+mod entries;
 mod error;
+mod files;
 mod frames;
 mod functions;
 #[cfg(any(test, feature = "fuzzing"))]
@@ -37,6 +40,7 @@ mod machine;
 mod map;
 mod model;
 mod module;
+mod nesting;
 mod parallel;
 mod plt;
 pub mod scope;

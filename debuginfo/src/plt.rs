@@ -6,8 +6,9 @@ use object::LittleEndian;
 use object::elf;
 
 use crate::elf::{Elf, Section, slice};
+use crate::files::Files;
 use crate::model::{PltEntry, Svma};
-use crate::symbols::{NameBudget, SymbolFiles, SymbolIndex};
+use crate::symbols::{NameBudget, SymbolIndex};
 
 const ENDBR64: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
 const PLT_SECTIONS: [&str; 4] = [".plt", ".plt.sec", ".plt.got", ".iplt"];
@@ -16,13 +17,13 @@ const PLT_SECTIONS: [&str; 4] = [".plt", ".plt.sec", ".plt.got", ".iplt"];
 const MAX_TABLES: usize = 64;
 
 /// Finds every stub that jumps through a slot which a relocation fills.
-pub(crate) fn entries(files: SymbolFiles<'_>, symbols: &SymbolIndex) -> Vec<PltEntry> {
+pub(crate) fn entries(files: &Files, symbols: &SymbolIndex) -> Vec<PltEntry> {
     let slots = slots(files, symbols);
     let mut found = Vec::new();
     let is_plt = |s: &&Section| PLT_SECTIONS.contains(&s.name.as_str()) && s.is_code();
     let sections = files.main.sections().iter().filter(is_plt);
     for section in sections.take(MAX_TABLES) {
-        add_section(files.main, section, &slots, &mut found);
+        add_section(&files.main, section, &slots, &mut found);
     }
     found.sort_unstable_by_key(|e| e.svma);
     found.dedup_by_key(|e| e.svma);
@@ -70,8 +71,8 @@ fn jump_slot(svma: u64, stub: &[u8]) -> Option<u64> {
 }
 
 /// What fills each slot of the global offset table: the slot's address and the name of the symbol.
-fn slots(files: SymbolFiles<'_>, symbols: &SymbolIndex) -> HashMap<u64, String> {
-    let elf = files.main;
+fn slots(files: &Files, symbols: &SymbolIndex) -> HashMap<u64, String> {
+    let elf = &files.main;
     let mut slots = HashMap::new();
     let mut budget = NameBudget::for_file(elf);
     // A linker makes a handful; headers that all name the same bytes are damage.
@@ -90,7 +91,7 @@ fn slots(files: SymbolFiles<'_>, symbols: &SymbolIndex) -> HashMap<u64, String> 
                     symbols
                         .at(files, target)
                         .next()
-                        .map(|(name, ..)| name.to_owned())
+                        .map(|(name, _)| name.to_owned())
                 }
                 _ => None,
             };

@@ -8,6 +8,7 @@ use object::pod::slice_from_all_bytes;
 
 use crate::demangle;
 use crate::elf::{Elf, Section, slice};
+use crate::files::Files;
 use crate::model::{Binding, Svma, Symbol, SymbolKind};
 
 type RawSym = elf::Sym64<LittleEndian>;
@@ -53,18 +54,11 @@ pub(crate) struct SymbolIndex {
     entries: Vec<Entry>,
 }
 
-/// The files that symbol names are read from.
-#[derive(Clone, Copy)]
-pub(crate) struct SymbolFiles<'a> {
-    pub main: &'a Elf,
-    pub debug: Option<&'a Elf>,
-}
-
-impl<'a> SymbolFiles<'a> {
-    fn name(&self, entry: &Entry) -> &'a str {
+impl Files {
+    fn name(&self, entry: &Entry) -> &str {
         let elf = match entry.in_debug_file {
-            true => self.debug.unwrap_or(self.main),
-            false => self.main,
+            true => self.described(),
+            false => &self.main,
         };
         let raw = elf
             .bytes()
@@ -75,20 +69,20 @@ impl<'a> SymbolFiles<'a> {
 
 impl SymbolIndex {
     /// Reads the symbol tables of both files.
-    pub(crate) fn read(files: SymbolFiles<'_>) -> SymbolIndex {
+    pub(crate) fn read(files: &Files) -> SymbolIndex {
         let mut entries = Vec::new();
         let full = files.main.section_of_kind(elf::SHT_SYMTAB);
-        match (full, files.debug) {
-            (Some(table), _) => add_table(files.main, files.main, table, false, &mut entries),
+        match (full, &files.debug) {
+            (Some(table), _) => add_table(&files.main, &files.main, table, false, &mut entries),
             (None, Some(debug)) => {
                 if let Some(table) = debug.section_of_kind(elf::SHT_SYMTAB) {
-                    add_table(files.main, debug, table, true, &mut entries);
+                    add_table(&files.main, debug, table, true, &mut entries);
                 }
             }
             (None, None) => {}
         }
         if let Some(table) = files.main.section_of_kind(elf::SHT_DYNSYM) {
-            add_table(files.main, files.main, table, false, &mut entries);
+            add_table(&files.main, &files.main, table, false, &mut entries);
         }
         let key = |e: &Entry| (e.svma, e.binding, files.name(e), e.in_debug_file);
         entries.sort_unstable_by(|a, b| key(a).cmp(&key(b)));
@@ -97,8 +91,9 @@ impl SymbolIndex {
     }
 
     /// Readable symbols, in the index's order.
-    pub(crate) fn symbols(&self, files: SymbolFiles<'_>) -> Vec<Symbol> {
-        let file_bytes = files.main.bytes().len() + files.debug.map_or(0, |d| d.bytes().len());
+    pub(crate) fn symbols(&self, files: &Files) -> Vec<Symbol> {
+        let file_bytes =
+            files.main.bytes().len() + files.debug.as_ref().map_or(0, |d| d.bytes().len());
         let mut left = file_bytes
             .saturating_mul(MAX_NAMES_RATIO)
             .max(MIN_NAME_BYTES);
@@ -120,24 +115,24 @@ impl SymbolIndex {
         self.entries.iter().map(&mut symbol).collect()
     }
 
-    /// Linker names, kinds and sizes of the symbols exactly at `svma`.
+    /// Linker names and kinds of the symbols exactly at `svma`.
     pub(crate) fn at<'a>(
         &'a self,
-        files: SymbolFiles<'a>,
+        files: &'a Files,
         svma: u64,
-    ) -> impl Iterator<Item = (&'a str, SymbolKind, u64)> {
+    ) -> impl Iterator<Item = (&'a str, SymbolKind)> {
         let start = self.entries.partition_point(|e| e.svma < svma);
         self.entries[start..]
             .iter()
             .take_while(move |e| e.svma == svma)
-            .map(move |e| (files.name(e), e.kind, e.size))
+            .map(move |e| (files.name(e), e.kind))
     }
 
     /// The symbol whose code holds `svma`: linker name and address. One without a size holds what lies before `limit`
     /// (the next known start).
     pub(crate) fn around<'a>(
         &'a self,
-        files: SymbolFiles<'a>,
+        files: &'a Files,
         svma: u64,
         limit: u64,
     ) -> Option<(&'a str, u64)> {
@@ -154,7 +149,7 @@ impl SymbolIndex {
     }
 
     /// Addresses of symbols whose linker name has `part` between dots: `f.part.0`. Sorted.
-    pub(crate) fn starts_of_parts(&self, files: SymbolFiles<'_>) -> Vec<u64> {
+    pub(crate) fn starts_of_parts(&self, files: &Files) -> Vec<u64> {
         let is_part = |e: &&Entry| files.name(e).split('.').skip(1).any(|part| part == "part");
         let mut found: Vec<u64> = self
             .entries
@@ -248,12 +243,12 @@ pub(crate) struct DataSymbols {
 
 impl DataSymbols {
     /// Reads the symbol tables of both files.
-    pub(crate) fn read(files: SymbolFiles<'_>) -> DataSymbols {
+    pub(crate) fn read(files: &Files) -> DataSymbols {
         let mut data = DataSymbols::default();
-        each_data_symbol(files.main, elf::SHT_DYNSYM, |name, svma| {
+        each_data_symbol(&files.main, elf::SHT_DYNSYM, |name, svma| {
             data.exported.entry(name.into()).or_insert(svma);
         });
-        for elf in std::iter::once(files.main).chain(files.debug) {
+        for elf in std::iter::once(&files.main).chain(&files.debug) {
             each_data_symbol(elf, elf::SHT_SYMTAB, |name, svma| {
                 if let Some(svma) = svma {
                     data.own.entry(name.into()).or_insert(svma);

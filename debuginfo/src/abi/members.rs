@@ -1,11 +1,10 @@
 //! The parts of a struct, class or union: data members and base classes with their offsets.
 
 use gimli::constants as dw;
-use gimli::{AttributeValue, EndianSlice, LittleEndian, Operation};
 
 use super::Types;
 use crate::dies::{Die, Session};
-use crate::dwarf::Slice;
+use crate::types::{BitRange, bit_range, constant_offset};
 
 /// A data member or a base class.
 pub(super) struct Member<'a> {
@@ -15,8 +14,8 @@ pub(super) struct Member<'a> {
     pub of: Die<'a>,
     /// Bytes from the start of the record.
     pub offset: u64,
-    /// For a bit-field: first bit, counted from the start of the record, and number of bits.
-    pub bits: Option<(u64, u64)>,
+    /// For a bit field its bits.
+    pub bits: Option<BitRange>,
 }
 
 impl<'a> Types<'_, '_, 'a> {
@@ -34,52 +33,13 @@ pub(super) fn member<'a>(session: &Session<'_, 'a>, die: Die<'a>) -> Option<Memb
         return None;
     }
     let of = session.follow(&die, dw::DW_AT_type)?;
-    let offset = member_offset(session, &die).unwrap_or(0);
-    let bits = bit_field(session, &die, offset);
+    let location = session.attr(&die, dw::DW_AT_data_member_location);
+    let offset = location.and_then(|l| constant_offset(&l)).unwrap_or(0);
+    let bits = bit_range(session, &die, Some(offset));
     Some(Member {
         die,
         of,
         offset,
         bits,
     })
-}
-
-fn member_offset<'a>(session: &Session<'_, 'a>, die: &Die<'a>) -> Option<u64> {
-    let value = session.attr(die, dw::DW_AT_data_member_location)?;
-    if let Some(offset) = value.udata_value() {
-        return Some(offset);
-    }
-    let bytes = match value {
-        AttributeValue::Exprloc(expression) => expression.0,
-        AttributeValue::Block(bytes) => bytes,
-        _ => return None,
-    };
-    plus_constant(bytes, die.unit.encoding())
-}
-
-/// The constant in `DW_OP_plus_uconst N`, which DWARF 2 wrote for every offset.
-fn plus_constant(bytes: Slice<'_>, encoding: gimli::Encoding) -> Option<u64> {
-    let mut rest: EndianSlice<'_, LittleEndian> = bytes;
-    match Operation::parse(&mut rest, encoding).ok()? {
-        Operation::PlusConstant { value } if rest.is_empty() => Some(value),
-        _ => None,
-    }
-}
-
-fn bit_field<'a>(session: &Session<'_, 'a>, die: &Die<'a>, offset: u64) -> Option<(u64, u64)> {
-    let size = session.unsigned(die, dw::DW_AT_bit_size)?;
-    if let Some(first) = session.unsigned(die, dw::DW_AT_data_bit_offset) {
-        return Some((first, size));
-    }
-    let Some(from_top) = session.unsigned(die, dw::DW_AT_bit_offset) else {
-        return Some((offset.saturating_mul(8), size));
-    };
-    // DWARF 3 and older count from the most significant bit of the storage unit.
-    let storage_bytes = session.unsigned(die, dw::DW_AT_byte_size).or_else(|| {
-        let of = session.follow(die, dw::DW_AT_type)?;
-        session.unsigned(&of, dw::DW_AT_byte_size)
-    })?;
-    let storage_end = offset.saturating_add(storage_bytes).saturating_mul(8);
-    let first = storage_end.checked_sub(from_top.checked_add(size)?)?;
-    Some((first, size))
 }

@@ -12,11 +12,9 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use gimli::DW_AT_name;
-
 use crate::dies::{Die, Home, Session};
 use crate::model::ValueKind;
-use crate::types::constant;
+use crate::types::enumerators;
 use shape::{Encoding, Shape};
 
 /// Entries that may be visited to classify one type; more than any type of 16 bytes has.
@@ -198,26 +196,14 @@ impl<'s, 't, 'a> Types<'s, 't, 'a> {
     }
 
     fn enum_kind(&self, die: &Die<'a>, bytes: u8) -> ValueKind {
-        let mut names = Vec::new();
-        let mut negative = false;
-        for child in self.session.children(die, &[gimli::DW_TAG_enumerator]) {
-            if names.len() == MAX_ENUM_NAMES {
-                break;
-            }
-            let value = self.session.attr(&child, gimli::DW_AT_const_value);
-            let name = self.session.string(&child, DW_AT_name);
-            let value = value.and_then(|v| constant(v, true));
-            if let Some((value, name)) = value.zip(name) {
-                // Of unsigned numbers these are the bits.
-                let value = value as i64;
-                negative |= value < 0;
-                names.push((value, name.to_string_lossy().into_owned()));
-            }
-        }
+        // Of unsigned numbers these are the bits.
+        let all = enumerators(self.session, die, true).into_iter();
+        let all = all.map(|one| (one.value as i64, one.name));
+        let names: Vec<(i64, String)> = all.take(MAX_ENUM_NAMES).collect();
         let underlying = self.session.follow(die, gimli::DW_AT_type);
         let signed = match underlying.map(|t| self.shape(&t)) {
             Some(Shape::Base(encoding)) => encoding == Encoding::Signed,
-            _ => negative,
+            _ => names.iter().any(|(value, _)| *value < 0),
         };
         ValueKind::Enum {
             bytes,

@@ -7,6 +7,7 @@ use gimli::{
 
 use super::{MAX_REMEMBERED, MAX_VISITS, Types};
 use crate::dies::Die;
+use crate::types::stated_size;
 
 /// How a base type's bits are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -186,12 +187,12 @@ impl<'a> Types<'_, '_, 'a> {
             Shape::Pointer | Shape::MemberPointer => (8, 8),
             Shape::MethodPointer => (16, 8),
             Shape::Base(encoding) => {
-                let size = self.byte_size(die).unwrap_or(8);
+                let size = stated_size(self.session, die).unwrap_or(8);
                 let half = matches!(encoding, Encoding::Complex | Encoding::ComplexX87);
                 (size, if half { size / 2 } else { size })
             }
             Shape::Enum(at) => {
-                let size = self.byte_size(at);
+                let size = stated_size(self.session, at);
                 let size = size.or_else(|| {
                     let underlying = self.session.follow(at, DW_AT_type)?;
                     Some(self.layout_within(&underlying, depth + 1, visits).0)
@@ -199,7 +200,7 @@ impl<'a> Types<'_, '_, 'a> {
                 (size.unwrap_or(4), size.unwrap_or(4))
             }
             Shape::Record(at) => {
-                let size = self.byte_size(at).unwrap_or(0);
+                let size = stated_size(self.session, at).unwrap_or(0);
                 stated_align =
                     stated_align.or_else(|| self.session.unsigned(at, gimli::DW_AT_alignment));
                 (size, self.record_align(at, size, depth, visits))
@@ -219,21 +220,6 @@ impl<'a> Types<'_, '_, 'a> {
             .filter(|a| a.is_power_of_two())
             .unwrap_or(natural);
         (size, align.max(1))
-    }
-
-    /// The size stated by the entry or by what it is an alias of.
-    fn byte_size(&self, die: &Die<'a>) -> Option<u64> {
-        let mut die = die.clone();
-        for _ in 0..64 {
-            if let Some(size) = self.session.unsigned(&die, DW_AT_byte_size) {
-                return Some(size);
-            }
-            die = self
-                .session
-                .follow(&die, gimli::DW_AT_signature)
-                .or_else(|| self.session.follow(&die, DW_AT_type))?;
-        }
-        None
     }
 
     /// The largest alignment of the members, or 1 if one of them lies across it (a packed record).

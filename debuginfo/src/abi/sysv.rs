@@ -6,6 +6,7 @@ use super::cxx::ClassPassing;
 use super::shape::{Encoding, Shape};
 use super::{MAX_VISITS, Passing, RegClass, Types};
 use crate::dies::Die;
+use crate::types::BitRange;
 
 /// The class of an eightbyte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -155,8 +156,8 @@ impl<'a> Types<'_, '_, 'a> {
 
     fn classify_members(&self, die: &Die<'a>, at: u64, depth: u32, out: &mut Eightbytes) {
         for member in self.members(die) {
-            if let Some((first, bits)) = member.bits {
-                bit_field(at.saturating_mul(8).saturating_add(first), bits, out);
+            if let Some(BitRange { offset, size }) = member.bits {
+                bit_field(at.saturating_mul(8).saturating_add(offset), size, out);
                 continue;
             }
             let shape = self.shape(&member.of);

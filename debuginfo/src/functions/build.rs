@@ -18,7 +18,7 @@ use crate::model::{CodeRange, Function, Svma};
 /// Readers shared by the functions of one unit.
 struct Builder<'s, 't, 'a> {
     session: &'s Session<'t, 'a>,
-    code: &'s Code<'s>,
+    code: &'s Code,
     files: Files<'s, 't, 'a>,
     scopes: Scopes<'s, 't, 'a>,
     types: Types<'s, 't, 'a>,
@@ -33,7 +33,7 @@ pub(super) fn build(
     index: usize,
     scan: &Scan,
     candidates: &[&Candidate],
-    code: &Code<'_>,
+    code: &Code,
 ) -> (Vec<Function>, Option<Damage>) {
     let root = match session.root(Home::Info, index) {
         Ok(root) => root,

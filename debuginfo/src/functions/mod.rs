@@ -12,13 +12,18 @@ pub(crate) mod scopes;
 mod signature;
 mod split;
 
+use std::sync::OnceLock;
+
 use gimli::{Unit, UnitType};
 
 use crate::code::Code;
 use crate::dies::{Home, Session, UnitTable, bad_unit};
-use crate::dwarf::Slice;
+use crate::dwarf::{DebugSections, Slice};
 use crate::error::Warning;
+use crate::kept::KeptUnits;
+use crate::lines::ByName;
 use crate::model::{Function, Functions};
+use crate::module::Module;
 use crate::parallel;
 use scan::{Candidate, Damage, Scan};
 use split::Skeleton;
@@ -35,34 +40,57 @@ struct Walked {
 /// Everything both walks need.
 struct Reader<'x, 'a> {
     table: &'x UnitTable<'a>,
-    code: Code<'x>,
+    code: &'x Code,
     neighbours: Option<Neighbours<'x>>,
 }
 
-/// Reads all functions of a module; `bytes` is the size of its debug information. Split debug files are looked for
-/// among `neighbours`, or not at all.
-pub(crate) fn read(
-    table: &UnitTable<'_>,
-    code: Code<'_>,
-    neighbours: Option<Neighbours<'_>>,
-    bytes: usize,
-) -> Functions {
+/// The functions of one module, once they were asked for.
+#[derive(Debug, Default)]
+pub(crate) struct KnownFunctions {
+    list: OnceLock<Functions>,
+    by_name: OnceLock<ByName>,
+}
+
+impl KnownFunctions {
+    /// All of them.
+    pub(crate) fn list(&self, module: &Module) -> &Functions {
+        let read = || match module.entries().units() {
+            Some(units) => read(units, &module.code, module.entries().neighbours()),
+            None => Functions {
+                list: Vec::new(),
+                warnings: DebugSections::read(module.files.described()).warnings,
+            },
+        };
+        self.list.get_or_init(read)
+    }
+
+    /// Which functions and symbols have a name.
+    pub(crate) fn by_name(&self, module: &Module) -> &ByName {
+        let list = || ByName::of(&self.list(module).list, module.code.symbols());
+        self.by_name.get_or_init(list)
+    }
+}
+
+/// Reads all functions of a module. Split debug files are looked for among `neighbours`, or not at all.
+fn read(units: &KeptUnits, code: &Code, neighbours: Option<Neighbours<'_>>) -> Functions {
+    let table = units.table();
     let reader = Reader {
         table,
         code,
         neighbours,
     };
-    let threads = parallel::threads_for(bytes);
-    let units = table.headers(Home::Info).len();
+    let threads = parallel::threads_for(units.info_bytes());
+    let count = table.headers(Home::Info).len();
     let session = || Session::new(table);
-    let walked = parallel::map(units, threads, session, |s, unit| reader.walk(s, unit));
+    let walked = parallel::map(count, threads, session, |s, unit| reader.walk(s, unit));
     let chosen = choose(&walked);
     let built = parallel::map(chosen.len(), threads, session, |s, index| {
         let (unit, candidates) = &chosen[index];
         reader.build(s, *unit, &walked[*unit], candidates)
     });
     let mut list = Vec::new();
-    let mut warnings: Vec<Warning> = walked.into_iter().filter_map(|w| w.warning).collect();
+    let mut warnings = units.warnings();
+    warnings.extend(walked.into_iter().filter_map(|w| w.warning));
     for (functions, warning) in built {
         list.extend(functions);
         warnings.extend(warning);

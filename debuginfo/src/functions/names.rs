@@ -37,7 +37,7 @@ pub(crate) fn names<'a>(
     chain: &[Die<'a>],
     svma: u64,
     top_level: bool,
-    code: &Code<'_>,
+    code: &Code,
 ) -> Names {
     let string = |name| chain.iter().find_map(|die| session.string(die, name));
     let stated = string(dw::DW_AT_linkage_name).or_else(|| string(dw::DW_AT_MIPS_linkage_name));
@@ -67,7 +67,7 @@ fn lossy(slice: Slice<'_>) -> String {
 }
 
 /// The symbol at `svma` that belongs to the function: the stated one, or a variant of it, or any other.
-fn linkage(stated: Option<&str>, plain: &str, svma: u64, code: &Code<'_>) -> String {
+fn linkage(stated: Option<&str>, plain: &str, svma: u64, code: &Code) -> String {
     let expected = stated.unwrap_or(plain);
     let is_variant = |name: &&str| {
         name.strip_prefix(expected)

@@ -57,7 +57,7 @@ struct Extent<'a> {
 }
 
 /// Walks the whole unit.
-pub(super) fn scan<'a>(session: &Session<'_, 'a>, unit: &Unit<Slice<'a>>, code: &Code<'_>) -> Scan {
+pub(super) fn scan<'a>(session: &Session<'_, 'a>, unit: &Unit<Slice<'a>>, code: &Code) -> Scan {
     let mut scan = Scan::default();
     session.begin(unit);
     if let Err(error) = walk(session, unit, code, &mut scan) {
@@ -69,7 +69,7 @@ pub(super) fn scan<'a>(session: &Session<'_, 'a>, unit: &Unit<Slice<'a>>, code: 
 fn walk<'a>(
     session: &Session<'_, 'a>,
     unit: &Unit<Slice<'a>>,
-    code: &Code<'_>,
+    code: &Code,
     scan: &mut Scan,
 ) -> Result<(), Damage> {
     let mut entries = unit.entries_raw(None)?;
@@ -160,12 +160,7 @@ impl<'a> Extent<'a> {
     }
 
     /// The function's first instruction.
-    fn start(
-        &self,
-        session: &Session<'_, 'a>,
-        unit: &Unit<Slice<'a>>,
-        code: &Code<'_>,
-    ) -> Option<u64> {
+    fn start(&self, session: &Session<'_, 'a>, unit: &Unit<Slice<'a>>, code: &Code) -> Option<u64> {
         if self.declaration {
             return None;
         }

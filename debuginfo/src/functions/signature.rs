@@ -41,7 +41,7 @@ pub(super) struct Signature {
 pub(super) struct Signatures<'x, 's, 't, 'a> {
     pub session: &'x Session<'t, 'a>,
     pub types: &'x Types<'s, 't, 'a>,
-    pub code: &'x Code<'x>,
+    pub code: &'x Code,
     pub abi: Abi,
     /// The unit holds types; if not, nothing is known of any signature.
     pub described: bool,

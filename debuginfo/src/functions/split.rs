@@ -1,11 +1,11 @@
 //! Finds the `.dwo` and `.dwp` files that hold the bulk of a unit's debug information.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use gimli::{Dwarf, DwarfPackage, DwoId, Unit, UnitType};
-use rustc_hash::FxHashMap;
 
+use crate::cache::Cache;
 use crate::dies::{Home, Session, UnitTable};
 use crate::dwarf::{DebugSections, Slice};
 use crate::elf::Elf;
@@ -33,31 +33,22 @@ pub(super) fn skeleton<'a>(session: &Session<'_, 'a>, unit: &Unit<Slice<'a>>) ->
     })
 }
 
-/// Files that are kept; beyond it all are forgotten and opened again.
+/// Files that are kept.
 const MAX_FILES: usize = 1 << 10;
 
 /// The files that the split units of a module were found in, opened once. A file that is not there is remembered too: each
 /// question about a variable or type of the unit would look for it anew.
 #[derive(Debug, Default)]
 pub(crate) struct SplitFiles {
-    opened: Mutex<FxHashMap<PathBuf, Option<Arc<KeptSections>>>>,
+    opened: Cache<PathBuf, Option<Arc<KeptSections>>, MAX_FILES>,
 }
 
 impl SplitFiles {
     fn open(&self, path: &Path) -> Option<Arc<KeptSections>> {
-        // The lock is not held while reading; of two that read the same, the first answer is kept.
-        let lock = || self.opened.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = lock().get(path) {
-            return known.clone();
-        }
-        let bytes = Bytes::map(path).ok();
-        let file = bytes.and_then(|bytes| Elf::parse_any(path, bytes).ok());
-        let read = file.map(|file| Arc::new(KeptSections::of_split(file)));
-        let mut opened = lock();
-        if opened.len() >= MAX_FILES {
-            opened.clear();
-        }
-        opened.entry(path.to_owned()).or_insert(read).clone()
+        self.opened.get(path, || {
+            let file = Elf::parse_any(path, Bytes::map(path).ok()?).ok()?;
+            Some(Arc::new(KeptSections::of_split(file)))
+        })
     }
 
     /// The package (`.dwp`) beside the module, if there is one.

@@ -82,7 +82,11 @@ pub(super) fn ask(module: &Arc<Module>, show: Show<'_>) {
             variables(&site, &show);
         }
     }
-    for name in module.known().index(module).names(module, MAX_VARIABLES) {
+    for name in module
+        .types()
+        .index()
+        .names(module.entries(), MAX_VARIABLES)
+    {
         let site = outside;
         for variable in globals(&site, &name).iter().take(2) {
             show(&site, &variable.read(&site));

@@ -213,7 +213,7 @@ fn matching(mapped: &Mapped, pattern: &Pattern<'_>, way: Way) -> Vec<FunctionPla
         pattern.fits(way, name, linkage) && pattern.fits_parameters(module, die, Some(linkage))
     };
     let list = &module.functions().list;
-    let symbols = module.kept_symbols();
+    let symbols = module.code.symbols();
     let (functions, symbols) = match pattern.is_glob() {
         true => (list.iter().collect(), symbols.iter().collect()),
         false => named(module, &pattern.name),
@@ -244,7 +244,7 @@ fn matching(mapped: &Mapped, pattern: &Pattern<'_>, way: Way) -> Vec<FunctionPla
 /// The functions and symbols that may have a name, in the order of the module's lists.
 fn named<'m>(module: &'m Module, name: &str) -> (Vec<&'m Function>, Vec<&'m Symbol>) {
     let (functions, symbols) = module.by_name().candidates(name);
-    let (list, all) = (&module.functions().list, module.kept_symbols());
+    let (list, all) = (&module.functions().list, module.code.symbols());
     (
         functions.into_iter().map(|at| &list[at]).collect(),
         symbols.into_iter().map(|at| &all[at]).collect(),

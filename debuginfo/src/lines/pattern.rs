@@ -148,7 +148,7 @@ impl<'p> Pattern<'p> {
             return is_it;
         }
         let described = die().and_then(|die| {
-            with_session(module, die, |session, die| {
+            with_session(module.entries(), die, |session, die| {
                 let chain = session.chain(die);
                 let stated = chain
                     .iter()

@@ -49,7 +49,7 @@ pub(super) fn behind(module: &Module, unit: &CodeUnit, function: &Scope) -> u64 
         }
         return by_lines(lines, unit.scopes(module), from, to).unwrap_or(entry);
     }
-    let code = module.code_view();
+    let code = &module.code;
     let behind = behind_frame(code.bytes(entry, PROLOGUE_BYTES)).map_or(entry, |n| entry + n);
     let starts_row = lines.row_at(behind).is_some_and(|r| r.address == behind);
     match lines.row_end(behind) {

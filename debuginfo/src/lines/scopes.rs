@@ -77,7 +77,7 @@ impl Scopes {
             let mut walk = Walk {
                 session,
                 root: &root,
-                code: module.code_view(),
+                code: &module.code,
                 files: Files::new(session),
                 names: NameScopes::new(session),
                 top_level: HashSet::new(),
@@ -87,7 +87,11 @@ impl Scopes {
             walk.describe();
             Some(walk.scopes)
         };
-        let mut scopes = module.in_unit(index, read).flatten().unwrap_or_default();
+        let mut scopes = module
+            .entries()
+            .in_unit(index, read)
+            .flatten()
+            .unwrap_or_default();
         scopes.functions.sort_unstable();
         scopes
     }
@@ -135,7 +139,7 @@ impl Scopes {
 struct Walk<'s, 't, 'a> {
     session: &'s Session<'t, 'a>,
     root: &'s Die<'a>,
-    code: Code<'s>,
+    code: &'s Code,
     files: Files<'s, 't, 'a>,
     names: NameScopes<'s, 't, 'a>,
     /// The functions that lie directly below the unit.

@@ -60,7 +60,7 @@ pub(crate) struct Units {
 impl Units {
     /// Reads the roots of all units.
     pub(crate) fn read(module: &Module) -> Units {
-        let Some(kept) = module.kept_units() else {
+        let Some(kept) = module.entries().units() else {
             return Units::default();
         };
         let count = kept.table().headers(Home::Info).len();
@@ -130,7 +130,7 @@ impl Units {
     /// The units that may have copies of a function called `name`, in order: they describe one as inlined, or their names
     /// are in a file of their own.
     pub(super) fn with_copies(&self, module: &Module, name: &str) -> Vec<&CodeUnit> {
-        let index = module.known().index(module);
+        let index = module.types().index();
         let unlisted = self.unlisted.get_or_init(|| {
             let has_copies = |unit: &CodeUnit| {
                 let scopes = unit.scopes(module);
@@ -166,7 +166,7 @@ impl CodeUnit {
 
     /// Its line table.
     pub(crate) fn lines(&self, module: &Module) -> &Lines {
-        let code = module.code_view();
+        let code = &module.code;
         self.lines.get_or_init(|| {
             let read = self.with_table(module, |dwarf, unit, offset| {
                 Lines::read(dwarf, unit, offset, |svma| code.is_code(svma))
@@ -180,7 +180,7 @@ impl CodeUnit {
         module: &Module,
         read: impl FnOnce(&gimli::Dwarf<Slice<'_>>, &Unit<Slice<'_>>, DebugLineOffset) -> T,
     ) -> Option<T> {
-        let session = module.kept_units()?.session();
+        let session = module.entries().units()?.session();
         let unit = session.unit(Home::Info, self.index).ok()?;
         Some(read(&session.table.dwarf, &unit, self.line_table?))
     }
@@ -193,7 +193,12 @@ impl CodeUnit {
     /// Which compiler made it: of a split unit, its other half says so.
     pub(super) fn compiler(&self, module: &Module) -> Compiler {
         let ask = |session: &Session<'_, '_>, index| compiler(session, index);
-        let read = || module.in_unit(self.index, ask).unwrap_or(Compiler::Other);
+        let read = || {
+            module
+                .entries()
+                .in_unit(self.index, ask)
+                .unwrap_or(Compiler::Other)
+        };
         *self.compiler.get_or_init(read)
     }
 
@@ -206,7 +211,7 @@ impl CodeUnit {
         let ask = |session: &Session<'_, '_>, index| has_lists(session, index);
         *self
             .has_lists
-            .get_or_init(|| module.in_unit(self.index, ask) == Some(true))
+            .get_or_init(|| module.entries().in_unit(self.index, ask) == Some(true))
     }
 }
 
@@ -220,7 +225,7 @@ fn root(session: &Session<'_, '_>, index: usize, module: &Module) -> Option<(Cod
     }
     let unit = session.unit(Home::Info, index).ok()?;
     let line_table = files::line_table(&unit);
-    let code = module.code_view();
+    let code = &module.code;
     let mut ranges = Ranges::new();
     let mut listed = session.table.dwarf.unit_ranges(&unit).ok()?;
     while let (Ok(Some(range)), true) = (listed.next(), ranges.len() < MAX_RANGES) {

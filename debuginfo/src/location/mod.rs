@@ -161,7 +161,7 @@ fn with_context<T>(
     work: impl for<'x, 't, 'a> FnOnce(&Context<'x, 't, 'a>, &Die<'a>) -> T,
 ) -> Option<T> {
     let bias = bias_of(site, module);
-    with_session(module, id, |session, die| {
+    with_session(module.entries(), id, |session, die| {
         let function = function.and_then(|f| {
             Some(Die {
                 home: f.home,

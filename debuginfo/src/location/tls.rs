@@ -22,7 +22,7 @@ pub(super) fn address(
     let (thread, certainty) = site.machine.register(Register::FS_BASE)?;
     let name = module.path().display();
     let none = || Unknown::because(format!("{name} has no thread-local storage"));
-    let TlsSegment { size, align, .. } = module.tls().ok_or_else(none)?;
+    let TlsSegment { size, align, .. } = module.files.tls().ok_or_else(none)?;
     let (start, start_certainty) = if module.is_library() {
         library(site, module, thread)?
     } else {
@@ -40,7 +40,7 @@ pub(super) fn address(
 /// gcc asks for the variable's address there (`R_X86_64_64`) where it should ask for its place in the storage
 /// (`R_X86_64_DTPOFF64`). GNU's linker writes the address in the file then, others write the place.
 pub(super) fn indexed(module: &Module, word: u64) -> Result<u64, Unknown> {
-    let Some(tls) = module.tls() else {
+    let Some(tls) = module.files.tls() else {
         return Ok(word);
     };
     let from_address = word.checked_sub(tls.vaddr).filter(|at| *at < tls.size);
@@ -65,7 +65,7 @@ fn library(
         Ok::<_, Unknown>((u64::from_le_bytes(bytes), certainty))
     };
     let of_file = |svma: u64| word(svma.wrapping_add(bias_of(site, module)));
-    match module.tls_slot() {
+    match module.files.tls_slot() {
         None => Err(Unknown::because(format!(
             "it is not known where the thread-local storage of {name} is: no code in it tells"
         ))),

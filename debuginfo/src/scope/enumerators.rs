@@ -35,7 +35,7 @@ pub fn enumerators(site: &Site<'_>, name: &str) -> Vec<(Type, i128)> {
 /// Tells whether an enumeration of a module has an enumerator called `name`, in scope or not.
 pub fn has_enumerator(mapped: &Mapped, name: &str) -> bool {
     let module = &mapped.module;
-    let candidates = module.known().index(module).candidates(name).iter();
+    let candidates = module.types().index().candidates(name).iter();
     let mut candidates = candidates.filter(|entry| entry.kind == EntryKind::Enumerator);
     candidates.next().is_some()
 }
@@ -47,7 +47,7 @@ fn in_module(mapped: &Mapped, site: &Site<'_>, name: &str) -> Vec<(Type, i128)> 
     let unit = unit
         .flatten()
         .map(|function| (function.home, function.index));
-    let candidates = module.known().index(module).candidates(name).iter();
+    let candidates = module.types().index().candidates(name).iter();
     let candidates = candidates.filter(|entry| entry.kind == EntryKind::Enumerator);
     let mut found: Vec<((bool, u8), Type, i128)> = Vec::new();
     for entry in candidates.take(MAX_CANDIDATES) {
@@ -79,7 +79,7 @@ fn fitting(ty: &Type, id: Option<DieId>, name: &str) -> Option<(u8, i128)> {
     let in_type = in_type.and_then(|full| name_fit(name, &full));
     let around = match (ty.is_scoped_enum(), ty.module(), id) {
         (true, ..) => None,
-        (false, Some(module), Some(id)) => name_fit(name, &qualified(module, id, plain)),
+        (false, Some(module), Some(id)) => name_fit(name, &qualified(module.types(), id, plain)),
         (false, ..) => (plain == name).then_some(0),
     };
     // "Red" is the end of "Color::Red" too, which is no name for one of "enum class Color".
@@ -97,7 +97,7 @@ fn local_ones(site: &Site<'_>, name: &str) -> Vec<(Type, i128)> {
     let copies = copies_at(module, mapped.svma(site.lookup_pc));
     let around = copies.iter().take(site.inline_depth + 1).rev();
     for copy in around {
-        let types = with_session(module, *copy, |session, die| {
+        let types = with_session(module.entries(), *copy, |session, die| {
             let mut found = Vec::new();
             for die in session.chain(die) {
                 declared_in(session, &die, MAX_DEPTH, &mut found);

@@ -50,15 +50,19 @@ pub fn scope_at(site: &Site<'_>) -> String {
 /// The name, with namespaces and classes, of the function at `svma` that so many inlined calls lie around.
 fn name_at(module: &Module, svma: Svma, inline_depth: usize) -> Option<String> {
     let copies = copies_at(module, svma);
-    let read = with_session(module, *copies.get(inline_depth)?, |session, die| {
-        let chain = session.chain(die);
-        let mut names = chain.iter();
-        let name = names.find_map(|d| session.string(d, dw::DW_AT_name))?;
-        let scope = DieId::of(chain.last()?);
-        Some((name.to_string_lossy().into_owned(), scope))
-    });
+    let read = with_session(
+        module.entries(),
+        *copies.get(inline_depth)?,
+        |session, die| {
+            let chain = session.chain(die);
+            let mut names = chain.iter();
+            let name = names.find_map(|d| session.string(d, dw::DW_AT_name))?;
+            let scope = DieId::of(chain.last()?);
+            Some((name.to_string_lossy().into_owned(), scope))
+        },
+    );
     let (name, scope) = read.flatten()?;
-    Some(qualified(module, scope, &name))
+    Some(qualified(module.types(), scope, &name))
 }
 
 /// The ranges of code that an entry covers.

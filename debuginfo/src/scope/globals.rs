@@ -161,7 +161,7 @@ pub fn globals_of_file(mapped: &Mapped, file: &str, name: &str) -> Vec<Variable>
 
 impl Variable {
     fn language(&self) -> Language {
-        let read = with_session(&self.module, self.id, |session, die| {
+        let read = with_session(self.module.entries(), self.id, |session, die| {
             language_of(session, die)
         });
         read.unwrap_or(Language::Other)
@@ -169,7 +169,7 @@ impl Variable {
 
     /// Returns the file that its unit was compiled from, as the compiler was given it.
     pub fn unit_file(&self) -> Option<String> {
-        let read = with_session(&self.module, self.id, |_, die| {
+        let read = with_session(self.module.entries(), self.id, |_, die| {
             let name = die.unit.name?;
             Some(String::from_utf8_lossy(name.slice()).into_owned())
         });
@@ -225,15 +225,15 @@ fn is_of_unit(variable: &Variable, unit: Option<usize>) -> bool {
 pub fn global_names(space: &AddressSpace, limit: usize) -> Vec<String> {
     let own = space.modules().iter().filter(|mapped| !mapped.is_system);
     let names = own.flat_map(|Mapped { module, .. }| {
-        let index = module.known().index(module);
-        index.variables(module, limit)
+        let index = module.types().index();
+        index.variables(module.entries(), limit)
     });
     let names: BTreeSet<String> = names.collect();
     names.into_iter().collect()
 }
 
 fn in_module(module: &Arc<Module>, name: &str) -> Vec<(u8, Variable)> {
-    let known = module.known_variables();
+    let known = module.variables();
     let found = known.called(name, || read(module, name));
     let found = found.iter();
     let mut found: Vec<(u8, Variable)> = found
@@ -248,7 +248,7 @@ fn in_module(module: &Arc<Module>, name: &str) -> Vec<(u8, Variable)> {
 }
 
 fn read(module: &Arc<Module>, name: &str) -> Vec<(u8, Described)> {
-    let candidates = module.known().index(module).candidates(name);
+    let candidates = module.types().index().candidates(name);
     let of_kind = |kind| {
         let variables = candidates.iter().filter(move |e| e.kind == kind);
         variables.take(MAX_CANDIDATES).filter_map(move |entry| {
@@ -273,7 +273,7 @@ pub(super) fn definitions(module: &Arc<Module>, name: &str) -> Vec<Variable> {
 }
 
 fn described(module: &Arc<Module>, id: DieId) -> Option<Described> {
-    let read = with_session(module, id, |session, die| {
+    let read = with_session(module.entries(), id, |session, die| {
         let chain = session.chain(die);
         let plain = chain
             .iter()
@@ -297,7 +297,7 @@ fn described(module: &Arc<Module>, id: DieId) -> Option<Described> {
     Some(Described {
         name: match is_c {
             true => plain,
-            false => qualified(module, scope, &plain),
+            false => qualified(module.types(), scope, &plain),
         },
         file: None,
         line: line.and_then(|line| u32::try_from(line).ok()),
@@ -320,7 +320,7 @@ pub fn static_member(member: &Member, class: &crate::types::Type) -> Option<Vari
     };
     let module = class.module()?;
     let own = described(module, *declaration)?;
-    let stated = with_session(module, *declaration, |session, die| {
+    let stated = with_session(module.entries(), *declaration, |session, die| {
         session.attr(die, dw::DW_AT_const_value).is_some()
     });
     if stated == Some(true) {

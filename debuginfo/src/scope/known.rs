@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 
 use super::Variable;
 use super::linked::Linkage;
+use super::vtables::Vtables;
 use crate::location::{FixedPlace, Stored};
 use crate::module::Module;
 use crate::types::DieId;
@@ -72,6 +73,7 @@ pub(crate) struct KnownVariables {
     places: Mutex<Lists<(u64, usize), Arc<Described>>>,
     /// Global ones by name, each with how well that fits.
     names: Mutex<Lists<String, (u8, Arc<Described>)>>,
+    pub(super) vtables: Vtables,
 }
 
 #[derive(Debug)]

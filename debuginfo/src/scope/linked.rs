@@ -33,7 +33,7 @@ pub(super) struct Linkage {
 impl Variable {
     fn linkage(&self) -> Option<&Linkage> {
         let read = || {
-            let linkage = with_session(&self.module, self.id, |session, die| {
+            let linkage = with_session(self.module.entries(), self.id, |session, die| {
                 let chain = session.chain(die);
                 let string = |name| chain.iter().find_map(|die| session.string(die, name));
                 let name = string(dw::DW_AT_linkage_name).or_else(|| string(dw::DW_AT_name))?;
@@ -82,7 +82,7 @@ impl Variable {
         let name = &*linkage.name;
         if linkage.is_located {
             // Only what the library exports can be in another place.
-            let is_shared = self.module.is_library() && self.module.data().exports(name);
+            let is_shared = self.module.is_library() && self.module.code.data().exports(name);
             let copy = is_shared.then(|| in_program(site, name));
             return copy.flatten().map(Linked::Address);
         }
@@ -91,12 +91,12 @@ impl Variable {
         }
         let here = |mapped: &&Mapped| std::sync::Arc::ptr_eq(&mapped.module, &self.module);
         let own = site.space.modules().iter().find(here);
-        let own = own.and_then(|own| Some(own.address(own.module.data().of_module(name)?)));
+        let own = own.and_then(|own| Some(own.address(own.module.code.data().of_module(name)?)));
         if let Some(address) = own {
             return Some(Linked::Address(address));
         }
         let found = site.space.modules().iter().find_map(|mapped| {
-            let data = mapped.module.data();
+            let data = mapped.module.code.data();
             match data.exported(name) {
                 Some(svma) => Some(Linked::Address(mapped.address(svma))),
                 // A thread's own variable has no address for all.
@@ -117,6 +117,6 @@ impl Variable {
 fn in_program(site: &Site<'_>, name: &str) -> Option<u64> {
     let mut programs = site.space.modules().iter();
     let program = programs.find(|mapped| !mapped.module.is_library())?;
-    let svma = program.module.data().exported(name)?;
+    let svma = program.module.code.data().exported(name)?;
     Some(program.address(svma))
 }

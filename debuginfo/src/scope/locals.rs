@@ -65,7 +65,7 @@ fn described_at<'s>(site: &Site<'s>) -> Option<(&'s Arc<Module>, Arc<Vec<Arc<Des
     let mapped = site.space.at(site.lookup_pc)?;
     let (module, svma) = (&mapped.module, mapped.svma(site.lookup_pc));
     let depth = site.inline_depth;
-    let known = module.known_variables();
+    let known = module.variables();
     let all = known.at(svma.0, depth, || read(module, svma, depth, Blocks::Around));
     Some((module, all))
 }
@@ -84,7 +84,7 @@ fn read(module: &Arc<Module>, svma: Svma, depth: usize, blocks: Blocks) -> Vec<D
         return Vec::new();
     };
     let function = *function;
-    let found = with_session(module, *root, |session, die| {
+    let found = with_session(module.entries(), *root, |session, die| {
         Walk {
             session,
             files: Files::new(session),

@@ -34,7 +34,6 @@ pub use locals::{has_variable, variables_at};
 pub use locals::{variable_at, variables_of};
 pub use modules::split_module;
 pub use returned::{result_type, returned};
-pub(crate) use vtables::Vtables;
 pub use vtables::trait_object_type;
 
 /// Why what is only declared has no value.
@@ -91,7 +90,7 @@ impl Variable {
     #[must_use]
     pub fn ty(&self) -> Type {
         let read = || {
-            let id = with_session(&self.module, self.id, |session, die| {
+            let id = with_session(self.module.entries(), self.id, |session, die| {
                 let chain = session.chain(die);
                 let mut types = chain.iter();
                 let ty = types.find_map(|d| session.follow(d, dw::DW_AT_type));
@@ -152,7 +151,7 @@ impl Variable {
         let fixed = || location::fixed_place(site, &self.module, self.id, self.function);
         let place = self.learned.place.get_or_init(fixed);
         let is_constant = || {
-            let stated = with_session(&self.module, self.id, |session, die| {
+            let stated = with_session(self.module.entries(), self.id, |session, die| {
                 let mut chain = session.chain(die).into_iter();
                 chain.any(|d| session.attr(&d, dw::DW_AT_const_value).is_some())
             });

@@ -62,7 +62,7 @@ pub fn result_type(module: &Arc<Module>, svma: Svma) -> Option<Type> {
 }
 
 fn stated_type(module: &Arc<Module>, function: DieId) -> Option<Type> {
-    let stated = with_session(module, function, |session, die| {
+    let stated = with_session(module.entries(), function, |session, die| {
         let chain = session.chain(die);
         let ty = chain.iter().find_map(|d| session.follow(d, dw::DW_AT_type));
         ty.map(|ty| DieId::of(&ty))

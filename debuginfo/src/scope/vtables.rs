@@ -21,13 +21,13 @@ pub(crate) struct Vtables(OnceLock<HashMap<Svma, DieId>>);
 pub fn trait_object_type(address: u64, space: &AddressSpace) -> Option<Type> {
     let mapped = space.at(address)?;
     let module = &mapped.module;
-    let known = module.vtables().0.get_or_init(|| read(module));
+    let known = module.variables().vtables.0.get_or_init(|| read(module));
     let id = known.get(&mapped.svma(address))?;
     Some(Type::at(module, *id))
 }
 
 fn read(module: &Arc<Module>) -> HashMap<Svma, DieId> {
-    let Some(kept) = module.kept_units() else {
+    let Some(kept) = module.entries().units() else {
         return HashMap::new();
     };
     let session = kept.session();

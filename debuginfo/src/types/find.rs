@@ -176,7 +176,7 @@ fn best_of_unit(
     near: Near<'_>,
 ) -> Option<Type> {
     let unit = near.unit?;
-    let candidates = module.known().index(module).candidates(name);
+    let candidates = module.types().index().candidates(name);
     let own = candidates.iter().filter(|entry| {
         let is_own = entry.id.index == unit && entry.id.home == Home::Info;
         is_own && entry.kind != EntryKind::Declared && wanted(entry.kind)
@@ -202,7 +202,7 @@ fn best_of_unit(
 }
 
 fn best(module: &Arc<Module>, name: &str, wanted: impl Fn(EntryKind) -> bool) -> Option<Type> {
-    let candidates = module.known().index(module).candidates(name);
+    let candidates = module.types().index().candidates(name);
     let mut best: Option<((Rank, EntryKind), Type)> = None;
     for entry in candidates
         .iter()
@@ -232,7 +232,7 @@ fn best(module: &Arc<Module>, name: &str, wanted: impl Fn(EntryKind) -> bool) ->
 pub(super) fn definition(ty: &Type) -> Option<Type> {
     let module = ty.module()?;
     let name = ty.own_name()?;
-    let candidates = module.known().index(module).candidates(&name);
+    let candidates = module.types().index().candidates(&name);
     let defined = candidates.iter().filter(|e| e.kind == EntryKind::Tagged);
     defined.take(MAX_CANDIDATES).find_map(|entry| {
         let found = Type::at(module, entry.id);

@@ -12,7 +12,7 @@ use super::node::DieId;
 use super::text;
 use crate::dies::{Die, Home, Session};
 use crate::dwarf::Slice;
-use crate::module::Module;
+use crate::entries::Entries;
 use crate::parallel;
 
 /// Entries of one unit that are listed.
@@ -54,8 +54,8 @@ pub(crate) struct Index {
 }
 
 impl Index {
-    pub(super) fn read(module: &Module) -> Index {
-        let Some(kept) = module.kept_units() else {
+    pub(super) fn read(entries: &Entries) -> Index {
+        let Some(kept) = entries.units() else {
             return Index::default();
         };
         let table = kept.table();
@@ -69,7 +69,7 @@ impl Index {
         let found = parallel::map(units.len(), threads, session, |session, at| {
             let (home, index) = units[at];
             match home {
-                Home::Info => module.in_whole_unit(session, index, |session, own| {
+                Home::Info => entries.in_whole_unit(session, index, |session, own| {
                     session.stand_for(index, own);
                     names_of(session, home, index)
                 }),
@@ -86,25 +86,24 @@ impl Index {
 
     /// Some names of the module, at most `limit`, as their entries have them.
     #[cfg(any(test, feature = "fuzzing"))]
-    pub(crate) fn names(&self, module: &Module, limit: usize) -> Vec<String> {
-        self.names_where(module, limit, |kind| kind != EntryKind::Enumerator)
+    pub(crate) fn names(&self, entries: &Entries, limit: usize) -> Vec<String> {
+        self.names_where(entries, limit, |kind| kind != EntryKind::Enumerator)
     }
 
     /// The names of some variables of the module outside of functions, at most `limit`, without their namespaces.
-    pub(crate) fn variables(&self, module: &Module, limit: usize) -> Vec<String> {
-        self.names_where(module, limit, |kind| kind == EntryKind::Variable)
+    pub(crate) fn variables(&self, entries: &Entries, limit: usize) -> Vec<String> {
+        self.names_where(entries, limit, |kind| kind == EntryKind::Variable)
     }
 
     fn names_where(
         &self,
-        module: &Module,
+        entries: &Entries,
         limit: usize,
         is_wanted: impl Fn(EntryKind) -> bool,
     ) -> Vec<String> {
-        let entries = self.entries.iter().filter(|entry| is_wanted(entry.kind));
-        let entries = entries.take(limit);
+        let wanted = self.entries.iter().filter(|entry| is_wanted(entry.kind));
         let name = |entry: &Entry| {
-            let read = super::with_session(module, entry.id, |session, die| {
+            let read = super::with_session(entries, entry.id, |session, die| {
                 let chain = session.chain(die);
                 let name = chain
                     .iter()
@@ -113,7 +112,7 @@ impl Index {
             });
             read.flatten()
         };
-        entries.filter_map(name).collect()
+        wanted.take(limit).filter_map(name).collect()
     }
 
     /// Entries whose names may be that of `name`; the caller compares.

@@ -13,6 +13,7 @@ mod members;
 mod names;
 mod node;
 mod numbers;
+mod parts;
 mod read;
 mod read_arrays;
 mod text;
@@ -24,7 +25,7 @@ pub(crate) use arrays::{Bound, Dimension, Stride, elements};
 pub use builtin::builtin;
 pub use find::{Near, find_type};
 pub(crate) use index::{EntryKind, hash};
-pub(crate) use known::Known;
+pub(crate) use known::KnownTypes;
 pub(crate) use members::member_of;
 pub use members::{
     BitRange, ComputedOffset, Discriminants, Enumerator, Member, MemberOffset, Role, Variant,
@@ -34,6 +35,7 @@ pub(crate) use names::qualified;
 use node::Qualifier;
 pub(crate) use node::{Branch, Count, DieId, Link, Node, Shape, VariantPart};
 pub use numbers::{FloatFormat, Step};
+pub(crate) use parts::{bit_range, constant_offset, enumerators, stated_size};
 pub(crate) use read::{constant, language_of, with_session};
 pub use text::name_fit;
 pub(crate) use text::{same_text, without_arguments};
@@ -128,7 +130,7 @@ impl Type {
 
     /// The type that the entry `id` of `module` describes.
     pub(crate) fn at(module: &Arc<Module>, id: DieId) -> Type {
-        let node = module.known().node(module, id);
+        let node = module.types().node(id);
         Type::new(Some(module.clone()), node)
     }
 

@@ -6,109 +6,48 @@ use gimli::constants as dw;
 use super::arrays::{Bound, Dimension};
 use super::node::{DieId, Keyword, Qualifier, Shape};
 use super::read::with_session;
-use super::{Count, Language, MAX_STEPS, Type};
+use super::{Count, KnownTypes, Language, MAX_STEPS, Type};
 use crate::dies::{Die, Home, Session};
-use crate::module::Module;
+use crate::entries::Entries;
+use crate::nesting::ScopeTable;
 
 /// Parameters of one function type that are named.
 const MAX_PARAMETERS: usize = 64;
 /// Bytes of one name, beyond which what is inside it is left out.
 const MAX_BYTES: usize = 1 << 14;
 
-/// Namespaces, classes and the like of one unit, by offset.
-#[derive(Debug, Default)]
-pub(super) struct ScopeTable {
-    scopes: Vec<Scope>,
-}
+/// What gives types and variables a scope.
+const SCOPES: [gimli::DwTag; 5] = [
+    dw::DW_TAG_namespace,
+    dw::DW_TAG_structure_type,
+    dw::DW_TAG_class_type,
+    dw::DW_TAG_union_type,
+    dw::DW_TAG_enumeration_type,
+];
 
-#[derive(Debug)]
-struct Scope {
-    start: usize,
-    /// Offset of the first entry after its children.
-    end: usize,
-    parent: Option<usize>,
-}
-
-impl ScopeTable {
-    pub(super) fn read(module: &Module, home: Home, index: usize) -> ScopeTable {
-        let id = DieId {
-            home,
-            index,
-            offset: 0,
-        };
-        let table = with_session(module, id, |_, die| walk(die));
-        table.unwrap_or_default()
-    }
-
-    /// The offsets of the scopes around `offset`, innermost first.
-    fn around(&self, offset: usize) -> Vec<usize> {
-        let after = self.scopes.partition_point(|s| s.start < offset);
-        let mut at = after.checked_sub(1);
-        let mut found = Vec::new();
-        while let Some(scope) = at.map(|index| &self.scopes[index]) {
-            if offset < scope.end {
-                found.push(scope.start);
-            }
-            if found.len() >= MAX_STEPS {
-                break;
-            }
-            at = scope.parent;
-        }
-        found
-    }
-}
-
-fn is_scope(tag: gimli::DwTag) -> bool {
-    matches!(
-        tag,
-        dw::DW_TAG_namespace
-            | dw::DW_TAG_structure_type
-            | dw::DW_TAG_class_type
-            | dw::DW_TAG_union_type
-            | dw::DW_TAG_enumeration_type
-    )
-}
-
-fn walk(die: &Die<'_>) -> ScopeTable {
-    let mut scopes: Vec<Scope> = Vec::new();
-    let mut open: Vec<(isize, usize)> = Vec::new();
-    let Ok(mut entries) = die.unit.entries_raw(None) else {
-        return ScopeTable::default();
+/// The scopes of a unit.
+pub(super) fn scopes(entries: &Entries, home: Home, index: usize) -> ScopeTable {
+    let id = DieId {
+        home,
+        index,
+        offset: 0,
     };
-    while !entries.is_empty() {
-        let (offset, depth) = (entries.next_offset().0, entries.next_depth());
-        while let Some((_, index)) = open.pop_if(|(at, _)| *at >= depth) {
-            scopes[index].end = offset;
-        }
-        let Ok(abbreviation) = entries.read_abbreviation() else {
-            break;
-        };
-        let Some(abbreviation) = abbreviation else {
-            continue;
-        };
-        if is_scope(abbreviation.tag()) && abbreviation.has_children() {
-            scopes.push(Scope {
-                start: offset,
-                end: usize::MAX,
-                parent: open.last().map(|(_, index)| *index),
-            });
-            open.push((depth, scopes.len() - 1));
-        }
-        if entries.skip_attributes(abbreviation.attributes()).is_err() {
-            break;
-        }
-    }
-    ScopeTable { scopes }
+    let table = with_session(entries, id, |session, die| {
+        ScopeTable::read(session, die, &SCOPES)
+    });
+    table.unwrap_or_default()
 }
 
 /// `plain` behind the names of the namespaces and classes around the entry `id`.
-pub(crate) fn qualified(module: &Module, id: DieId, plain: &str) -> String {
-    let table = module.known().scopes(module, id.home, id.index);
-    let around = table.around(id.offset);
+pub(crate) fn qualified(known: &KnownTypes, id: DieId, plain: &str) -> String {
+    let table = known.scopes(id.home, id.index);
+    let near = table.near(id.offset);
+    let around = near.filter(|scope| scope.holds(id.offset));
+    let around: Vec<usize> = around.map(|scope| scope.start).take(MAX_STEPS).collect();
     if around.is_empty() {
         return plain.to_owned();
     }
-    let named = with_session(module, id, |session, die| {
+    let named = with_session(&known.entries, id, |session, die| {
         let mut path = Vec::new();
         for start in around.iter().rev() {
             let entry = Die {
@@ -140,10 +79,14 @@ pub(super) fn own_name(ty: &Type) -> Option<String> {
         }
         (Some(module), Some(id), ..) => {
             // In a type unit the definition stands apart from the declaration that lies in its scope.
-            let declared = with_session(module, id, |session, die| {
+            let declared = with_session(module.entries(), id, |session, die| {
                 session.chain(die).last().map(DieId::of)
             });
-            Some(qualified(module, declared.flatten().unwrap_or(id), plain))
+            Some(qualified(
+                module.types(),
+                declared.flatten().unwrap_or(id),
+                plain,
+            ))
         }
         _ => Some(plain.to_owned()),
     }

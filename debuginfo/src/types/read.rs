@@ -5,13 +5,14 @@ use std::sync::Arc;
 use gimli::constants as dw;
 use gimli::{AttributeValue, DwAt, DwTag, UnitOffset};
 
-use super::members::{BitRange, Enumerator, Role};
+use super::members::Role;
 use super::node::{
     Argument, Branch, DieId, Field, Keyword, Link, Node, Offset, Qualifier, Shape, VariantPart,
 };
+use super::parts::{bit_range, constant_offset, enumerators, storage_size};
 use super::{Language, Type, TypeKind};
 use crate::dies::{Die, Home, Session, Value};
-use crate::module::Module;
+use crate::entries::Entries;
 
 /// Children of one entry that are read.
 const MAX_CHILDREN: usize = 1 << 16;
@@ -20,14 +21,14 @@ const MAX_NESTED_VARIANTS: usize = 8;
 
 /// Calls `work` with the entry `id`, of a skeleton's unit in its split half; `None` if there is no such unit.
 pub(crate) fn with_session<T>(
-    module: &Module,
+    entries: &Entries,
     id: DieId,
     work: impl for<'t, 'a> FnOnce(&Session<'t, 'a>, &Die<'a>) -> T,
 ) -> Option<T> {
     if id.home != Home::Info {
-        return at_entry(&module.kept_units()?.session(), id, work);
+        return at_entry(&entries.units()?.session(), id, work);
     }
-    let found = module.in_unit(id.index, |session, own| {
+    let found = entries.in_unit(id.index, |session, own| {
         session.stand_for(id.index, own);
         at_entry(session, id, work)
     });
@@ -61,8 +62,8 @@ impl DieId {
 }
 
 /// The node of the entry `id`; one of an unspecified type if it cannot be read.
-pub(super) fn node(module: &Module, id: DieId) -> Node {
-    let read = with_session(module, id, |session, die| {
+pub(super) fn node(entries: &Entries, id: DieId) -> Node {
+    let read = with_session(entries, id, |session, die| {
         // A declaration may name the type unit that defines it.
         let definition = session.follow(die, dw::DW_AT_signature);
         let die = definition.as_ref().unwrap_or(die);
@@ -247,7 +248,7 @@ impl<'a> Reader<'_, '_, 'a> {
             let Some(at) = of else { break };
             match session.tag(&at) {
                 Some(dw::DW_TAG_subrange_type) if self.is_natural(&at) => {
-                    let size = self.storage_size(die);
+                    let size = storage_size(self.session, die);
                     let shape = Shape::Base(TypeKind::Integer { signed: false });
                     let mut node = Node::made(shape, self.name(&at), size);
                     node.language = self.language;
@@ -347,16 +348,19 @@ impl<'a> Reader<'_, '_, 'a> {
             Some(AttributeValue::Virtuality(v)) if v != dw::DW_VIRTUALITY_none
         );
         let location = session.attr(die, dw::DW_AT_data_member_location);
-        let at = location.as_ref().and_then(|l| l.udata_value());
         let offset = match (is_static, location) {
             (true, _) => Offset::Static(DieId::of(die)),
             (false, None) => Offset::Bytes(0),
-            (false, Some(location)) => match at.or_else(|| plus(&location)) {
+            (false, Some(location)) => match constant_offset(&location) {
                 Some(bytes) if !is_virtual => Offset::Bytes(bytes),
                 _ => Offset::Computed(DieId::of(die)),
             },
         };
-        let bits = self.bits(die, &offset);
+        let at = match offset {
+            Offset::Bytes(bytes) => Some(bytes),
+            _ => None,
+        };
+        let bits = bit_range(session, die, at);
         Some(Field {
             name,
             ty: match bits {
@@ -373,42 +377,6 @@ impl<'a> Reader<'_, '_, 'a> {
             },
             artificial: session.flag(die, dw::DW_AT_artificial),
         })
-    }
-
-    fn bits(&self, die: &Die<'a>, offset: &Offset) -> Option<BitRange> {
-        let session = self.session;
-        let size = session.unsigned(die, dw::DW_AT_bit_size)?;
-        if let Some(offset) = session.unsigned(die, dw::DW_AT_data_bit_offset) {
-            return Some(BitRange { offset, size });
-        }
-        let Offset::Bytes(bytes) = offset else {
-            return None;
-        };
-        let start = bytes.checked_mul(8)?;
-        // The older form counts from the highest bit of the storage unit.
-        let Some(from_top) = session.unsigned(die, dw::DW_AT_bit_offset) else {
-            return Some(BitRange {
-                offset: start,
-                size,
-            });
-        };
-        let storage = session.unsigned(die, dw::DW_AT_byte_size);
-        let storage = storage.or_else(|| self.storage_size(die))?;
-        let below = storage.checked_mul(8)?.checked_sub(from_top)?;
-        let offset = start.checked_add(below.checked_sub(size)?)?;
-        Some(BitRange { offset, size })
-    }
-
-    /// The size of a member's type, for bit fields that do not state their storage.
-    fn storage_size(&self, die: &Die<'a>) -> Option<u64> {
-        let mut ty = self.session.follow(die, dw::DW_AT_type)?;
-        for _ in 0..super::MAX_STEPS {
-            if let Some(size) = self.session.unsigned(&ty, dw::DW_AT_byte_size) {
-                return Some(size);
-            }
-            ty = self.session.follow(&ty, dw::DW_AT_type)?;
-        }
-        None
     }
 
     fn argument(&self, die: &Die<'a>) -> Argument {
@@ -464,21 +432,9 @@ impl<'a> Reader<'_, '_, 'a> {
     fn enumeration(&self, die: &Die<'a>) -> Shape {
         let signed = self.is_signed(die);
         let scoped = self.session.flag(die, dw::DW_AT_enum_class);
-        let enumerator = |die: &Die<'a>| {
-            let value = self.session.attr(die, dw::DW_AT_const_value)?;
-            Some(Enumerator {
-                name: self.name(die)?,
-                value: constant(value, signed)?,
-            })
-        };
-        let all = self.session.children(die, &[dw::DW_TAG_enumerator]);
         Shape::Enum {
             target: self.target(die),
-            enumerators: all
-                .iter()
-                .take(MAX_CHILDREN)
-                .filter_map(enumerator)
-                .collect(),
+            enumerators: enumerators(self.session, die, signed),
             scoped,
         }
     }
@@ -530,18 +486,6 @@ impl<'a> Reader<'_, '_, 'a> {
             variadic,
         }
     }
-}
-
-/// The offset of a member in DWARF 2: `DW_OP_plus_uconst`.
-fn plus(location: &Value<'_>) -> Option<u64> {
-    let expression = location.exprloc_value()?;
-    let (first, rest) = expression.0.slice().split_first()?;
-    if *first != dw::DW_OP_plus_uconst.0 {
-        return None;
-    }
-    let mut rest = gimli::EndianSlice::new(rest, gimli::LittleEndian);
-    let offset = gimli::Reader::read_uleb128(&mut rest).ok()?;
-    rest.is_empty().then_some(offset)
 }
 
 /// The labels and ranges of `DW_AT_discr_list`.

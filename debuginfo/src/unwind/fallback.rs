@@ -118,13 +118,13 @@ fn return_address(space: &AddressSpace, machine: &dyn Machine, slot: u64) -> Opt
     let target = machine.return_address(slot, found).ok()?;
     let mapped = space.at(target)?;
     let behind = mapped.svma(target);
-    let is_code = mapped.module.code_view().is_code(behind.0.wrapping_sub(1));
+    let is_code = mapped.module.code.is_code(behind.0.wrapping_sub(1));
     (is_code && follows_call(&mapped.module, behind.0)).then_some(target)
 }
 
 /// Tells whether a call instruction may end at `svma`.
 fn follows_call(module: &crate::module::Module, svma: u64) -> bool {
-    let view = module.code_view();
+    let view = &module.code;
     (2..=7u64).any(|length| {
         let bytes = view.bytes(svma.wrapping_sub(length), length as usize);
         let mut decoder = iced_x86::Decoder::new(64, bytes, iced_x86::DecoderOptions::NONE);

@@ -11,20 +11,51 @@ pub(crate) mod tail_calls;
 
 pub use frame::{Backtrace, Frame, FrameMachine, FrameRegisters, Wish};
 
-pub(crate) use tables::UnwindTables;
-pub(crate) use tail_calls::KnownCalls;
-
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use gimli::CfaRule;
 
 use crate::address_space::{AddressSpace, Mapped};
+use crate::files::Files;
+use crate::frames;
 use crate::lines::SourceLine;
 use crate::machine::{Certainty, Machine, Register, Unknown};
-use crate::model::Svma;
+use crate::model::{CodeRange, Svma};
 use crate::module::Module;
 use rules::{Caller, Step};
-use tables::Rules;
+use tables::{Rules, UnwindTables};
+use tail_calls::KnownCalls;
+
+/// What the unwind tables of one module say, and the calls of its functions, once they were asked for.
+#[derive(Debug)]
+pub(crate) struct Unwind {
+    files: Arc<Files>,
+    tables: OnceLock<UnwindTables>,
+    frames: OnceLock<Vec<CodeRange>>,
+    calls: KnownCalls,
+}
+
+impl Unwind {
+    pub(crate) fn new(files: Arc<Files>) -> Unwind {
+        Unwind {
+            files,
+            tables: OnceLock::new(),
+            frames: OnceLock::new(),
+            calls: KnownCalls::default(),
+        }
+    }
+
+    /// The rules for unwinding.
+    pub(crate) fn tables(&self) -> &UnwindTables {
+        let read = || UnwindTables::read(self.files.clone());
+        self.tables.get_or_init(read)
+    }
+
+    /// The ranges that the tables describe, by address.
+    pub(crate) fn frames(&self) -> &[CodeRange] {
+        self.frames.get_or_init(|| frames::read(&self.files))
+    }
+}
 
 /// Finds the frames of the thread that `machine` shows, at most `limit`, the innermost first. Inlined calls are frames of
 /// their own.
@@ -73,9 +104,7 @@ fn walk(space: &AddressSpace, machine: &dyn Machine, limit: usize, is_exact: boo
 pub(crate) fn cfa_rule(space: &AddressSpace, address: u64) -> Option<(u16, i64)> {
     let mapped = space.at(address)?;
     let module = &mapped.module;
-    let rules = module
-        .unwind_tables()
-        .rules(module.elf(), mapped.svma(address).0)?;
+    let rules = module.unwind().tables().rules(mapped.svma(address).0)?;
     match rules.ok()?.cfa {
         gimli::CfaRule::RegisterAndOffset { register, offset } => Some((register.0, offset)),
         gimli::CfaRule::Expression(_) => None,
@@ -85,9 +114,7 @@ pub(crate) fn cfa_rule(space: &AddressSpace, address: u64) -> Option<(u16, i64)>
 /// By how much the canonical frame address exceeds `register`, rbp or rsp, in the function that begins at `entry`, while its frame is
 /// there.
 pub(crate) fn frame_distance(module: &Module, entry: u64, register: u16) -> Option<i64> {
-    module
-        .unwind_tables()
-        .distance(module.elf(), entry, register)
+    module.unwind().tables().distance(entry, register)
 }
 
 /// The innermost frame of all threads that stand at one instruction: what does not depend on the thread is looked up once.
@@ -260,7 +287,7 @@ impl Walk<'_> {
         let rules = self.space.unwound_at(lookup).and_then(|mapped| {
             let module = &mapped.module;
             let svma = mapped.svma(lookup).0;
-            module.unwind_tables().rules(module.elf(), svma)?.ok()
+            module.unwind().tables().rules(svma)?.ok()
         });
         match rules.map(|rules| rules.cfa) {
             Some(CfaRule::RegisterAndOffset { register, offset }) => {
@@ -299,7 +326,7 @@ impl Walk<'_> {
         let mapped = self.space.unwound_at(lookup)?;
         let module = &mapped.module;
         let svma = mapped.svma(lookup).0;
-        let rules = module.unwind_tables().rules(module.elf(), svma)?;
+        let rules = module.unwind().tables().rules(svma)?;
         let is_signal = rules.as_ref().is_ok_and(|r| r.is_signal);
         let step = self.step(registers, mapped);
         let cfa = rules.as_ref().ok().and_then(|rules| step.cfa(rules).ok());
@@ -418,7 +445,7 @@ fn calls(space: &AddressSpace, lookup: u64) -> Vec<Call> {
     let number = Some(mapped.number);
     let mut source = space.line_at(lookup);
     let symbol = || {
-        let start = module.unwind_tables().start(svma.0);
+        let start = module.unwind().tables().start(svma.0);
         let named = module.symbol_at(svma);
         let entry = named.as_ref().map(|(_, at)| at.0).or(start);
         (named.map(|(name, _)| name), entry)

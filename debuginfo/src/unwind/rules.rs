@@ -157,8 +157,9 @@ impl Step<'_> {
             |why: gimli::Error| Unknown::because(format!("the unwind tables are damaged: {why}"));
         let module = &self.mapped.module;
         let operations = module
-            .unwind_tables()
-            .expression(module.elf(), rules.table, expression)
+            .unwind()
+            .tables()
+            .expression(rules.table, expression)
             .ok_or_else(|| damaged(gimli::Error::OffsetOutOfBounds))?;
         let mut evaluation = Expression(operations).evaluation(ENCODING);
         evaluation.set_max_iterations(MAX_OPERATIONS);

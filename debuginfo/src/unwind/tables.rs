@@ -1,6 +1,7 @@
 //! The unwind tables of a module: `.eh_frame`, and `.debug_frame` of the module or its debug file for what that leaves out.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use gimli::{
     BaseAddresses, CfaRule, CieOrFde, EhFrame, EndianSlice, LittleEndian, RegisterRule,
@@ -9,6 +10,7 @@ use gimli::{
 
 use crate::dwarf::Slice;
 use crate::elf::Elf;
+use crate::files::Files;
 use crate::machine::{Register, Unknown};
 use crate::model::EntryFrame;
 
@@ -30,8 +32,9 @@ struct Description {
 }
 
 /// Where each description is.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct UnwindTables {
+    files: Arc<Files>,
     /// By first address.
     index: Vec<Description>,
     debug: Vec<u8>,
@@ -65,8 +68,8 @@ impl Rules {
 }
 
 impl UnwindTables {
-    /// Lists the descriptions of `main` and of its debug file.
-    pub(crate) fn read(main: &Elf, debug: Option<&Elf>) -> UnwindTables {
+    /// Lists the descriptions of a module and of its debug file.
+    pub(crate) fn read(files: Arc<Files>) -> UnwindTables {
         let contents = |elf: Option<&Elf>| {
             let bytes = elf.and_then(|elf| elf.contents(".debug_frame"));
             bytes
@@ -76,10 +79,11 @@ impl UnwindTables {
         };
         let mut tables = UnwindTables {
             index: Vec::new(),
-            debug: contents(Some(main)),
-            separate: contents(debug),
+            debug: contents(Some(&files.main)),
+            separate: contents(files.debug.as_ref()),
+            files,
         };
-        let (eh, bases) = eh_frame(main);
+        let (eh, bases) = eh_frame(&tables.files.main);
         let mut index = Vec::new();
         list(&eh, &bases, Table::Eh, &mut index);
         for table in [Table::Debug, Table::SeparateDebug] {
@@ -90,7 +94,7 @@ impl UnwindTables {
                 &mut index,
             );
         }
-        index.retain(|d| d.from < d.to && main.is_code(d.from));
+        index.retain(|d| d.from < d.to && tables.files.main.is_code(d.from));
         index.sort_unstable_by_key(|d| (d.from, d.table, d.offset));
         tables.index = index;
         tables
@@ -125,11 +129,11 @@ impl UnwindTables {
     ///
     /// # Errors
     /// The description is damaged.
-    pub(super) fn rules(&self, main: &Elf, svma: u64) -> Option<Result<Rules, Unknown>> {
+    pub(super) fn rules(&self, svma: u64) -> Option<Result<Rules, Unknown>> {
         let found = self.find(svma)?;
         let rules = match found.table {
             Table::Eh => {
-                let (eh, bases) = eh_frame(main);
+                let (eh, bases) = eh_frame(&self.files.main);
                 read(&eh, &bases, found, svma)
             }
             table => {
@@ -145,8 +149,8 @@ impl UnwindTables {
     }
 
     /// What the rules at `svma` say of the stack there.
-    pub(crate) fn entry_frame(&self, main: &Elf, svma: u64) -> EntryFrame {
-        match self.rules(main, svma) {
+    pub(crate) fn entry_frame(&self, svma: u64) -> EntryFrame {
+        match self.rules(svma) {
             None => EntryFrame::Unknown,
             Some(Ok(rules)) if rules.are_those_of_a_call() => EntryFrame::Call,
             Some(_) => EntryFrame::Other,
@@ -155,11 +159,11 @@ impl UnwindTables {
 
     /// By how much the canonical frame address exceeds `register` in the code of the description around `svma` that counts it from
     /// there, while the frame is there: in most of that code, but for what is like the entry.
-    pub(super) fn distance(&self, main: &Elf, svma: u64, register: u16) -> Option<i64> {
+    pub(super) fn distance(&self, svma: u64, register: u16) -> Option<i64> {
         let found = self.find(svma)?;
         match found.table {
             Table::Eh => {
-                let (eh, bases) = eh_frame(main);
+                let (eh, bases) = eh_frame(&self.files.main);
                 distance(&eh, &bases, found, register)
             }
             table => {
@@ -170,14 +174,13 @@ impl UnwindTables {
     }
 
     /// The operations of an expression that rules of `table` name.
-    pub(super) fn expression<'a>(
-        &'a self,
-        main: &'a Elf,
+    pub(super) fn expression(
+        &self,
         table: Table,
         expression: &UnwindExpression<usize>,
-    ) -> Option<Slice<'a>> {
+    ) -> Option<Slice<'_>> {
         let bytes: &[u8] = match table {
-            Table::Eh => main.section(".eh_frame").map(|s| main.section_bytes(s))?,
+            Table::Eh => eh_frame_bytes(&self.files.main)?,
             Table::Debug => &self.debug,
             Table::SeparateDebug => &self.separate,
         };
@@ -187,6 +190,10 @@ impl UnwindTables {
     }
 }
 
+fn eh_frame_bytes(elf: &Elf) -> Option<&[u8]> {
+    elf.section(".eh_frame").map(|s| elf.section_bytes(s))
+}
+
 /// `.eh_frame`, empty if there is none, and what its pointers are relative to.
 fn eh_frame(elf: &Elf) -> (EhFrame<Slice<'_>>, BaseAddresses) {
     let address = |name| elf.section(name).map_or(0, |s| s.addr);
@@ -194,8 +201,7 @@ fn eh_frame(elf: &Elf) -> (EhFrame<Slice<'_>>, BaseAddresses) {
         .set_eh_frame(address(".eh_frame"))
         .set_text(address(".text"))
         .set_got(address(".got"));
-    let bytes = elf.section(".eh_frame").map(|s| elf.section_bytes(s));
-    let mut frames = EhFrame::new(bytes.unwrap_or_default(), LittleEndian);
+    let mut frames = EhFrame::new(eh_frame_bytes(elf).unwrap_or_default(), LittleEndian);
     frames.set_address_size(8);
     (frames, bases)
 }

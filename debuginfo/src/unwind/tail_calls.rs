@@ -4,11 +4,12 @@
 //! Everything is told by the entries of call sites (DWARF 5, section 3.4). Where one of them does not say what it calls,
 //! nothing is concluded.
 
-use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::HashSet;
+use std::sync::Arc;
 
 use gimli::constants as dw;
 
+use crate::cache::Cache;
 use crate::dies::{Die, Session};
 use crate::model::{Binding, Svma, SymbolKind};
 use crate::module::Module;
@@ -31,15 +32,14 @@ struct CallSite {
 
 /// The calls of one function.
 #[derive(Debug, Default)]
-struct Calls {
+pub(super) struct Calls {
     all: Vec<CallSite>,
     /// Those that end in a jump; none if the debug information does not promise to list them all.
     tail: Vec<CallSite>,
 }
 
 /// The calls of the functions of a module that were asked about, by their entries.
-#[derive(Debug, Default)]
-pub(crate) struct KnownCalls(Mutex<HashMap<u64, Option<Arc<Calls>>>>);
+pub(super) type KnownCalls = Cache<u64, Option<Arc<Calls>>, MAX_KEPT>;
 
 /// Finds the tail calls between the call that returns to `back` and the function that begins at `callee`, the innermost
 /// first, as the addresses behind them; none if there are several ways, as far as they differ.
@@ -169,31 +169,17 @@ pub(crate) fn entry_of(module: &Module, svma: u64) -> Option<u64> {
 
 /// The calls of the function that begins at `entry`; `None` if nothing describes such a function.
 fn calls_of(module: &Arc<Module>, entry: u64) -> Option<Arc<Calls>> {
-    let known = || {
-        module
-            .known_calls()
-            .0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    };
-    if let Some(calls) = known().get(&entry) {
-        return calls.clone();
-    }
     let read = || {
         if entry_of(module, entry)? != entry {
             return None;
         }
         let function = function_at(module, Svma(entry))?;
-        let calls = with_session(module, function, |session, die| read(module, session, die))?;
+        let calls = with_session(module.entries(), function, |session, die| {
+            read(module, session, die)
+        })?;
         Some(Arc::new(calls))
     };
-    let calls = read();
-    let mut known = known();
-    if known.len() >= MAX_KEPT {
-        known.clear();
-    }
-    known.insert(entry, calls.clone());
-    calls
+    module.unwind().calls.get(&entry, read)
 }
 
 fn read<'a>(module: &Arc<Module>, session: &Session<'_, 'a>, function: &Die<'a>) -> Calls {
@@ -296,7 +282,7 @@ fn linked(module: &Module, name: &str) -> Option<u64> {
     if let Some(function) = described.next() {
         return Some(function.svma.0);
     }
-    let all = module.kept_symbols();
+    let all = module.code.symbols();
     let symbols = symbols.iter().map(|at| &all[*at]);
     let mut named: Vec<_> = symbols
         .filter(|symbol| symbol.linkage == name && symbol.kind == SymbolKind::Function)

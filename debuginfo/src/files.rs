@@ -1,0 +1,228 @@
+//! The files of a module, and what their headers say of it. What their symbols and debug information say is worked out
+//! elsewhere, by parts that share these files.
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use crate::elf::{Dynamic, Elf, TlsSegment, TlsSlot};
+use crate::error::Warning;
+use crate::model::{CodeRange, Segment, Svma};
+use crate::module::Module;
+use crate::separate::hex;
+
+/// The program or library, and the files that its debug information is in.
+#[derive(Debug)]
+pub(crate) struct Files {
+    pub main: Elf,
+    /// The separate debug file.
+    pub debug: Option<Elf>,
+    /// dwz's file.
+    pub supplement: Option<Elf>,
+    /// Files that the debug information names may be opened.
+    pub may_open_more: bool,
+    dynamic: Dynamic,
+    build_id: Option<String>,
+    warnings: Vec<Warning>,
+    tls_slot: OnceLock<Option<TlsSlot>>,
+}
+
+impl Files {
+    /// `main` alone, with nothing beside it.
+    pub(crate) fn alone(main: Elf) -> Files {
+        Files {
+            dynamic: main.dynamic(),
+            build_id: main.build_id().map(hex),
+            main,
+            debug: None,
+            supplement: None,
+            may_open_more: false,
+            warnings: Vec::new(),
+            tls_slot: OnceLock::new(),
+        }
+    }
+
+    /// `main` with what was found beside it, and what was wrong there.
+    pub(crate) fn with_companions(
+        main: Elf,
+        debug: Option<Elf>,
+        supplement: Option<Elf>,
+        warnings: Vec<Warning>,
+    ) -> Files {
+        Files {
+            debug,
+            supplement,
+            may_open_more: true,
+            warnings,
+            ..Files::alone(main)
+        }
+    }
+
+    /// The file with the debug information.
+    pub(crate) fn described(&self) -> &Elf {
+        self.debug.as_ref().unwrap_or(&self.main)
+    }
+
+    /// The thread-local storage that the module brings along, if any.
+    pub(crate) fn tls(&self) -> Option<TlsSegment> {
+        self.main.tls()
+    }
+
+    /// A word that tells where a thread has that storage.
+    pub(crate) fn tls_slot(&self) -> Option<TlsSlot> {
+        *self.tls_slot.get_or_init(|| self.main.tls_slot())
+    }
+}
+
+impl Module {
+    /// Returns the path the module was opened by.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.files.main.path()
+    }
+
+    /// Returns the file the debug information comes from, if it is not the module itself.
+    #[must_use]
+    pub fn debug_path(&self) -> Option<&Path> {
+        self.files.debug.as_ref().map(Elf::path)
+    }
+
+    /// Returns dwz's supplementary debug file, if the debug information refers to one that was found.
+    #[must_use]
+    pub fn supplement_path(&self) -> Option<&Path> {
+        self.files.supplement.as_ref().map(Elf::path)
+    }
+
+    /// Returns the files besides the module itself that its debug information is in: their paths, and their build ids in
+    /// hexadecimal where they have one. `.dwo` files are not among them.
+    #[must_use]
+    pub fn companions(&self) -> Vec<(PathBuf, Option<String>)> {
+        let elves = self.files.debug.iter().chain(&self.files.supplement);
+        let mut found: Vec<_> = elves
+            .map(|elf| (elf.path().to_owned(), elf.build_id().map(hex)))
+            .collect();
+        let mut package = self.path().as_os_str().to_owned();
+        package.push(".dwp");
+        let package = PathBuf::from(package);
+        if self.files.may_open_more && package.is_file() {
+            found.push((package, None));
+        }
+        found
+    }
+
+    /// Returns what was found wrong while looking for debug files.
+    #[must_use]
+    pub fn warnings(&self) -> &[Warning] {
+        &self.files.warnings
+    }
+
+    /// Returns the GNU build id in lower-case hexadecimal, if the module has one.
+    #[must_use]
+    pub fn build_id(&self) -> Option<&str> {
+        self.files.build_id.as_deref()
+    }
+
+    /// Tells whether the module is an executable that may be loaded at any address.
+    #[must_use]
+    pub fn is_pie(&self) -> bool {
+        // Linkers have marked such files since 2015; older ones are told apart from libraries by their interpreter.
+        let unmarked = self.interp().is_some() && self.soname().is_none();
+        self.files.main.is_dyn() && (self.files.dynamic.says_pie || unmarked)
+    }
+
+    /// Tells whether the module is a shared library.
+    #[must_use]
+    pub fn is_library(&self) -> bool {
+        self.files.main.is_dyn() && !self.is_pie()
+    }
+
+    /// Tells whether Go's linker has made a part of the module: a program, a library, or an archive that is linked into C.
+    #[must_use]
+    pub fn has_go(&self) -> bool {
+        // A linker of C that puts the parts together merges the table of functions into another section. Of the others, a
+        // plugin has the data only, and a file without section headers the note.
+        const OF_GO: [&str; 2] = [".go.buildinfo", ".noptrdata"];
+        let of_go = |name: &str| name.ends_with("gopclntab") || OF_GO.contains(&name);
+        let mut sections = self.files.main.sections().iter();
+        sections.any(|section| of_go(&section.name)) || self.files.main.has_note_of(b"Go")
+    }
+
+    /// Returns the address of the first instruction that the kernel or the dynamic linker jumps to; 0 for none.
+    #[must_use]
+    pub fn entry(&self) -> Svma {
+        self.files.main.entry()
+    }
+
+    /// Returns the path of the dynamic linker that the module asks for.
+    #[must_use]
+    pub fn interp(&self) -> Option<&str> {
+        self.files.main.interp()
+    }
+
+    /// Returns the name by which other modules ask for this library.
+    #[must_use]
+    pub fn soname(&self) -> Option<&str> {
+        self.files.dynamic.soname.as_deref()
+    }
+
+    /// Returns the names of the libraries that the module asks the dynamic linker for.
+    #[must_use]
+    pub fn needed(&self) -> &[String] {
+        &self.files.dynamic.needed
+    }
+
+    /// Returns the address of the symbol that the module defines under exactly this linker name, code or data.
+    #[must_use]
+    pub fn address_of(&self, name: &str) -> Option<Svma> {
+        let found = self.files.main.address_of(name);
+        let debug = self.files.debug.as_ref();
+        found
+            .or_else(|| debug.and_then(|debug| debug.address_of(name)))
+            .map(Svma)
+    }
+
+    /// Returns the parts of the file that are mapped, in the order of the program headers.
+    #[must_use]
+    pub fn load_segments(&self) -> &[Segment] {
+        self.files.main.segments()
+    }
+
+    /// Returns `len` bytes at `svma` as the file has them (before relocation); `None` where it has not all of them.
+    #[must_use]
+    pub fn code(&self, svma: Svma, len: u64) -> Option<&[u8]> {
+        self.files.main.at(svma.0, len)
+    }
+
+    /// Returns the constants of the program's code, texts among them, as the file has them.
+    #[must_use]
+    pub fn constants(&self) -> &[u8] {
+        let section = self.files.main.section(".rodata");
+        section.map_or(&[], |section| self.files.main.section_bytes(section))
+    }
+
+    /// Tells whether the module or its debug file holds DWARF.
+    #[must_use]
+    pub fn has_dwarf(&self) -> bool {
+        self.files.described().has_debug_info()
+    }
+
+    /// Returns the names of the C++ types that the module may throw and catch, as far as its symbols tell, and whether these are all.
+    #[must_use]
+    pub fn thrown_types(&self) -> (Vec<String>, bool) {
+        let debug = self.files.debug.as_ref();
+        let files = [Some(&self.files.main), debug].into_iter().flatten();
+        let is_complete = files.clone().any(|elf| elf.is_unstripped());
+        let names = files.flat_map(|elf| elf.type_infos()).collect();
+        (names, is_complete)
+    }
+
+    /// Tells whether the module takes what the linker calls `name` from another one.
+    pub fn imports(&self, name: &str) -> bool {
+        self.files.main.imports(name)
+    }
+
+    /// Returns the ranges of the module's code: its executable sections or, without sections, its executable segments.
+    #[must_use]
+    pub fn code_ranges(&self) -> Vec<CodeRange> {
+        self.files.main.code_ranges_listed()
+    }
+}

@@ -1,0 +1,90 @@
+//! What entries say of the parts of a type, whatever the language: where members are, and which enumerators there are.
+
+use gimli::constants as dw;
+
+use super::members::{BitRange, Enumerator};
+use super::read::constant;
+use crate::dies::{Die, Session, Value};
+
+/// Enumerators of one type that are read.
+const MAX_ENUMERATORS: usize = 1 << 16;
+
+/// The bytes that a member's location adds to the address of its structure, if they are always the same.
+pub(crate) fn constant_offset(location: &Value<'_>) -> Option<u64> {
+    location.udata_value().or_else(|| plus(location))
+}
+
+/// The offset of a member in DWARF 2: `DW_OP_plus_uconst`.
+fn plus(location: &Value<'_>) -> Option<u64> {
+    let expression = location.exprloc_value()?;
+    let (first, rest) = expression.0.slice().split_first()?;
+    if *first != dw::DW_OP_plus_uconst.0 {
+        return None;
+    }
+    let mut rest = gimli::EndianSlice::new(rest, gimli::LittleEndian);
+    let offset = gimli::Reader::read_uleb128(&mut rest).ok()?;
+    rest.is_empty().then_some(offset)
+}
+
+/// The bits of the member `die`, if it is a bit field; its storage begins at byte `offset` where that is known.
+pub(crate) fn bit_range<'a>(
+    session: &Session<'_, 'a>,
+    die: &Die<'a>,
+    offset: Option<u64>,
+) -> Option<BitRange> {
+    let size = session.unsigned(die, dw::DW_AT_bit_size)?;
+    if let Some(offset) = session.unsigned(die, dw::DW_AT_data_bit_offset) {
+        return Some(BitRange { offset, size });
+    }
+    let start = offset?.checked_mul(8)?;
+    // The older form counts from the highest bit of the storage unit.
+    let Some(from_top) = session.unsigned(die, dw::DW_AT_bit_offset) else {
+        return Some(BitRange {
+            offset: start,
+            size,
+        });
+    };
+    let storage = session.unsigned(die, dw::DW_AT_byte_size);
+    let storage = storage.or_else(|| storage_size(session, die))?;
+    // Counted from the storage's end: such a field may lie across its beginning.
+    let end = start.checked_add(storage.checked_mul(8)?)?;
+    let offset = end.checked_sub(from_top.checked_add(size)?)?;
+    Some(BitRange { offset, size })
+}
+
+/// The size of a member's type, for bit fields that do not state their storage.
+pub(super) fn storage_size<'a>(session: &Session<'_, 'a>, die: &Die<'a>) -> Option<u64> {
+    stated_size(session, &session.follow(die, dw::DW_AT_type)?)
+}
+
+/// The size in bytes that a type, or what it is another name of, states.
+pub(crate) fn stated_size<'a>(session: &Session<'_, 'a>, die: &Die<'a>) -> Option<u64> {
+    let mut ty = die.clone();
+    for _ in 0..super::MAX_STEPS {
+        if let Some(size) = session.unsigned(&ty, dw::DW_AT_byte_size) {
+            return Some(size);
+        }
+        let next = session.follow(&ty, dw::DW_AT_signature);
+        ty = next.or_else(|| session.follow(&ty, dw::DW_AT_type))?;
+    }
+    None
+}
+
+/// The enumerators of an enumeration.
+pub(crate) fn enumerators<'a>(
+    session: &Session<'_, 'a>,
+    die: &Die<'a>,
+    signed: bool,
+) -> Vec<Enumerator> {
+    let enumerator = |die: &Die<'a>| {
+        let value = session.attr(die, dw::DW_AT_const_value)?;
+        let name = session.string(die, dw::DW_AT_name)?;
+        Some(Enumerator {
+            name: name.to_string_lossy().into_owned(),
+            value: constant(value, signed)?,
+        })
+    };
+    let all = session.children(die, &[dw::DW_TAG_enumerator]);
+    let all = all.iter().take(MAX_ENUMERATORS);
+    all.filter_map(enumerator).collect()
+}
