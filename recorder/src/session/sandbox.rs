@@ -33,7 +33,9 @@ pub(super) fn watch_replaced(shared: &Shared, prepared: &[Prepared]) {
 impl Session {
     /// Has threads ask if modules that were loaded just now can enter a sandbox by themselves.
     pub(super) fn watch_sandbox_of(&self, added: &[u32]) {
-        let mut modules = added.iter().filter_map(|n| self.arming.modules.by_number(*n));
+        let mut modules = added
+            .iter()
+            .filter_map(|n| self.arming.modules.by_number(*n));
         if !self.shared.asks_about_sandbox() && modules.any(makes_system_calls) {
             self.shared.ask_about_sandbox();
         }

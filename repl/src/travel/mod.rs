@@ -1,7 +1,7 @@
 //! The prompt: reads lines, finds out what each is, and has it done; about a recording, or a live session and its past.
 //!
 //! The verbs are the very commands of the command line, asked through the same link: of the daemon, or of the recording that the
-//! prompt has opened in this process. `verbs` has words that read otherwise about a recording.
+//! prompt has opened in this process.
 
 mod aliases;
 mod editor;
@@ -11,7 +11,6 @@ mod line;
 mod present;
 mod questions;
 mod script;
-mod verbs;
 mod words;
 
 use std::cell::OnceCell;
@@ -38,7 +37,6 @@ pub use aliases::Aliases;
 use editor::Editor;
 pub use present::Present;
 pub use script::Source;
-use verbs::Verb;
 
 /// A line, once it is known not to be SQL.
 #[derive(Debug, Parser)]
@@ -49,7 +47,7 @@ use verbs::Verb;
 )]
 struct Line {
     #[command(subcommand)]
-    verb: Verb,
+    verb: live::Live,
 }
 
 /// Makes the command line of a line: all verbs, as they describe themselves.
@@ -165,7 +163,7 @@ impl Session {
             self.sql(&text)?;
             return Ok((Flow::GoOn, exit::DONE));
         }
-        let words = line::normal(line::split(&text), self.is_live());
+        let words = line::normal(line::split(&text));
         let words = line::unquoted(words);
         if line::is_motion(&words[0]) {
             self.last_motion.clone_from(&text);
@@ -282,7 +280,7 @@ impl Session {
         let text = match words {
             [] => help::all(is_live, &words::written(&commands())),
             [verb, ..] => {
-                let name = line::normal(words.to_vec(), is_live).remove(0);
+                let name = line::normal(words.to_vec()).remove(0);
                 let mut command = commands();
                 let own = help::of(&name).or_else(|| help::of(verb));
                 match (own, self.aliases.meaning(verb)) {

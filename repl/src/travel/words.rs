@@ -33,35 +33,23 @@ pub struct Words {
 
 /// What `goto` takes besides numbers.
 const PLACES: [&str; 6] = ["first", "last", "crash", "live", "output:", "@"];
-/// Verbs that exist under other names inside.
-const WRITTEN: [&str; 13] = [
+/// What the prompt takes besides verbs.
+const WRITTEN: [&str; 10] = [
     "alias",
     "back",
-    "break",
     "continue where",
     "delete",
     "help",
     "next back",
-    "output",
     "quit",
     "step back",
     "unalias",
     "unwatch",
-    "watch",
-];
-const HIDDEN: [&str; 6] = [
-    "notes-add",
-    "lines",
-    "stops",
-    "stops-remove",
-    "watches",
-    "watches-remove",
 ];
 
-/// Returns the verbs as people write them, without the aliases of theirs.
+/// Returns all that a line may begin with.
 pub fn written(command: &clap::Command) -> Vec<String> {
     let mut verbs = names(command);
-    verbs.retain(|name| !HIDDEN.contains(&name.as_str()));
     verbs.extend(WRITTEN.map(str::to_owned));
     verbs.sort_unstable();
     verbs.dedup();

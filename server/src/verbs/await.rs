@@ -59,7 +59,7 @@ impl Command for Await {
         motion::TIMEOUT,
     ];
 
-    fn text(reply: &MotionReport) -> Text {
+    fn text(reply: &MotionReport, _: &Self::Args) -> Text {
         Text::motion(reply)
     }
 }

@@ -38,6 +38,8 @@ mod output;
 mod pause;
 mod position;
 mod print;
+mod probe_text;
+mod probe_words;
 mod probes;
 mod ptype;
 mod registers;
@@ -46,6 +48,7 @@ mod reverse_continue;
 mod reverse_finish;
 mod set;
 mod settle;
+mod show;
 mod source;
 mod start;
 mod status;
@@ -69,8 +72,9 @@ use serde_json::Value;
 pub use call::{Asked, Call};
 pub use motion::{StepArgs, TimeoutArgs};
 pub use probes::{Chosen, ProbeArgs, ProbeKind, ProbeReport, ProbesReply};
-pub use text::{Column, Piece, Text};
-pub use verb::{Command, Does, Form, Needs, Takes, Verb, Word};
+pub use show::session as session_text;
+pub use text::{Column, Piece, Style, Text};
+pub use verb::{Command, Does, Form, Needs, Takes, Verb, WaitsFor, Word};
 
 use crate::protocol::Failure;
 
@@ -159,62 +163,62 @@ macro_rules! verbs {
 
 verbs! {
     {
-        args { Args }
         attach { Attach, AttachArgs }
+        detach { Detach }
+        names { Names, NamesArgs, NamesReply, NameKind }
+        output { Output, OutputArgs, OutputPiece, OutputReply, OutputPieces }
+        position { Position, PositionReply, When }
+        settle { Settle }
+        start { Start, StartArgs }
+        stop { Stop, EndReply }
+        subscribe { Subscribe, SubscribeArgs, SubscribeReply }
+        write { Write, WriteArgs, WriteTarget }
+    }
+    commands {
+        args { Args }
+        r#await { Await, AwaitArgs }
         backtrace { Backtrace, BacktraceArgs, BacktraceReply }
         r#break { Break, BreakAdd, BreakReply }
+        calls { Calls, CallsArgs, CallsReply }
         catch { Catch, CatchAdd, Caught }
-        detach { Detach }
+        close { Close, CloseReply }
+        r#continue { Continue, ContinueArgs }
         disassemble { Disassemble, DisassembleArgs }
         display { Display, DisplayArgs, DisplaysReply }
         down { Down, DownArgs }
         eval { Eval, EvalArgs }
-        frame { Frame, FrameArgs, FrameReply }
-        locals { Locals, LocalsArgs, VariablesReply }
-        logpoint { Logpoint, LogpointAdd }
-        memory { Memory, MemoryArgs, MemoryReply }
-        names { Names, NamesArgs, NamesReply, NameKind }
-        note { Note, NoteArgs, NoteReply }
-        output { Output, OutputArgs, OutputPiece, OutputReply, OutputPieces }
-        position { Position, PositionReply, When }
-        print { Print, PrintArgs }
-        registers { Registers, RegisterReport, RegistersArgs, RegistersReply }
-        restart { Restart }
-        set { Set, SetArgs, SetReply, Written }
-        settle { Settle }
-        source { Source, SourceArgs }
-        start { Start, StartArgs }
-        status { Status, StatusReply }
-        stop { Stop, EndReply }
-        subscribe { Subscribe, SubscribeArgs, SubscribeReply }
-        thread { Thread, ThreadArgs }
-        threads { Threads, ThreadReport, ThreadsReply }
-        undisplay { Undisplay, UndisplayArgs }
-        up { Up }
-        watch { Watch, WatchAccess, WatchAdd, WatchReply }
-        r#where { Where, WhereArgs, WhereReply }
-        write { Write, WriteArgs, WriteTarget }
-    }
-    commands {
-        r#await { Await, AwaitArgs }
-        calls { Calls, CallsArgs, CallsReply }
-        close { Close, CloseReply }
-        r#continue { Continue, ContinueArgs }
         finish { Finish }
+        frame { Frame, FrameArgs, FrameReply }
         goto { Goto, GotoArgs }
         history { History, HistoryArgs, HistoryReply }
         last_write { LastWrite, LastWriteReply }
+        locals { Locals, LocalsArgs, VariablesReply }
+        logpoint { Logpoint, LogpointAdd }
+        memory { Memory, MemoryArgs, MemoryReply }
         next { Next }
         next_back { NextBack }
+        note { Note, NoteArgs, NoteReply }
         notes { Notes, NotesReply, NoteLine }
         open { Open, OpenArgs }
         pause { Pause }
+        print { Print, PrintArgs }
         ptype { Ptype, PtypeArgs, PtypeReply }
+        registers { Registers, RegisterReport, RegistersArgs, RegistersReply }
+        restart { Restart }
         reverse_continue { ReverseContinue }
         reverse_finish { ReverseFinish }
+        set { Set, SetArgs, SetReply, Written }
+        source { Source, SourceArgs }
+        status { Status, StatusReply }
         step { Step }
         step_back { StepBack, CountArgs }
+        thread { Thread, ThreadArgs }
+        threads { Threads, ThreadReport, ThreadsReply }
+        undisplay { Undisplay, UndisplayArgs }
         until { Until, UntilArgs }
+        up { Up }
+        watch { Watch, WatchAccess, WatchAdd, WatchReply }
+        r#where { Where, WhereArgs, WhereReply }
     }
 }
 
