@@ -229,7 +229,6 @@ fn sources_that_are_not_there_are_told() {
             --- stderr
             error: No source file nofile.c in any loaded module
             help: compile it with -g, or wait until its library is loaded
-            help: the module /usr/lib/orders/libc.so.6 cannot be read: open /usr/lib/orders/libc.so.6: No such file or directory (os error 2)
               at --cmd 2: source nofile.c:1 (exit code 2)
             error: /home/ada/orders/orders.c has no line 9999: it has 77 lines
             help: ask for a line from 1 to 77
@@ -255,7 +254,8 @@ fn sources_that_are_not_there_are_told() {
             error: there is no breakpoint 4
             help: list them with: break
               at --cmd 10: delete 4 (exit code 2)
-            error: invalid value 'x' for '[ID]': invalid digit found in string
+            error: "x" is not a number
+            help: write list in place of remove to see the numbers, or add remove for a function of that name
               at --cmd 11: delete x (exit code 2)
             error: there is no thread 7
             help: threads: 28464, 28553

@@ -61,7 +61,7 @@ pub enum BreakReply {
 impl Verb for Break {
     const NAME: &'static str = "break";
     const DOC: &'static str = "Set, list, remove, enable or disable breakpoints";
-    const ALIASES: &'static [&'static str] = &["b", "breakpoint"];
+    const ALIASES: &'static [&'static str] = &["breakpoint", "b"];
     const NEEDS: Needs = Needs::Session;
     const DOES: Does = Does::Change;
     const TAKES: Takes = Takes::Location;

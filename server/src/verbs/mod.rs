@@ -175,50 +175,50 @@ verbs! {
         write { Write, WriteArgs, WriteTarget }
     }
     commands {
-        args { Args }
-        r#await { Await, AwaitArgs }
-        backtrace { Backtrace, BacktraceArgs, BacktraceReply }
+        restart { Restart }
+        status { Status, StatusReply }
+        note { Note, NoteArgs, NoteReply }
         r#break { Break, BreakAdd, BreakReply }
-        calls { Calls, CallsArgs, CallsReply }
+        logpoint { Logpoint, LogpointAdd }
+        watch { Watch, WatchAccess, WatchAdd, WatchReply }
         catch { Catch, CatchAdd, Caught }
-        close { Close, CloseReply }
         r#continue { Continue, ContinueArgs }
-        disassemble { Disassemble, DisassembleArgs }
-        display { Display, DisplayArgs, DisplaysReply }
-        down { Down, DownArgs }
-        eval { Eval, EvalArgs }
+        next { Next }
+        step { Step }
         finish { Finish }
+        until { Until, UntilArgs }
+        pause { Pause }
+        r#await { Await, AwaitArgs }
+        r#where { Where, WhereArgs, WhereReply }
+        backtrace { Backtrace, BacktraceArgs, BacktraceReply }
         frame { Frame, FrameArgs, FrameReply }
+        up { Up }
+        down { Down, DownArgs }
+        threads { Threads, ThreadReport, ThreadsReply }
+        thread { Thread, ThreadArgs }
+        source { Source, SourceArgs }
+        disassemble { Disassemble, DisassembleArgs }
+        locals { Locals, LocalsArgs, VariablesReply }
+        args { Args }
+        print { Print, PrintArgs }
+        display { Display, DisplayArgs, DisplaysReply }
+        undisplay { Undisplay, UndisplayArgs }
+        eval { Eval, EvalArgs }
+        set { Set, SetArgs, SetReply, Written }
+        memory { Memory, MemoryArgs, MemoryReply }
+        registers { Registers, RegisterReport, RegistersArgs, RegistersReply }
+        calls { Calls, CallsArgs, CallsReply }
+        close { Close, CloseReply }
         goto { Goto, GotoArgs }
         history { History, HistoryArgs, HistoryReply }
         last_write { LastWrite, LastWriteReply }
-        locals { Locals, LocalsArgs, VariablesReply }
-        logpoint { Logpoint, LogpointAdd }
-        memory { Memory, MemoryArgs, MemoryReply }
-        next { Next }
         next_back { NextBack }
-        note { Note, NoteArgs, NoteReply }
         notes { Notes, NotesReply, NoteLine }
         open { Open, OpenArgs }
-        pause { Pause }
-        print { Print, PrintArgs }
         ptype { Ptype, PtypeArgs, PtypeReply }
-        registers { Registers, RegisterReport, RegistersArgs, RegistersReply }
-        restart { Restart }
         reverse_continue { ReverseContinue }
         reverse_finish { ReverseFinish }
-        set { Set, SetArgs, SetReply, Written }
-        source { Source, SourceArgs }
-        status { Status, StatusReply }
-        step { Step }
         step_back { StepBack, CountArgs }
-        thread { Thread, ThreadArgs }
-        threads { Threads, ThreadReport, ThreadsReply }
-        undisplay { Undisplay, UndisplayArgs }
-        until { Until, UntilArgs }
-        up { Up }
-        watch { Watch, WatchAccess, WatchAdd, WatchReply }
-        r#where { Where, WhereArgs, WhereReply }
     }
 }
 

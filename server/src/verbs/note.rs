@@ -30,7 +30,9 @@ pub enum NoteReply {
 
 impl Verb for Note {
     const NAME: &'static str = "note";
-    const DOC: &'static str = "Append a note to the recording; in a recording, keep it at this event: a bookmark for goto @TEXT";
+    const DOC: &'static str = "Append a note to the recording
+
+In a recording it is kept at this event: a bookmark for goto @TEXT.";
     const NEEDS: Needs = Needs::Session;
     const DOES: Does = Does::Change;
     type Args = NoteArgs;

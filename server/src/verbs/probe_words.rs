@@ -55,7 +55,7 @@ pub(super) fn read<A: DeserializeOwned>(
     let words: Vec<String> = serde_json::from_value(words).unwrap_or_default();
     let all = written.remove("all") == Some(Value::Bool(true));
     let chosen = |ids| Chosen { ids, all };
-    Ok(match task(&words, written.contains_key("function"))? {
+    Ok(match task(&words, written.contains_key("function"), all)? {
         Task::Add(words) => {
             add(words, &mut written)?;
             let added = serde_json::from_value(Value::Object(written));
@@ -69,7 +69,7 @@ pub(super) fn read<A: DeserializeOwned>(
 }
 
 /// Reads the words: `add LOCATION`, `list`, `remove 1 2`, or a location at once.
-fn task(words: &[String], has_more: bool) -> Result<Task<'_>, Failure> {
+fn task(words: &[String], has_more: bool, has_all: bool) -> Result<Task<'_>, Failure> {
     match words.split_first() {
         // Alone it is no task: a function may be called so.
         Some((first, rest)) if first == "add" && (has_more || !rest.is_empty()) => {
@@ -78,6 +78,9 @@ fn task(words: &[String], has_more: bool) -> Result<Task<'_>, Failure> {
         Some((first, rest))
             if matches!(first.as_str(), "list" | "remove" | "enable" | "disable") =>
         {
+            if has_all && !rest.is_empty() {
+                return Err(Failure::bad_request("write the numbers, or --all"));
+            }
             let ids = rest.iter().map(|word| {
                 word.parse().map_err(|_| {
                     Failure::bad_request(format!("\"{word}\" is not a number")).hint(format!(
@@ -129,22 +132,44 @@ mod tests {
     #[test]
     fn the_first_word_may_be_what_to_do() {
         let a = words("a.c:3");
-        assert_eq!(task(&words("add a.c:3"), false).unwrap(), Task::Add(&a));
-        assert_eq!(task(&a, false).unwrap(), Task::Add(&a));
+        assert_eq!(
+            task(&words("add a.c:3"), false, false).unwrap(),
+            Task::Add(&a)
+        );
+        assert_eq!(task(&a, false, false).unwrap(), Task::Add(&a));
         let add = words("add");
-        assert_eq!(task(&add, false).unwrap(), Task::Add(&add), "a function");
-        assert_eq!(task(&words("add add"), false).unwrap(), Task::Add(&add));
-        assert_eq!(task(&add, true).unwrap(), Task::Add(&[]), "--function");
-        assert_eq!(task(&[], false).unwrap(), Task::Other("list", vec![]));
-        assert_eq!(task(&[], true).unwrap(), Task::Add(&[]), "--function");
+        assert_eq!(
+            task(&add, false, false).unwrap(),
+            Task::Add(&add),
+            "a function"
+        );
+        assert_eq!(
+            task(&words("add add"), false, false).unwrap(),
+            Task::Add(&add)
+        );
+        assert_eq!(
+            task(&add, true, false).unwrap(),
+            Task::Add(&[]),
+            "--function"
+        );
+        assert_eq!(
+            task(&[], false, false).unwrap(),
+            Task::Other("list", vec![])
+        );
+        assert_eq!(
+            task(&[], true, false).unwrap(),
+            Task::Add(&[]),
+            "--function"
+        );
         let removed = words("remove 1 2");
         assert_eq!(
-            task(&removed, false).unwrap(),
+            task(&removed, false, false).unwrap(),
             Task::Other("remove", vec![1, 2])
         );
-        assert!(task(&words("remove x"), false).is_err());
+        assert!(task(&words("remove 1"), false, true).is_err());
+        assert!(task(&words("remove x"), false, false).is_err());
         assert_eq!(
-            task(&words("add list"), false).unwrap(),
+            task(&words("add list"), false, false).unwrap(),
             Task::Add(&words("list"))
         );
     }

@@ -29,7 +29,7 @@ const CONTEXT: u32 = 5;
 impl Verb for Source {
     const NAME: &'static str = "source";
     const DOC: &'static str = "Show source lines; those with code are marked |";
-    const ALIASES: &'static [&'static str] = &["l", "list"];
+    const ALIASES: &'static [&'static str] = &["list", "l"];
     const NEEDS: Needs = Needs::Session;
     const DOES: Does = Does::Look;
     const TAKES: Takes = Takes::Location;

@@ -154,7 +154,11 @@ fn recorded(past: &Past, args: ProbeArgs<WatchAdd>) -> Result<WatchReply, Failur
                 && !add.all_threads
                 && add.access == WatchAccess::Write;
             if !is_plain {
-                return Err(past.needs_the_program("watch with options"));
+                return Err(past.needs_the_program(match add.access {
+                    WatchAccess::Read => "watch --read",
+                    WatchAccess::Both => "watch --access",
+                    WatchAccess::Write => "watch with options",
+                }));
             }
             WatchReply::Added(past.add_watch(&add.expression)?)
         }
