@@ -4,7 +4,6 @@
 //! prompt has opened in this process.
 
 mod aliases;
-mod editor;
 mod familiar;
 mod help;
 mod line;
@@ -19,6 +18,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use clap::{CommandFactory, FromArgMatches, Parser};
+use rustyline::{CompletionType, Config};
 use server::past::Past;
 use server::session::StateWord;
 use server::verbs::{Does, NameKind, Names, NamesArgs, Needs, PositionReply, When, find};
@@ -28,15 +28,18 @@ use crate::cli::with_negative_numbers;
 use crate::commands::live::{self, Common, Link, Patience};
 use crate::error::Error;
 use crate::exit;
-use crate::prompt::lines::Input;
+use crate::prompt::editor::Assistant;
+use crate::prompt::lines::{Input, Lines};
 use crate::render::{Terminal, escaped};
 use crate::report::report;
 use crate::suggest;
 
 pub use aliases::Aliases;
-use editor::Editor;
 pub use present::Present;
 pub use script::Source;
+
+/// The file of the history, beside that of the SQL prompt.
+const HISTORY: &str = "travel_history";
 
 /// A line, once it is known not to be SQL.
 #[derive(Debug, Parser)]
@@ -455,7 +458,9 @@ pub fn interactive(session: &mut Session) -> Result<u8, Error> {
         println!("note: {line}");
     }
     let words = session.words();
-    let mut editor = Editor::open(words, session.terminal().stdout_colour)?;
+    let assistant = Assistant::new(words, session.terminal().stdout_colour);
+    let builder = Config::builder().completion_type(CompletionType::List);
+    let mut editor = Lines::open(builder, HISTORY, assistant)?;
     loop {
         if let Some(present) = &session.present {
             present.show_output();

@@ -3,6 +3,7 @@
 use server::verbs::{Takes, find};
 
 use super::line::is_sql;
+use crate::prompt::editor::Language;
 
 /// Returns the names by which verbs are known, aliases too.
 pub fn names(command: &clap::Command) -> Vec<String> {
@@ -80,8 +81,7 @@ impl Words {
         }
     }
 
-    /// Returns where the word before the cursor begins, and what it may become.
-    pub fn complete(&self, line: &str, cursor: usize) -> (usize, Vec<String>) {
+    fn complete(&self, line: &str, cursor: usize) -> (usize, Vec<String>) {
         let before = &line[..cursor];
         let first = before.split_whitespace().next().unwrap_or_default();
         let takes = find(first).map_or(Takes::Others, |verb| verb.takes);
@@ -122,6 +122,18 @@ impl Words {
             only.push(' ');
         }
         (start, fitting)
+    }
+}
+
+impl Language for Words {
+    const HAS_STATEMENTS: bool = false;
+
+    fn offers(&self, line: &str, cursor: usize) -> (usize, Vec<String>) {
+        self.complete(line, cursor)
+    }
+
+    fn is_whole(_: &str) -> bool {
+        true
     }
 }
 
