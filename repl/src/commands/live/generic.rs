@@ -8,8 +8,8 @@ use clap::{Arg, ArgAction, ArgMatches, Args, FromArgMatches, value_parser};
 use serde_json::{Map, Value};
 use server::os_text::OsText;
 use server::verbs::{
-    ALL, Command, CommandVisitor, Description, Form, Needs, Piece, Style, Text, WaitsFor, Word,
-    find, visit_command,
+    ALL, Command, CommandVisitor, Description, Does, Form, Needs, Piece, Style, Text, WaitsFor,
+    Word, find, visit_command,
 };
 
 use super::ask::{Common, Patience, answer, fetch};
@@ -186,7 +186,9 @@ impl CommandVisitor for Run<'_> {
             (Some(timeout), _, _) => Patience::Stop(timeout),
             (None, _, WaitsFor::Stop) => Patience::Stop(None),
             (None, _, WaitsFor::Start) => Patience::Start(None),
+            // What begins without a program opens a recording.
             (None, Needs::Recording, _) => Patience::Search,
+            (None, Needs::Daemon, _) if V::DOES == Does::Change => Patience::Search,
             (None, _, _) => Patience::Answer,
         };
         let args = V::read(args).map_err(|wrong| Error::usage(wrong.message, wrong.hint))?;
