@@ -41,55 +41,54 @@ fn each_command_explains_itself() {
               stop              Kill the program and close its recording; the last session ends the daemon
               output            Show what the program printed since the last time, and forget it; of a
                                 recording, up to here
-              args              Show the arguments of the current function
-              await             Wait for the next stop; one that is there already is shown at once
-              backtrace         Show the calls that led here [alias: bt]
-              break             Set, list, remove, enable or disable breakpoints [aliases: b, breakpoint]
-              calls             Show the recorded calls around here, and those inside the innermost
+              restart           Start the program again: same arguments, same breakpoints, a new recording
+              status            Show the sessions
+              note              Append a note to the recording
+              break             Set, list, remove, enable or disable breakpoints [aliases: breakpoint, b]
+              logpoint          Log a message wherever the program passes a place
+              watch             Stop when a value is written or read; in a recording, where it has changed
               catch             Stop at C++ throws, Rust panics and signals
-              close             Close a recording that was opened; the last session ends the daemon
               continue          Let the program go on until something stops it; in a recording, go to the next
                                 stop [alias: c]
+              next              Go to the next line, over calls; in a recording, to the next event of this
+                                thread [alias: n]
+              step              Go to the next line, into calls; in a recording, to the next event [alias: s]
+              finish            Run until the current function has returned [alias: out]
+              until             Run until a place is reached in the selected frame or one further out
+              pause             Stop all threads
+              await             Wait for the next stop; one that is there already is shown at once
+              where             Show where the program stands: source and variables [alias: context]
+              backtrace         Show the calls that led here [alias: bt]
+              frame             Look at another frame, or show the current one
+              up                Look at the caller
+              down              Look at what was called
+              threads           Show all threads
+              thread            Look at another thread, or show the current one
+              source            Show source lines; those with code are marked | [aliases: list, l]
               disassemble       Show machine code
+              locals            Show the variables of the current frame
+              args              Show the arguments of the current function
+              print             Show the value of an expression [alias: p]
               display           Show and record the value of an expression at every stop; without one, list what
                                 is displayed
-              down              Look at what was called
+              undisplay         Show expressions at stops no more: undisplay 2
               eval              Evaluate an expression with its side effects: x = 3, f(1)
-              finish            Run until the current function has returned [alias: out]
-              frame             Look at another frame, or show the current one
+              set               Write a value: set p->len 3
+              memory            Show or write memory: memory read &x --count 32, memory write 0x7ffe1234 2a00
+              registers         Show the registers of the current frame
+              calls             Show the recorded calls around here, and those inside the innermost
+              close             Close a recording that was opened; the last session ends the daemon
               goto              Go to a place in time
               history           Show every change of a value that the recording shows
               last-write        Show between which events a value came to be what it is here
-              locals            Show the variables of the current frame
-              logpoint          Log a message wherever the program passes a place
-              memory            Show or write memory: memory read &x --count 32, memory write 0x7ffe1234 2a00
-              next              Go to the next line, over calls; in a recording, to the next event of this
-                                thread [alias: n]
               next-back         Go to the event of this thread before, over calls [aliases: reverse-next, rn]
-              note              Append a note to the recording; in a recording, keep it at this event: a
-                                bookmark for goto @TEXT
               notes             Show all notes
               open              Open a recording as a session: goto, step-back, print, history
-              pause             Stop all threads
-              print             Show the value of an expression [alias: p]
               ptype             Show the type of an expression, or a type, with its members
-              registers         Show the registers of the current frame
-              restart           Start the program again: same arguments, same breakpoints, a new recording
               reverse-continue  Go back to the last stop or breakpoint [alias: rc]
               reverse-finish    Go to where this call begins; from there, to where the call around it begins
                                 [alias: rf]
-              set               Write a value: set p->len 3
-              source            Show source lines; those with code are marked | [aliases: l, list]
-              status            Show the sessions
-              step              Go to the next line, into calls; in a recording, to the next event [alias: s]
               step-back         Go to the event before [aliases: reverse-step, rs]
-              thread            Look at another thread, or show the current one
-              threads           Show all threads
-              undisplay         Show expressions at stops no more: undisplay 2
-              until             Run until a place is reached in the selected frame or one further out
-              up                Look at the caller
-              watch             Stop when a value is written or read; in a recording, where it has changed
-              where             Show where the program stands: source and variables [alias: context]
               help              Print this message or the help of the given subcommand(s)
 
             Options:

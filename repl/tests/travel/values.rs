@@ -92,7 +92,6 @@ fn mistakes_about_watches_are_answered() {
         ],
         expect![[r#"
             Thread 4243 (synth-4243) at event 0, module_load: /home/ada/shop/shop: not known where
-            Nothing was watched.
             Watch 1: $rbx (everywhere)
             Thread 4243 (synth-4243) at event 27, process_exit: not known where
             Thread 4243 (synth-4243) at event 0, module_load: /home/ada/shop/shop: not known where
@@ -104,7 +103,7 @@ fn mistakes_about_watches_are_answered() {
             error: no register "nothing"
             help: known are rax to r15, rip, rflags, xmm0 to xmm15, fs_base and gs_base
               at --cmd 4: watch $nothing (exit code 1)
-            error: watch with options needs a program that runs: this is a recording, and what it recorded does not change
+            error: watch --read needs a program that runs: this is a recording, and what it recorded does not change
               at --cmd 5: watch $rbx --read (exit code 1)
             error: watch with options needs a program that runs: this is a recording, and what it recorded does not change
               at --cmd 6: watch $rbx --condition=1 (exit code 1)
@@ -114,6 +113,8 @@ fn mistakes_about_watches_are_answered() {
             error: "x" is not a number
             help: write list in place of remove to see the numbers, or add remove for a function of that name
               at --cmd 8: unwatch x (exit code 2)
+            error: write the numbers, or --all
+              at --cmd 9: watch remove 1 --all (exit code 2)
             error: the recording shows no change of what is watched behind event 27
             help: look at what it shows: history EXPRESSION; or: goto last
               at --cmd 12: continue (exit code 2)

@@ -229,6 +229,7 @@ fn sources_that_are_not_there_are_told() {
             --- stderr
             error: No source file nofile.c in any loaded module
             help: compile it with -g, or wait until its library is loaded
+            help: the module /usr/lib/orders/libc.so.6 cannot be read: open /usr/lib/orders/libc.so.6: No such file or directory (os error 2)
               at --cmd 2: source nofile.c:1 (exit code 2)
             error: /home/ada/orders/orders.c has no line 9999: it has 77 lines
             help: ask for a line from 1 to 77
