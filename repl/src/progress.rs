@@ -4,8 +4,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use server::quantity::count;
 
-use crate::render::{Paint, Terminal, bytes, count, escaped};
+use crate::render::{Paint, Terminal, bytes, escaped};
 
 /// Work that takes less than this shows no bar.
 const PATIENCE: Duration = Duration::from_millis(500);

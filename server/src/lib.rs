@@ -9,6 +9,7 @@ pub mod client;
 pub mod config;
 pub mod daemon;
 mod error;
+pub mod gone;
 pub mod inspect;
 pub mod location;
 pub mod os_text;

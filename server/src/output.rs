@@ -154,15 +154,24 @@ impl Output {
         count
     }
 
-    /// Returns what is kept from piece `from` on, forgets nothing, and waits for something if there is nothing yet.
+    /// Returns what is kept from piece `from` on, forgets nothing, and waits for something if there is nothing yet; not where
+    /// nobody wants it any more when [`Output::wake`] is called.
     #[must_use]
-    pub fn follow(&self, from: u64, patience: Duration) -> Fetched {
-        let waits = |state: &mut State| state.next <= from && state.open_streams > 0;
+    pub fn follow(&self, from: u64, patience: Duration, is_unwanted: &dyn Fn() -> bool) -> Fetched {
+        let waits =
+            |state: &mut State| state.next <= from && state.open_streams > 0 && !is_unwanted();
         let (state, _) = self
             .changed
             .wait_timeout_while(self.state(), patience, waits)
             .unwrap_or_else(PoisonError::into_inner);
         state.fetched(from)
+    }
+
+    /// Has those who follow look whether they are wanted.
+    pub fn wake(&self) {
+        // Whoever holds it has looked already, and will be told.
+        drop(self.state());
+        self.changed.notify_all();
     }
 
     /// Waits until both streams have ended, `patience` at most: children of the program may keep them open.

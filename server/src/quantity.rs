@@ -19,6 +19,27 @@ pub fn duration(ns: u64) -> String {
     }
 }
 
+/// Returns `value` with a comma between each three digits: `242,785`.
+#[must_use]
+pub fn grouped(value: u64) -> String {
+    let digits = value.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// Returns `value` and the noun, with a plural `s` unless it is one: `1 thread`, `2,000 threads`.
+#[must_use]
+pub fn count(value: u64, noun: &str) -> String {
+    let plural = if value == 1 { "" } else { "s" };
+    format!("{} {noun}{plural}", grouped(value))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -37,5 +58,25 @@ mod tests {
         ] {
             assert_eq!(duration(ns), text);
         }
+    }
+
+    #[test]
+    fn digits_are_grouped_by_three() {
+        for (value, text) in [
+            (0, "0"),
+            (999, "999"),
+            (1000, "1,000"),
+            (242_785, "242,785"),
+            (1_000_000, "1,000,000"),
+            (u64::MAX, "18,446,744,073,709,551,615"),
+        ] {
+            assert_eq!(grouped(value), text);
+        }
+    }
+
+    #[test]
+    fn one_is_singular() {
+        assert_eq!(count(1, "thread"), "1 thread");
+        assert_eq!(count(0, "thread"), "0 threads");
     }
 }

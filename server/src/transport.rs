@@ -1,11 +1,11 @@
 //! How a client asks for verbs: typed, in this process or over the daemon's socket, and no text in between that it would see.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use crate::client::{Client, Wait};
 use crate::config::Config;
 use crate::error::Result;
+use crate::gone::Gone;
 use crate::past::Past;
 use crate::session::Sessions;
 use crate::verbs::{Asked, Call, Verb};
@@ -39,7 +39,7 @@ impl Transport for Client {
 pub struct InProcess {
     sessions: Arc<Sessions>,
     config: Config,
-    interrupt: Arc<AtomicBool>,
+    interrupt: Arc<Gone>,
 }
 
 impl InProcess {
@@ -55,7 +55,7 @@ impl InProcess {
 
     /// Returns what ends a search through time when it is set. Whoever sets it clears it before the next one.
     #[must_use]
-    pub fn interrupt(&self) -> Arc<AtomicBool> {
+    pub fn interrupt(&self) -> Arc<Gone> {
         Arc::clone(&self.interrupt)
     }
 

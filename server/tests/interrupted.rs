@@ -1,10 +1,10 @@
 //! Searches through a recording end when somebody wants them to, and leave what is looked at as it is.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
 use server::config::Config;
+use server::gone::Gone;
 use server::past::Past;
 use server::protocol::{Code, Failure};
 use server::session::Sessions;
@@ -20,7 +20,7 @@ fn an_interrupted_search_says_so_and_moves_nothing() {
     sealer.finish(Ending::Close, |_| {}).unwrap();
     let sessions = Sessions::of_recording(Past::open(recording.dir(), folder.path()).unwrap());
     let past = sessions.alone().unwrap();
-    let interrupt = Arc::new(AtomicBool::new(false));
+    let interrupt = Arc::new(Gone::default());
     let ask = |verb: &str, args: Value| -> Result<Value, Failure> {
         let config = Config::default();
         let asked = Asked::default();
@@ -32,7 +32,7 @@ fn an_interrupted_search_says_so_and_moves_nothing() {
     let here = past.position();
     let watch = json!({"action": "add", "expression": "$rbx"});
     ask("watch", watch).unwrap();
-    interrupt.store(true, Ordering::Relaxed);
+    interrupt.set();
     for (verb, args) in [
         ("history", json!({"expression": "$rbx"})),
         ("last_write", json!({"expression": "$rbx"})),
@@ -45,7 +45,7 @@ fn an_interrupted_search_says_so_and_moves_nothing() {
         assert_eq!(failure.hint.as_deref(), Some("nothing has moved"), "{verb}");
         assert_eq!(past.position(), here, "{verb}");
     }
-    interrupt.store(false, Ordering::Relaxed);
+    interrupt.clear();
     let changes = ask("history", json!({"expression": "$rbx"}));
     assert_eq!(changes.unwrap()["changes"][0]["seq"], 6);
 }

@@ -125,7 +125,7 @@ impl Live {
                 let ended = self
                     .inner
                     .stops
-                    .wait(u64::MAX, None, Duration::from_secs(5));
+                    .wait(u64::MAX, None, None, Duration::from_secs(5));
                 match ended {
                     Waited::Ended(exit) => Status::Ended(exit),
                     _ => Status::Ended(Exit::Detached),
@@ -263,7 +263,7 @@ impl Live {
 
     /// Waits for a stop with a number greater than `after`, or the end. The stop counts as shown.
     pub fn wait(&self, after: u64, timeout: Duration) -> Waited {
-        let waited = self.peek(after, None, timeout);
+        let waited = self.peek(after, None, None, timeout);
         if let Waited::Stopped(stop) = &waited {
             self.mark_shown(stop.number);
         }
@@ -271,9 +271,26 @@ impl Live {
     }
 
     /// As [`wait`](Live::wait), and with `moved` also for the end of that thread, which was to get somewhere. The stop does not
-    /// count as shown until [`mark_shown`](Live::mark_shown).
-    pub fn peek(&self, after: u64, moved: Option<Tid>, timeout: Duration) -> Waited {
-        self.inner.stops.wait(after, moved, timeout)
+    /// count as shown until [`mark_shown`](Live::mark_shown). With `woken`, more wakes than that end the wait: a thread stands
+    /// once more at a stop of before, or [`wake`](Live::wake) was called.
+    pub fn peek(
+        &self,
+        after: u64,
+        moved: Option<Tid>,
+        woken: Option<u64>,
+        timeout: Duration,
+    ) -> Waited {
+        self.inner.stops.wait(after, moved, woken, timeout)
+    }
+
+    /// Ends waits that can be woken.
+    pub fn wake(&self) {
+        self.inner.stops.wake();
+    }
+
+    /// Returns how often waits were woken.
+    pub fn woken(&self) -> u64 {
+        self.inner.stops.woken()
     }
 
     /// Returns the number of the newest stop, 0 if there was none.

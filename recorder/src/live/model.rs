@@ -419,6 +419,8 @@ pub enum Waited {
     Ended(Exit),
     /// The thread that was moved has ended before it got where it was to get; the program goes on.
     ThreadEnded(Tid),
+    /// There may be something else to see.
+    Woken,
     /// None of these, in the time given.
     TimedOut,
 }

@@ -34,6 +34,8 @@ struct Written {
     /// What the tracer has left behind of the probes.
     probes: Vec<ProbeView>,
     displays: Vec<Display>,
+    /// How often those who wait were woken to look again.
+    woken: u64,
     /// Threads that ended on their way somewhere, with the number of the newest stop then.
     lost: Vec<(Tid, u64)>,
 }
@@ -150,9 +152,26 @@ impl StopLog {
         self.lock().newest
     }
 
+    /// Has those who wait look again: a thread stands where it stood before, or nobody wants to know any more.
+    pub fn wake(&self) {
+        self.lock().woken += 1;
+        self.changed.notify_all();
+    }
+
+    /// Returns how often that was so.
+    pub fn woken(&self) -> u64 {
+        self.lock().woken
+    }
+
     /// Waits for a stop numbered above `after` that is not a mere companion of another one, or for the end; with `moved`
-    /// also for that thread to end before it gets where it was to get.
-    pub fn wait(&self, after: u64, moved: Option<Tid>, timeout: Duration) -> Waited {
+    /// also for that thread to end before it gets where it was to get, with `woken` for more wakes than that.
+    pub fn wait(
+        &self,
+        after: u64,
+        moved: Option<Tid>,
+        woken: Option<u64>,
+        timeout: Duration,
+    ) -> Waited {
         let deadline = Instant::now() + timeout;
         let mut written = self.lock();
         loop {
@@ -167,6 +186,9 @@ impl StopLog {
             let is_lost = |lost: &(Tid, u64)| Some(lost.0) == moved && lost.1 >= after;
             if let Some((tid, _)) = written.lost.iter().find(|lost| is_lost(lost)) {
                 return Waited::ThreadEnded(*tid);
+            }
+            if woken.is_some_and(|woken| woken < written.woken) {
+                return Waited::Woken;
             }
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {

@@ -242,7 +242,7 @@ impl Controlled {
                 Some(stop)
             }
             Waited::Ended(_) => None,
-            Waited::TimedOut | Waited::ThreadEnded(_) => {
+            Waited::TimedOut | Waited::Woken | Waited::ThreadEnded(_) => {
                 panic!("no stop and no end: {:?}", self.live.threads())
             }
         }

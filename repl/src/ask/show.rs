@@ -9,11 +9,12 @@ use store::recording::RecordingState;
 use super::asker::Asker;
 use super::cells;
 use server::quantity::duration;
+use server::quantity::{count, grouped};
 
 use crate::error::Error;
 use crate::format::Format;
 use crate::output::{self, to_stdout};
-use crate::render::{Colour, Layout, Paint, Table, Terminal, count, grouped};
+use crate::render::{Colour, Layout, Paint, Table, Terminal};
 
 /// A pipe gets rows in groups of this many; the first group fixes the widths of the columns.
 const GROUP: usize = 1_000;

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
+use server::quantity::{count, grouped};
 use store::check::{Finding, Report, Severity};
 use store::{Recording, recording::RecordingState};
 
@@ -12,7 +13,7 @@ use crate::exit;
 use crate::output::{self, to_stdout};
 use crate::progress::Progress;
 use crate::recording::{locate, size_on_disk};
-use crate::render::{Colour, Paint, Terminal, bytes, count, escaped, grouped};
+use crate::render::{Colour, Paint, Terminal, bytes, escaped};
 use crate::report::without_numbers;
 
 const EXAMPLES: &str = "\

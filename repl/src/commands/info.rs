@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use server::quantity::duration;
+use server::quantity::{count, grouped};
 use store::recording::RecordingState;
 
 use crate::ask::Asker;
@@ -12,7 +13,7 @@ use crate::exit;
 use crate::facts::{End, Facts};
 use crate::output::{self, to_stdout};
 use crate::recording::locate;
-use crate::render::{Colour, Paint, Terminal, bytes, count, date, escaped, grouped, per};
+use crate::render::{Colour, Paint, Terminal, bytes, date, escaped, per};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 
 use replay::{PackOutcome, Timeline};
 use serde_json::json;
+use server::quantity::count;
 
 use crate::commands::live;
 use crate::error::Error;
 use crate::exit;
 use crate::progress::Progress;
 use crate::recording::locate;
-use crate::render::{Terminal, bytes, count, escaped};
+use crate::render::{Terminal, bytes, escaped};
 
 const EXAMPLES: &str = "\
 Examples:

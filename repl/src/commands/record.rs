@@ -9,6 +9,7 @@ use recorder::{Captures, Death, Exit, Outcome, RecordOptions, Target};
 use serde_json::json;
 use server::inspect::signal_name;
 use server::quantity::duration;
+use server::quantity::{count, grouped};
 use store::recording::may_be_created;
 
 use crate::ask::Asker;
@@ -19,7 +20,7 @@ use crate::duration::parse as parse_duration;
 use crate::error::Error;
 use crate::exit;
 use crate::progress::Progress;
-use crate::render::{Terminal, bytes, count, escaped, grouped, per};
+use crate::render::{Terminal, bytes, escaped, per};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -4,11 +4,13 @@ use std::fs::File;
 use std::io::{BufWriter, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 
+use server::quantity::count;
+
 use crate::ask::{Asker, Records, View, note_extent, parquet_needs_a_file};
 use crate::error::Error;
 use crate::format::Format;
 use crate::recording::locate;
-use crate::render::{Paint, Terminal, bytes, count, escaped};
+use crate::render::{Paint, Terminal, bytes, escaped};
 use crate::{exit, prompt, statement};
 
 /// A terminal gets this many rows of a table, unless asked otherwise.

@@ -3,21 +3,29 @@
 mod before;
 mod command;
 mod complete;
-mod editor;
+pub mod editor;
 mod history;
 pub mod lines;
 mod shell;
 
 use std::io::{self, BufRead};
 
+use rustyline::{CompletionType, Config};
+
 use crate::ask::{Asker, View};
 use crate::error::Error;
+use crate::format::Format;
 use crate::report::report;
 use crate::{exit, statement};
 
-use editor::Prompt;
-use lines::Input;
+use complete::Words;
+use editor::{Assistant, Language};
+use lines::{Input, Lines};
 use shell::{Flow, Shell};
+
+const PROMPT: &str = "hindsight> ";
+/// The file of the history.
+const HISTORY: &str = "history";
 
 /// Reads lines from the terminal until the user leaves.
 ///
@@ -28,9 +36,13 @@ pub fn interactive(asker: Asker, view: View) -> Result<u8, Error> {
     println!("{}", shell::greeting(&asker));
     let mut shell = Shell::new(asker, view);
     let words = shell.words()?;
-    let mut prompt = Prompt::open(words, terminal.stdout_colour)?;
+    let builder = Config::builder()
+        .completion_type(CompletionType::List)
+        .completion_show_all_if_ambiguous(true);
+    let assistant = Assistant::new(words, terminal.stdout_colour);
+    let mut prompt = Lines::open(builder, HISTORY, assistant)?;
     loop {
-        let line = match prompt.read()? {
+        let line = match prompt.read(PROMPT)? {
             Input::Line(line) => line,
             Input::Dropped => continue,
             Input::End => return Ok(exit::DONE),
@@ -91,4 +103,63 @@ fn run_lines(
         }
     }
     shell.run(&waiting)
+}
+
+impl Language for Words {
+    const HAS_STATEMENTS: bool = true;
+
+    fn offers(&self, line: &str, cursor: usize) -> (usize, Vec<String>) {
+        let offer = self.complete(line, cursor, &Format::NAMES);
+        (offer.start, offer.words)
+    }
+
+    fn is_whole(text: &str) -> bool {
+        is_complete(text)
+    }
+}
+
+/// Says whether Enter runs `text`: a command, a statement that ends with `;`, or one followed by an empty line.
+fn is_complete(text: &str) -> bool {
+    if command::stands_alone(text) || (!text.contains('\n') && command::begins_wrong(text)) {
+        return true;
+    }
+    let split = statement::split(text);
+    let last_line = text.rsplit('\n').next().unwrap_or_default();
+    let empty_line = text.contains('\n') && last_line.trim().is_empty();
+    !split.open && (split.rest.is_none() || empty_line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn enter_runs_commands_and_whole_statements_only() {
+        for whole in [
+            "",
+            "\\d",
+            "quit",
+            "help;",
+            "select 1;",
+            "select 1; -- done",
+            "select 1\n",
+            "select\n1\n  ",
+            "helo",
+            ".tables",
+        ] {
+            assert!(is_complete(whole), "{whole:?}");
+        }
+        for begun in [
+            "select 1",
+            "select ';",
+            "select 1\nfrom t",
+            "select 'a\n",
+            "select 1; select 2",
+            "-- calls\nselect 1",
+            "(select 1)",
+            "selec 1\nfrom t",
+        ] {
+            assert!(!is_complete(begun), "{begun:?}");
+        }
+    }
 }

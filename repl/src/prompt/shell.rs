@@ -4,11 +4,13 @@ use std::fmt::Write as _;
 
 use super::command::{self, Line};
 use super::complete::{TableWords, Words};
+use server::quantity::grouped;
+
 use crate::ask::{Asker, Records, View, note_extent, parquet_needs_a_file, show};
 use crate::error::Error;
 use crate::format::Format;
 use crate::output::{self, to_stdout};
-use crate::render::{Align, Colour, Column, Layout, Table, Terminal, fold, grouped, width};
+use crate::render::{Align, Colour, Column, Layout, Table, Terminal, fold, width};
 use crate::{statement, suggest};
 
 /// A recording, and how its answers are shown from here on.
@@ -257,7 +259,7 @@ pub fn greeting(asker: &Asker) -> String {
     _ = write!(
         text,
         ": {} in {}; \\d lists the tables, \"help\" says more",
-        crate::render::count(extent.events, "event"),
+        server::quantity::count(extent.events, "event"),
         server::quantity::duration(last_ns)
     );
     text

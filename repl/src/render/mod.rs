@@ -9,7 +9,7 @@ mod text;
 
 pub use colour::{Colour, Paint};
 pub use date::date;
-pub use number::{bytes, count, grouped, per};
+pub use number::{bytes, per};
 pub use table::{Align, Column, Layout, Table};
 pub use terminal::Terminal;
 pub use text::{escaped, fitted, fold, width};

@@ -27,10 +27,15 @@ pub fn is_motion(verb: &str) -> bool {
     CONDITIONS.contains(&verb) || find(verb).is_some_and(moves_on)
 }
 
-/// Says whether the words of a verb are an expression and nothing else. Those of a watchpoint have options with texts behind it.
-fn is_expression(verb: &str) -> bool {
-    let is_one = |verb: &Description| verb.takes == Takes::Expression && verb.name != "watch";
-    verb == "watches" || find(verb).is_some_and(is_one)
+/// Returns how many words of a line are those of a verb that takes an expression. Behind that of `watch` come options with texts.
+fn expression_end(words: &[String]) -> usize {
+    let takes = |verb: &Description| verb.takes == Takes::Expression;
+    let verb = words.first().and_then(|verb| find(verb));
+    let Some(verb) = verb.filter(|verb| takes(verb)) else {
+        return 0;
+    };
+    let is_option = |word: &String| verb.name == "watch" && word.starts_with("--");
+    words.iter().position(is_option).unwrap_or(words.len())
 }
 
 /// Splits what was pasted into lines that run in turn. SQL goes on over lines, up to one that ends with `;`.
@@ -82,13 +87,12 @@ pub fn unquoted(mut words: Vec<String>) -> Vec<String> {
     if CONDITIONS.contains(&verb) {
         return words;
     }
-    let is_expression = is_expression(verb);
-    let last = words.len().saturating_sub(1);
+    let end = expression_end(&words);
     for (index, word) in words.iter_mut().enumerate().skip(1) {
-        let inner = match is_expression {
+        let inner = match index < end {
             false => within(word, '\'').or_else(|| within(word, '"')),
             // 'x' is a letter.
-            true if index == last => within(word, '\'').filter(|inner| !is_letter(inner)),
+            true if index + 1 == end => within(word, '\'').filter(|inner| !is_letter(inner)),
             true => None,
         };
         if let Some(inner) = inner {
@@ -107,44 +111,29 @@ fn is_letter(text: &str) -> bool {
     text.chars().count() <= 1 || text.starts_with('\\')
 }
 
-/// Brings the ways in which people write a verb to the one that it is known by. `live`: the program is looked at as it is now.
-pub fn normal(words: Vec<String>, live: bool) -> Vec<String> {
+/// Brings the ways in which people write a verb to the one that it is known by.
+pub fn normal(words: Vec<String>) -> Vec<String> {
     let text: Vec<&str> = words.iter().map(String::as_str).collect();
-    let (name, used) = match text.as_slice() {
-        ["step" | "s", "back", ..] => ("step-back", 2),
-        ["next" | "n", "back", ..] => ("next-back", 2),
-        ["continue" | "c", "back", "where", ..] => ("reverse-continue-where", 3),
-        ["continue" | "c", "back", ..] => ("reverse-continue", 2),
-        ["continue" | "c", "where", ..] => ("continue-where", 2),
-        ["reverse-continue" | "rc", "where", ..] => ("reverse-continue-where", 2),
-        ["finish", "back", ..] => ("reverse-finish", 2),
-        ["back", "step", ..] => ("step-back", 2),
-        ["back", "next", ..] => ("next-back", 2),
-        ["back", ..] => ("step-back", 1),
-        ["who", "wrote", ..] => ("last-write", 2),
-        ["delete"] if live => return ["break", "remove", "--all"].map(str::to_owned).into(),
-        ["delete", ids @ ..] if live => {
-            let words = ["break", "remove"].iter().chain(ids);
-            return words.map(|word| (*word).to_owned()).collect();
-        }
-        ["output", ..] if !live => ("lines", 1),
-        ["break" | "b" | "breakpoint", ..] if !live => ("stops", 1),
-        ["delete", ..] => ("stops-remove", 1),
-        ["watch", "list"] if !live => ("watches", 2),
-        ["watch", "remove", ..] if !live => ("watches-remove", 2),
-        ["watch", ..] if !live => ("watches", 1),
-        ["unwatch"] if live => return ["watch", "remove", "--all"].map(str::to_owned).into(),
-        ["unwatch", ids @ ..] if live => {
-            let words = ["watch", "remove"].iter().chain(ids);
-            return words.map(|word| (*word).to_owned()).collect();
-        }
-        ["unwatch", ..] => ("watches-remove", 1),
-        ["note", ..] if !live => ("notes-add", 1),
+    let (name, used): (&[&str], usize) = match text.as_slice() {
+        ["step" | "s", "back", ..] => (&["step-back"], 2),
+        ["next" | "n", "back", ..] => (&["next-back"], 2),
+        ["continue" | "c", "back", "where", ..] => (&["reverse-continue-where"], 3),
+        ["continue" | "c", "back", ..] => (&["reverse-continue"], 2),
+        ["continue" | "c", "where", ..] => (&["continue-where"], 2),
+        ["reverse-continue" | "rc", "where", ..] => (&["reverse-continue-where"], 2),
+        ["finish", "back", ..] => (&["reverse-finish"], 2),
+        ["back", "step", ..] => (&["step-back"], 2),
+        ["back", "next", ..] => (&["next-back"], 2),
+        ["back", ..] => (&["step-back"], 1),
+        ["who", "wrote", ..] => (&["last-write"], 2),
+        ["delete"] => (&["break", "remove", "--all"], 1),
+        ["delete", ..] => (&["break", "remove"], 1),
+        ["unwatch"] => (&["watch", "remove", "--all"], 1),
+        ["unwatch", ..] => (&["watch", "remove"], 1),
         _ => return words,
     };
-    let mut normal = vec![name.to_owned()];
-    normal.extend(words.into_iter().skip(used));
-    normal
+    let name = name.iter().map(|&word| word.to_owned());
+    name.chain(words.iter().skip(used).cloned()).collect()
 }
 
 #[cfg(test)]
@@ -157,29 +146,20 @@ mod tests {
 
     #[test]
     fn verbs_are_known_by_all_their_names() {
-        for (written, past, live) in [
-            ("step back 3", "step-back 3", "step-back 3"),
-            ("s back", "step-back", "step-back"),
-            ("next back", "next-back", "next-back"),
-            (
-                "continue where dur_ns > 5",
-                "continue-where dur_ns > 5",
-                "continue-where dur_ns > 5",
-            ),
-            ("c back", "reverse-continue", "reverse-continue"),
-            ("output --tail 3", "lines --tail 3", "output --tail 3"),
-            ("b parse", "stops parse", "b parse"),
-            ("delete 3", "stops-remove 3", "break remove 3"),
-            ("delete", "stops-remove", "break remove --all"),
-            (
-                "who wrote order.total",
-                "last-write order.total",
-                "last-write order.total",
-            ),
-            ("print x", "print x", "print x"),
+        for (written, known) in [
+            ("step back 3", "step-back 3"),
+            ("s back", "step-back"),
+            ("next back", "next-back"),
+            ("continue where dur_ns > 5", "continue-where dur_ns > 5"),
+            ("c back", "reverse-continue"),
+            ("b parse", "b parse"),
+            ("delete 3", "break remove 3"),
+            ("delete", "break remove --all"),
+            ("unwatch 2", "watch remove 2"),
+            ("who wrote order.total", "last-write order.total"),
+            ("print x", "print x"),
         ] {
-            assert_eq!(normal(split(written), false).join(" "), past);
-            assert_eq!(normal(split(written), true).join(" "), live);
+            assert_eq!(normal(split(written)).join(" "), known);
         }
     }
 
@@ -245,6 +225,10 @@ mod tests {
                 &["print", "--format", "hex", "orders[0] + 1"],
             ),
             ("set name \"wing nut\"", &["set", "name", "\"wing nut\""]),
+            (
+                "watch name == \"a b\" --condition 'i > 3'",
+                &["watch", "name", "==", "\"a b\"", "--condition", "i > 3"],
+            ),
             ("set name '\"wing nut\"'", &["set", "name", "\"wing nut\""]),
             (
                 "p stock[\"bolt\"].counts[2]",

@@ -1,17 +1,15 @@
 //! The prompt: reads lines, finds out what each is, and has it done; about a recording, or a live session and its past.
 //!
 //! The verbs are the very commands of the command line, asked through the same link: of the daemon, or of the recording that the
-//! prompt has opened in this process. `verbs` has words that read otherwise about a recording.
+//! prompt has opened in this process.
 
 mod aliases;
-mod editor;
 mod familiar;
 mod help;
 mod line;
 mod present;
 mod questions;
 mod script;
-mod verbs;
 mod words;
 
 use std::cell::OnceCell;
@@ -20,6 +18,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use clap::{CommandFactory, FromArgMatches, Parser};
+use rustyline::{CompletionType, Config};
 use server::past::Past;
 use server::session::StateWord;
 use server::verbs::{Does, NameKind, Names, NamesArgs, Needs, PositionReply, When, find};
@@ -29,16 +28,18 @@ use crate::cli::with_negative_numbers;
 use crate::commands::live::{self, Common, Link, Patience};
 use crate::error::Error;
 use crate::exit;
-use crate::prompt::lines::Input;
+use crate::prompt::editor::Assistant;
+use crate::prompt::lines::{Input, Lines};
 use crate::render::{Terminal, escaped};
 use crate::report::report;
 use crate::suggest;
 
 pub use aliases::Aliases;
-use editor::Editor;
 pub use present::Present;
 pub use script::Source;
-use verbs::Verb;
+
+/// The file of the history, beside that of the SQL prompt.
+const HISTORY: &str = "travel_history";
 
 /// A line, once it is known not to be SQL.
 #[derive(Debug, Parser)]
@@ -49,7 +50,7 @@ use verbs::Verb;
 )]
 struct Line {
     #[command(subcommand)]
-    verb: Verb,
+    verb: live::Live,
 }
 
 /// Makes the command line of a line: all verbs, as they describe themselves.
@@ -165,7 +166,7 @@ impl Session {
             self.sql(&text)?;
             return Ok((Flow::GoOn, exit::DONE));
         }
-        let words = line::normal(line::split(&text), self.is_live());
+        let words = line::normal(line::split(&text));
         let words = line::unquoted(words);
         if line::is_motion(&words[0]) {
             self.last_motion.clone_from(&text);
@@ -282,7 +283,7 @@ impl Session {
         let text = match words {
             [] => help::all(is_live, &words::written(&commands())),
             [verb, ..] => {
-                let name = line::normal(words.to_vec(), is_live).remove(0);
+                let name = line::normal(words.to_vec()).remove(0);
                 let mut command = commands();
                 let own = help::of(&name).or_else(|| help::of(verb));
                 match (own, self.aliases.meaning(verb)) {
@@ -457,7 +458,9 @@ pub fn interactive(session: &mut Session) -> Result<u8, Error> {
         println!("note: {line}");
     }
     let words = session.words();
-    let mut editor = Editor::open(words, session.terminal().stdout_colour)?;
+    let assistant = Assistant::new(words, session.terminal().stdout_colour);
+    let builder = Config::builder().completion_type(CompletionType::List);
+    let mut editor = Lines::open(builder, HISTORY, assistant)?;
     loop {
         if let Some(present) = &session.present {
             present.show_output();

@@ -3,6 +3,7 @@
 use server::verbs::{Takes, find};
 
 use super::line::is_sql;
+use crate::prompt::editor::Language;
 
 /// Returns the names by which verbs are known, aliases too.
 pub fn names(command: &clap::Command) -> Vec<String> {
@@ -33,35 +34,23 @@ pub struct Words {
 
 /// What `goto` takes besides numbers.
 const PLACES: [&str; 6] = ["first", "last", "crash", "live", "output:", "@"];
-/// Verbs that exist under other names inside.
-const WRITTEN: [&str; 13] = [
+/// What the prompt takes besides verbs.
+const WRITTEN: [&str; 10] = [
     "alias",
     "back",
-    "break",
     "continue where",
     "delete",
     "help",
     "next back",
-    "output",
     "quit",
     "step back",
     "unalias",
     "unwatch",
-    "watch",
-];
-const HIDDEN: [&str; 6] = [
-    "notes-add",
-    "lines",
-    "stops",
-    "stops-remove",
-    "watches",
-    "watches-remove",
 ];
 
-/// Returns the verbs as people write them, without the aliases of theirs.
+/// Returns all that a line may begin with.
 pub fn written(command: &clap::Command) -> Vec<String> {
     let mut verbs = names(command);
-    verbs.retain(|name| !HIDDEN.contains(&name.as_str()));
     verbs.extend(WRITTEN.map(str::to_owned));
     verbs.sort_unstable();
     verbs.dedup();
@@ -92,8 +81,7 @@ impl Words {
         }
     }
 
-    /// Returns where the word before the cursor begins, and what it may become.
-    pub fn complete(&self, line: &str, cursor: usize) -> (usize, Vec<String>) {
+    fn complete(&self, line: &str, cursor: usize) -> (usize, Vec<String>) {
         let before = &line[..cursor];
         let first = before.split_whitespace().next().unwrap_or_default();
         let takes = find(first).map_or(Takes::Others, |verb| verb.takes);
@@ -134,6 +122,18 @@ impl Words {
             only.push(' ');
         }
         (start, fitting)
+    }
+}
+
+impl Language for Words {
+    const HAS_STATEMENTS: bool = false;
+
+    fn offers(&self, line: &str, cursor: usize) -> (usize, Vec<String>) {
+        self.complete(line, cursor)
+    }
+
+    fn is_whole(_: &str) -> bool {
+        true
     }
 }
 

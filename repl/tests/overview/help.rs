@@ -39,6 +39,8 @@ fn each_command_explains_itself() {
               attach            Take a running process under control
               detach            Leave the program running and close its recording
               stop              Kill the program and close its recording; the last session ends the daemon
+              output            Show what the program printed since the last time, and forget it; of a
+                                recording, up to here
               restart           Start the program again: same arguments, same breakpoints, a new recording
               status            Show the sessions
               note              Append a note to the recording
@@ -46,6 +48,15 @@ fn each_command_explains_itself() {
               logpoint          Log a message wherever the program passes a place
               watch             Stop when a value is written or read; in a recording, where it has changed
               catch             Stop at C++ throws, Rust panics and signals
+              continue          Let the program go on until something stops it; in a recording, go to the next
+                                stop [alias: c]
+              next              Go to the next line, over calls; in a recording, to the next event of this
+                                thread [alias: n]
+              step              Go to the next line, into calls; in a recording, to the next event [alias: s]
+              finish            Run until the current function has returned [alias: out]
+              until             Run until a place is reached in the selected frame or one further out
+              pause             Stop all threads
+              await             Wait for the next stop; one that is there already is shown at once
               where             Show where the program stands: source and variables [alias: context]
               backtrace         Show the calls that led here [alias: bt]
               frame             Look at another frame, or show the current one
@@ -65,30 +76,19 @@ fn each_command_explains_itself() {
               set               Write a value: set p->len 3
               memory            Show or write memory: memory read &x --count 32, memory write 0x7ffe1234 2a00
               registers         Show the registers of the current frame
-              output            Show what the program printed since the last time, and forget it; of a
-                                recording, up to here
-              await             Wait for the next stop; one that is there already is shown at once
               calls             Show the recorded calls around here, and those inside the innermost
               close             Close a recording that was opened; the last session ends the daemon
-              continue          Let the program go on until something stops it; in a recording, go to the next
-                                stop [alias: c]
-              finish            Run until the current function has returned [alias: out]
               goto              Go to a place in time
               history           Show every change of a value that the recording shows
               last-write        Show between which events a value came to be what it is here
-              next              Go to the next line, over calls; in a recording, to the next event of this
-                                thread [alias: n]
               next-back         Go to the event of this thread before, over calls [aliases: reverse-next, rn]
               notes             Show all notes
               open              Open a recording as a session: goto, step-back, print, history
-              pause             Stop all threads
               ptype             Show the type of an expression, or a type, with its members
               reverse-continue  Go back to the last stop or breakpoint [alias: rc]
               reverse-finish    Go to where this call begins; from there, to where the call around it begins
                                 [alias: rf]
-              step              Go to the next line, into calls; in a recording, to the next event [alias: s]
               step-back         Go to the event before [aliases: reverse-step, rs]
-              until             Run until a place is reached in the selected frame or one further out
               help              Print this message or the help of the given subcommand(s)
 
             Options:

@@ -24,7 +24,7 @@ fn notes_are_kept_beside_the_recording() {
              9 | the price is wrong
         --- stderr
         error: the following required arguments were not provided:
-        help: write: note TEXT
+        help: write: note <TEXT>...
           at --cmd 5: note (exit code 2)
         --- exit code 2
     "#]]

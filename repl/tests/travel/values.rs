@@ -103,19 +103,17 @@ fn mistakes_about_watches_are_answered() {
             error: no register "nothing"
             help: known are rax to r15, rip, rflags, xmm0 to xmm15, fs_base and gs_base
               at --cmd 4: watch $nothing (exit code 1)
-            error: --read needs a program that runs: a recording shows changes of values
-            help: write: watch EXPRESSION
-              at --cmd 5: watch $rbx --read (exit code 2)
-            error: --condition=1 needs a program that runs: a recording shows changes of values
-            help: write: watch EXPRESSION
-              at --cmd 6: watch $rbx --condition=1 (exit code 2)
+            error: watch --read needs a program that runs: this is a recording, and what it recorded does not change
+              at --cmd 5: watch $rbx --read (exit code 1)
+            error: watch with options needs a program that runs: this is a recording, and what it recorded does not change
+              at --cmd 6: watch $rbx --condition=1 (exit code 1)
             error: there is no watch 7
             help: list them with: watch
               at --cmd 7: unwatch 7 (exit code 2)
-            error: invalid value 'x' for '[ID]': invalid digit found in string
+            error: "x" is not a number
+            help: write list in place of remove to see the numbers, or add remove for a function of that name
               at --cmd 8: unwatch x (exit code 2)
-            error: the argument '[ID]' cannot be used with '--all'
-            help: write: unwatch [ID]
+            error: write the numbers, or --all
               at --cmd 9: watch remove 1 --all (exit code 2)
             error: the recording shows no change of what is watched behind event 27
             help: look at what it shows: history EXPRESSION; or: goto last

@@ -254,7 +254,8 @@ fn sources_that_are_not_there_are_told() {
             error: there is no breakpoint 4
             help: list them with: break
               at --cmd 10: delete 4 (exit code 2)
-            error: invalid value 'x' for '[ID]': invalid digit found in string
+            error: "x" is not a number
+            help: write list in place of remove to see the numbers, or add remove for a function of that name
               at --cmd 11: delete x (exit code 2)
             error: there is no thread 7
             help: threads: 28464, 28553

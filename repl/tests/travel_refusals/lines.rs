@@ -72,12 +72,10 @@ fn what_would_change_the_program_is_refused() {
               at --cmd 17: attach 1 (exit code 1)
             error: status needs a program that runs: this is a recording, and what it recorded does not change
               at --cmd 18: status (exit code 1)
-            error: --read needs a program that runs: a recording shows changes of values
-            help: write: watch EXPRESSION
-              at --cmd 19: watch sold --read (exit code 2)
-            error: --access needs a program that runs: a recording shows changes of values
-            help: write: watch EXPRESSION
-              at --cmd 20: watch sold --access (exit code 2)
+            error: watch --read needs a program that runs: this is a recording, and what it recorded does not change
+              at --cmd 19: watch sold --read (exit code 1)
+            error: watch --access needs a program that runs: this is a recording, and what it recorded does not change
+              at --cmd 20: watch sold --access (exit code 1)
             error: single instructions were not recorded
             help: step goes from event to event
               at --cmd 21: step -i (exit code 1)

@@ -6,7 +6,6 @@ use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -15,6 +14,7 @@ use recorder::live::GivenUp;
 use serde::Serialize;
 
 use super::serve::Daemon;
+use crate::gone::Gone;
 use crate::protocol::{
     Code, Failure, Greeting, MAX_LINE_BYTES, Notice, Pushed, Request, Response, VERSION,
 };
@@ -47,14 +47,14 @@ pub fn converse(stream: &UnixStream, daemon: &Arc<Daemon>) -> io::Result<()> {
             pid: std::process::id(),
         },
     )?;
-    let gone = Arc::new(AtomicBool::new(false));
+    let gone = Arc::new(Gone::default());
     let (lines, requests) = sync_channel(1);
     let reader = stream.try_clone()?;
     std::thread::spawn({
         let gone = Arc::clone(&gone);
         move || {
             read_lines(reader, &lines);
-            gone.store(true, Ordering::Release);
+            gone.set();
         }
     });
     let served = answer_all(&requests, &writer, &gone, daemon);
@@ -82,7 +82,7 @@ fn read_lines(from: UnixStream, lines: &SyncSender<Vec<u8>>) {
 fn answer_all(
     requests: &Receiver<Vec<u8>>,
     writer: &Arc<Mutex<UnixStream>>,
-    gone: &Arc<AtomicBool>,
+    gone: &Arc<Gone>,
     daemon: &Arc<Daemon>,
 ) -> io::Result<()> {
     let queue = OnceCell::new();

@@ -61,7 +61,7 @@ fn following_forgets_nothing_and_begins_where_it_is_told() {
     let output = buffer(10, 1000);
     output.push(Stream::Stdout, b"a");
     output.push(Stream::Stdout, b"b");
-    let followed = output.follow(1, Duration::ZERO);
+    let followed = output.follow(1, Duration::ZERO, &|| false);
     assert_eq!((text(&followed).as_str(), followed.next), ("b", 2));
     assert!(followed.ended, "nothing feeds it");
     assert_eq!(text(&output.take()), "ab");
@@ -78,7 +78,7 @@ fn a_follower_wakes_when_something_is_printed_and_at_the_end() {
             let mut seen = String::new();
             let mut next = 0;
             loop {
-                let fetched = output.follow(next, Duration::from_secs(600));
+                let fetched = output.follow(next, Duration::from_secs(600), &|| false);
                 seen += &text(&fetched);
                 next = fetched.next;
                 if fetched.ended && fetched.pieces.is_empty() {

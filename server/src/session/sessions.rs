@@ -120,7 +120,7 @@ impl Sessions {
     fn watch(&self, session: &LiveSession) {
         let mut told = 0;
         let end = loop {
-            match session.live.peek(told, None, WATCH) {
+            match session.live.peek(told, None, None, WATCH) {
                 Waited::Stopped(stop) => {
                     told = stop.number;
                     self.tell(session.id, || Happened::Stopped {
@@ -128,7 +128,7 @@ impl Sessions {
                     });
                 }
                 Waited::Ended(exit) => break exit,
-                Waited::TimedOut | Waited::ThreadEnded(_) => {}
+                Waited::TimedOut | Waited::Woken | Waited::ThreadEnded(_) => {}
             }
         };
         self.tell(session.id, || Happened::Ended {

@@ -1,6 +1,6 @@
 //! `args`: the parameters of the function of the frame that is looked at.
 
-use super::{Call, Does, LocalsArgs, Needs, VariablesReply, Verb, locals};
+use super::{Call, Command, Does, LocalsArgs, Needs, Text, VariablesReply, Verb, Word, locals};
 use crate::protocol::Failure;
 
 /// The verb.
@@ -18,5 +18,13 @@ impl Verb for Args {
         let mut reply = call.look(1, |view| locals::described(view, args.format))?;
         reply.variables.retain(|variable| variable.is_parameter);
         Ok(reply)
+    }
+}
+
+impl Command for Args {
+    const WORDS: &'static [Word] = &[locals::FORMAT];
+
+    fn text(reply: &VariablesReply, _: &LocalsArgs) -> Text {
+        reply.text()
     }
 }

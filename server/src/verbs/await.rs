@@ -14,9 +14,6 @@ use crate::session::{LiveSession, MotionReport, StateWord};
 /// The verb.
 pub struct Await;
 
-/// A thread may stand at a stop of before once more, which is no new one.
-const LOOK_AGAIN: Duration = Duration::from_millis(250);
-
 /// Its arguments.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -59,7 +56,7 @@ impl Command for Await {
         motion::TIMEOUT,
     ];
 
-    fn text(reply: &MotionReport) -> Text {
+    fn text(reply: &MotionReport, _: &Self::Args) -> Text {
         Text::motion(reply)
     }
 }
@@ -74,6 +71,7 @@ pub(super) fn stopped(call: &Call<'_>, session: &LiveSession) -> Result<MotionRe
 fn newest(call: &Call<'_>, session: &LiveSession, timeout: Duration) -> Result<Came, Failure> {
     let until = Instant::now() + timeout;
     loop {
+        let woken = session.live.woken();
         if let Some(first) = session.live.unshown().first() {
             return motion::wait(call, session, first - 1, timeout);
         }
@@ -83,8 +81,7 @@ fn newest(call: &Call<'_>, session: &LiveSession, timeout: Duration) -> Result<C
         }
         let left = until.saturating_duration_since(Instant::now());
         let after = session.live.newest_stop();
-        let came = motion::wait(call, session, after, left.min(LOOK_AGAIN))?;
-        if !came.report.timed_out || left.is_zero() {
+        if let Some(came) = motion::wait_until_woken(call, session, after, None, woken, left)? {
             return Ok(came);
         }
     }

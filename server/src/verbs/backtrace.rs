@@ -3,7 +3,7 @@
 use recorder::live::{Stop, ThreadState, Tid};
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Does, Needs, Verb};
+use super::{Call, Command, Does, Form, Needs, Style, Text, Verb, Word, show};
 use crate::inspect::{self, StackReport, ValueFormat, View};
 use crate::past::Past;
 use crate::protocol::Failure;
@@ -62,6 +62,46 @@ impl Verb for Backtrace {
             Session::Recorded(past) => recorded(&past, &args),
         };
         Ok(BacktraceReply { threads: threads? })
+    }
+}
+
+impl Command for Backtrace {
+    const WORDS: &'static [Word] = &[
+        Word::flag("locals", None, "All variables of each frame"),
+        Word::new(
+            "limit",
+            "N",
+            Form::NumberOption,
+            "At most so many frames [default: 100]",
+        ),
+        Word::new("thread", "THREAD", Form::NumberOption, "Of this thread"),
+        Word::flag("all", None, "Of all stopped threads"),
+    ];
+
+    fn text(reply: &BacktraceReply, _: &BacktraceArgs) -> Text {
+        let mut text = Text::default();
+        for thread in &reply.threads {
+            if reply.threads.len() > 1 {
+                let heading = format!("Thread {}", thread.thread);
+                text = text.and(Text::styled(vec![(Style::Heading, heading)]));
+            }
+            for frame in &thread.stack.frames {
+                if frame.after_gap {
+                    text.push("       (calls that were not recorded may lie between)");
+                }
+                text.push(show::frame(frame));
+                for local in frame.locals.iter().flatten() {
+                    text.push(format!("        {} = {}", local.name, local.shown.text()));
+                }
+            }
+            if thread.stack.more {
+                text.push("  (more frames follow: --limit)");
+            }
+            if let Some(end) = &thread.stack.end {
+                text.push(format!("  (the rest is not known: {end})"));
+            }
+        }
+        text
     }
 }
 

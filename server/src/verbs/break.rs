@@ -3,8 +3,12 @@
 
 use recorder::live::{Action, ProbeSpec};
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
-use super::{Call, Does, Needs, ProbeArgs, ProbeKind, ProbesReply, Takes, Verb, probes};
+use super::{
+    Call, Command, Does, Form, Needs, ProbeArgs, ProbeKind, ProbesReply, Takes, Text, Verb, Word,
+    probe_text, probe_words, probes,
+};
 use crate::location::Target;
 use crate::past::{self as recorded, Past};
 use crate::protocol::Failure;
@@ -57,7 +61,7 @@ pub enum BreakReply {
 impl Verb for Break {
     const NAME: &'static str = "break";
     const DOC: &'static str = "Set, list, remove, enable or disable breakpoints";
-    const ALIASES: &'static [&'static str] = &["b", "breakpoint"];
+    const ALIASES: &'static [&'static str] = &["breakpoint", "b"];
     const NEEDS: Needs = Needs::Session;
     const DOES: Does = Does::Change;
     const TAKES: Takes = Takes::Location;
@@ -87,6 +91,39 @@ impl Verb for Break {
             targets.map(spec).collect()
         })?;
         Ok(BreakReply::Probes(reply))
+    }
+}
+
+impl Command for Break {
+    const WORDS: &'static [Word] = &[
+        Word::new(
+            "words",
+            "[add] LOCATION.. | list | remove ID.. | enable ID.. | disable ID..",
+            Form::Words,
+            "Locations: function, file:line, file:line:column, 0xADDRESS",
+        )
+        .optional(),
+        probe_words::FUNCTION,
+        probe_words::CONDITION,
+        probe_words::HIT_COUNT,
+        probe_words::ALL,
+        probe_words::ALL_THREADS,
+        Word::flag("once", None, "Stop once, then be gone"),
+        probe_words::PENDING,
+    ];
+
+    fn read(written: Map<String, Value>) -> Result<Self::Args, Failure> {
+        probe_words::read(written, probe_words::locations)
+    }
+
+    fn text(reply: &BreakReply, asked: &Self::Args) -> Text {
+        match reply {
+            BreakReply::Probes(reply) => probe_text::of_program(&reply.probes, asked),
+            BreakReply::Recorded {
+                breaks,
+                of_a_program,
+            } => probe_text::breaks(breaks, *of_a_program, asked),
+        }
     }
 }
 

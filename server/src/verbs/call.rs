@@ -3,12 +3,12 @@
 //! What a verb needs is checked here, by its own description, before it runs: a refusal reads the same for all verbs.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Weak};
 
 use super::{Does, Needs, ProbeKind, Verb};
 use crate::config::Config;
+use crate::gone::Gone;
 use crate::inspect::View;
 use crate::past::Past;
 use crate::protocol::{Code, Failure, Notice, NoticeKind};
@@ -27,7 +27,7 @@ pub struct Call<'a> {
     /// Tells the client something before the answer.
     pub notify: Arc<dyn Fn(Notice) + Send + Sync>,
     /// The client has gone, or wants no answer any more.
-    pub gone: Arc<AtomicBool>,
+    pub gone: Arc<Gone>,
     /// Takes what is pushed to the client; `None` where nothing can be.
     pushes: Option<&'a dyn Fn() -> Weak<SyncSender<Push>>>,
     verb: &'static str,
@@ -51,7 +51,7 @@ impl<'a> Call<'a> {
         config: &'a Config,
         asked: Asked,
         notify: Arc<dyn Fn(Notice) + Send + Sync>,
-        gone: Arc<AtomicBool>,
+        gone: Arc<Gone>,
     ) -> Call<'a> {
         Call {
             sessions,
@@ -220,7 +220,7 @@ impl<'a> Call<'a> {
     /// Says whether the client has gone, or does not want the answer any more.
     #[must_use]
     pub fn is_gone(&self) -> bool {
-        self.gone.load(Ordering::Acquire)
+        self.gone.is_set()
     }
 
     /// Where the past of a session ends, its program is.

@@ -56,7 +56,7 @@ impl Command for Calls {
         "So many calls inside [default: 20]",
     )];
 
-    fn text(reply: &CallsReply) -> Text {
+    fn text(reply: &CallsReply, _: &Self::Args) -> Text {
         if reply.calls.is_empty() {
             return Text::line(format!(
                 "Thread {} is in no recorded call at event {}.",

@@ -2,8 +2,12 @@
 
 use recorder::live::{Action, Location, ProbeSpec};
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
-use super::{Call, Does, Needs, ProbeArgs, ProbeKind, ProbesReply, Verb, probes};
+use super::{
+    Call, Command, Does, Form, Needs, ProbeArgs, ProbeKind, ProbesReply, Text, Verb, Word,
+    probe_text, probe_words, probes,
+};
 use crate::inspect::signal_by_name;
 use crate::protocol::Failure;
 
@@ -73,6 +77,55 @@ impl Verb for Catch {
     }
 }
 
+impl Command for Catch {
+    const WORDS: &'static [Word] = &[
+        Word::new(
+            "words",
+            "throw [TYPE] | panic | signal [NAME] | list | remove ID..",
+            Form::Words,
+            "What is caught",
+        )
+        .optional(),
+        Word::flag("unhandled", None, "With throw: only what nobody will catch"),
+        probe_words::CONDITION,
+        probe_words::HIT_COUNT,
+        probe_words::ALL,
+        probe_words::ALL_THREADS,
+    ];
+
+    fn read(written: Map<String, Value>) -> Result<Self::Args, Failure> {
+        probe_words::read(written, |words, written| {
+            let unhandled = written.remove("unhandled") == Some(Value::Bool(true));
+            let what = serde_json::to_value(caught(words, unhandled)?);
+            written.insert("what".to_owned(), what.expect("what is caught is JSON"));
+            Ok(())
+        })
+    }
+
+    fn text(reply: &ProbesReply, asked: &Self::Args) -> Text {
+        probe_text::of_program(&reply.probes, asked)
+    }
+}
+
+fn caught(words: &[String], unhandled_only: bool) -> Result<Caught, Failure> {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    Ok(match words.as_slice() {
+        ["panic"] => Caught::Panic,
+        ["throw"] | ["throw", _] => Caught::Throw {
+            pattern: words.get(1).map(|&pattern| pattern.to_owned()),
+            unhandled_only,
+        },
+        ["signal"] | ["signal", _] => Caught::Signal {
+            signal: words.get(1).map(|&name| name.to_owned()),
+        },
+        _ => {
+            let message = format!("\"{}\" cannot be caught", words.join(" "));
+            return Err(Failure::bad_request(message)
+                .hint("write throw, throw TYPE, panic, signal or signal NAME"));
+        }
+    })
+}
+
 fn location(what: Caught) -> Result<Location, Failure> {
     Ok(match what {
         Caught::Throw {
@@ -118,5 +171,18 @@ mod tests {
             signal: Some("SIGNONE".to_owned()),
         };
         assert!(location(wrong).is_err());
+    }
+
+    #[test]
+    fn what_can_be_caught_is_written_as_words() {
+        let caught = |text: &str| {
+            let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+            caught(&words, true)
+        };
+        assert_eq!(caught("panic").unwrap(), Caught::Panic);
+        assert!(caught("signal SEGV").is_ok());
+        assert!(caught("throw std::exception").is_ok());
+        assert!(caught("rain").is_err());
+        assert!(caught("").is_err());
     }
 }

@@ -43,7 +43,7 @@ impl Verb for Close {
 }
 
 impl Command for Close {
-    fn text(reply: &CloseReply) -> Text {
+    fn text(reply: &CloseReply, _: &Self::Args) -> Text {
         Text::line(format!("Session {} is closed.", reply.session))
     }
 }

@@ -78,7 +78,7 @@ impl Command for Continue {
         motion::TIMEOUT,
     ];
 
-    fn text(reply: &MotionReport) -> Text {
+    fn text(reply: &MotionReport, _: &Self::Args) -> Text {
         Text::motion(reply)
     }
 }

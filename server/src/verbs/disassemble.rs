@@ -3,7 +3,9 @@
 use debuginfo::AddressSpace;
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Does, Needs, Takes, Verb, memory};
+use super::{
+    Call, Command, Does, Form, Needs, Piece, Style, Takes, Text, Verb, Word, memory, show,
+};
 use crate::inspect::{self, CodeReport, View};
 use crate::protocol::Failure;
 
@@ -35,6 +37,49 @@ impl Verb for Disassemble {
 
     fn run(call: &Call<'_>, args: DisassembleArgs) -> Result<CodeReport, Failure> {
         call.look(1, |view| code(view, &args))
+    }
+}
+
+impl Command for Disassemble {
+    const WORDS: &'static [Word] = &[
+        Word::new(
+            "at",
+            "LOCATION",
+            Form::Text,
+            "A function or an address [default: where the frame stands]",
+        )
+        .optional(),
+        Word::new(
+            "count",
+            "N",
+            Form::NumberOption,
+            "So many instructions [default: the whole function]",
+        ),
+        Word::flag("source", None, "With the source lines between"),
+    ];
+
+    fn text(reply: &CodeReport, _: &DisassembleArgs) -> Text {
+        let mut pieces = Vec::new();
+        for instruction in &reply.instructions {
+            if let (Some(source), Some(line)) = (&instruction.source, instruction.line) {
+                let line = format!("   {line:>5} | {}", show::spaced(source));
+                pieces.push(Piece::Styled(vec![(Style::Dim, line)]));
+            }
+            let named = |name: &Option<String>, space| match name {
+                Some(name) => format!("{space}<{name}>"),
+                None => String::new(),
+            };
+            let line = format!(
+                " {}{}  {}{}",
+                instruction.address,
+                named(&instruction.symbol, " "),
+                instruction.text,
+                named(&instruction.target, "  ")
+            );
+            let arrow = show::arrow(instruction.is_current);
+            pieces.push(Piece::Styled(vec![arrow, (Style::Plain, line)]));
+        }
+        Text { pieces }
     }
 }
 

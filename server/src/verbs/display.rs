@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Does, Needs, Takes, Verb};
+use super::{Call, Command, Does, Form, Needs, Takes, Text, Verb, Word, show};
 use crate::inspect::{self, ValueFormat, View};
 use crate::protocol::{Code, Failure};
 use crate::session::{DisplayReport, LiveSession, of_recorder};
@@ -59,6 +59,23 @@ impl Verb for Display {
             Err(failure) => return Err(failure),
         };
         Ok(DisplaysReply { displays })
+    }
+}
+
+impl Command for Display {
+    const WORDS: &'static [Word] = &[Word::new(
+        "expression",
+        "EXPRESSION",
+        Form::Operand,
+        "The expression, as for print; of the innermost frame of the thread that stops",
+    )
+    .optional()];
+
+    fn text(reply: &DisplaysReply, _: &DisplayArgs) -> Text {
+        match reply.displays.is_empty() {
+            true => Text::line("Nothing is displayed."),
+            false => show::displays(&reply.displays),
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Does, FrameReply, Needs, Verb, frame};
+use super::{Call, Command, Does, Form, FrameReply, Needs, Text, Verb, Word, frame};
 use crate::protocol::{Code, Failure};
 
 /// The verb.
@@ -30,5 +30,16 @@ impl Verb for Down {
             0 => Err(Failure::new(Code::NoFrame, "this is the innermost frame")),
             chosen => Ok(chosen.saturating_sub(args.count.unwrap_or(1))),
         })
+    }
+}
+
+/// The word of `up` and `down`.
+pub(super) const COUNT: Word = Word::new("count", "COUNT", Form::Number, "How many frames");
+
+impl Command for Down {
+    const WORDS: &'static [Word] = &[COUNT];
+
+    fn text(reply: &FrameReply, _: &DownArgs) -> Text {
+        reply.text()
     }
 }

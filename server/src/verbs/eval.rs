@@ -3,7 +3,7 @@
 use expr::Calls;
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Does, Needs, Takes, Verb, set};
+use super::{Call, Command, Does, Form, Needs, Takes, Text, Verb, WaitsFor, Word, print, set};
 use crate::inspect::{self, ValueFormat, ValueReport};
 use crate::protocol::Failure;
 use crate::session::ProgramCalls;
@@ -47,5 +47,19 @@ impl Verb for Eval {
             }
         };
         session.look(|view| inspect::evaluate(view, &target, args.format, calls))
+    }
+}
+
+impl Command for Eval {
+    const WORDS: &'static [Word] = &[Word::new(
+        "expression",
+        "EXPRESSION",
+        Form::Operand,
+        "The expression",
+    )];
+    const WAITS_FOR: WaitsFor = WaitsFor::Stop;
+
+    fn text(reply: &ValueReport, _: &EvalArgs) -> Text {
+        print::text(reply, false)
     }
 }

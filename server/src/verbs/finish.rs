@@ -53,7 +53,7 @@ impl Verb for Finish {
 impl Command for Finish {
     const WORDS: &'static [Word] = &[motion::TIMEOUT];
 
-    fn text(reply: &MotionReport) -> Text {
+    fn text(reply: &MotionReport, _: &Self::Args) -> Text {
         Text::motion(reply)
     }
 }

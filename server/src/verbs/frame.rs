@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Does, Needs, Verb};
+use super::{Call, Command, Does, Form, Needs, Text, Verb, Word, show};
 use crate::inspect::{self, FrameReport, View};
 use crate::protocol::{Code, Failure};
 use crate::session::MAX_FRAMES;
@@ -39,6 +39,29 @@ impl Verb for Frame {
 
     fn run(call: &Call<'_>, args: FrameArgs) -> Result<FrameReply, Failure> {
         look_at(call, |chosen, _| Ok(args.index.unwrap_or(chosen)))
+    }
+}
+
+impl Command for Frame {
+    const WORDS: &'static [Word] = &[Word::new(
+        "index",
+        "N",
+        Form::Number,
+        "Its number; 0 is the innermost",
+    )];
+
+    fn text(reply: &FrameReply, _: &FrameArgs) -> Text {
+        reply.text()
+    }
+}
+
+impl FrameReply {
+    pub(super) fn text(&self) -> Text {
+        let mut text = Text::line(show::frame(&self.frame));
+        if let (Some(source), Some(line)) = (&self.source_line, self.frame.line) {
+            text.pieces.push(show::code(true, line, '|', source));
+        }
+        text
     }
 }
 

@@ -59,7 +59,7 @@ impl Command for Goto {
         "An event's number, first, last, crash, 50%, 1.5s, @NOTE or output:LINE; live: back to the program as it is now",
     )];
 
-    fn text(reply: &MotionReport) -> Text {
+    fn text(reply: &MotionReport, _: &Self::Args) -> Text {
         Text::motion(reply)
     }
 }

@@ -56,7 +56,7 @@ pub(super) const EXPRESSION: Word = Word::new(
 impl Command for History {
     const WORDS: &'static [Word] = &[EXPRESSION];
 
-    fn text(reply: &HistoryReply) -> Text {
+    fn text(reply: &HistoryReply, _: &Self::Args) -> Text {
         if reply.changes.is_empty() {
             return Text::line(format!(
                 "The recording shows no value of {}: it is known at no stop, at no copy of memory, at no capture, and at no entry of this function.",

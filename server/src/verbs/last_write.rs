@@ -45,7 +45,7 @@ impl Verb for LastWrite {
 impl Command for LastWrite {
     const WORDS: &'static [Word] = &[EXPRESSION];
 
-    fn text(reply: &LastWriteReply) -> Text {
+    fn text(reply: &LastWriteReply, _: &Self::Args) -> Text {
         let name = &reply.expression;
         let since = match &reply.now {
             Some(Shown {

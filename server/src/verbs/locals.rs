@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Does, Needs, Verb};
+use super::{Call, Command, Does, Form, Needs, Text, Verb, Word, show};
 use crate::inspect::{self, ValueFormat, VariableReport, View};
 use crate::protocol::{Code, Failure};
 
@@ -39,6 +39,40 @@ impl Verb for Locals {
 
     fn run(call: &Call<'_>, args: LocalsArgs) -> Result<VariablesReply, Failure> {
         call.look(1, |view| described(view, args.format))
+    }
+}
+
+/// The option of verbs that show values.
+pub(super) const FORMAT: Word = Word::new(
+    "format",
+    "FORMAT",
+    Form::Choice(&[
+        ("natural", &[]),
+        ("hex", &["x"]),
+        ("decimal", &["d"]),
+        ("unsigned", &["u"]),
+        ("octal", &["o"]),
+        ("binary", &["t", "b"]),
+        ("char", &["c"]),
+        ("address", &["a"]),
+    ]),
+    "How numbers are written",
+);
+
+impl Command for Locals {
+    const WORDS: &'static [Word] = &[FORMAT];
+
+    fn text(reply: &VariablesReply, _: &LocalsArgs) -> Text {
+        reply.text()
+    }
+}
+
+impl VariablesReply {
+    pub(super) fn text(&self) -> Text {
+        match self.variables.is_empty() {
+            true => Text::line("None are known here."),
+            false => show::variables(&self.variables),
+        }
     }
 }
 

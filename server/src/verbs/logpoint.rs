@@ -2,8 +2,12 @@
 
 use recorder::live::{Action, ProbeSpec};
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
-use super::{Call, Does, Needs, ProbeArgs, ProbeKind, ProbesReply, Takes, Verb, probes};
+use super::{
+    Call, Command, Does, Form, Needs, ProbeArgs, ProbeKind, ProbesReply, Takes, Text, Verb, Word,
+    probe_text, probe_words, probes,
+};
 use crate::location::Target;
 use crate::protocol::Failure;
 
@@ -49,5 +53,37 @@ impl Verb for Logpoint {
                 hit_count: add.hit_count,
             }])
         })
+    }
+}
+
+impl Command for Logpoint {
+    const WORDS: &'static [Word] = &[
+        Word::new(
+            "words",
+            "[add] LOCATION MESSAGE | list | remove ID.. | enable ID.. | disable ID..",
+            Form::Words,
+            "A location and the message, in which {EXPRESSION} stands for values",
+        )
+        .optional(),
+        probe_words::FUNCTION,
+        probe_words::CONDITION,
+        probe_words::HIT_COUNT,
+        probe_words::ALL,
+        probe_words::PENDING,
+    ];
+
+    fn read(written: Map<String, Value>) -> Result<Self::Args, Failure> {
+        probe_words::read(written, |words, written| {
+            let Some((message, location)) = words.split_last() else {
+                return Err(Failure::bad_request("a message is needed")
+                    .hint("hindsight logpoint parse.c:42 'n={n}'"));
+            };
+            written.insert("message".to_owned(), message.as_str().into());
+            probe_words::location(location, written)
+        })
+    }
+
+    fn text(reply: &ProbesReply, asked: &Self::Args) -> Text {
+        probe_text::of_program(&reply.probes, asked)
     }
 }

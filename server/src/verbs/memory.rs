@@ -1,9 +1,10 @@
 //! `memory`: bytes at an address or at the place of an expression; with `write`, puts bytes there first.
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::write::parse_bytes;
-use super::{Call, Does, Needs, Takes, Verb};
+use super::{Call, Command, Does, Form, Needs, Takes, Text, Verb, Word};
 use crate::inspect::{self, MemoryReport, View};
 use crate::location;
 use crate::protocol::{Code, Failure};
@@ -58,6 +59,85 @@ impl Verb for Memory {
     }
 }
 
+impl Command for Memory {
+    const WORDS: &'static [Word] = &[
+        Word::new(
+            "words",
+            "[read] ADDRESS | write ADDRESS BYTES",
+            Form::Words,
+            "read or write, then an address or an expression that is one, then for write the bytes",
+        ),
+        Word::new(
+            "count",
+            "N",
+            Form::NumberOption,
+            "How many bytes [default: 64]",
+        ),
+        Word::new(
+            "format",
+            "FORMAT",
+            Form::Choice(&[("hex", &[])]),
+            "hex is the only one; here for those who write it",
+        ),
+    ];
+
+    fn read(mut written: Map<String, Value>) -> Result<MemoryArgs, Failure> {
+        let words = written.remove("words").unwrap_or_default();
+        let words: Vec<&str> = words
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect();
+        let (at, write) = match words.as_slice() {
+            ["write", at, bytes @ ..] if !bytes.is_empty() => (*at, Some(bytes.concat())),
+            ["read", at] | [at] if !matches!(*at, "read" | "write") => (*at, None),
+            _ => {
+                return Err(Failure::bad_request("that is not a place in memory")
+                    .hint("hindsight memory read ADDRESS, or memory write ADDRESS BYTES"));
+            }
+        };
+        let count = written.get("count").and_then(Value::as_u64);
+        Ok(MemoryArgs {
+            at: at.to_owned(),
+            count: count.map(|count| count as usize),
+            write,
+        })
+    }
+
+    /// Writes bytes as 16 to the line, with what of them is text.
+    fn text(reply: &MemoryReply, _: &MemoryArgs) -> Text {
+        let mut text = Text::default();
+        let digits = reply.memory.address.trim_start_matches("0x");
+        let start = u64::from_str_radix(digits, 16).unwrap_or_default();
+        for (row, line) in reply.memory.bytes.as_bytes().chunks(32).enumerate() {
+            let pairs: Vec<&str> = line
+                .chunks(2)
+                .map(|pair| std::str::from_utf8(pair).unwrap_or("??"))
+                .collect();
+            let shown = |pair: &&str| match u8::from_str_radix(pair, 16) {
+                Ok(byte) if (0x20..0x7f).contains(&byte) => char::from(byte),
+                _ => '.',
+            };
+            let readable: String = pairs.iter().map(shown).collect();
+            let address = start.wrapping_add(row as u64 * 16);
+            text.push(format!(
+                "{address:#018x}  {:<47}  {readable}",
+                pairs.join(" ")
+            ));
+        }
+        if let Some(seq) = reply.memory.stale_since {
+            text.push(format!(
+                "(stale: as of event {seq}; it may have changed since)"
+            ));
+        }
+        if let Some(end) = &reply.memory.end {
+            text.push(format!("(ends here: {end})"));
+        }
+        text
+    }
+}
+
 fn read(view: &View<'_>, args: &MemoryArgs, count: usize) -> Result<MemoryReply, Failure> {
     let address = address(view, &args.at)?;
     let count = args.count.unwrap_or(count);
@@ -98,5 +178,36 @@ pub(super) fn address(view: &View<'_>, text: &str) -> Result<u64, Failure> {
     match location::address(text.trim_start_matches('*')) {
         Ok(address) => Ok(address),
         Err(_) => inspect::evaluate_address(view, text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_written_as_bytes_and_text() {
+        let reply = MemoryReply {
+            memory: MemoryReport {
+                address: "0x1000".to_owned(),
+                bytes: "48656c6c6f00ff0102030405060708090a".to_owned(),
+                stale_since: Some(7),
+                end: Some("no memory at 0x1011".to_owned()),
+            },
+            previous: None,
+        };
+        let asked = MemoryArgs {
+            at: "p".to_owned(),
+            count: None,
+            write: None,
+        };
+        let lines = [
+            "0x0000000000001000  48 65 6c 6c 6f 00 ff 01 02 03 04 05 06 07 08 09  Hello...........",
+            "0x0000000000001010  0a                                               .",
+            "(stale: as of event 7; it may have changed since)",
+            "(ends here: no memory at 0x1011)",
+        ];
+        let lines = Text::lines(lines.map(str::to_owned));
+        assert_eq!(Memory::text(&reply, &asked), lines);
     }
 }

@@ -38,6 +38,8 @@ mod output;
 mod pause;
 mod position;
 mod print;
+mod probe_text;
+mod probe_words;
 mod probes;
 mod ptype;
 mod registers;
@@ -46,6 +48,7 @@ mod reverse_continue;
 mod reverse_finish;
 mod set;
 mod settle;
+mod show;
 mod source;
 mod start;
 mod status;
@@ -69,8 +72,9 @@ use serde_json::Value;
 pub use call::{Asked, Call};
 pub use motion::{StepArgs, TimeoutArgs};
 pub use probes::{Chosen, ProbeArgs, ProbeKind, ProbeReport, ProbesReply};
-pub use text::{Column, Piece, Text};
-pub use verb::{Command, Does, Form, Needs, Takes, Verb, Word};
+pub use show::session as session_text;
+pub use text::{Column, Piece, Style, Text};
+pub use verb::{Command, Does, Form, Needs, Takes, Verb, WaitsFor, Word};
 
 use crate::protocol::Failure;
 
@@ -159,62 +163,62 @@ macro_rules! verbs {
 
 verbs! {
     {
-        args { Args }
         attach { Attach, AttachArgs }
-        backtrace { Backtrace, BacktraceArgs, BacktraceReply }
-        r#break { Break, BreakAdd, BreakReply }
-        catch { Catch, CatchAdd, Caught }
         detach { Detach }
-        disassemble { Disassemble, DisassembleArgs }
-        display { Display, DisplayArgs, DisplaysReply }
-        down { Down, DownArgs }
-        eval { Eval, EvalArgs }
-        frame { Frame, FrameArgs, FrameReply }
-        locals { Locals, LocalsArgs, VariablesReply }
-        logpoint { Logpoint, LogpointAdd }
-        memory { Memory, MemoryArgs, MemoryReply }
         names { Names, NamesArgs, NamesReply, NameKind }
-        note { Note, NoteArgs, NoteReply }
         output { Output, OutputArgs, OutputPiece, OutputReply, OutputPieces }
         position { Position, PositionReply, When }
-        print { Print, PrintArgs }
-        registers { Registers, RegisterReport, RegistersArgs, RegistersReply }
-        restart { Restart }
-        set { Set, SetArgs, SetReply, Written }
         settle { Settle }
-        source { Source, SourceArgs }
         start { Start, StartArgs }
-        status { Status, StatusReply }
         stop { Stop, EndReply }
         subscribe { Subscribe, SubscribeArgs, SubscribeReply }
-        thread { Thread, ThreadArgs }
-        threads { Threads, ThreadReport, ThreadsReply }
-        undisplay { Undisplay, UndisplayArgs }
-        up { Up }
-        watch { Watch, WatchAccess, WatchAdd, WatchReply }
-        r#where { Where, WhereArgs, WhereReply }
         write { Write, WriteArgs, WriteTarget }
     }
     commands {
+        restart { Restart }
+        status { Status, StatusReply }
+        note { Note, NoteArgs, NoteReply }
+        r#break { Break, BreakAdd, BreakReply }
+        logpoint { Logpoint, LogpointAdd }
+        watch { Watch, WatchAccess, WatchAdd, WatchReply }
+        catch { Catch, CatchAdd, Caught }
+        r#continue { Continue, ContinueArgs }
+        next { Next }
+        step { Step }
+        finish { Finish }
+        until { Until, UntilArgs }
+        pause { Pause }
         r#await { Await, AwaitArgs }
+        r#where { Where, WhereArgs, WhereReply }
+        backtrace { Backtrace, BacktraceArgs, BacktraceReply }
+        frame { Frame, FrameArgs, FrameReply }
+        up { Up }
+        down { Down, DownArgs }
+        threads { Threads, ThreadReport, ThreadsReply }
+        thread { Thread, ThreadArgs }
+        source { Source, SourceArgs }
+        disassemble { Disassemble, DisassembleArgs }
+        locals { Locals, LocalsArgs, VariablesReply }
+        args { Args }
+        print { Print, PrintArgs }
+        display { Display, DisplayArgs, DisplaysReply }
+        undisplay { Undisplay, UndisplayArgs }
+        eval { Eval, EvalArgs }
+        set { Set, SetArgs, SetReply, Written }
+        memory { Memory, MemoryArgs, MemoryReply }
+        registers { Registers, RegisterReport, RegistersArgs, RegistersReply }
         calls { Calls, CallsArgs, CallsReply }
         close { Close, CloseReply }
-        r#continue { Continue, ContinueArgs }
-        finish { Finish }
         goto { Goto, GotoArgs }
         history { History, HistoryArgs, HistoryReply }
         last_write { LastWrite, LastWriteReply }
-        next { Next }
         next_back { NextBack }
         notes { Notes, NotesReply, NoteLine }
         open { Open, OpenArgs }
-        pause { Pause }
         ptype { Ptype, PtypeArgs, PtypeReply }
         reverse_continue { ReverseContinue }
         reverse_finish { ReverseFinish }
-        step { Step }
         step_back { StepBack, CountArgs }
-        until { Until, UntilArgs }
     }
 }
 

@@ -1,7 +1,6 @@
 //! What the verbs that make the program run have in common: let go, wait, say how it came out.
 //!
-//! The wait is cut into slices, between which is looked whether the client is still there: one that was killed leaves the
-//! program running, and no thread of ours waiting for it.
+//! A client that goes away ends the wait: one that was killed leaves the program running, and no thread of ours waiting for it.
 
 use std::time::{Duration, Instant};
 
@@ -12,8 +11,6 @@ use super::{Call, Form, Word};
 use crate::protocol::{Code, Failure};
 use crate::session::{LiveSession, MotionReport, StateWord, of_recorder};
 
-/// How long a client that went away may go unnoticed.
-const SLICE: Duration = Duration::from_millis(250);
 /// A thread that ends may be the first one to go of a program that ends.
 const LAST_WORDS: Duration = Duration::from_millis(100);
 /// No wait is longer: sums of times must not overflow.
@@ -161,47 +158,62 @@ fn wait_for(
     let until = Instant::now() + timeout;
     loop {
         let left = until.saturating_duration_since(Instant::now());
-        let waited = match session.live.peek(after, moved, left.min(SLICE)) {
-            Waited::ThreadEnded(tid) => match session.live.peek(after, None, LAST_WORDS) {
-                Waited::TimedOut => Waited::ThreadEnded(tid),
-                other => other,
-            },
-            other => other,
-        };
-        match waited {
-            // Nobody would be shown the stop, and its thread be let go all the same.
-            Waited::Stopped(_) | Waited::TimedOut if call.is_gone() => {
-                return Err(Failure::new(Code::Failed, "the client has gone"));
-            }
-            Waited::TimedOut if left.is_zero() => {
-                let running = report(session, StateWord::Running, None);
-                return Ok(Came::without_stop(MotionReport {
-                    timed_out: true,
-                    ..running
-                }));
-            }
-            Waited::TimedOut => {}
-            Waited::Stopped(stop) => return Ok(show(session, stop)),
-            Waited::Ended(exit) => {
-                let ended = report(session, StateWord::Ended, None);
-                return Ok(Came::without_stop(MotionReport {
-                    exit: Some(exit.into()),
-                    ..ended
-                }));
-            }
-            Waited::ThreadEnded(tid) => {
-                let status = match session.live.status() {
-                    Status::Running => StateWord::Running,
-                    Status::Stopped(_) => StateWord::Stopped,
-                    Status::Ended(_) => StateWord::Ended,
-                };
-                return Ok(Came::without_stop(MotionReport {
-                    thread_ended: Some(tid),
-                    ..report(session, status, None)
-                }));
-            }
+        let woken = session.live.woken();
+        if let Some(came) = wait_until_woken(call, session, after, moved, woken, left)? {
+            return Ok(came);
         }
     }
+}
+
+/// As [`wait`], and also for the end of the thread that was moved; returns `None` if waits were woken more often than `woken`.
+pub(super) fn wait_until_woken(
+    call: &Call<'_>,
+    session: &LiveSession,
+    after: u64,
+    moved: Option<Tid>,
+    woken: u64,
+    timeout: Duration,
+) -> Result<Option<Came>, Failure> {
+    let live = session.live.clone();
+    let _waiting = call.gone.waiting(move || live.wake());
+    let gone = || Failure::new(Code::Failed, "the client has gone");
+    if call.is_gone() {
+        return Err(gone());
+    }
+    let waited = match session.live.peek(after, moved, Some(woken), timeout) {
+        Waited::ThreadEnded(tid) => match session.live.peek(after, None, None, LAST_WORDS) {
+            Waited::TimedOut => Waited::ThreadEnded(tid),
+            other => other,
+        },
+        other => other,
+    };
+    Ok(Some(match waited {
+        // Nobody would be shown the stop, and its thread be let go all the same.
+        Waited::Stopped(_) | Waited::TimedOut | Waited::Woken if call.is_gone() => {
+            return Err(gone());
+        }
+        Waited::Woken => return Ok(None),
+        Waited::TimedOut => Came::without_stop(MotionReport {
+            timed_out: true,
+            ..report(session, StateWord::Running, None)
+        }),
+        Waited::Stopped(stop) => show(session, stop),
+        Waited::Ended(exit) => Came::without_stop(MotionReport {
+            exit: Some(exit.into()),
+            ..report(session, StateWord::Ended, None)
+        }),
+        Waited::ThreadEnded(tid) => {
+            let status = match session.live.status() {
+                Status::Running => StateWord::Running,
+                Status::Stopped(_) => StateWord::Stopped,
+                Status::Ended(_) => StateWord::Ended,
+            };
+            Came::without_stop(MotionReport {
+                thread_ended: Some(tid),
+                ..report(session, status, None)
+            })
+        }
+    }))
 }
 
 /// Shows a stop, and looks at its thread from now on.

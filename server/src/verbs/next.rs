@@ -35,7 +35,7 @@ impl Verb for Next {
 impl Command for Next {
     const WORDS: &'static [Word] = motion::STEPS;
 
-    fn text(reply: &MotionReport) -> Text {
+    fn text(reply: &MotionReport, _: &Self::Args) -> Text {
         Text::motion(reply)
     }
 }

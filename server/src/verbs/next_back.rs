@@ -26,7 +26,7 @@ impl Verb for NextBack {
 impl Command for NextBack {
     const WORDS: &'static [Word] = &[Word::new("count", "COUNT", Form::Number, "How often")];
 
-    fn text(reply: &MotionReport) -> Text {
+    fn text(reply: &MotionReport, _: &Self::Args) -> Text {
         Text::motion(reply)
     }
 }

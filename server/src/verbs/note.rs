@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Does, Needs, NoteLine, Nothing, Verb};
+use super::{Call, Command, Does, Form, Needs, NoteLine, Nothing, Text, Verb, Word};
 use crate::protocol::Failure;
 use crate::session::{Session, of_recorder};
 
@@ -30,7 +30,9 @@ pub enum NoteReply {
 
 impl Verb for Note {
     const NAME: &'static str = "note";
-    const DOC: &'static str = "Append a note to the recording";
+    const DOC: &'static str = "Append a note to the recording
+
+In a recording it is kept at this event: a bookmark for goto @TEXT.";
     const NEEDS: Needs = Needs::Session;
     const DOES: Does = Does::Change;
     type Args = NoteArgs;
@@ -47,5 +49,16 @@ impl Verb for Note {
             .note(&args.text)
             .map_err(|error| of_recorder(&error))?;
         Ok(NoteReply::Now(Nothing {}))
+    }
+}
+
+impl Command for Note {
+    const WORDS: &'static [Word] = &[Word::new("text", "TEXT", Form::Rest, "The text")];
+
+    fn text(reply: &NoteReply, _: &NoteArgs) -> Text {
+        match reply {
+            NoteReply::Now(_) => Text::default(),
+            NoteReply::At(note) => Text::line(format!("Note at event {}: {}", note.seq, note.text)),
+        }
     }
 }

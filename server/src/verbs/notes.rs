@@ -41,7 +41,7 @@ impl Verb for Notes {
 }
 
 impl Command for Notes {
-    fn text(reply: &NotesReply) -> Text {
+    fn text(reply: &NotesReply, _: &Self::Args) -> Text {
         if reply.notes.is_empty() {
             return Text::line("The recording has no notes.");
         }

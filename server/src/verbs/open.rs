@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Command, Does, Form, Needs, Piece, Text, Verb, Word};
+use super::{Call, Command, Does, Form, Needs, Text, Verb, Word, show};
 use crate::os_text::OsText;
 use crate::past::{Past, of_store};
 use crate::protocol::Failure;
@@ -52,9 +52,11 @@ impl Command for Open {
         "The recording, with or without .hindsight",
     )];
 
-    fn text(reply: &SessionReport) -> Text {
-        Text {
-            pieces: vec![Piece::Session(Box::new(reply.clone()))],
-        }
+    fn text(reply: &SessionReport, _: &Self::Args) -> Text {
+        show::session(reply)
+    }
+
+    fn begun(reply: &SessionReport) -> Option<&SessionReport> {
+        Some(reply)
     }
 }

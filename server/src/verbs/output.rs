@@ -1,7 +1,8 @@
 //! `output`: what the program printed. Returns and forgets it; the tail and following forget nothing. Of a recording, the
 //! lines up to the moment that is looked at.
 
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -70,8 +71,6 @@ pub struct OutputPiece {
 const PATIENCE: Duration = Duration::from_secs(20);
 /// How long it may take until what an ended program printed last has come through the pipe.
 const LAST_WORDS: Duration = Duration::from_secs(1);
-/// How long a client that went away may go unnoticed.
-const SLICE: Duration = Duration::from_millis(250);
 
 impl Verb for Output {
     const NAME: &'static str = "output";
@@ -112,11 +111,11 @@ fn live(
             return Err(Failure::bad_request("tail and follow exclude each other"));
         }
         (Some(lines), None) => output.tail(lines),
-        (None, Some(from)) if args.at_once => output.follow(from, Duration::ZERO),
+        (None, Some(from)) if args.at_once => output.follow(from, Duration::ZERO, &|| false),
         (None, Some(from)) => follow(call, output, from),
         (None, None) if args.clear => {
             cleared = output.clear();
-            output.follow(u64::MAX, Duration::ZERO)
+            output.follow(u64::MAX, Duration::ZERO, &|| false)
         }
         (None, None) => output.take(),
     };
@@ -132,15 +131,10 @@ fn live(
     })
 }
 
-fn follow(call: &Call<'_>, output: &crate::output::Output, from: u64) -> Fetched {
-    let until = Instant::now() + PATIENCE;
-    loop {
-        let fetched = output.follow(from, SLICE);
-        let done = !fetched.pieces.is_empty() || fetched.ended;
-        if done || call.is_gone() || Instant::now() >= until {
-            return fetched;
-        }
-    }
+fn follow(call: &Call<'_>, output: &Arc<crate::output::Output>, from: u64) -> Fetched {
+    let woken = Arc::clone(output);
+    let _waiting = call.gone.waiting(move || woken.wake());
+    output.follow(from, PATIENCE, &|| call.is_gone())
 }
 
 fn piece(piece: crate::output::Piece) -> OutputPiece {

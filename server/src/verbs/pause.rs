@@ -34,7 +34,7 @@ impl Verb for Pause {
 }
 
 impl Command for Pause {
-    fn text(reply: &MotionReport) -> Text {
+    fn text(reply: &MotionReport, _: &Self::Args) -> Text {
         Text::motion(reply)
     }
 }

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Does, Needs, Takes, Verb};
+use super::{Call, Command, Does, Form, Needs, Takes, Text, Verb, Word, locals};
 use crate::inspect::{self, ValueFormat, ValueReport, View};
 use crate::protocol::Failure;
 
@@ -19,6 +19,9 @@ pub struct PrintArgs {
     /// How it is written.
     #[serde(default)]
     pub format: ValueFormat,
+    /// The text says the type too; the reply does in any case.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub with_type: bool,
 }
 
 impl Verb for Print {
@@ -33,6 +36,45 @@ impl Verb for Print {
 
     fn run(call: &Call<'_>, args: PrintArgs) -> Result<ValueReport, Failure> {
         call.look(1, |view| printed(view, &args))
+            .map_err(|failure| with_cast(failure, &args))
+    }
+}
+
+impl Command for Print {
+    const WORDS: &'static [Word] = &[
+        locals::FORMAT,
+        Word::flag("with_type", None, "Show the type too").named("type"),
+        Word::new(
+            "expression",
+            "EXPRESSION",
+            Form::Operand,
+            "The expression: x, a.b, *p, v[5], $rax",
+        ),
+    ];
+
+    fn text(reply: &ValueReport, asked: &PrintArgs) -> Text {
+        text(reply, asked.with_type)
+    }
+}
+
+/// Writes a value, with its type if that is asked for.
+pub(super) fn text(reply: &ValueReport, with_type: bool) -> Text {
+    let value = format!("{} = {}", reply.expression, reply.shown.text());
+    let value = match with_type {
+        true => format!("({}) {value}", reply.type_name),
+        false => value,
+    };
+    let note = reply.note.as_ref().map(|note| format!("({note})"));
+    Text::lines([value].into_iter().chain(note))
+}
+
+/// Names the cast that `--type TYPE EXPRESSION` may have been meant for.
+fn with_cast(failure: Failure, args: &PrintArgs) -> Failure {
+    match args.expression.rsplit_once(' ') {
+        Some((ty, expression)) if args.with_type && failure.hint.is_none() => failure.hint(format!(
+            "--type shows the type that a value has; to read it as another one, cast it: print \"({ty}){expression}\""
+        )),
+        _ => failure,
     }
 }
 

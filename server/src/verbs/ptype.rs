@@ -63,7 +63,7 @@ impl Command for Ptype {
         "An expression, as for print, or a type: struct order, std::string",
     )];
 
-    fn text(reply: &PtypeReply) -> Text {
+    fn text(reply: &PtypeReply, _: &Self::Args) -> Text {
         let mut lines = reply.lines.iter();
         let first = lines.next().map(|line| format!("type = {line}"));
         Text::lines(first.into_iter().chain(lines.cloned()))

@@ -3,7 +3,7 @@
 use debuginfo::Machine;
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Does, Needs, Verb};
+use super::{Call, Column, Command, Does, Form, Needs, Text, Verb, Word};
 use crate::inspect::{self, RegisterValue, View};
 use crate::protocol::Failure;
 
@@ -54,6 +54,46 @@ impl Verb for Registers {
             Some(_) if view.frame == 0 => described(view, view.machine, &args),
             _ => described(view, &view.frame_machine()?, &args),
         })
+    }
+}
+
+impl Command for Registers {
+    const WORDS: &'static [Word] = &[
+        Word::new(
+            "names",
+            "NAMES",
+            Form::Words,
+            "Which [default: the general ones]",
+        )
+        .optional(),
+        Word::flag("vectors", None, "The vectors too"),
+    ];
+
+    fn text(reply: &RegistersReply, _: &RegistersArgs) -> Text {
+        let row = |register: &RegisterReport| {
+            let RegisterValue {
+                name,
+                value,
+                unknown,
+                stale_since,
+                ..
+            } = &register.value;
+            let shown = match (value, stale_since, unknown) {
+                (Some(value), Some(seq), _) => format!("{value} <stale: as of event {seq}>"),
+                (Some(value), None, _) => value.clone(),
+                (None, _, Some(reason)) => format!("<{reason}>"),
+                (None, _, None) => String::new(),
+            };
+            vec![
+                name.clone(),
+                shown,
+                register.symbol.clone().unwrap_or_default(),
+            ]
+        };
+        Text::table(
+            &["Register", "Value", "Symbol"].map(Column::text),
+            reply.registers.iter().map(row).collect(),
+        )
     }
 }
 

@@ -6,7 +6,10 @@ use std::time::Duration;
 use debuginfo::AddressSpace;
 use recorder::live::{Action, Location, Motion, ProbeState, ProbeView};
 
-use super::{Call, Does, Needs, Nothing, ProbeKind, Verb, display, motion, watch};
+use super::{
+    Call, Command, Does, Needs, Nothing, ProbeKind, Text, Verb, WaitsFor, display, motion, show,
+    watch,
+};
 use crate::protocol::{Code, Failure, Notice, NoticeKind};
 use crate::session::{LiveSession, Origin, SessionReport, of_recorder};
 
@@ -69,6 +72,14 @@ impl Verb for Restart {
         };
         let came = motion::go(call, &session, &stop, Motion::Continue, true, timeout)?;
         Ok(session.report_at(came.stop.as_ref()))
+    }
+}
+
+impl Command for Restart {
+    const WAITS_FOR: WaitsFor = WaitsFor::Start;
+
+    fn text(reply: &SessionReport, _: &Nothing) -> Text {
+        show::session(reply)
     }
 }
 

@@ -24,7 +24,7 @@ impl Verb for ReverseContinue {
 }
 
 impl Command for ReverseContinue {
-    fn text(reply: &MotionReport) -> Text {
+    fn text(reply: &MotionReport, _: &Self::Args) -> Text {
         Text::motion(reply)
     }
 }

@@ -25,7 +25,7 @@ impl Verb for ReverseFinish {
 }
 
 impl Command for ReverseFinish {
-    fn text(reply: &MotionReport) -> Text {
+    fn text(reply: &MotionReport, _: &Self::Args) -> Text {
         Text::motion(reply)
     }
 }

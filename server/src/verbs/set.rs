@@ -6,7 +6,7 @@ use recorder::live::Tid;
 use serde::{Deserialize, Serialize};
 use values::{Write, WriteTarget};
 
-use super::{Call, Does, Needs, Takes, Verb};
+use super::{Call, Command, Does, Form, Needs, Takes, Text, Verb, Word};
 use crate::inspect;
 use crate::protocol::{Code, ExpressionFault, Failure};
 use crate::session::{LiveSession, hex, of_recorder_text};
@@ -59,6 +59,24 @@ impl Verb for Set {
         Ok(SetReply {
             results: vec![assign(&session, &args.target, &args.value)?],
         })
+    }
+}
+
+impl Command for Set {
+    const WORDS: &'static [Word] = &[
+        Word::new("target", "TARGET", Form::Text, "What gets the value"),
+        Word::new("value", "VALUE", Form::Text, "The value: an expression"),
+    ];
+
+    fn text(reply: &SetReply, _: &SetArgs) -> Text {
+        let line = |written: &Written| {
+            let name = written.variable.as_ref().unwrap_or(&written.address);
+            format!(
+                "{name}: {} -> {}",
+                written.previous_value, written.new_value
+            )
+        };
+        Text::lines(reply.results.iter().map(line))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Does, Needs, Takes, Verb};
+use super::{Call, Command, Does, Form, Needs, Takes, Text, Verb, Word, show, r#where};
 use crate::inspect::{self, SourceReport, View};
 use crate::location::{LineTarget, Spot, Target};
 use crate::protocol::{Code, Failure};
@@ -29,7 +29,7 @@ const CONTEXT: u32 = 5;
 impl Verb for Source {
     const NAME: &'static str = "source";
     const DOC: &'static str = "Show source lines; those with code are marked |";
-    const ALIASES: &'static [&'static str] = &["l", "list"];
+    const ALIASES: &'static [&'static str] = &["list", "l"];
     const NEEDS: Needs = Needs::Session;
     const DOES: Does = Does::Look;
     const TAKES: Takes = Takes::Location;
@@ -38,6 +38,24 @@ impl Verb for Source {
 
     fn run(call: &Call<'_>, args: SourceArgs) -> Result<SourceReport, Failure> {
         call.look(1, |view| described(view, &args))
+    }
+}
+
+impl Command for Source {
+    const WORDS: &'static [Word] = &[
+        Word::new(
+            "at",
+            "LOCATION",
+            Form::Text,
+            "file:line or a function [default: where the frame stands]",
+        )
+        .optional(),
+        r#where::LINES,
+        Word::flag("function", None, "The whole function"),
+    ];
+
+    fn text(reply: &SourceReport, _: &SourceArgs) -> Text {
+        show::source(reply)
     }
 }
 

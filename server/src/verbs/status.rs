@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Does, Needs, Nothing, Verb};
+use super::{Call, Command, Does, Needs, Nothing, Text, Verb, show};
 use crate::protocol::Failure;
 use crate::session::{Session, SessionReport};
 
@@ -39,5 +39,20 @@ impl Verb for Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             sessions: reports.collect::<Result<_, _>>()?,
         })
+    }
+}
+
+impl Command for Status {
+    fn text(reply: &StatusReply, _: &Nothing) -> Text {
+        match reply.sessions.is_empty() {
+            true => Text::line("There is no session."),
+            false => Text {
+                pieces: reply
+                    .sessions
+                    .iter()
+                    .flat_map(|report| show::session(report).pieces)
+                    .collect(),
+            },
+        }
     }
 }

@@ -34,7 +34,7 @@ impl Verb for Step {
 impl Command for Step {
     const WORDS: &'static [Word] = motion::STEPS;
 
-    fn text(reply: &MotionReport) -> Text {
+    fn text(reply: &MotionReport, _: &Self::Args) -> Text {
         Text::motion(reply)
     }
 }

@@ -36,7 +36,7 @@ impl Verb for StepBack {
 impl Command for StepBack {
     const WORDS: &'static [Word] = &[Word::new("count", "COUNT", Form::Number, "How many events")];
 
-    fn text(reply: &MotionReport) -> Text {
+    fn text(reply: &MotionReport, _: &Self::Args) -> Text {
         Text::motion(reply)
     }
 }

@@ -1,6 +1,7 @@
 //! Replies as people read them, before a terminal's width and colours: the client escapes, aligns and paints.
 
-use crate::session::{MotionReport, SessionReport};
+use super::show;
+use crate::session::MotionReport;
 
 /// A reply, piece by piece.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,10 +17,21 @@ pub enum Piece {
     Line(String),
     /// Rows with headings.
     Table(Vec<Column>, Vec<Vec<String>>),
-    /// How a move came out.
-    Motion(Box<MotionReport>),
-    /// What a session is and does.
-    Session(Box<SessionReport>),
+    /// A line of parts that look different.
+    Styled(Vec<(Style, String)>),
+}
+
+/// How a part of a line looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// As all text.
+    Plain,
+    /// A heading.
+    Heading,
+    /// The mark of where one is.
+    Here,
+    /// What recedes.
+    Dim,
 }
 
 /// A column of a table.
@@ -79,8 +91,26 @@ impl Text {
     /// How a move came out.
     #[must_use]
     pub fn motion(report: &MotionReport) -> Text {
+        show::motion(report)
+    }
+
+    /// A line of parts that look different.
+    #[must_use]
+    pub fn styled(parts: Vec<(Style, String)>) -> Text {
         Text {
-            pieces: vec![Piece::Motion(Box::new(report.clone()))],
+            pieces: vec![Piece::Styled(parts)],
         }
+    }
+
+    /// Appends a line.
+    pub fn push(&mut self, line: impl Into<String>) {
+        self.pieces.push(Piece::Line(line.into()));
+    }
+
+    /// Returns this and what follows.
+    #[must_use]
+    pub fn and(mut self, more: Text) -> Text {
+        self.pieces.extend(more.pieces);
+        self
     }
 }

@@ -4,7 +4,7 @@ use recorder::live::Tid;
 use serde::{Deserialize, Serialize};
 
 use super::threads::{looked_at, report};
-use super::{Call, Does, Needs, ThreadReport, Verb};
+use super::{Call, Command, Does, Form, Needs, Text, ThreadReport, Verb, Word, threads};
 use crate::protocol::Failure;
 use crate::session::{LiveSession, Session, no_thread};
 
@@ -33,6 +33,14 @@ impl Verb for Thread {
             Session::Live(session) => live(&session, args.thread),
             Session::Recorded(past) => past.select_thread(args.thread),
         }
+    }
+}
+
+impl Command for Thread {
+    const WORDS: &'static [Word] = &[Word::new("thread", "ID", Form::Number, "Its number")];
+
+    fn text(reply: &ThreadReport, _: &ThreadArgs) -> Text {
+        threads::table(std::slice::from_ref(reply))
     }
 }
 

@@ -3,7 +3,7 @@
 use recorder::live::{ThreadState, ThreadView, Tid};
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Does, Needs, Nothing, Verb};
+use super::{Call, Column, Command, Does, Needs, Nothing, Text, Verb, show};
 use crate::protocol::Failure;
 use crate::session::{LiveSession, PlaceReport, ReasonReport, Session, StateWord};
 
@@ -51,6 +51,32 @@ impl Verb for Threads {
         };
         Ok(ThreadsReply { threads })
     }
+}
+
+impl Command for Threads {
+    fn text(reply: &ThreadsReply, _: &Nothing) -> Text {
+        table(&reply.threads)
+    }
+}
+
+/// Writes threads as a table.
+pub(super) fn table(threads: &[ThreadReport]) -> Text {
+    let row = |thread: &ThreadReport| {
+        let mark = if thread.selected { "* " } else { "" };
+        vec![
+            format!("{mark}{}", thread.thread),
+            thread.name.clone(),
+            format!("{:?}", thread.state).to_lowercase(),
+            thread.place.as_ref().map(show::place).unwrap_or_default(),
+        ]
+    };
+    let columns = [
+        Column::number("ID"),
+        Column::text("Name"),
+        Column::text("State"),
+        Column::text("Location"),
+    ];
+    Text::table(&columns, threads.iter().map(row).collect())
 }
 
 fn live(session: &LiveSession) -> Result<Vec<ThreadReport>, Failure> {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::display::DisplaysReply;
-use super::{Call, Does, Needs, Verb};
+use super::{Call, Command, Does, Form, Needs, Text, Verb, Word};
 use crate::protocol::Failure;
 use crate::session::{DisplayReport, of_recorder};
 
@@ -43,5 +43,18 @@ impl Verb for Undisplay {
         Ok(DisplaysReply {
             displays: removed.iter().map(DisplayReport::without_value).collect(),
         })
+    }
+}
+
+impl Command for Undisplay {
+    const WORDS: &'static [Word] = &[
+        Word::new("ids", "N", Form::Numbers, "Their numbers").optional(),
+        Word::flag("all", None, "All of them").against("ids"),
+    ];
+
+    fn text(reply: &DisplaysReply, _: &UndisplayArgs) -> Text {
+        let line =
+            |gone: &DisplayReport| format!("Display {} removed: {}", gone.id, gone.expression);
+        Text::lines(reply.displays.iter().map(line))
     }
 }

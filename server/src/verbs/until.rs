@@ -55,7 +55,7 @@ impl Command for Until {
         motion::TIMEOUT,
     ];
 
-    fn text(reply: &MotionReport) -> Text {
+    fn text(reply: &MotionReport, _: &Self::Args) -> Text {
         Text::motion(reply)
     }
 }

@@ -1,6 +1,6 @@
 //! `up`: looks at the caller of the frame that is looked at.
 
-use super::{Call, Does, DownArgs, FrameReply, Needs, Verb, frame};
+use super::{Call, Command, Does, DownArgs, FrameReply, Needs, Text, Verb, Word, down, frame};
 use crate::protocol::{Code, Failure};
 
 /// The verb.
@@ -22,5 +22,13 @@ impl Verb for Up {
                 false => Err(Failure::new(Code::NoFrame, "this is the outermost frame")),
             }
         })
+    }
+}
+
+impl Command for Up {
+    const WORDS: &'static [Word] = &[down::COUNT];
+
+    fn text(reply: &FrameReply, _: &DownArgs) -> Text {
+        reply.text()
     }
 }

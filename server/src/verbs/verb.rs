@@ -2,9 +2,11 @@
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
 
 use super::{Call, Text};
 use crate::protocol::Failure;
+use crate::session::SessionReport;
 
 /// A verb: it exists once, for live programs and recordings, on the socket, in the shell and at the prompt.
 pub trait Verb {
@@ -36,9 +38,36 @@ pub trait Verb {
 pub trait Command: Verb {
     /// The words that it takes, in order.
     const WORDS: &'static [Word] = &[];
+    /// What it waits for where no word says how long.
+    const WAITS_FOR: WaitsFor = WaitsFor::Answer;
 
-    /// Returns a reply as people read it.
-    fn text(reply: &Self::Reply) -> Text;
+    /// Makes the arguments of what was written, field by field.
+    ///
+    /// # Errors
+    /// The words make no sense together.
+    fn read(written: Map<String, Value>) -> Result<Self::Args, Failure> {
+        serde_json::from_value(Value::Object(written))
+            .map_err(|error| Failure::bad_request(error.to_string()))
+    }
+
+    /// Returns the reply to `asked` as people read it.
+    fn text(reply: &Self::Reply, asked: &Self::Args) -> Text;
+
+    /// Returns the session that it began.
+    fn begun(_: &Self::Reply) -> Option<&SessionReport> {
+        None
+    }
+}
+
+/// What a client waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitsFor {
+    /// An answer, which comes soon.
+    Answer,
+    /// The program, which runs for it.
+    Stop,
+    /// A start of the program.
+    Start,
 }
 
 /// What must be there for a verb.
@@ -99,6 +128,10 @@ pub struct Word {
     pub help: &'static str,
     /// How it is written.
     pub form: Form,
+    /// It may be left out.
+    pub is_optional: bool,
+    /// A field beside which it cannot stand.
+    pub against: Option<&'static str>,
 }
 
 /// How a word is written.
@@ -108,6 +141,12 @@ pub enum Form {
     Rest,
     /// As [`Form::Rest`]; options of the command before it, anything in it.
     Expression,
+    /// As [`Form::Rest`]; may begin with a negative number.
+    Operand,
+    /// Words, as a list.
+    Words,
+    /// Numbers, as a list.
+    Numbers,
     /// A name of a file or folder. It must be there.
     Path,
     /// A number, which may be left out.
@@ -118,6 +157,10 @@ pub enum Form {
     NumberOption,
     /// `--name SECONDS`, or another length of time.
     SecondsOption,
+    /// `--name TEXT`, or one letter.
+    TextOption(Option<char>),
+    /// `--name` and one of these, each with its other names; left out: the first.
+    Choice(&'static [(&'static str, &'static [&'static str])]),
     /// `--name`, or one letter.
     Flag(Option<char>),
 }
@@ -137,6 +180,8 @@ impl Word {
             value,
             help,
             form,
+            is_optional: false,
+            against: None,
         }
     }
 
@@ -150,5 +195,23 @@ impl Word {
     #[must_use]
     pub const fn named(self, name: &'static str) -> Word {
         Word { name, ..self }
+    }
+
+    /// The same, and may be left out.
+    #[must_use]
+    pub const fn optional(self) -> Word {
+        Word {
+            is_optional: true,
+            ..self
+        }
+    }
+
+    /// The same, but not beside that of another field.
+    #[must_use]
+    pub const fn against(self, field: &'static str) -> Word {
+        Word {
+            against: Some(field),
+            ..self
+        }
     }
 }

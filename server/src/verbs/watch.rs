@@ -4,8 +4,12 @@
 use debuginfo::Type;
 use recorder::live::{Access, Action, Location, ProbeSpec};
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
-use super::{Call, Does, Needs, ProbeArgs, ProbeKind, ProbesReply, Takes, Verb, probes};
+use super::{
+    Call, Command, Does, Form, Needs, ProbeArgs, ProbeKind, ProbesReply, Takes, Text, Verb, Word,
+    probe_text, probe_words, probes,
+};
 use crate::inspect;
 use crate::past::{Past, WatchLine, WatchesReply};
 use crate::protocol::{Code, Failure};
@@ -62,7 +66,9 @@ pub enum WatchReply {
 impl Verb for Watch {
     const NAME: &'static str = "watch";
     const DOC: &'static str =
-        "Stop when a value is written or read; in a recording, where it has changed";
+        "Stop when a value is written or read; in a recording, where it has changed
+
+In a recording a variable of the function that is looked at is watched in that function alone, a global one everywhere. While something is watched, runs through time pass the stops of the recording at which nothing has changed.";
     const NEEDS: Needs = Needs::Session;
     const DOES: Does = Does::Change;
     const TAKES: Takes = Takes::Expression;
@@ -99,6 +105,46 @@ impl Verb for Watch {
     }
 }
 
+impl Command for Watch {
+    const WORDS: &'static [Word] = &[
+        Word::new(
+            "words",
+            "[add] EXPRESSION | list | remove ID.. | enable ID.. | disable ID..",
+            Form::Words,
+            "A value that lies in memory, of 1, 2, 4 or 8 bytes; in a recording, any",
+        )
+        .optional(),
+        Word::flag("read", None, "Stop at reads").against("access"),
+        Word::flag("access", None, "Stop at reads and writes"),
+        probe_words::CONDITION,
+        probe_words::HIT_COUNT,
+        probe_words::ALL,
+        probe_words::ALL_THREADS,
+    ];
+
+    fn read(written: Map<String, Value>) -> Result<Self::Args, Failure> {
+        probe_words::read(written, |words, written| {
+            let mut is_set = |flag| written.remove(flag) == Some(Value::Bool(true));
+            let access = match (is_set("read"), is_set("access")) {
+                (true, _) => "read",
+                (false, true) => "both",
+                (false, false) => "write",
+            };
+            written.insert("access".to_owned(), access.into());
+            written.insert("expression".to_owned(), words.join(" ").into());
+            Ok(())
+        })
+    }
+
+    fn text(reply: &WatchReply, asked: &Self::Args) -> Text {
+        match reply {
+            WatchReply::Probes(reply) => probe_text::of_program(&reply.probes, asked),
+            WatchReply::Recorded(reply) => probe_text::watches(&reply.watches, asked),
+            WatchReply::Added(line) => probe_text::watched(line),
+        }
+    }
+}
+
 fn recorded(past: &Past, args: ProbeArgs<WatchAdd>) -> Result<WatchReply, Failure> {
     Ok(match args {
         ProbeArgs::List => WatchReply::Recorded(past.all_watches()),
@@ -108,7 +154,11 @@ fn recorded(past: &Past, args: ProbeArgs<WatchAdd>) -> Result<WatchReply, Failur
                 && !add.all_threads
                 && add.access == WatchAccess::Write;
             if !is_plain {
-                return Err(past.needs_the_program("watch with options"));
+                return Err(past.needs_the_program(match add.access {
+                    WatchAccess::Read => "watch --read",
+                    WatchAccess::Both => "watch --access",
+                    WatchAccess::Write => "watch with options",
+                }));
             }
             WatchReply::Added(past.add_watch(&add.expression)?)
         }

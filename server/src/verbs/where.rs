@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::display::values;
-use super::{Call, Does, Needs, Verb};
+use super::{Call, Command, Does, Form, Needs, Text, Verb, Word, show};
 use crate::inspect::{self, FrameReport, SourceReport, ValueFormat, VariableReport, View};
 use crate::protocol::Failure;
 use crate::session::{Session, StopReport};
@@ -68,6 +68,44 @@ impl Verb for Where {
                 described(&view, looked.stop()?, &args)
             }),
         }
+    }
+}
+
+/// The option of verbs that show source.
+pub(super) const LINES: Word = Word::new(
+    "context",
+    "LINES",
+    Form::NumberOption,
+    "Lines before and after [default: 5]",
+);
+
+impl Command for Where {
+    const WORDS: &'static [Word] = &[LINES];
+
+    fn text(reply: &WhereReply, _: &WhereArgs) -> Text {
+        let mut text = show::heading(&reply.stop);
+        if reply.frame.index > 0 {
+            text.push(show::frame(&reply.frame));
+        }
+        text.push("");
+        match (&reply.source, &reply.no_source) {
+            (Some(source), _) => text = text.and(show::source(source)),
+            (None, Some(reason)) => text.push(format!("No source: {reason}")),
+            (None, None) => {}
+        }
+        text.push("");
+        match (&reply.no_locals, reply.locals.is_empty()) {
+            (Some(reason), _) => text.push(format!("No variables: {reason}")),
+            (None, true) => text.push("No variables are known here."),
+            (None, false) => {
+                text.push("Locals:");
+                text = text.and(show::variables(&reply.locals));
+            }
+        }
+        if !reply.stop.displays.is_empty() {
+            text.push("");
+        }
+        text.and(show::displays(&reply.stop.displays))
     }
 }
 

@@ -199,6 +199,7 @@ impl Tracer {
             thread.signal_info = calling.signal_info;
         }
         let _ = calling.reply.send(result);
+        self.stops.wake();
         if calling.was_stopped {
             // Whoever let it go on waits for a stop.
             self.halt(tid, Reason::User, false);

@@ -3,19 +3,20 @@
 use std::ffi::OsString;
 use std::sync::LazyLock;
 
+use clap::builder::PossibleValue;
 use clap::{Arg, ArgAction, ArgMatches, Args, FromArgMatches, value_parser};
 use serde_json::{Map, Value};
 use server::os_text::OsText;
 use server::verbs::{
-    ALL, Column, Command, CommandVisitor, Description, Does, Form, Needs, Piece, Text, Word, find,
-    visit_command,
+    ALL, Command, CommandVisitor, Description, Does, Form, Needs, Piece, Style, Text, WaitsFor,
+    Word, find, visit_command,
 };
 
 use super::ask::{Common, Patience, answer, fetch};
-use super::{Link, Origin, show};
+use super::{Link, Origin};
 use crate::duration;
 use crate::error::Error;
-use crate::render::{Align, Terminal, escaped};
+use crate::render::{Align, Column, Layout, Paint, Table, Terminal, escaped};
 
 /// The names of verbs and their aliases as command lines write them; in the order of [`ALL`].
 static WRITTEN: LazyLock<Vec<(String, Vec<String>)>> = LazyLock::new(|| {
@@ -67,34 +68,37 @@ pub fn described(mut command: clap::Command) -> clap::Command {
 }
 
 fn argument(word: &'static Word) -> Arg {
-    let arg = Arg::new(word.field).help(word.help);
-    let option = |arg: Arg| match word.name {
-        "" => arg.long(word.field),
-        name => arg.long(name),
+    let arg = Arg::new(word.field)
+        .help(word.help)
+        .conflicts_with_all(word.against);
+    let value = |arg: Arg| arg.value_name(word.value);
+    let operand = || value(arg.clone()).required(!word.is_optional);
+    let list = || operand().num_args(1..).action(ArgAction::Append);
+    let name = match word.name {
+        "" => word.field,
+        name => name,
     };
-    let rest = |arg: Arg| arg.num_args(1..).action(ArgAction::Append).required(true);
+    let option = || value(arg.clone()).long(name);
     match word.form {
-        Form::Rest => rest(arg.value_name(word.value)),
-        Form::Expression => rest(arg.value_name(word.value)).allow_hyphen_values(true),
-        Form::Path => arg
-            .value_name(word.value)
-            .required(true)
-            .value_parser(value_parser!(OsString)),
-        Form::Number => arg.value_name(word.value).value_parser(value_parser!(u32)),
-        Form::Text => arg.value_name(word.value).required(true),
-        Form::NumberOption => option(arg)
-            .value_name(word.value)
-            .value_parser(value_parser!(u64)),
-        Form::SecondsOption => option(arg)
-            .value_name(word.value)
-            .value_parser(duration::seconds),
-        Form::Flag(letter) => {
-            let arg = option(arg).action(ArgAction::SetTrue);
-            match letter {
-                Some(letter) => arg.short(letter),
-                None => arg,
-            }
+        Form::Rest | Form::Words => list(),
+        Form::Operand => list().allow_negative_numbers(true),
+        Form::Expression => list().allow_hyphen_values(true),
+        Form::Numbers => list().value_parser(value_parser!(u32)),
+        Form::Path => operand().value_parser(value_parser!(OsString)),
+        Form::Number => value(arg).value_parser(value_parser!(u32)),
+        Form::Text => operand().allow_negative_numbers(true),
+        Form::TextOption(letter) => option().short(letter),
+        Form::NumberOption => option().value_parser(value_parser!(u64)),
+        Form::SecondsOption => option().value_parser(duration::seconds),
+        Form::Choice(choices) => {
+            let choice = |(name, others): &(&'static str, &'static [&'static str])| {
+                PossibleValue::new(*name).aliases(others.iter().copied())
+            };
+            let default = choices.first().map(|(name, _)| *name);
+            let choices: Vec<PossibleValue> = choices.iter().map(choice).collect();
+            option().default_value(default).value_parser(choices)
         }
+        Form::Flag(letter) => arg.long(name).short(letter).action(ArgAction::SetTrue),
     }
 }
 
@@ -119,11 +123,15 @@ pub fn run(name: &str, matches: &ArgMatches, link: &Link) -> Option<Result<u8, E
 }
 
 fn value(word: &Word, matches: &ArgMatches, common: &mut Common) -> Option<Value> {
-    let texts = || matches.get_many::<String>(word.field).into_iter().flatten();
+    let texts = || -> Option<Vec<String>> {
+        Some(matches.get_many::<String>(word.field)?.cloned().collect())
+    };
+    let one = || matches.get_one::<String>(word.field).cloned();
     match word.form {
-        Form::Rest => Some(texts().cloned().collect::<Vec<_>>().join(" ").into()),
+        Form::Rest => Some(texts()?.join(" ").into()),
+        Form::Operand => Some(texts()?.join(" ").trim_start().into()),
         Form::Expression => {
-            let mut words: Vec<String> = texts().cloned().collect();
+            let mut words = texts()?;
             // The option may stand after the expression too.
             if words.len() > 1 && words.last().is_some_and(|last| last == "--json") {
                 common.json = true;
@@ -131,15 +139,27 @@ fn value(word: &Word, matches: &ArgMatches, common: &mut Common) -> Option<Value
             }
             Some(words.join(" ").into())
         }
+        Form::Words => Some(texts().unwrap_or_default().into()),
+        Form::Numbers => {
+            let numbers = matches.get_many::<u32>(word.field).into_iter().flatten();
+            Some(numbers.copied().collect())
+        }
         Form::Path => {
             let path = matches.get_one::<OsString>(word.field)?;
             let text: OsText = path.as_os_str().into();
             serde_json::to_value(text).ok()
         }
-        Form::Text => matches
-            .get_one::<String>(word.field)
-            .cloned()
-            .map(Value::from),
+        Form::Text | Form::TextOption(_) => one().map(Value::from),
+        Form::Choice(choices) => {
+            let written = one()?;
+            let is_meant = |(name, others): &&(&str, &[&str])| {
+                *name == written || others.contains(&written.as_str())
+            };
+            choices
+                .iter()
+                .find(is_meant)
+                .map(|(name, _)| Value::from(*name))
+        }
         Form::Number => matches.get_one::<u32>(word.field).copied().map(Value::from),
         Form::NumberOption => matches.get_one::<u64>(word.field).copied().map(Value::from),
         Form::SecondsOption => matches.get_one::<f64>(word.field).copied().map(Value::from),
@@ -162,44 +182,84 @@ impl CommandVisitor for Run<'_> {
         let is_waiting = |word: &Word| word.form == Form::SecondsOption;
         let timeout = V::WORDS.iter().find(|word| is_waiting(word));
         let timeout = timeout.map(|word| args.get(word.field).and_then(Value::as_f64));
-        let patience = match (timeout, V::NEEDS) {
-            (Some(timeout), _) => Patience::Stop(timeout),
-            (None, Needs::Recording | Needs::Daemon) => Patience::Search,
-            (None, _) => Patience::Answer,
+        let patience = match (timeout, V::NEEDS, V::WAITS_FOR) {
+            (Some(timeout), _, _) => Patience::Stop(timeout),
+            (None, _, WaitsFor::Stop) => Patience::Stop(None),
+            (None, _, WaitsFor::Start) => Patience::Start(None),
+            // What begins without a program opens a recording.
+            (None, Needs::Recording, _) => Patience::Search,
+            (None, Needs::Daemon, _) if V::DOES == Does::Change => Patience::Search,
+            (None, _, _) => Patience::Answer,
         };
-        let args = serde_json::from_value(Value::Object(args));
-        let args = args.expect("a verb's words are its arguments");
+        let args = V::read(args).map_err(|wrong| Error::usage(wrong.message, wrong.hint))?;
         let reply = fetch::<V>(&common, link, &args, patience);
-        if let (Ok(reply), Needs::Daemon, Does::Change) = (&reply, V::NEEDS, V::DOES) {
-            for piece in V::text(reply).pieces {
-                if let Piece::Session(report) = piece {
-                    link.begun(&report, Origin::Found);
-                }
-            }
+        if let Some(report) = reply.as_ref().ok().and_then(V::begun) {
+            link.begun(report, Origin::Found);
         }
         answer::<V>(&common, reply, |reply| {
-            written(&V::text(reply), link.terminal())
+            written(&V::text(reply, &args), link.terminal())
         })
     }
 }
 
 /// Writes a text for a terminal: nothing in it steers that.
-fn written(text: &Text, terminal: &Terminal) -> String {
+pub fn written(text: &Text, terminal: &Terminal) -> String {
     let colour = terminal.stdout_colour;
+    let part = |(style, text): &(Style, String)| {
+        let text = escaped(text);
+        match style {
+            Style::Plain => text.into_owned(),
+            Style::Heading => colour.paint(Paint::Heading, text).to_string(),
+            Style::Here => colour.paint(Paint::Prompt, text).to_string(),
+            Style::Dim => colour.paint(Paint::Dim, text).to_string(),
+        }
+    };
     let piece = |piece: &Piece| match piece {
         Piece::Line(line) => format!("{}\n", escaped(line)),
-        Piece::Table(columns, rows) => {
-            let heading = |column: &Column| match column.is_number {
-                true => (column.name, Align::Right),
-                false => (column.name, Align::Left),
-            };
-            let headings: Vec<_> = columns.iter().map(heading).collect();
-            let rows = rows.iter().cloned();
-            let rows = rows.map(|row| row.into_iter().map(Some).collect());
-            show::table(&headings, rows.collect(), terminal)
-        }
-        Piece::Motion(report) => show::motion(report, colour),
-        Piece::Session(report) => show::session(report, colour),
+        Piece::Styled(parts) => parts.iter().map(part).collect::<String>() + "\n",
+        Piece::Table(columns, rows) => table(columns, rows, terminal),
     };
     text.pieces.iter().map(piece).collect()
+}
+
+fn table(columns: &[server::verbs::Column], rows: &[Vec<String>], terminal: &Terminal) -> String {
+    let columns = columns.iter().map(|column| Column {
+        name: column.name.to_owned(),
+        align: match column.is_number {
+            true => Align::Right,
+            false => Align::Left,
+        },
+    });
+    let mut table = Table::new(columns.collect());
+    for row in rows {
+        table.push(row.iter().cloned().map(Some).collect());
+    }
+    let layout = match terminal.stdout {
+        true => Layout::Fit(Terminal::size().0),
+        false => Layout::Whole,
+    };
+    let mut out = Vec::new();
+    // Writing to memory cannot fail.
+    _ = table.flush(&mut out, layout, terminal.stdout_colour);
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_text_steers_the_terminal() {
+        let mut text = Text::styled(vec![(Style::Heading, "app\x1b[2J".to_owned())]);
+        text.push("name = \"\x1b[2J\"");
+        let terminal = Terminal {
+            stdout: false,
+            stdout_colour: crate::render::Colour::Off,
+            ..Terminal::detect()
+        };
+        assert_eq!(
+            written(&text, &terminal),
+            "app\\x1b[2J\nname = \"\\x1b[2J\"\n"
+        );
+    }
 }

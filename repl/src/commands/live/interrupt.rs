@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use server::client::{Client, Cutter, Wait};
+use server::gone::Gone;
 use server::paths::Paths;
 use server::protocol::Code;
 use server::verbs::{self, Nothing};
@@ -98,8 +99,8 @@ impl Watch<'_> {
 ///
 /// # Errors
 /// Ctrl-C cannot be caught.
-pub fn watched<T>(interrupt: Arc<AtomicBool>, work: impl FnOnce() -> T) -> Result<T, Error> {
-    interrupt.store(false, Ordering::Release);
+pub fn watched<T>(interrupt: Arc<Gone>, work: impl FnOnce() -> T) -> Result<T, Error> {
+    interrupt.clear();
     let mut interrupts = Interrupts::catch()?;
     let (done, mut ended) = tokio::sync::oneshot::channel::<()>();
     Ok(std::thread::scope(|scope| {
@@ -107,7 +108,7 @@ pub fn watched<T>(interrupt: Arc<AtomicBool>, work: impl FnOnce() -> T) -> Resul
             if interrupts.wait(&mut ended).is_ok() {
                 return;
             }
-            interrupt.store(true, Ordering::Release);
+            interrupt.set();
             eprintln!("\nhindsight: ending the search; Ctrl-C again leaves the prompt");
             if interrupts.wait(&mut ended).is_err() {
                 std::process::exit(exit::from_signal(libc::SIGINT).into());

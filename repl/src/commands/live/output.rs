@@ -10,16 +10,17 @@ use server::past::OutputLines;
 use server::paths::Paths;
 use server::protocol::Code;
 use server::push::Happened;
-use server::verbs::{self, OutputArgs, OutputPiece, OutputPieces, OutputReply, SubscribeArgs};
+use server::verbs::{
+    self, Column, OutputArgs, OutputPiece, OutputPieces, OutputReply, SubscribeArgs, Text,
+};
 
 use super::Link;
 use super::ask::{Common, Patience, ask, fetch, meant, write};
+use super::generic::written;
 use super::interrupt::{self, OnInterrupt};
-use super::show::table;
 use crate::error::Error;
 use crate::exit;
 use crate::output::to_stdout;
-use crate::render::{Align, Terminal};
 
 #[derive(Debug, clap::Args)]
 pub struct Output {
@@ -52,7 +53,7 @@ impl Output {
         }
         match fetch::<verbs::Output>(&self.common, link, &args, Patience::Answer)? {
             OutputReply::Pieces(reply) => pass_on(&reply).map_err(to_stdout)?,
-            OutputReply::Lines(reply) => write(&lines(&reply, link.terminal()))?,
+            OutputReply::Lines(reply) => write(&written(&lines(&reply), link.terminal()))?,
         }
         Ok(exit::DONE)
     }
@@ -70,7 +71,7 @@ impl Output {
         match followed {
             Followed::ToTheEnd => Ok(exit::DONE),
             Followed::Recorded(reply) => {
-                write(&lines(&reply, link.terminal()))?;
+                write(&written(&lines(&reply), link.terminal()))?;
                 Ok(exit::DONE)
             }
             Followed::NobodyReads(error) => Err(to_stdout(error)),
@@ -203,30 +204,30 @@ fn pass_on_pieces(pieces: &[OutputPiece]) -> io::Result<()> {
 }
 
 /// Writes lines of a recording's output, each with its event.
-pub fn lines(reply: &OutputLines, terminal: &Terminal) -> String {
+fn lines(reply: &OutputLines) -> Text {
     if reply.lines.is_empty() && !reply.more {
-        return "The program had written nothing up to here.\n".to_owned();
+        return Text::line("The program had written nothing up to here.");
     }
     let row = |line: &server::past::OutputLine| {
         vec![
-            Some(line.line.to_string()),
-            Some(line.seq.to_string()),
-            Some(line.stream.clone()),
-            Some(line.text.clone()),
+            line.line.to_string(),
+            line.seq.to_string(),
+            line.stream.clone(),
+            line.text.clone(),
         ]
     };
-    let headings = [
-        ("Line", Align::Right),
-        ("Event", Align::Right),
-        ("Stream", Align::Left),
-        ("Text", Align::Left),
+    let columns = [
+        Column::number("Line"),
+        Column::number("Event"),
+        Column::text("Stream"),
+        Column::text("Text"),
     ];
-    let rows = match reply.lines.is_empty() {
-        true => String::new(),
-        false => table(&headings, reply.lines.iter().map(row).collect(), terminal),
+    let mut text = match reply.lines.is_empty() {
+        true => Text::default(),
+        false => Text::table(&columns, reply.lines.iter().map(row).collect()),
     };
-    match reply.more {
-        true => rows + "(earlier lines are not shown: --tail N)\n",
-        false => rows,
+    if reply.more {
+        text.push("(earlier lines are not shown: --tail N)");
     }
+    text
 }

@@ -1,24 +1,25 @@
-//! `start`, `attach`, `detach`, `stop`, `restart`, `status` and `note`.
+//! `start` and `attach`, whose options are those of `record`; `detach` and `stop`, after which the recording may be packed here.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use server::location::Target;
 use server::os_text::OsText;
+use server::quantity::count;
 use server::session::{Attach as AttachTo, Launch, Recording};
-use server::verbs::{self, AttachArgs, EndReply, NoteArgs, NoteReply, Nothing, StartArgs, Verb};
+use server::verbs::{self, AttachArgs, EndReply, Nothing, StartArgs, Verb, session_text};
 
 use super::Link;
-use super::ask::{Common, Patience, answer, ask, fetch};
+use super::ask::{Common, Patience, answer, fetch};
+use super::generic::written;
 use super::link::Origin;
-use super::show;
 use crate::commands::captured::Captured;
 use crate::commands::keeping::Keeping;
 use crate::commands::{pack, target};
 use crate::duration;
 use crate::error::Error;
 use crate::progress::Progress;
-use crate::render::{bytes, count, escaped};
+use crate::render::{bytes, escaped};
 
 /// What is recorded, and where to.
 #[derive(Debug, Default, clap::Args)]
@@ -155,7 +156,7 @@ impl Launching {
             link.begun(report, Origin::Started);
         }
         answer::<verbs::Start>(common, reply, |reply| {
-            show::session(reply, terminal.stdout_colour)
+            written(&session_text(reply), terminal)
         })
     }
 }
@@ -188,7 +189,7 @@ impl Attach {
             link.begun(report, Origin::Found);
         }
         answer::<verbs::Attach>(&self.common, reply, |reply| {
-            show::session(reply, terminal.stdout_colour)
+            written(&session_text(reply), terminal)
         })
     }
 }
@@ -260,72 +261,5 @@ pub struct Stop {
 impl Stop {
     pub fn run(&self, link: &Link) -> Result<u8, Error> {
         self.closing.run::<verbs::Stop>(link)
-    }
-}
-
-#[derive(Debug, clap::Args)]
-pub struct Restart {
-    #[command(flatten)]
-    common: Common,
-}
-
-impl Restart {
-    pub fn run(&self, link: &Link) -> Result<u8, Error> {
-        let terminal = link.terminal();
-        let patience = Patience::Start(None);
-        ask::<verbs::Restart>(&self.common, link, &Nothing {}, patience, |reply| {
-            show::session(reply, terminal.stdout_colour)
-        })
-    }
-}
-
-#[derive(Debug, clap::Args)]
-pub struct Status {
-    #[command(flatten)]
-    common: Common,
-}
-
-impl Status {
-    pub fn run(&self, link: &Link) -> Result<u8, Error> {
-        let terminal = link.terminal();
-        let patience = Patience::Answer;
-        ask::<verbs::Status>(&self.common, link, &Nothing {}, patience, |reply| {
-            if reply.sessions.is_empty() {
-                return "There is no session.\n".to_owned();
-            }
-            let sessions = reply.sessions.iter();
-            sessions
-                .map(|report| show::session(report, terminal.stdout_colour))
-                .collect()
-        })
-    }
-}
-
-#[derive(Debug, clap::Args)]
-pub struct Note {
-    #[command(flatten)]
-    common: Common,
-    /// The text
-    #[arg(required = true)]
-    text: Vec<String>,
-}
-
-impl Note {
-    pub fn run(&self, link: &Link) -> Result<u8, Error> {
-        let args = NoteArgs {
-            text: self.text.join(" "),
-        };
-        ask::<verbs::Note>(
-            &self.common,
-            link,
-            &args,
-            Patience::Answer,
-            |reply| match reply {
-                NoteReply::Now(_) => String::new(),
-                NoteReply::At(note) => {
-                    format!("Note at event {}: {}\n", note.seq, escaped(&note.text))
-                }
-            },
-        )
     }
 }

@@ -1,0 +1,237 @@
+//! How probes read, in a program and in a recording.
+
+use super::{Column, ProbeArgs, ProbeKind, ProbeReport, Text, show};
+use crate::past::{Break, WatchLine};
+use crate::quantity::count;
+use crate::session::PlaceReport;
+
+/// Places of one probe that are named.
+const MAX_PLACES: usize = 10;
+
+/// Writes what was done with probes of a program.
+pub(super) fn of_program<A>(probes: &[ProbeReport], asked: &ProbeArgs<A>) -> Text {
+    match asked {
+        ProbeArgs::List => listed(probes),
+        ProbeArgs::Remove(_) => Text::lines(
+            probes
+                .iter()
+                .map(|probe| format!("{} removed: {}", name(probe), probe.location)),
+        ),
+        _ => Text::lines(probes.iter().flat_map(set)),
+    }
+}
+
+fn name(probe: &ProbeReport) -> String {
+    let mut kind = probe.kind.word().to_owned();
+    kind[..1].make_ascii_uppercase();
+    format!("{kind} {}", probe.id)
+}
+
+/// Writes one probe: `Breakpoint 1: parse at parse.c:42`, and what is to be known of it.
+fn set(probe: &ProbeReport) -> Vec<String> {
+    let several = probe.places.len() > 1;
+    let mut first = match probe.places.as_slice() {
+        [place] => format!("{}: {}", name(probe), show::place(place)),
+        [] => format!("{}: {}", name(probe), probe.location),
+        places => format!(
+            "{}: {} ({} places)",
+            name(probe),
+            probe.location,
+            places.len()
+        ),
+    };
+    let state = match (probe.enabled, probe.verified) {
+        (false, _) => " [disabled]",
+        (true, false) => " [pending: no loaded module has it]",
+        (true, true) => "",
+    };
+    let mut lines = Vec::new();
+    if several {
+        lines.extend(
+            probe
+                .places
+                .iter()
+                .take(MAX_PLACES)
+                .map(|place| format!("  {}", show::place(place))),
+        );
+        let left = probe.places.len().saturating_sub(MAX_PLACES);
+        if left > 0 {
+            lines.push(format!("  and {left} more"));
+        }
+    }
+    lines.last_mut().unwrap_or(&mut first).push_str(state);
+    lines.insert(0, first);
+    for place in &probe.places {
+        if let Some(problem) = &place.problem {
+            lines.push(format!("  {}: {problem}", place.address));
+        }
+    }
+    lines.extend(probe.message.as_ref().map(|message| format!("  {message}")));
+    lines
+}
+
+fn listed(probes: &[ProbeReport]) -> Text {
+    if probes.is_empty() {
+        return Text::line("There are none.");
+    }
+    let row = |probe: &ProbeReport| {
+        let state = match (probe.enabled, probe.verified) {
+            (false, _) => "disabled",
+            (true, true) => "set",
+            (true, false) => "pending",
+        };
+        let place = match probe.places.as_slice() {
+            [place] => show::place(place),
+            // What is watched lies where it lies, not in code.
+            _ if probe.kind == ProbeKind::Watchpoint => String::new(),
+            places => format!("{} places", places.len()),
+        };
+        vec![
+            probe.id.to_string(),
+            probe.location.clone(),
+            state.to_owned(),
+            probe.hits.to_string(),
+            probe.condition.clone().unwrap_or_default(),
+            place,
+        ]
+    };
+    let columns = [
+        Column::number("ID"),
+        Column::text("Location"),
+        Column::text("State"),
+        Column::number("Hits"),
+        Column::text("Condition"),
+        Column::text("Place"),
+    ];
+    let table = Text::table(&columns, probes.iter().map(row).collect());
+    table.and(Text::lines(probes.iter().flat_map(notes)))
+}
+
+/// Says what is wrong with a probe, and why its hits take longer than they might, if they do.
+fn notes(probe: &ProbeReport) -> impl Iterator<Item = String> {
+    let id = probe.id;
+    let message = probe.message.as_ref();
+    let message = message.map(|message| format!("{id}: {message}"));
+    let why = |place: &PlaceReport| {
+        let why = place.not_compiled.as_ref()?;
+        Some(match place.compiled {
+            Some(true) => format!("{id}: its condition is compiled, {why}"),
+            _ => format!("{id}: not compiled into the program: {why}"),
+        })
+    };
+    message.into_iter().chain(probe.places.iter().find_map(why))
+}
+
+/// Writes what was done with breakpoints of a recording, which may be the past of a program.
+pub(super) fn breaks<A>(breaks: &[Break], of_a_program: bool, asked: &ProbeArgs<A>) -> Text {
+    match asked {
+        ProbeArgs::List if breaks.is_empty() => {
+            Text::line("There are no breakpoints; runs through time stop where the recording did.")
+        }
+        ProbeArgs::List => {
+            let row = |known: &Break| {
+                vec![
+                    known.id.to_string(),
+                    known.location.clone(),
+                    known.functions.len().to_string(),
+                ]
+            };
+            let columns = [
+                Column::number("ID"),
+                Column::text("Location"),
+                Column::number("Functions"),
+            ];
+            Text::table(&columns, breaks.iter().map(row).collect())
+        }
+        ProbeArgs::Remove(_) => Text::line(format!(
+            "{} removed",
+            count(breaks.len() as u64, "breakpoint")
+        )),
+        _ => {
+            let added = |added: &Break| {
+                let live = "It stops runs through the past; to stop the program, first: goto live";
+                let functions = count(added.functions.len() as u64, "function");
+                let line = format!("Breakpoint {}: {} ({functions})", added.id, added.location);
+                [Some(line), of_a_program.then(|| live.to_owned())]
+            };
+            Text::lines(breaks.iter().flat_map(added).flatten())
+        }
+    }
+}
+
+/// Writes what was done with watches of a recording.
+pub(super) fn watches<A>(watches: &[WatchLine], asked: &ProbeArgs<A>) -> Text {
+    match (asked, watches.is_empty()) {
+        (ProbeArgs::Remove(_), true) => Text::line("Nothing was watched."),
+        (ProbeArgs::Remove(_), false) => {
+            let removed =
+                |line: &WatchLine| format!("Watch {} removed: {}", line.id, line.expression);
+            Text::lines(watches.iter().map(removed))
+        }
+        (_, true) => Text::line("Nothing is watched."),
+        (_, false) => {
+            let row = |line: &WatchLine| {
+                vec![
+                    line.id.to_string(),
+                    line.expression.clone(),
+                    line.hits.to_string(),
+                    scope(line),
+                ]
+            };
+            let columns = [
+                Column::number("ID"),
+                Column::text("Expression"),
+                Column::number("Hits"),
+                Column::text("Where"),
+            ];
+            Text::table(&columns, watches.iter().map(row).collect())
+        }
+    }
+}
+
+/// Says what is watched from now on.
+pub(super) fn watched(line: &WatchLine) -> Text {
+    Text::line(format!(
+        "Watch {}: {} ({})",
+        line.id,
+        line.expression,
+        scope(line)
+    ))
+}
+
+fn scope(line: &WatchLine) -> String {
+    match &line.function {
+        Some(function) => format!("in {function}"),
+        None => "everywhere".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verbs::Chosen;
+
+    #[test]
+    fn a_probe_that_is_removed_is_named_and_nothing_else() {
+        let reply = serde_json::json!({
+            "id": 3, "kind": "breakpoint", "location": "plugin_init", "verified": false, "enabled": true, "places": [],
+            "hit_count": 0, "all_threads": false, "once": false, "hits": 0, "existed": false,
+            "message": "no loaded module has plugin_init; it waits until one does",
+        });
+        let probe: ProbeReport = serde_json::from_value(reply).expect("a probe");
+        assert_eq!(
+            of_program(std::slice::from_ref(&probe), &ProbeArgs::Add(())),
+            Text::lines(
+                [
+                    "Breakpoint 3: plugin_init [pending: no loaded module has it]",
+                    "  no loaded module has plugin_init; it waits until one does"
+                ]
+                .map(str::to_owned)
+            )
+        );
+        assert_eq!(
+            of_program::<()>(&[probe], &ProbeArgs::Remove(Chosen::default())),
+            Text::line("Breakpoint 3 removed: plugin_init")
+        );
+    }
+}

@@ -1,0 +1,199 @@
+//! The words of `break`, `logpoint`, `watch` and `catch`: the first may be `add`, `list`, `remove`, `enable` or `disable`.
+
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+
+use super::{Chosen, Form, ProbeArgs, Word};
+use crate::protocol::Failure;
+
+/// Words as fields.
+pub(super) type Written = Map<String, Value>;
+
+pub(super) const CONDITION: Word = Word::new(
+    "condition",
+    "EXPRESSION",
+    Form::TextOption(None),
+    "Only if this is true",
+);
+pub(super) const HIT_COUNT: Word = Word::new(
+    "hit_count",
+    "N",
+    Form::NumberOption,
+    "Only on the Nth hit; 0: on every one [default: 0]",
+)
+.named("hit-count");
+pub(super) const ALL: Word =
+    Word::flag("all", None, "With remove, enable and disable: all of them");
+pub(super) const FUNCTION: Word = Word::new(
+    "function",
+    "NAME",
+    Form::TextOption(Some('f')),
+    "A function, whatever it is called; * and ? match",
+);
+pub(super) const PENDING: Word =
+    Word::flag("pending", None, "Wait for a library that is loaded later");
+pub(super) const ALL_THREADS: Word = Word::flag(
+    "all_threads",
+    None,
+    "Stop all threads, not only the one that hits it",
+)
+.named("all-threads");
+
+/// What is to be done.
+#[derive(Debug, PartialEq, Eq)]
+enum Task<'a> {
+    Add(&'a [String]),
+    Other(&'a str, Vec<u32>),
+}
+
+/// Reads what is to be done with probes; `add` turns its words into fields of what adding one takes.
+pub(super) fn read<A: DeserializeOwned>(
+    mut written: Written,
+    add: impl FnOnce(&[String], &mut Written) -> Result<(), Failure>,
+) -> Result<ProbeArgs<A>, Failure> {
+    let words = written.remove("words").unwrap_or_default();
+    let words: Vec<String> = serde_json::from_value(words).unwrap_or_default();
+    let all = written.remove("all") == Some(Value::Bool(true));
+    let chosen = |ids| Chosen { ids, all };
+    Ok(match task(&words, written.contains_key("function"), all)? {
+        Task::Add(words) => {
+            add(words, &mut written)?;
+            let added = serde_json::from_value(Value::Object(written));
+            ProbeArgs::Add(added.map_err(|error| Failure::bad_request(error.to_string()))?)
+        }
+        Task::Other("remove", ids) => ProbeArgs::Remove(chosen(ids)),
+        Task::Other("enable", ids) => ProbeArgs::Enable(chosen(ids)),
+        Task::Other("disable", ids) => ProbeArgs::Disable(chosen(ids)),
+        Task::Other(..) => ProbeArgs::List,
+    })
+}
+
+/// Reads the words: `add LOCATION`, `list`, `remove 1 2`, or a location at once.
+fn task(words: &[String], has_more: bool, has_all: bool) -> Result<Task<'_>, Failure> {
+    match words.split_first() {
+        // Alone it is no task: a function may be called so.
+        Some((first, rest)) if first == "add" && (has_more || !rest.is_empty()) => {
+            Ok(Task::Add(rest))
+        }
+        Some((first, rest))
+            if matches!(first.as_str(), "list" | "remove" | "enable" | "disable") =>
+        {
+            if has_all && !rest.is_empty() {
+                return Err(Failure::bad_request("write the numbers, or --all"));
+            }
+            let ids = rest.iter().map(|word| {
+                word.parse().map_err(|_| {
+                    Failure::bad_request(format!("\"{word}\" is not a number")).hint(format!(
+                        "write list in place of {first} to see the numbers, or add {first} for a function of that name"
+                    ))
+                })
+            });
+            Ok(Task::Other(first, ids.collect::<Result<_, _>>()?))
+        }
+        None if !has_more => Ok(Task::Other("list", Vec::new())),
+        _ => Ok(Task::Add(words)),
+    }
+}
+
+/// Takes the locations, from the words or `--function`: the first, and the others.
+pub(super) fn locations(words: &[String], written: &mut Written) -> Result<(), Failure> {
+    match words {
+        [first, others @ ..] if !others.is_empty() => {
+            written.insert("also".to_owned(), json!(others));
+            location(std::slice::from_ref(first), written)
+        }
+        words => location(words, written),
+    }
+}
+
+/// Takes the one location, from the words or `--function`.
+pub(super) fn location(words: &[String], written: &mut Written) -> Result<(), Failure> {
+    let at = match (words, written.remove("function")) {
+        ([at], None) => json!(at),
+        ([], Some(function)) => json!({ "function": function }),
+        _ => {
+            return Err(Failure::bad_request("exactly one location is needed").hint(
+                "write function, file:line, file:line:column, 0xADDRESS or --function NAME",
+            ));
+        }
+    };
+    written.insert("at".to_owned(), at);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<String> {
+        text.split_whitespace().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn the_first_word_may_be_what_to_do() {
+        let a = words("a.c:3");
+        assert_eq!(
+            task(&words("add a.c:3"), false, false).unwrap(),
+            Task::Add(&a)
+        );
+        assert_eq!(task(&a, false, false).unwrap(), Task::Add(&a));
+        let add = words("add");
+        assert_eq!(
+            task(&add, false, false).unwrap(),
+            Task::Add(&add),
+            "a function"
+        );
+        assert_eq!(
+            task(&words("add add"), false, false).unwrap(),
+            Task::Add(&add)
+        );
+        assert_eq!(
+            task(&add, true, false).unwrap(),
+            Task::Add(&[]),
+            "--function"
+        );
+        assert_eq!(
+            task(&[], false, false).unwrap(),
+            Task::Other("list", vec![])
+        );
+        assert_eq!(
+            task(&[], true, false).unwrap(),
+            Task::Add(&[]),
+            "--function"
+        );
+        let removed = words("remove 1 2");
+        assert_eq!(
+            task(&removed, false, false).unwrap(),
+            Task::Other("remove", vec![1, 2])
+        );
+        assert!(task(&words("remove 1"), false, true).is_err());
+        assert!(task(&words("remove x"), false, false).is_err());
+        assert_eq!(
+            task(&words("add list"), false, false).unwrap(),
+            Task::Add(&words("list"))
+        );
+    }
+
+    #[test]
+    fn a_breakpoint_may_be_set_at_many_locations_at_once() {
+        let taken = |text: &str, function: Option<&str>| {
+            let mut written = Written::new();
+            if let Some(function) = function {
+                written.insert("function".to_owned(), json!(function));
+            }
+            locations(&words(text), &mut written).map(|()| Value::Object(written))
+        };
+        assert_eq!(taken("a", None).unwrap(), json!({ "at": "a" }));
+        assert_eq!(
+            taken("a b c", None).unwrap(),
+            json!({ "at": "a", "also": ["b", "c"] })
+        );
+        assert_eq!(
+            taken("", Some("f")).unwrap(),
+            json!({ "at": { "function": "f" } })
+        );
+        assert!(taken("a", Some("f")).is_err());
+        assert!(taken("a b", Some("f")).is_err());
+        assert!(taken("", None).is_err());
+    }
+}

@@ -1,0 +1,335 @@
+//! How what several verbs reply reads: stops, frames, lines of source, tables of variables.
+
+use std::fmt::Write;
+
+use super::{Column, Piece, Style, Text};
+use crate::inspect::{FrameReport, ReturnedReport, SourceReport, VariableReport, signal_name};
+use crate::session::{
+    DisplayReport, MotionReport, PlaceReport, ReasonReport, SessionReport, StateWord, StopReport,
+};
+
+/// Writes a place: `parse at parse.c:42`.
+pub(super) fn place(place: &PlaceReport) -> String {
+    let mut text = place.function.as_ref().unwrap_or(&place.address).clone();
+    if let (Some(file), Some(line)) = (&place.file, place.line) {
+        // Writing to a String cannot fail.
+        _ = write!(text, " at {file}:{line}");
+    }
+    text
+}
+
+/// Says why a thread stopped.
+fn reason(reason: &ReasonReport) -> String {
+    match reason {
+        ReasonReport::Entry => "at its entry point".to_owned(),
+        ReasonReport::Breakpoint { probe, hits } => format!("at breakpoint {probe} (hit {hits})"),
+        ReasonReport::Watch {
+            probe,
+            expression,
+            old,
+            new,
+            shared,
+            by,
+        } => {
+            let what = expression.as_deref().unwrap_or("value");
+            let mut text = format!("at watchpoint {probe} ({what}: {old} -> {new}");
+            if let Some(by) = by {
+                _ = write!(text, ", by {}:{}", by.file, by.line);
+            }
+            if *shared {
+                text += ", while other threads accessed it too";
+            }
+            text + ")"
+        }
+        ReasonReport::Step => "after a step".to_owned(),
+        ReasonReport::User => "on request".to_owned(),
+        ReasonReport::Signal {
+            signal,
+            fault_address,
+            fatal,
+            ..
+        } => {
+            let mut text = format!("by {}", signal_name(*signal));
+            if let Some(address) = fault_address {
+                _ = write!(text, " at address {address}");
+            }
+            if *fatal {
+                text += ", which will end it";
+            }
+            text
+        }
+        ReasonReport::Throw {
+            probe,
+            what,
+            message,
+            unhandled,
+        } => {
+            let mut text = format!("at catchpoint {probe}: {what}");
+            if let Some(message) = message {
+                _ = write!(text, ": {message}");
+            }
+            if *unhandled {
+                text += " (uncaught)";
+            }
+            text
+        }
+        ReasonReport::AllThreads => "with the others".to_owned(),
+        ReasonReport::Event { seq, what, .. } => format!("at event {seq}, {what}"),
+    }
+}
+
+/// Writes a stop and its line.
+fn stop(stop: &StopReport) -> Text {
+    let mut text = heading(stop);
+    if let (Some(source), Some(line)) = (&stop.source_line, stop.place.line) {
+        text.pieces.push(code(true, line, '|', source));
+    }
+    text = text.and(displays(&stop.displays));
+    if let ReasonReport::Event { changed, .. } = &stop.reason {
+        for change in changed {
+            text.push(format!(
+                "Watch {}: {} was {}, is {}",
+                change.watch, change.expression, change.old, change.new
+            ));
+        }
+    }
+    text
+}
+
+/// Writes what is displayed at every stop: `1: total = 3`.
+pub(super) fn displays(displays: &[DisplayReport]) -> Text {
+    Text::lines(displays.iter().map(|shown| match &shown.value {
+        Some(value) => format!("{}: {} = {value}", shown.id, shown.expression),
+        None => format!("{}: {}", shown.id, shown.expression),
+    }))
+}
+
+/// Writes the line that says which thread stopped where and why.
+pub(super) fn heading(stop: &StopReport) -> Text {
+    let mut who = format!("Thread {}", stop.thread);
+    if let Some(name) = &stop.thread_name {
+        _ = write!(who, " ({name})");
+    }
+    if !matches!(stop.reason, ReasonReport::Event { .. }) {
+        who += " stopped";
+    }
+    let what = format!(" {}: {}", reason(&stop.reason), place(&stop.place));
+    Text::styled(vec![(Style::Heading, who), (Style::Plain, what)])
+}
+
+/// Writes how running came out.
+pub(super) fn motion(report: &MotionReport) -> Text {
+    if let Some(tid) = report.thread_ended {
+        let others = match report.status {
+            StateWord::Stopped => "others are stopped: hindsight threads",
+            _ => "the program is still running: hindsight await, hindsight pause",
+        };
+        return Text::line(format!("Thread {tid} has ended; {others}"));
+    }
+    match (&report.stop, &report.exit, report.timed_out) {
+        (Some(newest), _, _) if report.already => {
+            Text::line("All threads are stopped already.").and(stop(newest))
+        }
+        (Some(at), _, _) => {
+            let mut text = stop(at);
+            if let Some(value) = &report.returned {
+                text.push(returned(value));
+            }
+            match report.more_stops {
+                0 => {}
+                1 => text.push("One more thread has stopped; \"continue\" shows it"),
+                count => text.push(format!(
+                    "{count} more threads have stopped; \"continue\" shows them in turn"
+                )),
+            }
+            text
+        }
+        (None, Some(exit), _) => Text::line(format!(
+            "The program {}. Its recording: {}",
+            exit.text,
+            report.recording.to_string_lossy()
+        )),
+        (None, None, true) => Text::line(
+            "No stop within the time; the program is still running. Wait again: hindsight await",
+        ),
+        (None, None, false) => Text::line("The program is running."),
+    }
+}
+
+/// Writes what a function has returned.
+fn returned(value: &ReturnedReport) -> String {
+    let function = value.function.as_deref().unwrap_or("The function");
+    let ty = value.type_name.as_ref();
+    let ty = ty.map(|name| format!(" ({name})")).unwrap_or_default();
+    format!("{function} returned{ty} {}", value.shown.text())
+}
+
+/// Writes what a session is and does.
+#[must_use]
+pub fn session(report: &SessionReport) -> Text {
+    let (session, program) = (report.session, &report.program);
+    let recording = report.recording.to_string_lossy();
+    let mut text = Text::line(match report.status {
+        StateWord::Recorded => format!("Session {session}: {program}, the recording {recording}"),
+        _ => format!(
+            "Session {session}: {program} (process {}), recorded into {recording}",
+            report.pid
+        ),
+    });
+    match (report.status, &report.stop, &report.exit) {
+        (StateWord::Stopped | StateWord::Recorded, Some(at), _) => text = text.and(stop(at)),
+        (StateWord::Ended, _, Some(exit)) => text.push(format!("The program {}.", exit.text)),
+        _ => text.push("The program is running."),
+    }
+    if let (Some(seq), false) = (report.past, report.status == StateWord::Recorded) {
+        text.push(format!(
+            "Event {seq} of its past is looked at; to the program as it is now: goto live"
+        ));
+    }
+    text
+}
+
+/// Writes lines of source, an arrow before the one that is asked about.
+pub(super) fn source(report: &SourceReport) -> Text {
+    let lines = (report.first..).zip(&report.lines);
+    let pieces = lines.map(|(number, line)| {
+        let has_code = report.with_code.contains(&number);
+        let bar = if has_code { '|' } else { ':' };
+        code(number == report.line, number, bar, line)
+    });
+    Text {
+        pieces: pieces.collect(),
+    }
+}
+
+/// Writes a line of source.
+pub(super) fn code(is_here: bool, number: u32, bar: char, line: &str) -> Piece {
+    let line = format!(" {number:>5} {bar} {}", spaced(line));
+    Piece::Styled(vec![arrow(is_here), (Style::Plain, line)])
+}
+
+/// The mark of where one is.
+pub(super) fn arrow(is_here: bool) -> (Style, String) {
+    (Style::Here, if is_here { "->" } else { "  " }.to_owned())
+}
+
+/// A line of source with spaces for tabs.
+pub(super) fn spaced(line: &str) -> String {
+    line.replace('\t', "    ").trim_end().to_owned()
+}
+
+/// Writes a table of variables.
+pub(super) fn variables(variables: &[VariableReport]) -> Text {
+    let row = |variable: &VariableReport| {
+        let hidden = if variable.shadowed { " (hidden)" } else { "" };
+        vec![
+            format!("{}{hidden}", variable.name),
+            variable.type_name.clone(),
+            variable.shown.text(),
+        ]
+    };
+    Text::table(
+        &["Name", "Type", "Value"].map(Column::text),
+        variables.iter().map(row).collect(),
+    )
+}
+
+/// Writes a frame: `#1  parse (text="a") at parse.c:42`.
+pub(super) fn frame(report: &FrameReport) -> String {
+    let mark = if report.selected { '*' } else { ' ' };
+    let mut text = format!("{mark}#{:<3}", report.index);
+    if report.is_signal {
+        return text + " <signal handler called>";
+    }
+    let name = report.function.as_ref().unwrap_or(&report.address);
+    if report.somewhere && report.function.is_some() {
+        text += " somewhere in";
+    }
+    _ = write!(text, " {name}");
+    let args = report.args.as_ref().filter(|_| !report.somewhere);
+    if let Some(args) = args {
+        let args = args
+            .iter()
+            .map(|arg| format!("{}={}", arg.name, arg.shown.text()));
+        _ = write!(text, " ({})", args.collect::<Vec<_>>().join(", "));
+    }
+    match (&report.file, report.line, &report.module) {
+        (Some(file), Some(line), _) => _ = write!(text, " at {file}:{line}"),
+        (_, _, Some(module)) => _ = write!(text, " in {module}"),
+        _ => {}
+    }
+    if report.inlined {
+        text += " [inlined]";
+    }
+    if report.is_tail_call {
+        text += " [tail call]";
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plain(text: &Text) -> Vec<String> {
+        let line = |piece: &Piece| match piece {
+            Piece::Line(line) => line.clone(),
+            Piece::Styled(parts) => parts.iter().map(|(_, part)| part.as_str()).collect(),
+            Piece::Table(..) => "a table".to_owned(),
+        };
+        text.pieces.iter().map(line).collect()
+    }
+
+    #[test]
+    fn a_stop_says_who_why_and_where() {
+        let at_breakpoint = StopReport {
+            number: 1,
+            thread: 10,
+            thread_name: Some("app".to_owned()),
+            reason: ReasonReport::Breakpoint { probe: 1, hits: 3 },
+            place: PlaceReport {
+                address: "0x401136".to_owned(),
+                function: Some("parse".to_owned()),
+                file: Some("parse.c".to_owned()),
+                line: Some(42),
+                ..PlaceReport::default()
+            },
+            source_line: Some("\tn += 1;".to_owned()),
+            displays: vec![DisplayReport {
+                id: 2,
+                expression: "name".to_owned(),
+                value: Some("\"x\"".to_owned()),
+            }],
+        };
+        assert_eq!(
+            plain(&stop(&at_breakpoint)),
+            [
+                "Thread 10 (app) stopped at breakpoint 1 (hit 3): parse at parse.c:42",
+                "->    42 |     n += 1;",
+                "2: name = \"x\"",
+            ]
+        );
+    }
+
+    #[test]
+    fn the_line_that_is_looked_at_has_an_arrow() {
+        let report = SourceReport {
+            file: "a.c".to_owned(),
+            first: 8,
+            lines: ["int main()", "{", "    return 0;"]
+                .map(str::to_owned)
+                .into(),
+            line: 10,
+            with_code: vec![8, 10],
+            total: 11,
+        };
+        assert_eq!(
+            plain(&source(&report)),
+            [
+                "       8 | int main()",
+                "       9 : {",
+                "->    10 |     return 0;"
+            ]
+        );
+    }
+}
