@@ -5,6 +5,7 @@ use recorder::live::{Action, ProbeSpec};
 use serde::{Deserialize, Serialize};
 
 use super::{Call, Does, Needs, ProbeArgs, ProbeKind, ProbesReply, Takes, Verb, probes};
+use crate::inspect;
 use crate::location::Target;
 use crate::past::{self as recorded, Past};
 use crate::protocol::Failure;
@@ -73,18 +74,19 @@ impl Verb for Break {
         }
         let reply = probes::run(call, args, ProbeKind::Breakpoint, |session, add| {
             let targets = std::iter::once(&add.at).chain(&add.also);
-            let spec = |target| {
-                Ok(ProbeSpec {
-                    location: probes::located(session, target, add.pending)?,
-                    action: Action::Break {
-                        all_threads: add.all_threads,
-                        once: add.once,
-                    },
-                    condition: add.condition.clone(),
-                    hit_count: add.hit_count,
-                })
-            };
-            targets.map(spec).collect()
+            let locations = targets.map(|target| probes::located(session, target, add.pending));
+            let locations = locations.collect::<Result<Vec<_>, _>>()?;
+            let condition = inspect::condition(add.condition.as_deref())?;
+            let specs = locations.into_iter().map(|location| ProbeSpec {
+                location,
+                action: Action::Break {
+                    all_threads: add.all_threads,
+                    once: add.once,
+                },
+                condition: condition.clone(),
+                hit_count: add.hit_count,
+            });
+            Ok(specs.collect())
         })?;
         Ok(BreakReply::Probes(reply))
     }

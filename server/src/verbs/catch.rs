@@ -4,7 +4,7 @@ use recorder::live::{Action, Location, ProbeSpec};
 use serde::{Deserialize, Serialize};
 
 use super::{Call, Does, Needs, ProbeArgs, ProbeKind, ProbesReply, Verb, probes};
-use crate::inspect::signal_by_name;
+use crate::inspect::{self, signal_by_name};
 use crate::protocol::Failure;
 
 /// The verb.
@@ -66,7 +66,7 @@ impl Verb for Catch {
                     all_threads: add.all_threads,
                     once: false,
                 },
-                condition: add.condition,
+                condition: inspect::condition(add.condition.as_deref())?,
                 hit_count: add.hit_count,
             }])
         })

@@ -4,6 +4,7 @@ use recorder::live::{Action, ProbeSpec};
 use serde::{Deserialize, Serialize};
 
 use super::{Call, Does, Needs, ProbeArgs, ProbeKind, ProbesReply, Takes, Verb, probes};
+use crate::inspect;
 use crate::location::Target;
 use crate::protocol::Failure;
 
@@ -42,10 +43,8 @@ impl Verb for Logpoint {
         probes::run(call, args, ProbeKind::Logpoint, |session, add| {
             Ok(vec![ProbeSpec {
                 location: probes::located(session, &add.at, add.pending)?,
-                action: Action::Log {
-                    template: add.message,
-                },
-                condition: add.condition,
+                action: Action::Log(inspect::message(&add.message)?),
+                condition: inspect::condition(add.condition.as_deref())?,
                 hit_count: add.hit_count,
             }])
         })

@@ -88,7 +88,7 @@ impl Verb for Watch {
                     all_threads: add.all_threads,
                     once: false,
                 },
-                condition: add.condition,
+                condition: inspect::condition(add.condition.as_deref())?,
                 hit_count: add.hit_count,
             }])
         })?;
