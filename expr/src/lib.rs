@@ -6,6 +6,7 @@
 
 pub mod ast;
 mod eval;
+mod expression;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
 mod number;
@@ -26,6 +27,7 @@ pub use eval::{
     Calls, Context, EvalError, Missing, argument, argument_count, assign, assign_value, evaluate,
     evaluate_condition, find_global, find_local, find_type, is_type, miscounted, unknown_name,
 };
+pub use expression::Expression;
 pub use parse::{
     Assignment, MAX_HEIGHT, MAX_LENGTH, ParseError, parse, parse_assignment, parse_assignment_with,
     parse_with,

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use crate::ast::Expr;
+use crate::expression::Expression;
 use crate::parse::{ParseError, Parser};
 
 /// A text with expressions.
@@ -27,11 +27,9 @@ pub enum Part {
     /// A value to be put in.
     Value {
         /// Which one.
-        expr: Expr,
+        expression: Expression,
         /// How it is written.
         format: Format,
-        /// The expression as it was written.
-        source: String,
     },
 }
 
@@ -129,26 +127,14 @@ impl Template {
     /// # Errors
     /// A brace is missing, or what stands between braces is no expression; positions are in the whole text.
     pub fn parse(text: &str) -> Result<Template, ParseError> {
-        Template::parse_with(text, &|_| false)
+        Template::parse_among(text, &NoScripts)
     }
 
-    /// Reads a template; `is_type` is what it is for [`super::parse_with`].
-    ///
-    /// # Errors
-    /// A brace is missing, or what stands between braces is no expression; positions are in the whole text.
-    pub fn parse_with(text: &str, is_type: &dyn Fn(&str) -> bool) -> Result<Template, ParseError> {
-        Template::parse_among(text, is_type, &NoScripts)
-    }
-
-    /// As [`Template::parse_with`]; what stands between braces may be a script too.
+    /// As [`Template::parse`]; what stands between braces may be a script too.
     ///
     /// # Errors
     /// As there.
-    pub fn parse_among(
-        text: &str,
-        is_type: &dyn Fn(&str) -> bool,
-        scripts: &dyn Scripts,
-    ) -> Result<Template, ParseError> {
+    pub fn parse_among(text: &str, scripts: &dyn Scripts) -> Result<Template, ParseError> {
         let mut parts = Vec::new();
         let mut plain = String::new();
         let mut pos = 0;
@@ -163,7 +149,7 @@ impl Template {
                     if !plain.is_empty() {
                         parts.push(Part::Text(std::mem::take(&mut plain)));
                     }
-                    let (part, end) = either(text, pos + 1, is_type, scripts)?;
+                    let (part, end) = either(text, pos + 1, scripts)?;
                     parts.push(part);
                     pos = end;
                 }
@@ -185,15 +171,10 @@ impl Template {
 }
 
 /// Reads an expression or script up to its brace.
-fn either(
-    text: &str,
-    start: usize,
-    is_type: &dyn Fn(&str) -> bool,
-    scripts: &dyn Scripts,
-) -> Result<(Part, usize), ParseError> {
+fn either(text: &str, start: usize, scripts: &dyn Scripts) -> Result<(Part, usize), ParseError> {
     let ours = match scripts.begins(&text[start..]) {
         true => None,
-        false => match value(text, start, is_type) {
+        false => match value(text, start) {
             Ok(ours) => return Ok(ours),
             Err(error) => Some(error),
         },
@@ -221,14 +202,10 @@ fn either(
 }
 
 /// Reads `expr}` or `expr:format}` at `start`, and returns where the text goes on.
-fn value(
-    text: &str,
-    start: usize,
-    is_type: &dyn Fn(&str) -> bool,
-) -> Result<(Part, usize), ParseError> {
-    let mut parser = Parser::within(text, start, is_type)?;
-    let expr = parser.expression()?;
-    let source = text[start..parser.here()].trim().to_owned();
+fn value(text: &str, start: usize) -> Result<(Part, usize), ParseError> {
+    let mut parser = Parser::within(text, start, &|_| false)?;
+    parser.expression()?;
+    let expression = Expression::parse(text[start..parser.here()].trim())?;
     let mut format = Format::Natural;
     if parser.eat(":") {
         let from = parser.here();
@@ -243,11 +220,7 @@ fn value(
     if !parser.eat("}") {
         return Err(parser.expected("an operator, \":\" or \"}\""));
     }
-    let part = Part::Value {
-        expr,
-        format,
-        source,
-    };
+    let part = Part::Value { expression, format };
     Ok((part, parser.here_exactly()))
 }
 
@@ -260,11 +233,10 @@ impl fmt::Display for Template {
                 }
                 Part::Script { source } => write!(f, "{{{source}}}")?,
                 Part::Value {
-                    expr,
+                    expression,
                     format: Format::Natural,
-                    ..
-                } => write!(f, "{{{expr}}}")?,
-                Part::Value { expr, format, .. } => write!(f, "{{{expr}:{format}}}")?,
+                } => write!(f, "{{{expression}}}")?,
+                Part::Value { expression, format } => write!(f, "{{{expression}:{format}}}")?,
             }
         }
         Ok(())

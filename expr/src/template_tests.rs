@@ -11,11 +11,11 @@ fn values(text: &str) -> Vec<(String, String, Format)> {
     let parts = template.parts.iter();
     let values = parts.filter_map(|part| match part {
         Part::Text(_) | Part::Script { .. } => None,
-        Part::Value {
-            expr,
-            format,
-            source,
-        } => Some((source.clone(), expr.to_string(), *format)),
+        Part::Value { expression, format } => Some((
+            expression.text().to_owned(),
+            expression.to_string(),
+            *format,
+        )),
     });
     values.collect()
 }

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use common::{Bench, program};
 use debuginfo::{AddressSpace, Certainty, Machine, Mapped, Module, Register, Unknown, backtrace};
 use expr::{
-    Context, MessagePart, Shown, compile_condition, compile_message, evaluate_condition, is_type,
-    parse_with,
+    Context, Expression, MessagePart, Shown, Template, compile_condition, compile_message,
+    evaluate_condition, is_type, parse_with,
 };
 
 const BIAS: u64 = 0x5555_5555_4000;
@@ -179,9 +179,13 @@ fn space_of(path: &std::path::Path) -> AddressSpace {
     }])
 }
 
+fn expression(text: &str) -> Expression {
+    Expression::parse_with_any_types(text).unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
 /// Asks both ways; panics where they differ.
 fn compare(space: &AddressSpace, pc: u64, text: &str, seeds: u64, tally: &mut Tally) {
-    let compiled = match compile_condition(text, space, pc, 0) {
+    let compiled = match compile_condition(&expression(text), space, pc, 0) {
         Ok(compiled) => compiled,
         Err(_) => {
             tally.refused += 1;
@@ -461,7 +465,11 @@ fn what_cannot_be_compiled_says_why() {
     );
     let space = space_of(&path);
     let pc = space.functions_matching("scalars")[0].after_prologue;
-    let why = |text: &str| compile_condition(text, &space, pc, 0).expect_err(text).0;
+    let why = |text: &str| {
+        compile_condition(&expression(text), &space, pc, 0)
+            .expect_err(text)
+            .0
+    };
     assert_eq!(why("twice(1)"), "twice(1) is a call");
     assert_eq!(why("nothing == 1"), "nothing is not a variable");
     assert_eq!(why("wide > 1"), "__int128 has more than 64 bits");
@@ -486,7 +494,8 @@ fn messages_are_compiled_with_how_they_are_shown() {
     let space = space_of(&path);
     let pc = space.functions_matching("scalars")[0].after_prologue;
     let template = "a {s} {us:x} {color} {yes} {d} {text} {pointer:d}";
-    let message = compile_message(template, &space, pc, 0).expect("all of them are plain");
+    let template = Template::parse(template).expect("it is a template");
+    let message = compile_message(&template, &space, pc, 0).expect("all of them are plain");
     let shown = message.parts.iter().filter_map(|part| match part {
         MessagePart::Text(_) => None,
         MessagePart::Value(value) => Some((value.source.as_str(), value.shown.clone())),

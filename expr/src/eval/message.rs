@@ -39,7 +39,11 @@ impl Evaluator<'_> {
         match part {
             Part::Text(text) => Ok(text.clone()),
             Part::Script { source } => Err(format!("{source} is JavaScript")),
-            Part::Value { expr, format, .. } => self.shown(expr, *format, options),
+            Part::Value { expression, format } => {
+                let expr = expression.within(&self.context);
+                let expr = expr.map_err(|error| error.one_line())?;
+                self.shown(&expr, *format, options)
+            }
         }
     }
 

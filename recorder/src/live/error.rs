@@ -99,6 +99,19 @@ pub enum LiveError {
     },
 }
 
+/// A script that the session's engine does not take.
+impl From<expr::ParseError> for LiveError {
+    fn from(error: expr::ParseError) -> Self {
+        Self::Expression {
+            position: error.position,
+            what: Diagnostic {
+                message: error.to_string(),
+                hint: error.hint,
+            },
+        }
+    }
+}
+
 impl LiveError {
     /// Returns the next step, where there is one to name.
     #[must_use]

@@ -234,7 +234,7 @@ impl Journal {
             }
         });
         let (kind, action) = match (&view.spec.location, &view.spec.action) {
-            (_, Action::Log { template }) => (ProbeKind::Logpoint, template.clone()),
+            (_, Action::Log(message)) => (ProbeKind::Logpoint, message.source().to_owned()),
             (Location::Memory { .. }, _) => (ProbeKind::Watchpoint, "stop".to_owned()),
             (Location::Throw { .. } | Location::Panic | Location::Signal(_), _) => {
                 (ProbeKind::Catch, "stop".to_owned())
@@ -253,7 +253,7 @@ impl Journal {
             id: view.id,
             kind,
             location: view.spec.location.to_string(),
-            condition: view.spec.condition.clone(),
+            condition: view.spec.condition_text(),
             hit_count: view.spec.hit_count,
             action,
             state: match view.state {

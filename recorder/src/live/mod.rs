@@ -7,6 +7,7 @@
 //! should we die, which a thread that waits for our word in a handler of its own would not.
 
 mod breakpoints;
+mod condition;
 mod error;
 pub(crate) mod event_loop;
 mod guard;
@@ -32,15 +33,17 @@ use std::{
 
 use crossbeam::channel::Sender;
 use debuginfo::{AddressSpace, Register};
+use expr::Expression;
 use store::control::Control;
 
+pub use condition::{Condition, Message};
 pub use error::{LiveError, LiveResult};
 pub use model::*;
 pub use probes::{
     failures::Failed,
     limit::{GivenUp, Limit},
 };
-pub use script::{MEMORY_LIMIT, TIME_LIMIT, check_condition, check_message};
+pub use script::{MEMORY_LIMIT, TIME_LIMIT};
 pub use tracee::machine::LiveMachine;
 
 use self::{
@@ -194,10 +197,9 @@ impl Live {
     /// thread's innermost frame then. Returns it with its number; an expression that is displayed already keeps its own.
     ///
     /// # Errors
-    /// It cannot be read; [`MAX_DISPLAYS`] are displayed already.
-    pub fn display(&self, expression: &str) -> Result<Display> {
-        let expression = expression.to_owned();
-        Ok(self.ask(move |tracer| tracer.probes.displays.add(&expression))??)
+    /// [`MAX_DISPLAYS`] are displayed already.
+    pub fn display(&self, expression: Expression) -> Result<Display> {
+        Ok(self.ask(move |tracer| tracer.probes.displays.add(expression))??)
     }
 
     /// Returns what is displayed, in order; once the program has ended, what was then.

@@ -2,6 +2,7 @@
 
 use std::{ffi::OsString, fmt, path::PathBuf, time::Duration};
 
+use super::condition::{Condition, Message};
 use crate::{Exit, RecordOptions, stop::Registers};
 
 /// Operating system's number of a thread.
@@ -178,11 +179,19 @@ pub enum Action {
         /// It stops once and is removed.
         once: bool,
     },
-    /// An event with this text; `{EXPR}` stands for values.
-    Log {
-        /// The text.
-        template: String,
-    },
+    /// An event with this message.
+    Log(Message),
+}
+
+impl Action {
+    /// The message, if it leaves one.
+    #[must_use]
+    pub fn message(&self) -> Option<&Message> {
+        match self {
+            Self::Log(message) => Some(message),
+            Self::Break { .. } => None,
+        }
+    }
 }
 
 /// Where a probe is to be.
@@ -281,7 +290,7 @@ pub struct ProbeSpec {
     /// What then.
     pub action: Action,
     /// Only if this is true.
-    pub condition: Option<String>,
+    pub condition: Option<Condition>,
     /// Only on the Nth hit; 0: on every one.
     pub hit_count: u64,
 }
@@ -368,18 +377,22 @@ pub struct ProbeView {
 }
 
 impl ProbeSpec {
+    /// The text of its condition.
+    #[must_use]
+    pub fn condition_text(&self) -> Option<String> {
+        let source = self.condition.as_ref().map(Condition::source);
+        source.map(str::to_owned)
+    }
+
     /// Tells whether its condition or message asks how often threads have come there.
     #[must_use]
     pub fn asks_hits(&self) -> bool {
-        let message = match &self.action {
-            Action::Log { template } => Some(template),
-            Action::Break { .. } => None,
-        };
-        let texts = self.condition.iter().chain(message);
-        let is_word = |c: char| c.is_alphanumeric() || c == '_';
-        texts
-            .flat_map(|text| text.split(|c| !is_word(c)))
-            .any(|word| word == expr::HIT_COUNT)
+        let condition = self
+            .condition
+            .as_ref()
+            .is_some_and(Condition::uses_hit_count);
+        let message = self.action.message();
+        condition || message.is_some_and(Message::uses_hit_count)
     }
 }
 

@@ -84,6 +84,10 @@ fn subject(path: PathBuf, args: &'static [&'static str]) -> Subject {
     }
 }
 
+fn parsed(condition: &str) -> Condition {
+    Condition::parse(condition).expect(condition)
+}
+
 fn counted(function: &str, condition: Option<&str>) -> ProbeSpec {
     ProbeSpec {
         location: Location::Function(function.to_owned()),
@@ -91,7 +95,7 @@ fn counted(function: &str, condition: Option<&str>) -> ProbeSpec {
             all_threads: false,
             once: false,
         },
-        condition: condition.map(str::to_owned),
+        condition: condition.map(parsed),
         hit_count: NEVER,
     }
 }
@@ -377,7 +381,7 @@ fn every_statement(artifact: &str, at_least: usize) {
                 all_threads: false,
                 once: false,
             },
-            condition: Some("$rsp == 1".to_owned()),
+            condition: Some(parsed("$rsp == 1")),
             hit_count: 0,
         };
         let view = controlled.live.add_probe(spec).expect("the place exists");
@@ -453,7 +457,7 @@ fn compiled_counts_come_and_go_while_threads_run_over_them() {
                 all_threads: false,
                 once: false,
             },
-            condition: Some(condition.to_owned()),
+            condition: Some(parsed(condition)),
             hit_count: NEVER,
         };
         live.add_probe(spec).expect("the place exists").id

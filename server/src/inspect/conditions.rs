@@ -1,24 +1,38 @@
-//! Conditions and log messages, read before they are given to the recorder, so that a mistake is told with its place.
+//! Conditions and log messages, parsed where their text arrives, so that a mistake is told with its place.
 
-use recorder::live::{check_condition as understood, check_message};
+use expr::Expression;
+use recorder::live::{Condition, Message};
 
 use super::values::of_parse;
 use crate::protocol::{Code, Failure};
 
-/// Refuses a condition that is an expression neither of our language nor of JavaScript.
+/// Parses a condition, if there is one.
 ///
 /// # Errors
-/// [`Code::InvalidCondition`], with the position.
-pub fn check_condition(text: &str) -> Result<(), Failure> {
-    understood(text).map_err(|error| of_parse(Code::InvalidCondition, "condition", text, &error))
+/// [`Code::InvalidCondition`], with the position: it is an expression neither of our language nor of JavaScript.
+pub fn condition(text: Option<&str>) -> Result<Option<Condition>, Failure> {
+    let parsed = text.map(|text| {
+        Condition::parse(text)
+            .map_err(|error| of_parse(Code::InvalidCondition, "condition", text, &error))
+    });
+    parsed.transpose()
 }
 
-/// Refuses a log message whose expressions are none.
+/// Parses a log message.
 ///
 /// # Errors
 /// [`Code::InvalidCondition`], with the position.
-pub fn check_template(text: &str) -> Result<(), Failure> {
-    check_message(text).map_err(|error| of_parse(Code::InvalidCondition, "message", text, &error))
+pub fn message(text: &str) -> Result<Message, Failure> {
+    Message::parse(text).map_err(|error| of_parse(Code::InvalidCondition, "message", text, &error))
+}
+
+/// Parses an expression to be displayed at every stop. Whether its names mean anything, and which of them are types, is seen there.
+///
+/// # Errors
+/// [`Code::EvalFailed`], with the position.
+pub fn displayable(text: &str) -> Result<Expression, Failure> {
+    Expression::parse_with_any_types(text)
+        .map_err(|error| of_parse(Code::EvalFailed, "expression", text, &error))
 }
 
 #[cfg(test)]
@@ -27,18 +41,27 @@ mod tests {
 
     #[test]
     fn a_mistake_is_told_with_its_place() {
-        check_condition("i > 30 && p->len == 0").unwrap();
-        let wrong = check_condition("i >").unwrap_err();
+        let refused = |text: &str| condition(Some(text)).unwrap_err();
+        let parsed = condition(Some("i > 30 && p->len == 0")).unwrap();
+        assert!(matches!(parsed, Some(Condition::Own(_))), "{parsed:?}");
+        let wrong = refused("i >");
         assert_eq!(wrong.code, Code::InvalidCondition);
         assert_eq!(wrong.details.position, Some(3));
         assert!(wrong.message.ends_with(" at position 3"), "{wrong:?}");
-        check_condition("[1, 2].includes(i) && name.startsWith('x')").unwrap();
-        let wrong = check_condition("items.some(i => i.price >)").unwrap_err();
+        let parsed = condition(Some("[1, 2].includes(i) && name.startsWith('x')")).unwrap();
+        assert!(
+            matches!(parsed, Some(Condition::JavaScript(_))),
+            "{parsed:?}"
+        );
+        let wrong = refused("items.some(i => i.price >)");
         assert_eq!(wrong.details.position, Some(25));
         assert!(wrong.message.contains("line 1, column 26"), "{wrong:?}");
         assert!(!wrong.message.contains("at position"), "once: {wrong:?}");
-        check_template("len={p->len} {{x}}").unwrap();
-        let wrong = check_template("len={p->}").unwrap_err();
+        assert_eq!(condition(None).unwrap(), None);
+        displayable("(order_t *)a").unwrap();
+        assert_eq!(displayable("a +").unwrap_err().details.position, Some(3));
+        message("len={p->len} {{x}}").unwrap();
+        let wrong = message("len={p->}").unwrap_err();
         assert_eq!(wrong.code, Code::InvalidCondition);
         assert_eq!(wrong.details.position, Some(8));
         assert!(wrong.message.ends_with(" at position 8"), "{wrong:?}");

@@ -17,7 +17,7 @@ mod values;
 use debuginfo::{AddressSpace, Frame, FrameMachine, Machine};
 
 pub use code::{CodeReport, InstructionReport, disassemble, disassemble_around};
-pub use conditions::{check_condition, check_template};
+pub use conditions::{condition, displayable, message};
 pub use functions::nearest_functions;
 pub use memory::{MemoryReport, hex_bytes, memory};
 pub use registers::{RegisterValue, registers};

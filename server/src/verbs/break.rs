@@ -9,6 +9,7 @@ use super::{
     Call, Command, Does, Form, Needs, ProbeArgs, ProbeKind, ProbesReply, Takes, Text, Verb, Word,
     probe_text, probe_words, probes,
 };
+use crate::inspect;
 use crate::location::Target;
 use crate::past::{self as recorded, Past};
 use crate::protocol::Failure;
@@ -77,18 +78,19 @@ impl Verb for Break {
         }
         let reply = probes::run(call, args, ProbeKind::Breakpoint, |session, add| {
             let targets = std::iter::once(&add.at).chain(&add.also);
-            let spec = |target| {
-                Ok(ProbeSpec {
-                    location: probes::located(session, target, add.pending)?,
-                    action: Action::Break {
-                        all_threads: add.all_threads,
-                        once: add.once,
-                    },
-                    condition: add.condition.clone(),
-                    hit_count: add.hit_count,
-                })
-            };
-            targets.map(spec).collect()
+            let locations = targets.map(|target| probes::located(session, target, add.pending));
+            let locations = locations.collect::<Result<Vec<_>, _>>()?;
+            let condition = inspect::condition(add.condition.as_deref())?;
+            let specs = locations.into_iter().map(|location| ProbeSpec {
+                location,
+                action: Action::Break {
+                    all_threads: add.all_threads,
+                    once: add.once,
+                },
+                condition: condition.clone(),
+                hit_count: add.hit_count,
+            });
+            Ok(specs.collect())
         })?;
         Ok(BreakReply::Probes(reply))
     }

@@ -8,7 +8,7 @@ use super::{
     Call, Command, Does, Form, Needs, ProbeArgs, ProbeKind, ProbesReply, Text, Verb, Word,
     probe_text, probe_words, probes,
 };
-use crate::inspect::signal_by_name;
+use crate::inspect::{self, signal_by_name};
 use crate::protocol::Failure;
 
 /// The verb.
@@ -70,7 +70,7 @@ impl Verb for Catch {
                     all_threads: add.all_threads,
                     once: false,
                 },
-                condition: add.condition,
+                condition: inspect::condition(add.condition.as_deref())?,
                 hit_count: add.hit_count,
             }])
         })

@@ -84,16 +84,9 @@ pub(super) fn add(
     session: &LiveSession,
     expression: &str,
 ) -> Result<recorder::live::Display, Failure> {
-    session.live.display(expression).map_err(|error| {
-        let failure = of_recorder(&error);
-        match failure.code {
-            Code::InvalidCondition => Failure {
-                code: Code::EvalFailed,
-                ..failure
-            },
-            _ => failure,
-        }
-    })
+    let parsed = inspect::displayable(expression.trim())?;
+    let added = session.live.display(parsed);
+    added.map_err(|error| of_recorder(&error))
 }
 
 /// Returns what is displayed with the values where somebody looks.

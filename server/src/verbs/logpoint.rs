@@ -8,6 +8,7 @@ use super::{
     Call, Command, Does, Form, Needs, ProbeArgs, ProbeKind, ProbesReply, Takes, Text, Verb, Word,
     probe_text, probe_words, probes,
 };
+use crate::inspect;
 use crate::location::Target;
 use crate::protocol::Failure;
 
@@ -46,10 +47,8 @@ impl Verb for Logpoint {
         probes::run(call, args, ProbeKind::Logpoint, |session, add| {
             Ok(vec![ProbeSpec {
                 location: probes::located(session, &add.at, add.pending)?,
-                action: Action::Log {
-                    template: add.message,
-                },
-                condition: add.condition,
+                action: Action::Log(inspect::message(&add.message)?),
+                condition: inspect::condition(add.condition.as_deref())?,
                 hit_count: add.hit_count,
             }])
         })

@@ -147,32 +147,18 @@ pub(super) fn each_id<T>(
 fn insert_all(session: &LiveSession, specs: Vec<ProbeSpec>) -> Result<Vec<ProbeView>, Failure> {
     let mut added: Vec<ProbeView> = Vec::with_capacity(specs.len());
     for spec in specs {
-        match insert(session, spec) {
+        match session.live.add_probe(spec) {
             Ok(view) => added.push(view),
-            Err(failure) => {
+            Err(error) => {
                 for view in added.iter().filter(|view| !view.existed) {
                     // One that is gone already need not be removed.
                     let _ = session.live.remove_probe(view.id);
                 }
-                return Err(failure);
+                return Err(of_recorder(&error));
             }
         }
     }
     Ok(added)
-}
-
-/// Adds a probe whose condition and template were read.
-fn insert(session: &LiveSession, spec: ProbeSpec) -> Result<ProbeView, Failure> {
-    if let Some(condition) = &spec.condition {
-        inspect::check_condition(condition)?;
-    }
-    if let Action::Log { template } = &spec.action {
-        inspect::check_template(template)?;
-    }
-    session
-        .live
-        .add_probe(spec)
-        .map_err(|error| of_recorder(&error))
 }
 
 fn of_kind(session: &LiveSession, kind: ProbeKind) -> Vec<ProbeView> {
@@ -321,7 +307,7 @@ pub(super) fn current_file(session: &LiveSession) -> Result<String, Failure> {
 impl ProbeKind {
     pub(super) fn of(spec: &ProbeSpec) -> ProbeKind {
         match (&spec.location, &spec.action) {
-            (_, Action::Log { .. }) => ProbeKind::Logpoint,
+            (_, Action::Log(_)) => ProbeKind::Logpoint,
             (Location::Memory { .. }, _) => ProbeKind::Watchpoint,
             (Location::Throw { .. } | Location::Panic | Location::Signal(_), _) => {
                 ProbeKind::Catchpoint
@@ -347,7 +333,7 @@ impl ProbeReport {
         let spec = &view.spec;
         let (all_threads, once, template) = match &spec.action {
             Action::Break { all_threads, once } => (*all_threads, *once, None),
-            Action::Log { template } => (false, false, Some(template.clone())),
+            Action::Log(message) => (false, false, Some(message.source().to_owned())),
         };
         ProbeReport {
             id: view.id,
@@ -357,7 +343,7 @@ impl ProbeReport {
             enabled: view.state != ProbeState::Disabled,
             code: (view.state == ProbeState::Pending).then_some(Code::ModuleNotLoaded),
             places: view.places.iter().map(place).collect(),
-            condition: spec.condition.clone(),
+            condition: spec.condition_text(),
             hit_count: spec.hit_count,
             template,
             all_threads,
@@ -461,9 +447,7 @@ mod tests {
             all_threads: false,
             once: false,
         };
-        let log = Action::Log {
-            template: "x".to_owned(),
-        };
+        let log = Action::Log(inspect::message("x").unwrap());
         let main = || Location::Function("main".to_owned());
         assert_eq!(
             ProbeKind::of(&spec(main(), stop.clone())),

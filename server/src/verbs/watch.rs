@@ -94,7 +94,7 @@ In a recording a variable of the function that is looked at is watched in that f
                     all_threads: add.all_threads,
                     once: false,
                 },
-                condition: add.condition,
+                condition: inspect::condition(add.condition.as_deref())?,
                 hit_count: add.hit_count,
             }])
         })?;

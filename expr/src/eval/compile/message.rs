@@ -4,7 +4,7 @@ use crate::ast::Expr;
 use crate::eval::compile::value::{Bytes, Static};
 use crate::eval::compile::{Compiler, Result, at_address, not};
 use crate::eval::strings::is_character;
-use crate::eval::{Evaluator, is_type, with_evaluator};
+use crate::eval::{Evaluator, with_evaluator};
 use crate::template::{Format, Part, Template};
 use debuginfo::AddressSpace;
 use debuginfo::location::ir::Int;
@@ -80,28 +80,23 @@ pub enum Shown {
 /// # Errors
 /// One of its values cannot be compiled.
 pub fn compile_message(
-    text: &str,
+    template: &Template,
     space: &AddressSpace,
     pc: u64,
     to_come: usize,
 ) -> Result<Message> {
     at_address(space, pc, to_come, |context| {
-        let is_type = |name: &str| is_type(name, context);
-        let template =
-            Template::parse_with(text, &is_type).map_err(|error| not(error.one_line()))?;
         with_evaluator(context, |evaluator: &Evaluator<'_>| {
             let compiler = Compiler { evaluator };
             let parts = template.parts.iter().map(|part| match part {
                 Part::Text(text) => Ok(MessagePart::Text(text.clone())),
                 Part::Script { source } => Err(not(format!("{source} is JavaScript"))),
-                Part::Value {
-                    expr,
-                    format,
-                    source,
-                } => {
-                    let (value, shown) = compiler.shown(expr, *format)?;
+                Part::Value { expression, format } => {
+                    let expr = expression.within(context);
+                    let expr = expr.map_err(|error| not(error.one_line()))?;
+                    let (value, shown) = compiler.shown(&expr, *format)?;
                     Ok(MessagePart::Value(Logged {
-                        source: source.clone(),
+                        source: expression.text().to_owned(),
                         value,
                         shown,
                     }))

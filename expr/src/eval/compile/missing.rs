@@ -5,8 +5,8 @@ use crate::ast::{Expr, ExprKind};
 use crate::eval::calls::is_answered;
 use crate::eval::compile::{Compiler, at_address};
 use crate::eval::members::LENGTHS;
-use crate::eval::{Evaluator, is_type, with_evaluator};
-use crate::parse::parse_with;
+use crate::eval::{Evaluator, with_evaluator};
+use crate::expression::Expression;
 use crate::template::{Part, Template};
 use debuginfo::types::Language;
 use debuginfo::{AddressSpace, Diagnostic};
@@ -17,10 +17,14 @@ const WORDS: [&str; 4] = ["args", "this", "self", HIT_COUNT];
 /// Says of each name in an expression that nothing has it at `pc`, or else what its types do not allow; for what `to_come` is see
 /// [`compile_condition`](super::compile_condition). Nothing is said of an expression that cannot be read.
 #[must_use]
-pub fn missing_names(text: &str, space: &AddressSpace, pc: u64, to_come: usize) -> Vec<Diagnostic> {
+pub fn missing_names(
+    expression: &Expression,
+    space: &AddressSpace,
+    pc: u64,
+    to_come: usize,
+) -> Vec<Diagnostic> {
     at_address(space, pc, to_come, |context| {
-        let is_type = |name: &str| is_type(name, context);
-        let Ok(expr) = parse_with(text, &is_type) else {
+        let Ok(expr) = expression.within(context) else {
             return Vec::new();
         };
         with_evaluator(context, |evaluator| missing_in(&expr, evaluator))
@@ -38,11 +42,11 @@ pub fn missing_values(
     at_address(space, pc, to_come, |context| {
         with_evaluator(context, |evaluator| {
             let values = template.parts.iter().filter_map(|part| match part {
-                Part::Value { expr, .. } => Some(expr),
+                Part::Value { expression, .. } => expression.within(context).ok(),
                 Part::Text(_) | Part::Script { .. } => None,
             });
             values
-                .flat_map(|expr| missing_in(expr, evaluator))
+                .flat_map(|expr| missing_in(&expr, evaluator))
                 .collect()
         })
     })

@@ -15,8 +15,8 @@ mod value;
 use std::fmt;
 
 use crate::ast::{BinaryOp, Expr, ExprKind, UnaryOp};
-use crate::eval::{Context, Evaluator, is_type, with_evaluator};
-use crate::parse::parse_with;
+use crate::eval::{Context, Evaluator, with_evaluator};
+use crate::expression::Expression;
 use debuginfo::location::ir::Int;
 use debuginfo::{
     AddressSpace, Certainty, Frame, FrameRegisters, Machine, Register, Unknown, innermost_call,
@@ -50,10 +50,15 @@ fn not(why: impl Into<String>) -> NotCompiled {
 ///
 /// # Errors
 /// It cannot be compiled.
-pub fn compile_condition(text: &str, space: &AddressSpace, pc: u64, to_come: usize) -> Result<Int> {
+pub fn compile_condition(
+    condition: &Expression,
+    space: &AddressSpace,
+    pc: u64,
+    to_come: usize,
+) -> Result<Int> {
     at_address(space, pc, to_come, |context| {
-        let is_type = |name: &str| is_type(name, context);
-        let expr = parse_with(text, &is_type).map_err(|error| not(error.one_line()))?;
+        let expr = condition.within(context);
+        let expr = expr.map_err(|error| not(error.one_line()))?;
         with_evaluator(context, |evaluator| {
             let compiler = Compiler { evaluator };
             let value = compiler.value(&expr)?;

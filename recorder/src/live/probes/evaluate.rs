@@ -2,16 +2,15 @@
 
 use std::time::Duration;
 
-use debuginfo::{Diagnostic, backtrace};
-use expr::{Context, ParseError, Part};
+use debuginfo::backtrace;
+use expr::{Context, Expression, Part};
 use values::RenderOptions;
 
-use super::{expression::Expression, limit::Limit};
+use super::limit::Limit;
 use crate::live::{
-    error::{LiveError, LiveResult},
+    condition::Message,
     event_loop::Tracer,
-    model::{Action, ProbeId, ProbeSpec, Tid},
-    script::{Message, Script},
+    model::{ProbeId, Tid},
     tracee::machine::LiveMachine,
 };
 
@@ -19,21 +18,6 @@ use crate::live::{
 const FRAMES: usize = 2;
 /// Frames in which names are looked for that are not of the innermost ones.
 const MOST_FRAMES: usize = 64;
-
-/// What of a probe's expressions is not in our own language, and its message.
-pub(crate) struct Understood {
-    pub condition: Option<Script>,
-    pub message: Option<Message>,
-}
-
-impl Understood {
-    /// A probe's condition, if that is in our own language.
-    pub fn own_condition(&self, spec: &ProbeSpec) -> Option<Expression> {
-        let text = spec.condition.as_deref();
-        text.filter(|_| self.condition.is_none())
-            .map(Expression::new)
-    }
-}
 
 /// A message that was made.
 #[derive(Default)]
@@ -48,25 +32,6 @@ pub(crate) struct Filled {
 const JUDGE_TIME: Duration = Duration::from_secs(1);
 
 impl Tracer {
-    /// Refuses conditions and templates that cannot be understood.
-    pub fn check_expressions(&mut self, spec: &ProbeSpec) -> LiveResult<Understood> {
-        let message = match &spec.action {
-            Action::Log { template } => {
-                let understood = self.probes.scripts.understand_message(template);
-                Some(understood.map_err(misunderstood("Message"))?)
-            }
-            Action::Break { .. } => None,
-        };
-        let condition = match &spec.condition {
-            Some(condition) => {
-                let understood = self.probes.scripts.understand(condition);
-                understood.map_err(misunderstood("Condition expression"))?
-            }
-            None => None,
-        };
-        Ok(Understood { condition, message })
-    }
-
     /// Tells whether a condition is true in a thread.
     pub fn evaluate_condition(&self, tid: Tid, condition: &Expression) -> Result<bool, String> {
         // Most need no caller, and finding it takes as long as all the rest.
@@ -86,7 +51,8 @@ impl Tracer {
         frames: usize,
     ) -> Result<bool, String> {
         self.in_frames(tid, frames, |context| {
-            let parsed = condition.within(context)?;
+            let parsed = condition.within(context);
+            let parsed = parsed.map_err(|error| error.one_line())?;
             let holds = expr::evaluate_condition(&parsed, context);
             holds
                 .map(|(holds, _)| holds)
@@ -109,7 +75,8 @@ impl Tracer {
                 index,
                 calls: None,
             };
-            let parsed = condition.within(&context)?;
+            let parsed = condition.within(&context);
+            let parsed = parsed.map_err(|error| error.one_line())?;
             match expr::evaluate_condition(&parsed, &context) {
                 Ok((holds, _)) => return Ok(holds),
                 Err(error) => first = first.or(Some(error.one_line())),
@@ -120,17 +87,17 @@ impl Tracer {
 
     /// Puts values into a probe's message. A part that has none says why.
     pub fn fill_in(&self, tid: Tid, id: ProbeId) -> Filled {
-        let Some(message) = self.probes.scripts.message(id) else {
+        let probe = self.probes.by_id.get(&id);
+        let message = probe.and_then(|probe| probe.view.spec.action.message());
+        let Some(template) = message.map(Message::template) else {
             return Filled::default();
         };
-        let (template, scripts) = &*message;
-        let has_path =
-            |part: &Part| matches!(part, Part::Value { source, .. } if source.contains("::"));
+        let has_path = |part: &Part| matches!(part, Part::Value { expression, .. } if expression.names_scopes());
         let most = match template.parts.iter().any(has_path) {
             true => MOST_FRAMES,
             false => FRAMES,
         };
-        let mut scripts = scripts.iter();
+        let mut scripts = self.probes.scripts.in_message(id).iter();
         let mut filled = Filled::default();
         for part in &template.parts {
             let (source, made) = match part {
@@ -141,11 +108,12 @@ impl Tracer {
                 Part::Script { source } => {
                     let script = scripts.next().ok_or_else(|| "it is gone".to_owned());
                     let made = script.and_then(|script| self.script_text(tid, script));
-                    (source, made)
+                    (source.as_str(), made)
                 }
-                Part::Value { source, .. } => {
-                    let made = self.in_frames(tid, most, |context| rendered(source, part, context));
-                    (source, made.and_then(|made| made))
+                Part::Value { expression, .. } => {
+                    let options = RenderOptions::default();
+                    let made = self.in_frames(tid, most, |context| part.render(context, &options));
+                    (expression.text(), made.and_then(|made| made))
                 }
             };
             let text = match made {
@@ -157,7 +125,7 @@ impl Tracer {
                 }
             };
             filled.text.push_str(&text);
-            filled.values.push((source.clone(), text));
+            filled.values.push((source.to_owned(), text));
         }
         filled
     }
@@ -192,29 +160,5 @@ impl Tracer {
             index: 0,
             calls: None,
         }))
-    }
-}
-
-/// The text of a value, read again with the types that the frame knows.
-fn rendered(source: &str, part: &Part, context: &Context<'_>) -> Result<String, String> {
-    let is_type = |name: &str| expr::is_type(name, context);
-    let part = match (part, expr::parse_with(source, &is_type)) {
-        (Part::Value { format, source, .. }, Ok(expr)) => Part::Value {
-            expr,
-            format: *format,
-            source: source.clone(),
-        },
-        (part, _) => part.clone(),
-    };
-    part.render(context, &RenderOptions::default())
-}
-
-pub(crate) fn misunderstood(what: &'static str) -> impl Fn(ParseError) -> LiveError {
-    move |error| LiveError::Expression {
-        position: error.position,
-        what: Diagnostic {
-            message: format!("{what} has syntax error: {error}"),
-            hint: error.hint,
-        },
     }
 }

@@ -7,6 +7,7 @@ use crate::{
     clock,
     live::{
         breakpoints::sites::User,
+        condition::Condition,
         event_loop::Tracer,
         guard::guarded,
         model::{Action, Location, ProbeId, Reason, Tid},
@@ -156,8 +157,9 @@ impl Tracer {
         if probe.view.spec.condition.is_some() && !self.holds(tid, id) {
             return None;
         }
-        let spec = self.probes.by_id.get(&id)?.view.spec.clone();
-        let thrown = match &spec.location {
+        let spec = &self.probes.by_id.get(&id)?.view.spec;
+        let (hit_count, logs) = (spec.hit_count, spec.action.message().is_some());
+        let thrown = match &spec.location.clone() {
             Location::Throw {
                 pattern,
                 unhandled_only: false,
@@ -173,10 +175,10 @@ impl Tracer {
             self.tell_count(probe);
             self.total_hits(probe)
         };
-        if spec.hit_count != 0 && hits != spec.hit_count {
+        if hit_count != 0 && hits != hit_count {
             return None;
         }
-        if let Action::Log { .. } = &spec.action {
+        if logs {
             self.log(tid, id);
         }
         Some(Wanted { hits, thrown })
@@ -216,15 +218,12 @@ impl Tracer {
             return false;
         };
         let is_watched = matches!(probe.view.spec.location, Location::Memory { .. });
-        let evaluated =
-            guarded(
-                || match (&probe.condition, self.judge_script(tid, id, is_watched)) {
-                    (_, Some(judged)) => judged,
-                    (Some(condition), None) if is_watched => self.evaluate_outwards(tid, condition),
-                    (Some(condition), None) => self.evaluate_condition(tid, condition),
-                    (None, None) => Err("the condition is gone".to_owned()),
-                },
-            );
+        let evaluated = guarded(|| match &probe.view.spec.condition {
+            None => Ok(true),
+            Some(Condition::JavaScript(_)) => self.judge_script(tid, id, is_watched),
+            Some(Condition::Own(condition)) if is_watched => self.evaluate_outwards(tid, condition),
+            Some(Condition::Own(condition)) => self.evaluate_condition(tid, condition),
+        });
         let evaluated = evaluated.unwrap_or_else(|error| Err(error.one_line()));
         let why = evaluated.as_ref().err().map(String::as_str);
         self.stops.failures.judged(id, true, why);
@@ -235,7 +234,7 @@ impl Tracer {
                     ticks: clock::ticks(),
                     tid: tid as u32,
                     probe: id,
-                    condition: probe.view.spec.condition.clone().unwrap_or_default(),
+                    condition: probe.view.spec.condition_text().unwrap_or_default(),
                     error,
                 });
                 false

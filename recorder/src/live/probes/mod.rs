@@ -7,7 +7,6 @@ pub(crate) mod display;
 pub(crate) mod emulate;
 pub(crate) mod evaluate;
 pub(crate) mod exceptions;
-pub(crate) mod expression;
 pub(crate) mod failures;
 pub(crate) mod hits;
 pub(crate) mod limit;
@@ -21,15 +20,15 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use debuginfo::{AddressSpace, LineError};
 
 use self::{
-    capture::LogpointCapture, display::Displays, evaluate::Understood, expression::Expression,
-    places::message_about, stopless::StoplessQueries, watchpoints::Watchpoints,
+    capture::LogpointCapture, display::Displays, places::message_about, stopless::StoplessQueries,
+    watchpoints::Watchpoints,
 };
 use crate::live::{
     breakpoints::sites::User,
     error::{LiveError, LiveResult},
     event_loop::Tracer,
     model::{Action, Location, Place, ProbeId, ProbeSpec, ProbeState, ProbeView},
-    script::Scripts,
+    script::{ProbeScripts, Scripts},
 };
 use store::control::{Control, LogPart};
 
@@ -45,14 +44,12 @@ pub(crate) struct Probe {
     pub format: Option<Vec<LogPart>>,
     /// How often threads have come to it, where the tracer looks at each.
     pub arrivals: u64,
-    /// Its condition, if that is in our own language.
-    pub condition: Option<Expression>,
 }
 
 impl Probe {
     /// Tells whether it leaves messages.
     pub fn logs(&self) -> bool {
-        matches!(self.view.spec.action, Action::Log { .. })
+        matches!(self.view.spec.action, Action::Log(_))
     }
 
     /// Tells whether there is something that the program could judge.
@@ -157,7 +154,7 @@ impl Tracer {
 
     /// Adds a probe, or changes the one that is there already.
     pub fn add_probe(&mut self, spec: ProbeSpec) -> LiveResult<ProbeView> {
-        let mut understood = self.check_expressions(&spec)?;
+        let scripts = self.probes.scripts.compile_spec(&spec)?;
         let places = match &spec.location {
             Location::Memory { .. } => Vec::new(),
             location => match self.places(location) {
@@ -169,11 +166,9 @@ impl Tracer {
                 Err(error) => return Err(error),
             },
         };
-        if understood.condition.is_none() {
-            self.check_names(&spec, &places)?;
-        }
-        if let Some(view) = self.same_place(&spec, &places, &mut understood) {
-            return Ok(view);
+        self.check_names(&spec, &places)?;
+        if let Some(id) = self.same_place(&spec, &places) {
+            return self.change_probe(id, spec, scripts);
         }
         self.probes.newest += 1;
         let id = self.probes.newest;
@@ -196,18 +191,15 @@ impl Tracer {
             failed: None,
             spec,
         };
-        let condition = understood.own_condition(&view.spec);
         let probe = Probe {
             view,
             is_enabled: true,
             counter_at: None,
             format: None,
             arrivals: 0,
-            condition,
         };
         self.probes.insert(id, probe);
-        self.probes.scripts.set(id, understood.condition);
-        self.probes.scripts.set_message(id, understood.message);
+        self.probes.scripts.set(id, scripts);
         let bound = self.bind(id, places);
         self.settle_compiled();
         let space = self.space_now();
@@ -229,20 +221,15 @@ impl Tracer {
         Ok(view)
     }
 
-    /// The same kind of probe at the same places exists: it takes the new condition.
-    fn same_place(
-        &mut self,
-        spec: &ProbeSpec,
-        places: &[Place],
-        understood: &mut Understood,
-    ) -> Option<ProbeView> {
+    /// Finds a probe of the same kind at the same places.
+    fn same_place(&self, spec: &ProbeSpec, places: &[Place]) -> Option<ProbeId> {
         let is_temporary = |action: &Action| matches!(action, Action::Break { once: true, .. });
         if is_temporary(&spec.action) {
             return None;
         }
         let same_kind = |a: &Action, b: &Action| match (a, b) {
             (Action::Break { .. }, Action::Break { .. }) => true,
-            (Action::Log { template: a }, Action::Log { template: b }) => a == b,
+            (Action::Log(a), Action::Log(b)) => a == b,
             _ => false,
         };
         let is_same = |probe: &Probe| {
@@ -264,27 +251,37 @@ impl Tracer {
         };
         let candidates = self.probes.perhaps_at(places).into_iter();
         let mut same = candidates.filter(|id| self.probes.by_id.get(id).is_some_and(is_same));
-        let id = same.next()?;
-        let probe = self.probes.by_id.get_mut(&id)?;
-        probe.view.spec.condition = spec.condition.clone();
-        probe.condition = understood.own_condition(spec);
-        probe.view.spec.hit_count = spec.hit_count;
-        probe.view.spec.action = spec.action.clone();
+        same.next()
+    }
+
+    /// Gives a probe a new condition and action.
+    fn change_probe(
+        &mut self,
+        id: ProbeId,
+        spec: ProbeSpec,
+        scripts: ProbeScripts,
+    ) -> LiveResult<ProbeView> {
+        let probe = self
+            .probes
+            .by_id
+            .get_mut(&id)
+            .ok_or(LiveError::NoProbe(id))?;
+        probe.view.spec = ProbeSpec {
+            location: probe.view.spec.location.clone(),
+            ..spec
+        };
         probe.arrivals = 0;
         self.stops.failures.forget(id);
-        self.probes.scripts.set(id, understood.condition.take());
-        self.probes
-            .scripts
-            .set_message(id, understood.message.take());
+        self.probes.scripts.set(id, scripts);
         self.compile_later(id);
-        // Whoever sets it again wants it; one that cannot be switched on says why in its places.
+        // Setting it again switches it on; one that cannot be switched on says why in its places.
         let _ = self.enable_probe(id, true);
         self.settle_compiled();
-        let mut view = self.view(id)?;
+        let mut view = self.view(id).ok_or(LiveError::NoProbe(id))?;
         view.existed = true;
         view.message = Some("Breakpoint already exists at this location".to_owned());
         self.journal.probe(self, &view);
-        Some(view)
+        Ok(view)
     }
 
     /// Puts a probe's traps where they belong. Those that cannot be set say why.

@@ -5,6 +5,7 @@ use expr::{missing_names, missing_values};
 
 use super::{Probe, failures::Failed};
 use crate::live::{
+    condition::Condition,
     error::{LiveError, LiveResult},
     event_loop::Tracer,
     model::{Judged, Location, Place, ProbeId, ProbeSpec},
@@ -39,7 +40,7 @@ impl Tracer {
 
     /// Refuses a condition of our language with a name that means nothing at any place of its probe.
     pub fn check_names(&self, spec: &ProbeSpec, places: &[Place]) -> LiveResult<()> {
-        let Some(condition) = &spec.condition else {
+        let Some(Condition::Own(condition)) = &spec.condition else {
             return Ok(());
         };
         let space = self.space_now();
@@ -57,15 +58,16 @@ impl Tracer {
 
     /// Tells of values of a probe's message that mean nothing at some of its places.
     pub fn tell_missing_values(&mut self, id: ProbeId) {
-        let Some(message) = self.probes.scripts.message(id) else {
+        let view = self.probes.by_id.get(&id).map(|probe| &probe.view);
+        let message = view.and_then(|view| view.spec.action.message());
+        let (Some(view), Some(message)) = (view, message) else {
             return;
         };
         let space = self.space_now();
-        let places = self.probes.by_id.get(&id).map(|p| p.view.places.clone());
-        let places = places.unwrap_or_default();
+        let places = &view.places;
         let missing = places.iter().filter_map(|place| {
             let inside = self.calls_inside(id, place.address);
-            let missing = missing_values(&message.0, &space, place.address, inside);
+            let missing = missing_values(message.template(), &space, place.address, inside);
             missing.into_iter().next()
         });
         let missing: Vec<Diagnostic> = missing.collect();
@@ -101,8 +103,7 @@ impl Tracer {
 
     /// A probe is gone: so is what was made of its texts.
     pub fn forget_expressions(&mut self, id: ProbeId) {
-        self.probes.scripts.set(id, None);
-        self.probes.scripts.set_message(id, None);
+        self.probes.scripts.forget(id);
         self.stops.failures.forget(id);
     }
 

@@ -1,7 +1,4 @@
 //! Conditions and parts of messages in JavaScript, evaluated by an engine in the recorder while the thread waits.
-//!
-//! The text alone decides the language, once. A text that begins with `js:` is JavaScript; any other that can be read in our own
-//! language is an expression of ours, which is compiled into the program where that is possible; what is left is JavaScript.
 
 mod condition;
 mod engine;
@@ -13,9 +10,9 @@ mod values;
 #[cfg(test)]
 mod tests;
 
-use std::{borrow::Cow, cell::RefCell, collections::HashMap, rc::Rc};
+use std::{borrow::Cow, collections::HashMap, rc::Rc};
 
-use expr::{ParseError, Part, Template};
+use expr::ParseError;
 
 pub use engine::{MEMORY_LIMIT, TIME_LIMIT};
 
@@ -26,9 +23,10 @@ use self::{
     moment::Moment,
 };
 use crate::live::{
+    condition::{Condition, Message},
     error::LiveResult,
     event_loop::Tracer,
-    model::{ProbeId, Tid},
+    model::{ProbeId, ProbeSpec, Tid},
 };
 
 /// Frames that values may need: their own, and the caller's for those that only it still knows.
@@ -38,95 +36,53 @@ const FRAMES_OUTWARDS: usize = 32;
 /// What a text begins with that is JavaScript in any case.
 const PREFIX: &str = "js:";
 
-/// Refuses a condition that is understood in neither language.
-///
-/// # Errors
-/// Where the mistake is, and what is wrong.
-pub fn check_condition(text: &str) -> Result<(), ParseError> {
-    // Making an engine takes longer than anything that is checked with it.
-    thread_local! {
-        static CHECKING: RefCell<Scripts> = RefCell::default();
-    }
-    CHECKING.with_borrow_mut(|scripts| scripts.understand(text).map(drop))
-}
-
-/// Refuses a log message in which something between braces is understood in neither language.
-///
-/// # Errors
-/// Where the mistake is, and what is wrong.
-pub fn check_message(text: &str) -> Result<(), ParseError> {
-    thread_local! {
-        static CHECKING: RefCell<Scripts> = RefCell::default();
-    }
-    CHECKING.with_borrow_mut(|scripts| scripts.understand_message(text).map(drop))
-}
-
-/// A log message and its scripts, in their order.
-pub(crate) type Message = (Template, Vec<Script>);
-
 /// The conditions and parts of messages that are JavaScript, and the engine, which is made for the first of them.
 #[derive(Default)]
 pub(crate) struct Scripts {
     // They go before the engine does.
-    by_probe: HashMap<ProbeId, Script>,
-    messages: HashMap<ProbeId, Rc<Message>>,
+    by_probe: HashMap<ProbeId, ProbeScripts>,
     engine: Option<Engine>,
     known: Rc<KnownNames>,
 }
 
+/// What of a probe is JavaScript, compiled.
+#[derive(Default)]
+pub(crate) struct ProbeScripts {
+    pub condition: Option<Script>,
+    /// Those in its message, in their order.
+    pub message: Vec<Script>,
+}
+
 impl Scripts {
-    /// Compiles a condition that is JavaScript; `None` if it is of our own language.
+    /// Compiles what of a probe is JavaScript.
     ///
     /// # Errors
-    /// It is of neither.
-    pub fn understand(&mut self, text: &str) -> Result<Option<Script>, ParseError> {
-        if prefixed(text) {
-            return self.compile(text).map(Some);
-        }
-        let Err(ours) = expr::parse(text) else {
-            return Ok(None);
+    /// The engine does not take it.
+    pub fn compile_spec(&mut self, spec: &ProbeSpec) -> Result<ProbeScripts, ParseError> {
+        let condition = match &spec.condition {
+            Some(Condition::JavaScript(source)) => Some(self.compile(source)?),
+            Some(Condition::Own(_)) | None => None,
         };
-        if expr::parse_assignment(text).is_ok() {
-            let error = ParseError::new(ours.position, "a condition changes nothing");
-            return Err(error.with_hint("compare with =="));
-        }
-        let script = self.compile(text);
-        script.map(Some).map_err(|theirs| ours.or_later(theirs))
+        let sources = spec.action.message().into_iter().flat_map(Message::scripts);
+        let message = sources.map(|source| self.compile_text(source));
+        let message = message.collect::<Result<_, _>>()?;
+        Ok(ProbeScripts { condition, message })
     }
 
-    /// Reads a log message and compiles what is JavaScript in it.
+    /// Compiles a condition.
     ///
     /// # Errors
-    /// Something between its braces is understood in neither language.
-    pub fn understand_message(&mut self, text: &str) -> Result<Message, ParseError> {
-        let template = {
-            let reader = Reader(RefCell::new(self));
-            Template::parse_among(text, &|_| false, &reader)?
-        };
-        let sources = template.parts.iter().filter_map(|part| match part {
-            Part::Script { source } => Some(source),
-            Part::Text(_) | Part::Value { .. } => None,
-        });
-        let scripts = sources.map(|source| self.compile_by(source, Engine::compile_text));
-        let scripts = scripts.collect::<Result<Vec<Script>, ParseError>>()?;
-        Ok((template, scripts))
-    }
-
-    /// Gives a probe its message, or takes it away.
-    pub fn set_message(&mut self, id: ProbeId, message: Option<Message>) {
-        match message {
-            Some(message) => self.messages.insert(id, Rc::new(message)),
-            None => self.messages.remove(&id),
-        };
-    }
-
-    /// The message of a probe.
-    pub fn message(&self, id: ProbeId) -> Option<Rc<Message>> {
-        self.messages.get(&id).cloned()
-    }
-
-    fn compile(&mut self, text: &str) -> Result<Script, ParseError> {
+    /// Where the mistake is, and what is wrong.
+    pub fn compile(&mut self, text: &str) -> Result<Script, ParseError> {
         self.compile_by(text, Engine::compile)
+    }
+
+    /// Compiles what stands between the braces of a message.
+    ///
+    /// # Errors
+    /// Where the mistake is, and what is wrong.
+    pub fn compile_text(&mut self, text: &str) -> Result<Script, ParseError> {
+        self.compile_by(text, Engine::compile_text)
     }
 
     fn compile_by(
@@ -151,43 +107,31 @@ impl Scripts {
         })
     }
 
-    /// Gives a probe its condition, or takes it away.
-    pub fn set(&mut self, id: ProbeId, script: Option<Script>) {
-        match script {
-            Some(script) => self.by_probe.insert(id, script),
-            None => self.by_probe.remove(&id),
-        };
+    /// Gives a probe its scripts.
+    pub fn set(&mut self, id: ProbeId, scripts: ProbeScripts) {
+        self.by_probe.insert(id, scripts);
     }
 
-    /// Tells whether a probe's condition is JavaScript.
-    pub fn has(&self, id: ProbeId) -> bool {
-        self.by_probe.contains_key(&id)
-    }
-}
-
-/// Tells scripts in messages from our own expressions.
-struct Reader<'s>(RefCell<&'s mut Scripts>);
-
-impl expr::Scripts for Reader<'_> {
-    fn begins(&self, text: &str) -> bool {
-        prefixed(text)
+    /// Forgets those of a probe.
+    pub fn forget(&mut self, id: ProbeId) {
+        self.by_probe.remove(&id);
     }
 
-    fn read(&self, text: &str) -> Result<(), ParseError> {
-        let compiled = self.0.borrow_mut().compile_by(text, Engine::compile_text);
-        compiled.map(drop)
+    /// The scripts in a probe's message, in their order.
+    pub fn in_message(&self, id: ProbeId) -> &[Script] {
+        self.by_probe.get(&id).map_or(&[], |probe| &probe.message)
     }
 }
 
 /// Tells whether a text says that it is JavaScript; `js::x` is a name of ours.
-fn prefixed(text: &str) -> bool {
+pub(super) fn is_prefixed(text: &str) -> bool {
     let rest = text.trim_start().strip_prefix(PREFIX);
     rest.is_some_and(|rest| !rest.starts_with(':'))
 }
 
 /// Returns the script itself, with everything where it was.
 fn without_prefix(text: &str) -> Cow<'_, str> {
-    match prefixed(text) {
+    match is_prefixed(text) {
         true => text.replacen(PREFIX, "   ", 1).into(),
         false => text.into(),
     }
@@ -203,20 +147,19 @@ impl Tracer {
         engine.text(script, Rc::new(moment))
     }
 
-    /// Tells whether a probe's condition is true in a thread; `None` if it is not JavaScript. For a watched place the
-    /// frames around are asked for names too.
-    pub fn judge_script(
-        &self,
-        tid: Tid,
-        id: ProbeId,
-        is_watched: bool,
-    ) -> Option<Result<bool, String>> {
-        let script = self.probes.scripts.by_probe.get(&id)?;
-        let engine = self.probes.scripts.engine.as_ref()?;
-        Some(match self.moment(tid, is_watched) {
-            Ok(moment) => engine.holds(script, Rc::new(moment)),
-            Err(error) => Err(error.one_line()),
-        })
+    /// Tells whether a probe's condition in JavaScript is true in a thread. For a watched place the frames around are asked for
+    /// names too.
+    pub fn judge_script(&self, tid: Tid, id: ProbeId, is_watched: bool) -> Result<bool, String> {
+        let scripts = &self.probes.scripts;
+        let condition = scripts
+            .by_probe
+            .get(&id)
+            .and_then(|probe| probe.condition.as_ref());
+        let (Some(script), Some(engine)) = (condition, &scripts.engine) else {
+            return Err("the condition is gone".to_owned());
+        };
+        let moment = self.moment(tid, is_watched);
+        engine.holds(script, Rc::new(moment.map_err(|error| error.one_line())?))
     }
 
     fn moment(&self, tid: Tid, is_watched: bool) -> LiveResult<Moment> {

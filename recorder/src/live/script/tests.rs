@@ -10,8 +10,10 @@ use proptest::{
     test_runner::{Config, TestRunner},
 };
 
+use crate::live::condition::Condition;
+
 use super::{
-    Scripts, check_condition,
+    Scripts,
     condition::Script,
     engine::{Engine, TIME_LIMIT},
     program::{Answer, Handle, Program, Seen},
@@ -364,7 +366,6 @@ fn nothing_outside_is_in_reach() {
 
 #[test]
 fn the_language_is_decided_by_the_text() {
-    let mut scripts = Scripts::default();
     for (condition, is_script) in [
         ("i > 30", false),
         ("p->len == 0 && strcmp(p->name, \"x\") == 0", false),
@@ -382,9 +383,10 @@ fn the_language_is_decided_by_the_text() {
         ("/x/.test(name)", true),
         ("typeof a === 'string'", true),
     ] {
-        let understood = scripts.understand(condition);
-        let understood = understood.unwrap_or_else(|e| panic!("{condition}: {e}"));
-        assert_eq!(understood.is_some(), is_script, "{condition}");
+        let parsed = Condition::parse(condition);
+        let parsed = parsed.unwrap_or_else(|e| panic!("{condition}: {e}"));
+        let is_javascript = matches!(parsed, Condition::JavaScript(_));
+        assert_eq!(is_javascript, is_script, "{condition}");
     }
 }
 
@@ -400,12 +402,12 @@ fn mistakes_have_positions() {
         ("js: p->items.some(i => i > 1)", 6, "p->x is p.x"),
         ("js: i >", 7, "line 1, column 8"),
     ] {
-        let error = check_condition(condition).unwrap_err();
+        let error = Condition::parse(condition).unwrap_err();
         assert_eq!(error.position, position, "{condition}: {error}");
         assert!(error.one_line().contains(message), "{condition}: {error}");
     }
     let long = format!("[{}].includes(i)", "1,".repeat(MAX_LENGTH));
-    assert!(check_condition(&long).is_err());
+    assert!(Condition::parse(&long).is_err());
 }
 
 /// A word of either language.
@@ -438,15 +440,16 @@ fn any_text_is_a_condition_or_has_a_mistake_at_a_place() {
     });
     let ran = runner.run(&texts, |text| {
         let mut scripts = scripts.borrow_mut();
-        match scripts.understand(&text) {
-            Ok(Some(script)) => {
+        match Condition::parse(&text) {
+            Ok(Condition::JavaScript(source)) => {
+                let script = scripts.compile(&source).expect("it compiles");
                 let engine = scripts.engine.as_ref().expect("it has compiled");
                 // Whatever comes of it, the engine is as it was.
                 let _ = judged(engine, &script);
                 let sound = engine.compile(SOUND).expect("it is right");
                 prop_assert_eq!(judged(engine, &sound), Ok(true));
             }
-            Ok(None) => {}
+            Ok(Condition::Own(_)) => {}
             Err(error) => {
                 prop_assert!(error.position <= text.len(), "{}", error);
                 prop_assert!(text.is_char_boundary(error.position), "{}", error);

@@ -14,6 +14,7 @@ use crate::{
     displace::{MAX_TRAMPOLINE_BYTES, patch_bytes},
     live::{
         breakpoints::sites::{Compiled, User},
+        condition::{Condition, Message},
         event_loop::Tracer,
         model::{Action, Judged, ProbeId, ProbeSpec},
     },
@@ -170,10 +171,12 @@ impl Tracer {
         let condition = match &spec.condition {
             _ if spec.asks_hits() => Err(COUNTED.to_owned()),
             None => Ok(None),
-            Some(_) if self.probes.scripts.has(id) => Err(SCRIPT.to_owned()),
-            Some(text) => compile_condition(text, &space, address, inside)
-                .map(Some)
-                .map_err(|why| why.to_string()),
+            Some(Condition::JavaScript(_)) => Err(SCRIPT.to_owned()),
+            Some(Condition::Own(expression)) => {
+                compile_condition(expression, &space, address, inside)
+                    .map(Some)
+                    .map_err(|why| why.to_string())
+            }
         };
         let condition = match (condition, question) {
             (Ok(condition), _) => condition,
@@ -185,10 +188,8 @@ impl Tracer {
         let counts = spec.hit_count != 0;
         let message = match &spec.action {
             // What is kept of the thread the tracer reads.
-            Action::Log { .. } if !counts && self.probes.capture.any() => {
-                Some(Err(KEPT.to_owned()))
-            }
-            Action::Log { template } if !counts => Some(self.words(template, (address, inside))),
+            Action::Log(_) if !counts && self.probes.capture.any() => Some(Err(KEPT.to_owned())),
+            Action::Log(message) if !counts => Some(self.words(message, (address, inside))),
             _ => None,
         };
         let is_conditional = condition.is_some();
@@ -228,12 +229,12 @@ impl Tracer {
     /// Compiles a message to words; also returns the function that takes them.
     fn words(
         &self,
-        template: &str,
+        message: &Message,
         (address, inside): (u64, usize),
     ) -> Result<(u64, Words), String> {
         let runtime = self.breakpoints.compiling.runtime;
         let runtime = runtime.ok_or("the program's runtime cannot take messages")?;
-        let message = compile_message(template, &self.space_now(), address, inside);
+        let message = compile_message(message.template(), &self.space_now(), address, inside);
         let message = message.map_err(|why| why.to_string())?;
         let mut words = Words {
             parts: Vec::new(),

@@ -1,0 +1,111 @@
+//! An expression that is evaluated again and again, as conditions, parts of log messages and displayed values are.
+//!
+//! It is parsed once. Only where the frame decides which names are types, as in `(name) (x)`, it is parsed again in each.
+
+use std::{borrow::Cow, cell::Cell, fmt};
+
+use crate::ast::Expr;
+use crate::eval::{Context, is_type};
+use crate::parse::{ParseError, parse_with};
+
+/// An expression and its text.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expression {
+    text: String,
+    /// What it means in every frame; `None`: that depends on the frame.
+    parsed: Option<Expr>,
+}
+
+impl Expression {
+    /// Parses a text, in which only names are types that are always types.
+    ///
+    /// # Errors
+    /// The text is no expression; the error says where and what was expected.
+    pub fn parse(text: &str) -> Result<Self, ParseError> {
+        let depends = Cell::new(false);
+        let parsed = parse_with(text, &|_| {
+            depends.set(true);
+            false
+        })?;
+        Ok(Self {
+            text: text.to_owned(),
+            parsed: (!depends.get()).then_some(parsed),
+        })
+    }
+
+    /// Parses a text in which any name may be a type: each frame will tell.
+    ///
+    /// # Errors
+    /// As for [`Expression::parse`].
+    pub fn parse_with_any_types(text: &str) -> Result<Self, ParseError> {
+        Self::parse(text).or_else(|error| match parse_with(text, &|_| true) {
+            Ok(_) => Ok(Self {
+                text: text.to_owned(),
+                parsed: None,
+            }),
+            Err(_) => Err(error),
+        })
+    }
+
+    /// Returns the text as it was written.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Returns what it means in a frame.
+    ///
+    /// # Errors
+    /// It cannot be parsed with the types that the frame knows.
+    pub fn within(&self, context: &Context<'_>) -> Result<Cow<'_, Expr>, ParseError> {
+        match &self.parsed {
+            Some(parsed) => Ok(Cow::Borrowed(parsed)),
+            None => parse_with(&self.text, &|name| is_type(name, context)).map(Cow::Owned),
+        }
+    }
+
+    /// Tells whether it names a scope, which may be that of a frame further out.
+    #[must_use]
+    pub fn names_scopes(&self) -> bool {
+        self.text.contains("::")
+    }
+}
+
+impl fmt::Display for Expression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.parsed {
+            Some(parsed) => parsed.fmt(f),
+            None => f.write_str(&self.text),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str) -> Expression {
+        Expression::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"))
+    }
+
+    #[test]
+    fn what_means_the_same_everywhere_is_parsed_once() {
+        for text in ["i == 3", "p->x[2] + ns::y", "name == \"alpha\""] {
+            assert!(parsed(text).parsed.is_some(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_depends_on_types_is_parsed_in_each_frame() {
+        assert!(parsed("(name) (x)").parsed.is_none());
+        assert!(Expression::parse("(order_t *)a").is_err());
+        let cast = Expression::parse_with_any_types("(order_t *)a");
+        assert!(cast.is_ok_and(|cast| cast.parsed.is_none()));
+    }
+
+    #[test]
+    fn scopes_are_seen() {
+        assert!(parsed("main::step > 1").names_scopes());
+        assert!(!parsed("step > 1").names_scopes());
+    }
+}
