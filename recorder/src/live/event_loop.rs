@@ -5,33 +5,33 @@
 //! thread that seized only.
 
 use std::{
-    io,
     sync::{Arc, RwLock},
     thread,
     time::{Duration, Instant},
 };
 
-use crossbeam::channel::{Receiver, Sender, TryRecvError};
+use crossbeam::channel::{Receiver, TryRecvError};
 use debuginfo::AddressSpace;
-use store::control::{Control, SnapshotReason};
+use store::control::Control;
 
 use super::{
     breakpoints::{
         Breakpoints,
         sites::{Missing, User},
     },
+    commands::Command,
     error::{LiveError, LiveResult},
     guard,
     journal::Journal,
-    model::{Reason, Tid},
+    model::Tid,
     probes::{Probes, stopless::StoplessQueries},
-    remote_call::{RemoteCalls, syscall::wait_for},
+    remote_call::RemoteCalls,
     stepping::Plan,
     stops::StopLog,
     tracee::{
         FIRST_THREAD_PERIOD, Tracee,
         event::{Event, decode},
-        hold::{COPY_PATIENCE, STOP_PATIENCE},
+        hold::STOP_PATIENCE,
         threads::{Halt, Run, State, Thread},
     },
 };
@@ -39,7 +39,7 @@ use crate::{
     Exit, clock,
     snapshot::SharedSnapshots,
     stop::{StopError, ptrace, restart},
-    wake::{Waiter, Waker},
+    wake::Waiter,
 };
 
 /// After something happened, more is looked for without sleeping for this long.
@@ -48,9 +48,6 @@ const EAGER: Duration = Duration::from_micros(200);
 const ARMING_PERIOD: Duration = Duration::from_millis(1);
 /// So many panics outside of any command or event, and the program is let go.
 const MOST_MISTAKES: u32 = 8;
-
-/// Something to do for the tracer.
-pub(crate) type Command = Box<dyn FnOnce(&mut Tracer) + Send>;
 
 /// The tracer's side of a session: each family of its work has a struct, and only this one has all.
 pub(crate) struct Tracer {
@@ -353,161 +350,6 @@ impl Tracer {
         }
     }
 
-    /// Lets a halted thread do what it was doing: run, or step.
-    pub fn go_on(&mut self, tid: Tid) {
-        let is_stepping = self
-            .tracee
-            .threads
-            .get(&tid)
-            .is_some_and(|thread| thread.is_stepping);
-        self.go(tid, is_stepping);
-    }
-
-    /// Lets a halted thread run, or run one instruction. Standing at a trap, it passes it.
-    pub fn go(&mut self, tid: Tid, one_step: bool) {
-        let halted = self.tracee.threads.get_mut(&tid);
-        let Some(thread) = halted.filter(|thread| thread.is_halted()) else {
-            return;
-        };
-        self.journal.set_standing(false);
-        let stood = thread.run(one_step);
-        let passes = stood.stop.is_some() || stood.is_at_trap;
-        let signal = stood.signal;
-        let mut behind_pushed_flags = None;
-        if let Ok(mut registers) = ptrace::registers(tid) {
-            let site = self.breakpoints.sites.by_trap(registers.rip);
-            let stands_at = site.filter(|site| passes && !site.users.is_empty());
-            match stands_at {
-                // In an interrupted system call the thread is before the instruction, though rip is behind it.
-                Some(site) if !restart::may_restart(&registers) => {
-                    registers.rip = site.pass_at();
-                    let _ = ptrace::set_rip(tid, registers.rip);
-                }
-                _ => restart::ask_for_restart(tid),
-            }
-            if one_step {
-                behind_pushed_flags = self.behind_pushed_flags(&registers);
-            }
-        }
-        self.tracee.tell_signal(tid, signal);
-        // If it fails, the thread was killed; its end will be reported.
-        let _ = match one_step {
-            true => ptrace::step(tid, signal),
-            false => ptrace::cont(tid, signal),
-        };
-        if let Some(thread) = self.tracee.threads.get_mut(&tid) {
-            thread.state = State::Running(Run {
-                is_interrupted: false,
-                behind_pushed_flags,
-            });
-        }
-    }
-
-    /// Lets a halted thread run from exactly where it stands.
-    pub fn run_in_place(&mut self, tid: Tid) {
-        let halted = self.tracee.threads.get_mut(&tid);
-        let Some(thread) = halted.filter(|thread| thread.is_halted()) else {
-            return;
-        };
-        self.journal.set_standing(false);
-        let signal = thread.run(false).signal;
-        self.tracee.tell_signal(tid, signal);
-        // If it fails, the thread was killed; its end will be reported.
-        let _ = ptrace::cont(tid, signal);
-    }
-
-    /// Acts on what a thread reported while it was stopped, now that it may go on.
-    pub fn dispatch_later(&mut self, tid: Tid, event: Event) {
-        self.dispatch(tid, event);
-    }
-
-    /// Runs one instruction of a halted thread. Returns the signal that it stopped with.
-    pub fn step_once(&mut self, tid: Tid) -> LiveResult<i32> {
-        let failed = |source| LiveError::System {
-            action: "step the thread",
-            source,
-        };
-        ptrace::step(tid, 0).map_err(failed)?;
-        wait_for(tid).ok_or(LiveError::Ended)
-    }
-
-    /// Stops a thread for good, tells everybody, and writes it down.
-    pub fn halt(&mut self, tid: Tid, reason: Reason, all_threads: bool) {
-        // Whoever has called a function waits for what it returns.
-        if self.has_call(tid) && reason.is_of_a_probe() {
-            self.go(tid, false);
-            return;
-        }
-        self.abandon_plan(tid);
-        let was_holding = self.tracee.is_held;
-        let holds = !was_holding && (all_threads || self.must_hold_to_copy(tid));
-        if holds {
-            let patience = if all_threads {
-                STOP_PATIENCE
-            } else {
-                COPY_PATIENCE
-            };
-            // What does not stop in time stays running; the stop is told all the same.
-            let _ = self.hold_within(patience);
-        }
-        let copy = self.may_copy(tid, all_threads, holds || was_holding);
-        let stop = self.post(tid, reason, copy);
-        if let (Some(thread), Some(stop)) = (self.tracee.threads.get_mut(&tid), stop) {
-            if let Some(calling) = &mut thread.calling {
-                calling.was_stopped = true;
-            }
-            if all_threads {
-                self.stopped_all = stop.number;
-            }
-            thread.is_stepping = false;
-            thread.is_moved = false;
-            if let Some(halt) = thread.halt_mut() {
-                halt.stop = Some(stop);
-            }
-        }
-        if all_threads {
-            self.halt_companions();
-        }
-        if holds {
-            self.release();
-        }
-    }
-
-    /// Tells that the threads that are held are stopped.
-    pub fn halt_companions(&mut self) {
-        let tids: Vec<Tid> = self.tracee.threads.keys().copied().collect();
-        for tid in tids {
-            if self.tracee.threads[&tid].is_held() {
-                // Where it was to get to counts no more: whoever lets it go says where to.
-                self.abandon_plan(tid);
-                let stop = self.post(tid, Reason::AllThreads, None);
-                if let Some(halt) = self.tracee.halt_mut(tid) {
-                    halt.stop = stop;
-                }
-            }
-        }
-    }
-
-    /// Tells of a stop. `copy`: why memory can be copied, if it can.
-    fn post(
-        &mut self,
-        tid: Tid,
-        reason: Reason,
-        copy: Option<SnapshotReason>,
-    ) -> Option<crate::live::model::Stop> {
-        // If it cannot be moved it was killed, or is shown where it is.
-        let _ = self.leave_ours(tid);
-        if let Some(why) = copy {
-            self.copy_memory(why);
-        }
-        let pc = self.pc(tid)?;
-        let calls_to_come = self.tracee.threads.get(&tid).map_or(0, |t| t.calls_to_come);
-        let displayed = self.displayed(tid);
-        let place = (pc, calls_to_come);
-        self.journal.pause(self, tid, &reason, place, &displayed);
-        Some(self.stops.post(tid, reason, pc, calls_to_come, displayed))
-    }
-
     /// Returns where a halted thread stands in the program.
     pub fn pc(&self, tid: Tid) -> Option<u64> {
         let registers = self.registers(tid).ok()?;
@@ -656,59 +498,4 @@ fn run_of(state: State) -> Run {
         State::Running(run) => run,
         State::Halted(_) | State::Listening { .. } => Run::default(),
     }
-}
-
-/// The way to the tracer. Clones lead to the same one; once the last one is gone, it lets the program go.
-#[derive(Clone)]
-pub(crate) struct Commands {
-    // Dropped before the other: whoever is woken finds that it is gone.
-    sender: Sender<Command>,
-    wakes: WakesOnDrop,
-}
-
-#[derive(Clone)]
-struct WakesOnDrop(Waker);
-
-impl Drop for WakesOnDrop {
-    fn drop(&mut self) {
-        self.0.wake();
-    }
-}
-
-impl Commands {
-    /// Returns the way to a tracer that is to be, and its end.
-    pub fn new() -> io::Result<(Self, (Receiver<Command>, Waiter))> {
-        let waiter = Waiter::new()?;
-        let (sender, inbox) = crossbeam::channel::unbounded();
-        let wakes = WakesOnDrop(waiter.waker());
-        Ok((Self { sender, wakes }, (inbox, waiter)))
-    }
-
-    /// Sends a command.
-    ///
-    /// # Errors
-    /// The tracer has ended.
-    pub fn send(&self, command: Command) -> LiveResult<()> {
-        self.sender.send(command).map_err(|_| LiveError::Ended)?;
-        self.wakes.0.wake();
-        Ok(())
-    }
-}
-
-/// Asks the tracer for something and waits for the answer.
-pub(crate) fn ask<R: Send + 'static>(
-    tracer: &Commands,
-    question: impl FnOnce(&mut Tracer) -> R + Send + 'static,
-) -> LiveResult<R> {
-    let (reply, answer) = crossbeam::channel::bounded(1);
-    tracer.send(Box::new(move |tracer| {
-        let was_holding = tracer.tracee.is_held;
-        let answer = guard::guarded(|| question(tracer));
-        if let Err(error) = &answer {
-            tracer.log_panic(error);
-            tracer.let_go_of_what_is_held(was_holding);
-        }
-        let _ = reply.send(answer);
-    }))?;
-    answer.recv().map_err(|_| LiveError::Ended)?
 }

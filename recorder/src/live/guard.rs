@@ -35,7 +35,7 @@ mod tests {
         Exit, Observer, OnFull, RecordOptions, SnapshotTimes, Target,
         live::{
             Action, Live, LiveOptions, Location, Motion, ProbeSpec, Stdio, Waited,
-            event_loop::Command,
+            commands::Command,
         },
     };
 

@@ -7,6 +7,7 @@
 //! should we die, which a thread that waits for our word in a handler of its own would not.
 
 mod breakpoints;
+pub(crate) mod commands;
 mod condition;
 mod error;
 pub(crate) mod event_loop;
@@ -47,7 +48,8 @@ pub use script::{MEMORY_LIMIT, TIME_LIMIT};
 pub use tracee::machine::LiveMachine;
 
 use self::{
-    event_loop::{Commands, Tracer, ask},
+    commands::{Commands, ask},
+    event_loop::Tracer,
     journal::{Journal, WrittenPlace},
     stops::StopLog,
     tracee::{

@@ -15,7 +15,8 @@ use crate::{
     live::{
         Inner, Live,
         breakpoints::{compiled::Runtime, orphan_traps::TrapHandler},
-        event_loop::{Command, Commands, Tracer, ask},
+        commands::{Command, Commands, ask},
+        event_loop::Tracer,
         journal::Journal,
         model::{LiveOptions, Reason},
         probes::capture::LogpointCapture,

@@ -14,7 +14,8 @@ use crate::{
     Exit,
     arm::Modules,
     live::{
-        event_loop::{Commands, Tracer, ask},
+        commands::{Commands, ask},
+        event_loop::Tracer,
         journal::Counts,
         stops::StopLog,
         tracee::hooks::SharedHooks,

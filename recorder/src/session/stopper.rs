@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::{
-    live::event_loop::{Commands, ask},
+    live::commands::{Commands, ask},
     stop::{StopError, StoppedProcess, while_stopped},
 };
 

@@ -158,7 +158,7 @@ impl Tracer {
             if let Some(halt) = thread.halt_mut() {
                 halt.stop = None;
             }
-            self.dispatch_later(tid, event);
+            self.dispatch(tid, event);
         } else {
             self.go(tid, false);
         }
@@ -331,7 +331,7 @@ impl Tracer {
                     halt.stop = None;
                 }
             }
-            self.dispatch_later(tid, event);
+            self.dispatch(tid, event);
         } else if is_stepping {
             match self.step_over_one(tid) {
                 Ok(()) => {}

@@ -3,10 +3,12 @@
 pub(crate) mod children;
 pub(crate) mod copies;
 pub(crate) mod event;
+pub(crate) mod halt;
 pub(crate) mod hold;
 pub(crate) mod hooks;
 pub(crate) mod machine;
 pub(crate) mod memory;
+pub(crate) mod resume;
 pub(crate) mod threads;
 
 use std::{

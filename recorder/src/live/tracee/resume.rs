@@ -1,0 +1,87 @@
+//! Lets halted threads run again, as they ran, for one instruction, or from exactly where they stand.
+
+use crate::{
+    live::{
+        error::{LiveError, LiveResult},
+        event_loop::Tracer,
+        model::Tid,
+        remote_call::syscall::wait_for,
+        tracee::threads::{Run, State},
+    },
+    stop::{ptrace, restart},
+};
+
+impl Tracer {
+    /// Lets a halted thread do what it was doing: run, or step.
+    pub fn go_on(&mut self, tid: Tid) {
+        let is_stepping = self
+            .tracee
+            .threads
+            .get(&tid)
+            .is_some_and(|thread| thread.is_stepping);
+        self.go(tid, is_stepping);
+    }
+
+    /// Lets a halted thread run, or run one instruction. Standing at a trap, it passes it.
+    pub fn go(&mut self, tid: Tid, one_step: bool) {
+        let halted = self.tracee.threads.get_mut(&tid);
+        let Some(thread) = halted.filter(|thread| thread.is_halted()) else {
+            return;
+        };
+        self.journal.set_standing(false);
+        let stood = thread.run(one_step);
+        let passes = stood.stop.is_some() || stood.is_at_trap;
+        let signal = stood.signal;
+        let mut behind_pushed_flags = None;
+        if let Ok(mut registers) = ptrace::registers(tid) {
+            let site = self.breakpoints.sites.by_trap(registers.rip);
+            let stands_at = site.filter(|site| passes && !site.users.is_empty());
+            match stands_at {
+                // In an interrupted system call the thread is before the instruction, though rip is behind it.
+                Some(site) if !restart::may_restart(&registers) => {
+                    registers.rip = site.pass_at();
+                    let _ = ptrace::set_rip(tid, registers.rip);
+                }
+                _ => restart::ask_for_restart(tid),
+            }
+            if one_step {
+                behind_pushed_flags = self.behind_pushed_flags(&registers);
+            }
+        }
+        self.tracee.tell_signal(tid, signal);
+        // If it fails, the thread was killed; its end will be reported.
+        let _ = match one_step {
+            true => ptrace::step(tid, signal),
+            false => ptrace::cont(tid, signal),
+        };
+        if let Some(thread) = self.tracee.threads.get_mut(&tid) {
+            thread.state = State::Running(Run {
+                is_interrupted: false,
+                behind_pushed_flags,
+            });
+        }
+    }
+
+    /// Lets a halted thread run from exactly where it stands.
+    pub fn run_in_place(&mut self, tid: Tid) {
+        let halted = self.tracee.threads.get_mut(&tid);
+        let Some(thread) = halted.filter(|thread| thread.is_halted()) else {
+            return;
+        };
+        self.journal.set_standing(false);
+        let signal = thread.run(false).signal;
+        self.tracee.tell_signal(tid, signal);
+        // If it fails, the thread was killed; its end will be reported.
+        let _ = ptrace::cont(tid, signal);
+    }
+
+    /// Runs one instruction of a halted thread. Returns the signal that it stopped with.
+    pub fn step_once(&mut self, tid: Tid) -> LiveResult<i32> {
+        let failed = |source| LiveError::System {
+            action: "step the thread",
+            source,
+        };
+        ptrace::step(tid, 0).map_err(failed)?;
+        wait_for(tid).ok_or(LiveError::Ended)
+    }
+}
