@@ -37,10 +37,10 @@ pub const GO_STACK_BYTES: u64 = 16 << 10;
 /// Bytes of a ring.
 pub const RING_BYTES: u64 = 8 << 20;
 const CONTROL_BYTES: u64 = 4096;
-/// Where the first ring begins, in bytes.
+/// Offset of the first ring, in bytes.
 pub const DATA_OFFSET: u64 = CONTROL_BYTES + (RINGS * size_of::<Ring>()) as u64;
-/// Where the counters of what the program judges itself begin, in bytes: behind the rings. Code that the recorder makes counts
-/// there, so that the counts outlive the program.
+/// Offset in bytes of the counters of conditions that the program evaluates itself: after the rings. Code that the
+/// recorder generates counts there, so that the counts outlive the program.
 pub const COUNTERS_OFFSET: u64 = DATA_OFFSET + RINGS as u64 * RING_BYTES;
 /// Bytes of the counters.
 pub const COUNTERS_BYTES: u64 = 8 << 20;
@@ -60,15 +60,15 @@ pub struct Shadow {
 
 /// In [`Shared::set_capture`]: general registers at each enter and leave.
 pub const CAPTURE_REGISTERS: u32 = 1;
-/// In [`Shared::set_capture`]: texts behind arguments.
+/// In [`Shared::set_capture`]: texts that arguments point to.
 pub const CAPTURE_TEXTS: u32 = 2;
 /// In [`Shared::set_capture`]: what arguments lead to.
 pub const CAPTURE_POINTEES: u32 = 4;
 /// Most bytes that are captured of what an argument leads to.
 pub const POINTEE_MAX: u16 = 256;
-/// Beside the number of bytes behind an argument: they are captured at the return only.
+/// Flag on the number of bytes that an argument points to: they are captured at the return only.
 pub const POINTEE_RESULT: u16 = 0x8000;
-/// There too: a text, up to its NUL.
+/// Another flag there: a text, up to its NUL.
 pub const POINTEE_TEXT: u16 = 0x4000;
 /// Most bytes of the stack that are captured with a call.
 pub const CAPTURE_STACK_MAX: u32 = 16384;
@@ -79,7 +79,7 @@ pub const WATCH_BASE_SHIFT: u32 = 8;
 /// In the head of a watched value: 1 + the function at whose enters it is captured, or 0.
 pub const WATCH_FUNCTION_SHIFT: u32 = 16;
 /// In the head of a watched value of a caller, whose variables live between two calls: it is captured where a function that
-/// returns there is entered. Two more words follow the head: the first return address, and the one behind the last.
+/// returns there is entered. Two more words follow the head: the first return address and the end of the range.
 pub const WATCH_CALLER_ENTER: u64 = 1 << 62;
 /// The same where a function that returns there is left; both may be set.
 pub const WATCH_CALLER_LEAVE: u64 = 1 << 63;
@@ -243,7 +243,7 @@ impl Shared {
             bytes: TOTAL_BYTES,
             source,
         };
-        // SAFETY: the name is NUL-terminated; a non-negative result is a new descriptor that nobody else owns.
+        // SAFETY: the name is NUL-terminated; a non-negative result is a new descriptor without another owner.
         let fd = unsafe { libc::memfd_create(c"hindsight".as_ptr(), libc::MFD_CLOEXEC) };
         if fd < 0 {
             return Err(error(io::Error::last_os_error()));
@@ -342,7 +342,7 @@ impl Shared {
         self.control().copied_records.store(records, Release);
     }
 
-    /// Has threads that wait for a copy of memory go on, or wait again: whoever makes it may wait for one of them.
+    /// Lets threads that wait for a copy of memory run, or makes them wait again: the copier may need one of them.
     pub fn pass_copies(&self, pass: bool) {
         self.control().copies_pass.store(pass.into(), Release);
     }
@@ -363,7 +363,7 @@ impl Shared {
         RobustOwner::new(Arc::clone(self), |control| &control.tracer)
     }
 
-    /// Returns a word of the counters, `offset` bytes behind [`COUNTERS_OFFSET`].
+    /// Returns a word of the counters, `offset` bytes after [`COUNTERS_OFFSET`].
     ///
     /// # Panics
     /// When no whole word is there.
@@ -406,7 +406,7 @@ impl Shared {
         self.control().stop.store(1, Release);
     }
 
-    /// Returns how often the runtime has asked for a look at the list of modules.
+    /// Returns how often the runtime has requested a look at the list of modules.
     pub fn modules_asked(&self) -> u32 {
         self.control().modules_asked.load(Acquire)
     }
@@ -459,7 +459,7 @@ impl Shared {
     }
 
     /// Asks the thread that waits for an answer about modules to reserve memory for code at `address`; returns whether
-    /// it is there, or `None` when nobody answered in time.
+    /// it is there, or `None` when no answer came in time.
     pub fn reserve(&self, address: u64, bytes: u64, patience: Duration) -> Option<bool> {
         let control = self.control();
         control.map_address.store(address, Release);

@@ -67,7 +67,7 @@ impl Installer<'_> {
             return Ok(place);
         }
         let work = self.cache.join(format!("frida-{VERSION}.partial"));
-        // Of an installer that was killed: the lock says that nobody is at it any more.
+        // A killed installer left it: we hold the lock, so no other installer is running.
         remove(&work)?;
         let result = self.install(&work, &place, progress);
         // What is left of a failed attempt is of no use to anybody; the error to tell is the attempt's.

@@ -1,8 +1,8 @@
 //! Lets the C library's allocator keep memory between batches.
 //!
-//! Decoding makes and drops arrays of some hundred kilobytes, thousands a second. By default what is free at the end of the heap
-//! goes back to the kernel at once and is fetched again, zeroed page by page: a quarter of the time of some questions
-//! (docs/benchmarks.md).
+//! Decoding makes and drops arrays of some hundred kilobytes, thousands a second. By default the allocator returns free
+//! memory at the end of the heap to the kernel at once and fetches it again, zeroed page by page. That took a quarter
+//! of the time of some queries (docs/benchmarks.md).
 
 use std::sync::Once;
 

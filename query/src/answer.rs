@@ -1,4 +1,4 @@
-//! Hands out the rows of an answer while they are computed; dropping it stops the computation.
+//! An answer: its rows are handed out while they are computed. Dropping it stops the computation.
 
 use std::sync::Arc;
 

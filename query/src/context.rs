@@ -1,4 +1,4 @@
-//! Sets DataFusion up for one recording: its tables, our functions and rules, a bounded memory and no other data.
+//! Sets DataFusion up for one recording: its tables, our functions and rules, bounded memory and no other data.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;

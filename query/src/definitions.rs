@@ -1,4 +1,4 @@
-//! Holds what a recording defines once: functions, modules, the probes that could not be armed, and live probes.
+//! The definitions of a recording: functions, modules, the probes that could not be armed, and live probes.
 //!
 //! Everything that SQL shows of a function besides its id comes from here.
 
@@ -38,7 +38,7 @@ impl Module {
     }
 }
 
-/// A probe that was asked for but could not be armed.
+/// A requested probe that could not be armed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Skipped {
     /// Number of the module.

@@ -1,4 +1,4 @@
-//! Names everything that can go wrong while a recording is asked, with where in the question and what to do next.
+//! The errors of a query, each with its place in the question and the next step.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -48,7 +48,7 @@ pub enum Error {
     Memory {
         /// The limit in bytes.
         limit_bytes: usize,
-        /// What asked for how much.
+        /// Which operator requested how much.
         message: String,
     },
     /// Computing the answer failed.

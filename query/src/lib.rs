@@ -1,6 +1,6 @@
-//! Answers SQL over a recording: tables over its sealed columns, and over what is not sealed yet.
+//! Answers SQL over a recording: tables over its sealed columns and over the tail that is not sealed yet.
 //!
-//! Knows no symbols but those the recording defines, and writes nothing but answers and temporary files.
+//! The crate knows no symbols but those that the recording defines. It writes only answers and temporary files.
 #![deny(unsafe_code)]
 
 mod allocator;

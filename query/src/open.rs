@@ -1,4 +1,4 @@
-//! Makes what questions are asked of from an opened recording.
+//! Prepares an opened recording for queries.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Says how queries use the machine.
+//! The resources that queries may use.
 
 use std::path::PathBuf;
 

@@ -1,7 +1,8 @@
-//! Backtraces of recorded moments: by unwinding as far as registers and memory are known, and by the recorded calls from there.
+//! Backtraces at recorded moments: by unwinding as far as registers and memory are known, and from there by the
+//! recorded calls.
 //!
-//! A recorded call says where its frame lies and where its caller goes on, so that unwinding can begin anew behind it.
-//! What lies between two such calls, without a record of its own, may be missing; the answer says where.
+//! A recorded call gives the place of its frame and its return address, so unwinding can restart at its caller. Frames
+//! between two such calls that have no record of their own may be missing; the answer says where.
 
 use debuginfo::{
     AddressSpace, Backtrace, Cause, Frame, FrameRegisters, Register, Unknown, backtrace,

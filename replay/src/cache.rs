@@ -1,4 +1,4 @@
-//! A small cache of what was read last, bounded by the number of its entries.
+//! A small cache with a bounded number of entries; it drops the least recently read one.
 
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError};

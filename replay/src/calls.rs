@@ -1,8 +1,8 @@
 //! Finds calls in the sealed files by the smallest and largest numbers of their pages.
 //!
-//! Files have calls in the order of their ends. Behind the place of an event, the pages whose smallest `start_seq` is not
-//! greater than its number are exactly those that hold a call which was open then: so the calls around an event are found
-//! by reading as many pages as there are such calls, at most.
+//! Files hold calls in the order of their ends. After the place of an event, the pages whose smallest `start_seq` does
+//! not exceed its number are exactly those that hold a call open at the event. So finding the calls around an event
+//! reads at most as many pages as there are such calls.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -291,7 +291,7 @@ impl Calls {
             .max_by_key(|row| calls.start_seq(*row))
     }
 
-    /// Looks through the pages behind `block`, all of whose calls are unfinished, for one that began later than `best`.
+    /// Searches the pages after `block`, whose calls are all unfinished, for one that began later than `best`.
     fn last_unfinished_from(
         &self,
         block: usize,

@@ -1,4 +1,4 @@
-//! What was captured besides with enters and leaves, by event.
+//! The registers and memory that were captured with enters and leaves, by event.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -27,9 +27,9 @@ pub(crate) struct Captures {
 #[derive(Debug)]
 struct Shown {
     page: CapturePage,
-    /// Row, first address and the address behind the last, row by row.
+    /// Row, first address and end address, row by row.
     places: Vec<(u32, u64, u64)>,
-    /// All these addresses, ascending, without gaps in them and apart from each other; made when they are asked for.
+    /// The union of all these addresses, as ascending ranges that do not touch; made on demand.
     all: OnceLock<Vec<Range<u64>>>,
 }
 
@@ -103,7 +103,7 @@ impl Captures {
     fn page(&self, at: usize) -> Result<Arc<Shown>> {
         let Page { file, page, .. } = self.pages.get(at);
         let read = || {
-            // Whoever goes forward will want the next ones.
+            // A reader that moves forward will want the next pages.
             let goes_on = at > 0 && self.kept.holds(&(at as u32 - 1));
             let more = if goes_on { PAGES_AHEAD } else { 0 };
             let mut read = self.files[file].page(page, more)?.into_iter();
@@ -152,7 +152,7 @@ impl Captures {
             let before = |row: usize| places.partition_point(|place| (place.0 as usize) < row);
             let mut last = None;
             for (row, begin, end) in places[before(first)..before(end)].iter().rev() {
-                // What lies in it is looked at again by whoever wants the bytes.
+                // The reader of the bytes looks at the content again.
                 let shows = |range: &Range<u64>| *begin < range.end && range.start < *end;
                 if last != Some(*row) && ranges.iter().any(shows) {
                     last = Some(*row);

@@ -1,4 +1,4 @@
-//! Where a signal ended the program: the stop that was recorded of it, or at least the event that tells of the signal.
+//! The place where a signal ended the program: the recorded stop at it, or at least the event of the signal.
 
 use crate::error::Result;
 use crate::event::Kind;

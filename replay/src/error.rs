@@ -1,4 +1,4 @@
-//! Names everything that can go wrong when a recorded moment is asked for, and what to do next.
+//! The errors of looking at a recorded moment, each with the next step.
 
 use debuginfo::Diagnostic;
 
@@ -18,7 +18,7 @@ pub enum Error {
     /// There is no such event.
     #[error("there is no event {seq}")]
     NoEvent {
-        /// The number asked for.
+        /// The requested number.
         seq: u64,
         /// The last one.
         last: u64,
@@ -32,7 +32,7 @@ pub enum Error {
     /// No event names such a thread.
     #[error("there is no thread {tid}")]
     NoThread {
-        /// The number asked for.
+        /// The requested thread.
         tid: u32,
         /// Those there are.
         known: String,

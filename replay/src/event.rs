@@ -1,4 +1,4 @@
-//! What an event is: the enter or leave of a call, or something else.
+//! The event type: the enter or leave of a call, or something else.
 
 use store::columns::ReadEvent;
 

@@ -1,7 +1,7 @@
-//! Blocks of the heap, as the recorded calls of allocation functions handed them out.
+//! Heap blocks, as the recorded calls of allocation functions returned them.
 //!
-//! What was seen at an address before a block there was handed out belonged to something else, and is no older value of what the
-//! block holds. Recordings without all such calls, among them those of the default filters, do not tell of all blocks.
+//! A value seen at an address before a block was allocated there belonged to something else; it is no older value of
+//! the block. Recordings that lack some of these calls, such as those with the default filters, do not know all blocks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;

@@ -1,6 +1,6 @@
 //! The call that a thread has just returned from: its parameters as they were passed, and memory as it is at the return.
 //!
-//! Of the call's frame nothing is left: variables that lay on the stack are unknown, and so are parameters that came there.
+//! The call's frame is gone: variables and parameters on the stack are unknown.
 
 use debuginfo::{Ages, Certainty, EntryPlace, Frame, FrameRegisters, Machine, Register, Unknown};
 

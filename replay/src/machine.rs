@@ -1,4 +1,4 @@
-//! A recorded moment as `debuginfo` asks about it: the twin of a stopped live thread.
+//! A recorded moment as a `debuginfo` machine: the counterpart of a stopped live thread.
 
 use std::cell::{Cell, OnceCell};
 use std::ops::Range;

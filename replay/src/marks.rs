@@ -1,7 +1,7 @@
 //! The few events that every state depends on, by kind, in memory: stops, writes, modules, threads, notes, exceptions, ends.
 //!
-//! They are found by one pass over the columns `seq`, `tid` and `kind` of the files of events, which calls are not in.
-//! An entry takes 16 bytes; there are as many as a person or a tracer made, not as many as the program did.
+//! One pass over the columns `seq`, `tid` and `kind` of the event files finds them; calls are not in these files. An
+//! entry takes 16 bytes. Their number depends on the user and the tracer, not on the length of the program's run.
 
 use std::collections::BTreeMap;
 use std::thread;

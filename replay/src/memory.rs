@@ -9,8 +9,8 @@
 //! | snapshot | all writable memory that is not shared |
 //! | module file | what is mapped from it read-only |
 //!
-//! A new source is one more function that [`State::newest`] asks. Sources say first what they have and since when; bytes are
-//! copied of those only that are not hidden by newer ones.
+//! A new source is one more function that [`State::newest`] calls. Each source first says which bytes it has and since
+//! when; only bytes that no newer source hides are copied.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -227,8 +227,9 @@ impl State<'_> {
         Ok(true)
     }
 
-    /// Tells whether the thread is known to have run on behind event `begun` when memory was copied with event `copied`: by an event
-    /// of its own in between, or by its stop that the copy was made for, which follows.
+    /// Tells whether the thread is known to have run after event `begun` and before memory was copied with event
+    /// `copied`. Either an event of its own in between shows that, or its stop for which the copy was made, which
+    /// follows.
     fn has_run_on(&self, begun: u64, copied: u64) -> Result<bool> {
         let timeline = self.timeline;
         let between = timeline.last_of_thread(self.tid, copied, begun + 1)?;
@@ -259,7 +260,7 @@ impl State<'_> {
                 break;
             }
         }
-        // What this very event shows is newer than all else, and most of what is asked for.
+        // What this very event shows is newer than all else, and answers most requests.
         if !gaps.left.is_empty()
             && let Some(capture) = self.timeline.captured_at(self.seq)?
         {

@@ -1,4 +1,4 @@
-//! The modules of the recorded process at any moment, and the files that are needed to say more of them.
+//! The modules of the recorded process at any moment, and the files that describe them.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -253,7 +253,7 @@ impl Entry {
     }
 }
 
-/// Returns `len` bytes at `address` if they are mapped from a file in a way that nobody can write to.
+/// Returns `len` bytes at `address` if they are mapped from a file read-only.
 pub(crate) fn read_only(space: &AddressSpace, address: u64, len: u64) -> Option<&[u8]> {
     let mapped = space.at(address)?;
     let svma = mapped.svma(address);

@@ -1,4 +1,4 @@
-//! A state with its modules and frames: everything that is asked about a stopped thread can be asked about it.
+//! A state with its modules and frames: it answers the same questions as a stopped thread.
 
 use std::sync::Arc;
 
@@ -209,7 +209,7 @@ impl Places {
 }
 
 impl Timeline {
-    /// Returns the thread that a moment is about if nobody says: the event's, or else the one that was seen last before it.
+    /// Returns the default thread of a moment: the event's, or else the one seen last before it.
     ///
     /// # Errors
     /// [`Error::NoEvent`], [`Error::NoThread`], or the files cannot be read.

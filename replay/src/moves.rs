@@ -1,7 +1,7 @@
-//! Moves through time: from an event and a thread to another event. They look at the recording and change nothing.
+//! Moves through time: from an event and a thread to another event. They only read the recording.
 //!
-//! A thread's *level* after an event is how many recorded calls are open in it. `next` and its reverse keep to events after
-//! which the level is not higher than it is now; what a call does inside is passed over.
+//! The *level* of a thread after an event is the number of its open recorded calls. `next` and its reverse stop only at
+//! events after which the level is not higher than now, so they step over calls.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Finds events that are no calls, by number or by thread, in the sealed files of events.
+//! Finds events other than calls, by number or by thread, in the sealed files of events.
 
 use std::sync::Arc;
 

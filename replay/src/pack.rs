@@ -1,5 +1,5 @@
-//! Makes a recording portable: copies of its modules, their separate debug files and sources go into it, and are used from
-//! there when it is opened.
+//! Makes a recording portable: copies its modules, their separate debug files and sources into it. Opening the
+//! recording uses these copies.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Where the pages of the sealed files of one kind are, in the order of the events in them.
+//! The pages of the sealed files of one kind, in the order of their events.
 
 use store::columns::PageBounds;
 

@@ -1,4 +1,4 @@
-//! What pauses saw: states of stopped threads, their stacks, and watched places.
+//! The data of pauses: states of stopped threads, their stacks, and watched places.
 
 use std::sync::Arc;
 

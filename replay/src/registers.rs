@@ -1,4 +1,4 @@
-//! Registers of a thread at a moment: for each the latest event that showed it, and whether that still holds.
+//! Registers of a thread at a moment: for each the latest event that showed it, and whether that value still holds.
 //!
 //! | event | shows |
 //! |---|---|
@@ -6,7 +6,7 @@
 //! | leave by a return | rax, rdx, xmm0 and xmm1 as captured (low halves), rsp, rip; all general ones with `--regs` |
 //! | pause | all |
 //! | write to a register | that one |
-//! | logpoint that was passed | rip, if its probe was set in one place only; with `--regs` or `--stack` always, with `--regs` all general ones |
+//! | passed logpoint | rip, if its probe was set in one place only; with `--regs` or `--stack` always, with `--regs` all general ones |
 //!
 //! A leave that stands for an exception or longjmp shows nothing.
 

@@ -1,8 +1,8 @@
-//! Memory as snapshots show it, and since when the program stands still.
+//! Memory as snapshots show it, and how long the program stands still after one.
 //!
-//! A snapshot is taken while no thread runs, so what it shows is known at its event. Behind one that was taken because a thread
-//! is about to be paused it stays known as long as only events follow that the program has no part in: a thread that goes on
-//! makes an event. Behind others the program goes on at once, and no event tells.
+//! A snapshot is taken while no thread runs, so its content is known at its event. After a snapshot for the pause of a
+//! thread the content stays known until an event in which the program takes part: a thread that resumes makes one.
+//! After other snapshots the program resumes at once, and no event marks it.
 
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
@@ -16,7 +16,7 @@ use crate::event::Kind;
 use crate::marks::{Mark, Marks};
 use crate::others::Others;
 
-/// Events behind a snapshot that are looked at: stops of the threads, what a person does meanwhile.
+/// Most events after a snapshot that are examined: stops of the threads, and the user's actions meanwhile.
 const MOST_EVENTS: u64 = 10_000;
 
 /// The snapshots of a recording.
@@ -105,7 +105,7 @@ impl Snapshots {
         };
         let is_still = match pause {
             _ if seq == now => true,
-            // The others went on behind the stop.
+            // The others ran on after the stop.
             _ if is_held => {
                 let next = if seq + 1 == now {
                     others.head(now)?
@@ -173,7 +173,7 @@ fn region_at(regions: &[Region], address: u64) -> Option<&Region> {
     region.filter(|region| address - region.addr < region.len)
 }
 
-/// Tells whether no event behind `pause` and up to `now` is one that the program has a part in.
+/// Tells whether the program took part in no event after `pause` and up to `now`.
 fn is_still(pause: u64, now: u64, others: &Others) -> Result<bool> {
     if now - pause > MOST_EVENTS {
         return Ok(false);

@@ -1,9 +1,10 @@
-//! The state of a thread just after an event: each register and each byte with what is known of it.
+//! The state of a thread just after an event: each register and each byte, and whether it is known.
 //!
-//! The rule that everything follows: a value is *known* at an event if that very event showed it, or if the thread has
-//! been held since the event that did. In all other cases something may have run in between, and it is *stale*. Memory
-//! that threads can write to is known at the event that showed it, and behind a snapshot as long as the program stands still
-//! (`snapshots.rs`); at others no event says that all threads, the kernel and other processes left it alone. Memory that is mapped from a file read-only is always known.
+//! All follows from one rule: a value is *known* at an event if that very event showed it, or if the thread has been
+//! held since the event that did. Otherwise code may have run in between, and the value is *stale*. Memory that threads
+//! can write to is known at the event that showed it, and after a snapshot while the program stands still
+//! (`snapshots.rs`). At other events nothing proves that the other threads, the kernel and other processes left it
+//! alone. Memory mapped read-only from a file is always known.
 
 use std::cell::{OnceCell, RefCell};
 use std::fmt;
@@ -156,7 +157,7 @@ impl<T: Clone> Seen<T> {
     }
 }
 
-/// A thread just after an event, and the memory it sees. Values are found when they are asked for.
+/// A thread just after an event, and the memory it sees. Values are looked up on demand.
 pub struct State<'t> {
     pub(crate) timeline: &'t Timeline,
     pub(crate) seq: u64,

@@ -1,4 +1,4 @@
-//! Places in time as people write them: `48211`, `first`, `last`, `crash`, `50%`, `1.5s`, `@note`, `output:17`.
+//! Places in time as users write them: `48211`, `first`, `last`, `crash`, `50%`, `1.5s`, `@note`, `output:17`.
 
 use debuginfo::Diagnostic;
 

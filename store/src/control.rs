@@ -74,7 +74,7 @@ pub enum Control {
     },
     /// Defines a function id that records may name from here on. No event.
     Function(FunctionDef),
-    /// A probe that was asked for but could not be armed. No event.
+    /// A requested probe that could not be armed. No event.
     Skipped {
         /// Number of the module.
         module: u32,
@@ -339,7 +339,7 @@ pub enum Place {
     Int(u8),
     /// In xmm0 to xmm7: 0 to 7.
     Sse(u8),
-    /// On the stack or behind a hidden pointer.
+    /// On the stack or through a hidden pointer.
     Memory,
 }
 

@@ -138,7 +138,7 @@ fn read_everything(run: &Path, temp_dir: &Path) {
 
 /// Reads a sealed file as replay does: every page, and some rows by their number.
 fn read_sealed(path: &Path, way: u8) {
-    // Its checksums hold: what is behind them is to be reached.
+    // Give it valid checksums, so that the code after the checksum test runs.
     let mut summing = Summing::default();
     summing.add(&fs::read(path).unwrap_or_default());
     let sealed = SealedFile {

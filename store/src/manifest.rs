@@ -43,7 +43,7 @@ pub struct Manifest {
     pub start_unix_ns: i64,
     /// The clock of the records' ticks.
     pub clock: ClockCalibration,
-    /// What was asked for.
+    /// The settings that the user chose.
     pub settings: Settings,
 }
 

@@ -33,7 +33,7 @@ pub struct Region {
     pub addr: u64,
     /// Length in bytes.
     pub len: u64,
-    /// True where pages that nobody has written hold zeroes.
+    /// True where pages that were never written hold zeroes.
     pub zeroed: bool,
     /// Path of the mapped file, or the kernel's name in brackets; empty for anonymous memory.
     pub name: String,

@@ -52,7 +52,7 @@ pub fn read(recording: &Recording) -> Result<Vec<AddedNote>> {
     Ok(notes)
 }
 
-/// Adds a note at event `seq`, behind those that stand there already.
+/// Adds a note at event `seq`, after those already there.
 ///
 /// # Errors
 /// [`Error::NotAdded`] if the recording is read-only or has too many notes, or the text is empty or too long; those of [`read`] and [`document::write`]. What was there is still there then.

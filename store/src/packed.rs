@@ -256,7 +256,7 @@ fn is_inside(name: &str) -> bool {
             .all(|part| matches!(part, Component::Normal(_)))
 }
 
-/// Says that there are copies. Whoever loses this file only loses the notice of a lost folder.
+/// Marks that copies exist. Without this file a reader only misses that the folder is lost.
 fn mark(recording: &Recording) -> Result<()> {
     let path = recording.dir().join(PACKED_FILE);
     let mut options = OpenOptions::new();

@@ -90,7 +90,7 @@ impl Live {
             .env("XDG_CACHE_HOME", cache)
     }
 
-    /// Runs a verb and returns the daemon's whole response, `--json` added behind the verb.
+    /// Runs a verb with `--json` added after it and returns the daemon's whole response.
     ///
     /// # Panics
     /// If it is no JSON.

@@ -248,7 +248,7 @@ fn load<'a>(session: &'a Session<'a>, source: &str) -> Result<Script<'a>> {
     let mut script = session
         .create_script(source, &mut ScriptOption::default())
         .map_err(failed)?;
-    // Answers of exports come to nobody without a handler.
+    // Without a handler the answers of exports are dropped.
     script.handle_message(Listener).map_err(failed)?;
     script.load().map_err(failed)?;
     Ok(script)

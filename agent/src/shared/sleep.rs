@@ -13,8 +13,9 @@ pub(super) const SLEEPS: u32 = 1;
 pub(super) const SLEEPS_ALONE: u32 = 2;
 
 impl Shared {
-    /// Says that the calling thread is about to sleep. What is written or asked for from now on ends the sleep; what came
-    /// before must be looked for once more. `by_program`: threads of the program may make the system call for it.
+    /// Announces that the calling thread is about to sleep. A write or request from now on ends the sleep; the caller
+    /// must look once more for earlier ones. `by_program`: threads of the program may make the system call that ends
+    /// it.
     pub fn about_to_sleep(&self, by_program: bool) {
         let word = if by_program { SLEEPS } else { SLEEPS_ALONE };
         self.control().recorder_sleeps.store(word, SeqCst);

@@ -191,7 +191,7 @@ fn what_a_killed_installer_left_is_not_used() {
 #[test]
 fn an_unwritable_cache_says_how_to_choose_another() {
     let machine = Machine::with_download(FETCHES);
-    // Root may write to any folder, but nobody may below a file.
+    // Root may write to any folder, but even root cannot create a file below a file.
     fs::remove_dir(machine.cache()).unwrap();
     fs::write(machine.cache(), "").unwrap();
     let error = machine.ensure().unwrap_err();

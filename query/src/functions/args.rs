@@ -1,8 +1,8 @@
-//! The scalar function behind `args`: the arguments of a call as text, `n=5, s=0x55d0c0de1000`.
+//! The scalar function that computes the column `args`: the arguments of a call as text, `n=5, s=0x55d0c0de1000`.
 //!
-//! Structures are shown by their members, and pointers with the texts that were captured behind them, if the state at the
-//! call's begin knows them. Values that lie in memory were not captured and read `?`; registers of a function without debug
-//! information are shown as they are.
+//! Structures are shown by their members. Pointers are shown with the texts that were captured with them, if the state
+//! at the begin of the call knows them. Values in memory that was not captured read `?`. Without debug information the
+//! raw registers are shown.
 
 use std::fmt::Write;
 use std::hash::{Hash, Hasher};
@@ -59,7 +59,7 @@ impl Asked {
     }
 }
 
-/// Returns the function behind `args`.
+/// Returns the function that computes `args`.
 pub fn function(definitions: &Arc<Definitions>, asked: Option<Asked>) -> ScalarUDF {
     let mut types = vec![DataType::Int32];
     let seq = usize::from(asked.is_some());
@@ -156,7 +156,7 @@ impl Registers {
     }
 }
 
-/// Appends the arguments of one call to `text`; `known` is asked for what registers do not say.
+/// Appends the arguments of one call to `text`; `known` supplies what the registers do not hold.
 fn write_args(
     text: &mut String,
     function: Option<&FunctionDef>,
@@ -218,7 +218,7 @@ fn write_param(
     }
 }
 
-/// Tells whether the rest of a parameter is not in the general register behind the first one.
+/// Tells whether the rest of a parameter is not in the general register after the first one.
 fn is_apart(param: &Param) -> bool {
     match (
         param.place,

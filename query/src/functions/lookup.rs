@@ -1,6 +1,7 @@
-//! The scalar function behind `function`, `file`, `line` and `module`: one value per function id, looked up.
+//! The scalar function that computes the columns `function`, `file`, `line` and `module`: one value per function id,
+//! looked up.
 //!
-//! The optimizer rules know this function by its type: whatever depends on lookups of one id column alone
+//! The optimizer rules recognise this function by its type: an expression that depends only on lookups of one id column
 //! can be computed once per function instead of once per call.
 
 use std::hash::{Hash, Hasher};

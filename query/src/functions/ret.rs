@@ -1,4 +1,4 @@
-//! The scalar functions behind `ret` and `ret_f`: return registers read as the function's return type says.
+//! The scalar functions that compute `ret` and `ret_f`: return registers, read as the function's return type says.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -113,7 +113,7 @@ struct Ret {
     signature: Signature,
 }
 
-/// Returns the functions behind `ret` (of rax) and `ret_f` (of xmm0).
+/// Returns the functions that compute `ret` (of rax) and `ret_f` (of xmm0).
 pub fn functions(definitions: &Definitions) -> (ScalarUDF, ScalarUDF) {
     let reading = |id| match definitions.function(id) {
         Some(function) => Reading::of(function),

@@ -1,6 +1,7 @@
-//! The scalar function behind `ret_text`: what a call returned, as text: `-1`, `2.5`, `{quot = 3, rem = 1}`.
+//! The scalar function that computes the column `ret_text`: the result of a call as text: `-1`, `2.5`, `{quot = 3, rem
+//! = 1}`.
 //!
-//! Numbers that one register holds are read from it; all else is asked of the state at the call's end.
+//! A number that one register holds is read from it; everything else comes from the state at the end of the call.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -25,7 +26,7 @@ struct RetText {
     signature: Signature,
 }
 
-/// Returns the function behind `ret_text`.
+/// Returns the function that computes `ret_text`.
 pub fn function(definitions: &Arc<Definitions>, states: &States) -> ScalarUDF {
     let int = || DataType::Int64;
     ScalarUDF::new_from_impl(RetText {

@@ -1,4 +1,4 @@
-//! The scalar functions that make text and numbers of bits: `hex`, `f32`, `f64`, and the text of an output event.
+//! The scalar functions that turn bits into text and numbers: `hex`, `f32`, `f64`, and the text of an output event.
 
 use std::fmt::Write;
 use std::sync::Arc;

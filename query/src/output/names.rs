@@ -1,4 +1,4 @@
-//! Gives each column of an answer a name of its own, for formats in which a second one of that name would be lost.
+//! Makes the column names of an answer unique, for formats that would lose a second column of the same name.
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! Cuts sealed files into morsels: runs of row groups that one core scans without asking anybody, with what their footer says of them.
+//! Cuts sealed files into morsels: runs of row groups with their footer's statistics, each scanned by one core without
+//! coordination.
 
 use std::sync::Arc;
 

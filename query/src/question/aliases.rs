@@ -1,4 +1,4 @@
-//! The names that a question gives to its tables.
+//! The names that a query gives to its tables.
 
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};

@@ -1,4 +1,4 @@
-//! Says what is wrong with a question, where, and what was perhaps meant.
+//! Explains an error in a query: what is wrong, where, and which name was probably meant.
 
 use datafusion::common::{Column, DataFusionError, SchemaError, Span};
 use datafusion::sql::sqlparser::parser::ParserError;
@@ -145,7 +145,8 @@ fn of_schema(sql: &str, error: &SchemaError, spanned: Option<Place>) -> Finding 
                 };
             }
             let known = valid_fields.iter().map(|field| field.name.as_str());
-            // A column of ours behind one of the question's: no plan could be made for the subquery that names it.
+            // The unknown column is one of ours, not the question's: no plan exists for the subquery that names the
+            // latter.
             if spanned.is_none() && place::of_word(sql, &field.name, 0).is_none() {
                 return Finding {
                     message: BY_EQUALITY.to_owned(),
@@ -304,7 +305,7 @@ fn wrong_arguments(message: &str) -> Option<String> {
     ))
 }
 
-/// Writes the types of texts as one who asks knows them.
+/// Names text types in the user's words.
 fn in_words(types: &str) -> String {
     types
         .replace("Utf8View", "text")
@@ -326,7 +327,7 @@ fn between<'a>(text: &'a str, before: &str, after: &str) -> Option<&'a str> {
     Some(rest.split_once(after)?.0)
 }
 
-/// Returns the error for a second question behind the first.
+/// Returns the error for a second question after the first.
 pub fn second_question(sql: &str) -> Error {
     let place = place::of_second_statement(sql);
     Error::Sql(Box::new(SqlError {
@@ -338,7 +339,7 @@ pub fn second_question(sql: &str) -> Error {
     }))
 }
 
-/// Says what asked for more memory than there is.
+/// Names the operator that requested more memory than the limit.
 pub fn memory_message(message: &str) -> String {
     const CONSUMERS: [(&str, &str); 5] = [
         (

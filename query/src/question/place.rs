@@ -1,4 +1,4 @@
-//! Finds the place in a question that a message is about, and shows it with a caret.
+//! Finds the place in a query that a message is about, and marks it with a caret.
 
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
@@ -82,7 +82,7 @@ pub fn of_message<'a>(sql: &str, message: &'a str) -> (&'a str, Option<Place>) {
     }
 }
 
-/// Returns the place just behind the end of `sql`, where something is missing.
+/// Returns the place just after the end of `sql`, where something is missing.
 pub fn of_end(sql: &str) -> Place {
     let trimmed = sql.trim_end();
     let line = trimmed.lines().count().max(1);

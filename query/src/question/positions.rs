@@ -1,5 +1,5 @@
-//! Turns `ORDER BY 2` into the expression in that place of the answer, where it computes with an aggregate: DataFusion takes
-//! such a place for a column that is not grouped by. The expression itself it understands.
+//! Replaces the `2` of `ORDER BY 2` by that output expression where it contains an aggregate. DataFusion takes the
+//! number for a column that is not grouped by; the expression itself works.
 
 use datafusion::sql::parser::Statement as DfStatement;
 use datafusion::sql::sqlparser::ast::{

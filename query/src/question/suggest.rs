@@ -1,4 +1,4 @@
-//! Finds the known names that somebody who wrote an unknown one may have meant.
+//! Suggests known names that resemble an unknown one.
 
 /// Most names that are suggested.
 const MOST: usize = 3;

@@ -1,7 +1,8 @@
-//! Turns GROUP BY on names, files, lines and modules into GROUP BY on a small integer, and looks the names up after.
+//! Turns GROUP BY on names, files, lines and modules into GROUP BY on a small integer, and looks up the names
+//! afterwards.
 //!
-//! The integer is the function id where the grouped values tell all functions apart, and else a number that is equal
-//! for functions with equal values; so each aggregate, a percentile too, sees exactly the groups that were asked for.
+//! The integer is the function id if the grouped values distinguish all functions; otherwise functions with equal
+//! values share a number. So every aggregate, percentiles included, sees exactly the groups of the query.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Finds expressions that depend on nothing but lookups of one id column, and computes them once per id.
+//! Finds expressions that depend only on lookups of one id column, and computes them once per id.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Teaches the optimizer that what SQL shows of a function is decided by its id.
+//! Optimizer rules. They use that everything SQL shows of a function follows from its id.
 
 mod id_filter;
 mod id_group;

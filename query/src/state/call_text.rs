@@ -1,7 +1,7 @@
 //! Arguments and results as their types describe them: members of structures, and the texts that were captured with a call.
 //!
-//! What cannot be read, because a module's file is missing or nothing was captured, has no text here; the columns say what the
-//! registers held.
+//! A value has no text here if it cannot be read because a module's file is missing or nothing was captured; the
+//! columns show the raw registers.
 
 use debuginfo::TypeKind;
 use debuginfo::types::Type;

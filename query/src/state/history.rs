@@ -1,6 +1,6 @@
 //! The table function `history('expression')`: every change of a value, computed while its rows are read.
 //!
-//! Rows come in the order of events. The search pauses often, so that whoever reads may stop it at any time.
+//! Rows come in the order of events. The search yields often, so that the reader can stop it at any time.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -95,7 +95,7 @@ fn schema() -> SchemaRef {
     ]))
 }
 
-/// What was asked for.
+/// The arguments of one call of `history`.
 #[derive(Clone, Debug)]
 struct Asked {
     expression: String,

@@ -1,8 +1,8 @@
 //! The state of the program in SQL: `reg`, `mem`, `value`, `explain_value`, `frame_value`, and the tables `backtrace(seq)`,
 //! `locals(seq)` and `history(expression)`.
 //!
-//! The timeline of the opened recording is made when the first of these functions is called: other questions do not pay for it.
-//! What is not known at an event is null, and so is what was seen earlier and may have changed since.
+//! The first call of one of these functions makes the timeline of the opened recording; other queries do not pay for
+//! it. Unknown values are null, and so are stale ones: values that were seen earlier and may have changed since.
 
 mod call_text;
 mod history;

@@ -1,4 +1,4 @@
-//! Expressions and registers at recorded moments.
+//! Evaluates expressions and registers at recorded moments.
 
 use debuginfo::value::{Look, Value};
 use debuginfo::{Certainty, Diagnostic, Register};

@@ -1,5 +1,5 @@
-//! The scalar functions `reg`, `mem`, `value`, `explain_value` and `frame_value`. A batch is evaluated in the order of its events, whatever
-//! the order of its rows, so that what was read for one serves the next.
+//! The scalar functions `reg`, `mem`, `value`, `explain_value` and `frame_value`. A batch is evaluated in the order of
+//! its events, not of its rows, so that data read for one event serves the next.
 
 use std::sync::Arc;
 
@@ -220,7 +220,7 @@ impl<'a> Batch<'a> {
                 parsed.insert(text, parse(text)?);
             }
             let expression = &parsed[text];
-            // Whoever names a frame gets it looked up anew.
+            // With a frame number, the frame is looked up for each row.
             if frames.is_some() {
                 let found = match usize::try_from(frame) {
                     Ok(frame) => moment::value(self.timeline, seq, frame, expression),

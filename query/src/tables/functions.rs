@@ -1,4 +1,4 @@
-//! The table `functions`: what is known of each traced function, and how often it was called.
+//! The table `functions`: the definition of each traced function, and how often it was called.
 
 use std::sync::Arc;
 

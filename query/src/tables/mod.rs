@@ -1,4 +1,4 @@
-//! Defines the tables that SQL sees, as plans over sealed files and definitions.
+//! Defines the tables of SQL as plans over sealed files and definitions.
 
 mod calls;
 mod doc;

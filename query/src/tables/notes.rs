@@ -1,6 +1,6 @@
-//! The table `notes`: what people wrote at events, while the program ran or later. Those of later are no events.
+//! The table `notes`: users' notes at events, written during the recording or later. Later ones are no events.
 //!
-//! They are read when they are asked for: a damaged file of notes spoils no other question.
+//! The file of notes is read on demand, so a damaged one fails no other query.
 
 use std::future::ready;
 use std::sync::Arc;

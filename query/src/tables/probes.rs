@@ -1,4 +1,4 @@
-//! The table `probes`: what was asked to be traced, armed or not and why; and the probes of live control.
+//! The table `probes`: the functions selected for tracing, armed or not and why; and the probes of live control.
 
 use std::sync::Arc;
 

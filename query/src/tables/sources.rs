@@ -1,4 +1,4 @@
-//! Gathers what all tables are made of: sealed files, definitions and the functions that read them.
+//! The sources of all tables: sealed files, definitions and the functions that read them.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! Changes of a value: all of them in order, or the nearest one in a direction.
 //!
-//! The event of a change is the first that shows the new value. Where a value is not known in between, the change may have
-//! happened at any moment since the event that showed the old one.
+//! The event of a change is the first that shows the new value. Where the value was unknown in between, the change may
+//! have happened at any moment since the event that showed the old one.
 
 use std::collections::HashMap;
 
@@ -25,9 +25,9 @@ pub struct Change {
     pub tid: u32,
     /// The thread whose own the value is, where threads do not share it.
     pub own: Option<u32>,
-    /// The value that was known last before; `None` where none was.
+    /// The last value known before; `None` where there was none.
     pub old: Option<String>,
-    /// The last event that showed that one, and the thread; `None` where nobody has looked.
+    /// The last event that showed the old value, and its thread; `None` where it was not looked up.
     pub old_at: Option<(u64, u32)>,
     /// The value.
     pub new: String,

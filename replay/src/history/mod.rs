@@ -1,9 +1,9 @@
 //! The value of an expression over time, as far as a recording shows it.
 //!
-//! A value is looked at where it can be known: at stops, changes from outside and copies of memory, and, if it is a global
-//! one, where some of the memory of modules was captured; variables of a function where that is entered, and where something
-//! was captured at a call that it makes. Only known values count: one that is stale or unknown is neither a value nor a change.
-//! Values of different threads are compared only where the threads share the variable.
+//! A value is evaluated only at events where it can be known. All values can be known at stops, changes from outside
+//! and copies of memory; globals also where memory of modules was captured; variables of a function where it is
+//! entered, and where something was captured at a call that it makes. Only known values count: a stale or unknown one
+//! is neither a value nor a change. Values of different threads are compared only where the threads share the variable.
 
 mod changes;
 mod parameter;

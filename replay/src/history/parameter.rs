@@ -1,4 +1,4 @@
-//! Parameters where functions are entered: those that came in a register are read without looking at anything else.
+//! Parameters at function entry: those passed in a register are read from the enter event alone.
 
 use debuginfo::value::Look;
 use debuginfo::{

@@ -1,5 +1,5 @@
-//! The moments at which a value may be known, one after the other in a direction. They are gathered a window of events at a
-//! time, so that a walk costs what it passes, and memory for one window.
+//! Walks the events at which a value may be known, in one direction. It gathers one window of events at a time, so a
+//! walk costs time for the events it passes and memory for one window.
 
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -202,7 +202,7 @@ impl Around {
             passed.push(called.start);
             called = caller;
         };
-        // Of the call itself nobody will ask again but at its other end.
+        // The call itself is not asked about again until its other end.
         let around = passed.into_iter().skip(1).chain([called.start]);
         self.known.extend(around.map(|start| (start, made)));
         Ok(made)

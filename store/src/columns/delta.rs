@@ -47,7 +47,7 @@ fn last_block(values: &[i64], out: &mut Vec<u8>) {
     block(&mut deltas, len, out);
 }
 
-/// Appends one block, without the miniblocks that lie wholly behind the first `len` differences.
+/// Appends one block, without the miniblocks that lie wholly after the first `len` differences.
 fn block(deltas: &mut [i64; BLOCK], len: usize, out: &mut Vec<u8>) {
     let min = smallest(deltas);
     varint(zigzag(min), out);

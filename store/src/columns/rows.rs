@@ -27,7 +27,7 @@ pub trait Batch: Default {
     type Row<'a>;
     /// Rows of a page: what is read to see one of them.
     const PAGE_ROWS: usize;
-    /// Bytes of different values of a column for which it has a dictionary: whoever reads a page reads all of that too.
+    /// Largest dictionary of a column, in bytes of distinct values. Reading a page reads the whole dictionary too.
     const DICTIONARY_BYTES: usize = DEFAULT_DICTIONARY_PAGE_SIZE_LIMIT;
 
     /// Returns the columns of the file.

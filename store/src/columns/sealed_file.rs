@@ -179,7 +179,7 @@ fn blocks_around(range: &Range<u64>) -> Range<usize> {
 }
 
 impl Shared {
-    /// Reads a range that is not empty into memory that nobody has to fill with zeroes before.
+    /// Reads a non-empty range into memory that need not be zeroed first.
     fn read(&self, range: &Range<u64>) -> Result<Vec<u8>> {
         let failed = |error: io::Error| Error::io("read", &self.path)(error);
         let len = (range.end - range.start) as usize;
@@ -192,7 +192,7 @@ impl Shared {
                 Err(error) => return Err(failed(error.into())),
             }
         }
-        bytes.truncate(len); // A vector may have more room than was asked for.
+        bytes.truncate(len); // A vector may have more room than requested.
         Ok(bytes)
     }
 

@@ -141,7 +141,7 @@ pub enum PauseReason {
     Watch,
     /// A C++ exception or a Rust panic.
     Exception,
-    /// Somebody asked for it.
+    /// A user requested it.
     User,
     /// The program stands at its entry point.
     Entry,
@@ -217,7 +217,7 @@ pub struct Exception {
 pub enum ExceptionPhase {
     /// It was just thrown or is about to be delivered.
     FirstChance,
-    /// Nobody handles it: the program will end.
+    /// No handler: the program will end.
     Unhandled,
 }
 
@@ -243,7 +243,7 @@ pub enum LogPart {
     Named {
         /// The expression, in the words of the person.
         expression: String,
-        /// The word, from 0 behind the record's head.
+        /// Index of the word, counted from the end of the record's head.
         word: u32,
         /// Numbers and their names.
         names: Vec<(u64, String)>,
@@ -255,7 +255,7 @@ pub enum LogPart {
 pub struct LogValue {
     /// The expression, in the words of the person.
     pub expression: String,
-    /// Its first word, from 0 behind the record's head.
+    /// Index of its first word, counted from the end of the record's head.
     pub word: u32,
     /// How to read it.
     pub kind: LogKind,
@@ -264,7 +264,7 @@ pub struct LogValue {
 }
 
 impl LogValue {
-    /// Returns the word behind its last one.
+    /// Returns the index after its last word.
     pub fn end(&self) -> u64 {
         let words = u64::from(self.bytes).div_ceil(crate::wire::WORD_LEN as u64);
         let length = u64::from(self.kind == LogKind::Text);
@@ -344,7 +344,7 @@ impl ExceptionPhase {
     }
 }
 
-/// Writes the vector registers one behind the other.
+/// Writes the vector registers one after another.
 mod vectors {
     use serde::de::{Deserializer, Error};
     use serde::ser::Serializer;
@@ -389,9 +389,9 @@ pub enum SnapshotReason {
     Start,
     /// A thread is about to be paused, and no other runs.
     Pause,
-    /// It was asked for at regular times.
+    /// Taken at a regular interval.
     Interval,
-    /// A thread is about to be paused, and the others, which run on behind that, were held for it.
+    /// A thread is about to be paused. The others were held for the copy and run on after it.
     Held,
     /// The program exits.
     Exit,

@@ -110,7 +110,7 @@ impl FrameReader {
         self.window.len = 0;
     }
 
-    /// Reads the next frame and goes behind it. The inner `Err` is what is wrong with the bytes at
+    /// Reads the next frame and moves past it. The inner `Err` is what is wrong with the bytes at
     /// [`Self::offset`], where the reader then stays; at the very end of the file it is [`FrameFault::Short`].
     ///
     /// # Errors

@@ -37,7 +37,7 @@ const ENTER_RDX: usize = 5;
 const RAW: u64 = 0xff;
 /// Contexts of enter records: functions are told apart by that many low bits of their ids.
 const FUNCTIONS: usize = 64;
-/// Leave records have as many contexts, behind those of the enter records.
+/// Leave records have as many contexts, after those of the enter records.
 const CONTEXTS: usize = 2 * FUNCTIONS;
 /// Calls that may be open at once before the outermost are forgotten.
 const OPEN: usize = 64;

@@ -53,7 +53,7 @@ pub enum End {
     Closed,
     /// The log may go on later: ask again.
     ForNow {
-        /// Bytes after the last whole frame. When nobody writes the log any more, they are a torn frame and lost.
+        /// Bytes after the last whole frame. Once the log has no writer, they are a torn frame and lost.
         torn_bytes: u64,
     },
 }
@@ -113,7 +113,7 @@ impl LogReader {
     /// Opens the log in the folder `dir` at the first segment that is still there.
     ///
     /// # Errors
-    /// [`Error::SegmentMissing`] when one is missing in between, or none is there and nobody writes the log.
+    /// [`Error::SegmentMissing`] when one is missing in between, or none exists and the log has no writer.
     pub fn open(dir: &Path, recording_id: RecordingId, tail: Tail) -> Result<Self> {
         let numbers = segments(dir)?;
         for pair in numbers.windows(2) {

@@ -26,9 +26,9 @@ pub struct Memory {
     recording_id: RecordingId,
     /// In order: snapshot `n` is the `n`th.
     snapshots: Vec<Snapshot>,
-    /// The snapshots from which on other memory is covered than by the one before, and what; the first is snapshot 0.
+    /// Each snapshot that covers other memory than the one before it, and that memory; the first is snapshot 0.
     coverage: Vec<(usize, Arc<[Region]>)>,
-    /// The snapshots behind the first that have a page, in order, by its address.
+    /// By a page's address: the snapshots after the first that have the page, in order.
     changes: FxHashMap<u64, Vec<u32>>,
     /// The files that were read last, by snapshot; the latest first.
     open: VecDeque<(usize, FrameReader)>,
@@ -45,9 +45,9 @@ struct Snapshot {
 /// What a page held, or a part of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Seen {
-    /// These bytes, as many as were asked for.
+    /// These bytes, as many as requested.
     Bytes(Vec<u8>),
-    /// Zeroes: nobody had written it.
+    /// Zeroes: it had never been written.
     Zeroes,
     /// The snapshot does not cover it.
     Uncovered,

@@ -28,7 +28,7 @@ pub struct Counter {
 }
 
 impl Counter {
-    /// Begins behind what the recording has sealed; stops that are sealed already are not known.
+    /// Begins after the sealed part of the recording; it does not know the stops that are already sealed.
     ///
     /// # Errors
     /// When the state of sealing cannot be read.

@@ -30,7 +30,7 @@ pub(super) struct Definitions {
 }
 
 impl Definitions {
-    /// Goes on behind the first `len` bytes of the file and forgets the rest; 0 stands for no file.
+    /// Continues after the first `len` bytes of the file and forgets the rest; 0 stands for no file.
     pub(super) fn resume(path: PathBuf, header: FileHeader, len: u64) -> Result<Self> {
         let file = match len {
             0 => {

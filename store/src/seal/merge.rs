@@ -192,7 +192,7 @@ impl Merge {
         self.release = Some(release);
     }
 
-    /// Makes place for a thread and forgets earlier tenants of its ring that left nothing behind.
+    /// Adds a thread and forgets earlier tenants of its ring that have no records left.
     fn add_thread(&mut self, id: (u32, u32)) -> usize {
         let (ring, tenancy) = id;
         self.threads

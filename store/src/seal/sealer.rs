@@ -345,7 +345,7 @@ impl Sealer {
         })
     }
 
-    /// Returns the bytes of the log behind the reader.
+    /// Returns the bytes of the log after the reader's position.
     fn bytes_left(&self) -> Result<u64> {
         let Some(position) = self.reader.as_ref().map(LogReader::position) else {
             return Ok(0);

@@ -31,7 +31,7 @@ impl Default for SealOptions {
 /// How the numbering ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// Nobody writes the log any more: everything in it counts.
+    /// The log has no writer any more: everything in it counts.
     Close,
     /// The log goes on: only what is older than the last watermark counts.
     LiveTail,

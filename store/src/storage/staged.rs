@@ -32,7 +32,7 @@ pub struct Staged {
     pool: Arc<Pool>,
 }
 
-/// Buffers that nobody uses. The one that was used last is used next: while the disk keeps up, few are ever touched.
+/// Unused buffers. The one that was used last is used next: while the disk keeps up, few are ever touched.
 struct Pool {
     free: Mutex<Vec<Buffer>>,
     given: Condvar,
@@ -176,7 +176,7 @@ impl Staged {
 }
 
 impl StorageFile for StagedFile {
-    /// Takes all bytes. Waits when the disk is `BUFFERS` buffers behind.
+    /// Takes all bytes. Waits when `BUFFERS` buffers are not yet on the disk.
     fn append(&self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
         self.target.check()?;
         let mut staging = lock(&self.staging);
@@ -285,7 +285,7 @@ impl StagedFile {
 
 impl Drop for StagedFile {
     fn drop(&mut self) {
-        // Whoever wanted to know of a failure has asked before.
+        // A caller that cares about a failure has called `finish` itself.
         let _ = self.finish();
     }
 }

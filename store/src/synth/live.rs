@@ -9,7 +9,7 @@ use crate::wire;
 
 /// Where the made-up program is mapped.
 const BASE: u64 = 0x5555_5555_4000;
-/// Where its threads stop: in `price`, behind the prologue.
+/// Where its threads stop: in `price`, after the prologue.
 const PRICE: u64 = BASE + 0x1048;
 /// Its main thread and another one.
 const MAIN: u32 = 4242;

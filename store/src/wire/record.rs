@@ -81,7 +81,7 @@ pub enum EnterForm {
     Only,
 }
 
-/// An entered function. Words are read when asked for.
+/// An entered function. Its accessors read the words on demand.
 #[derive(Clone, Copy)]
 pub struct Enter<'a> {
     pub(super) fixed: &'a [u8; ENTER_LEN],

@@ -94,7 +94,7 @@ impl Items {
     }
 }
 
-/// Elements one behind the other.
+/// Elements one after another.
 pub(crate) struct Run {
     pub element: Type,
     pub start: At,

@@ -14,7 +14,7 @@ const MAX_DAMAGED: usize = 8;
 /// How much of a container is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Elements; behind them comes `...`.
+    /// Elements; `...` stands for the rest.
     pub elements: usize,
     /// Units of a string.
     pub text: usize,

@@ -58,9 +58,9 @@ pub struct Entry {
 pub struct Entries {
     /// Those that were found.
     pub list: Vec<Entry>,
-    /// There are more than were asked for.
+    /// The container has more than the limit.
     pub more: bool,
-    /// Why there are no more, if the container is damaged or not known behind them.
+    /// Why there are no more, if the container is damaged or unknown after them.
     pub error: Option<Unknown>,
 }
 
@@ -158,7 +158,7 @@ impl Container {
         }
     }
 
-    /// Tells whether it is a string with a NUL behind its text.
+    /// Tells whether it is a string with a NUL after its text.
     #[must_use]
     pub fn is_terminated(&self) -> bool {
         match &self.content {

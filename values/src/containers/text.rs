@@ -26,7 +26,7 @@ pub(crate) struct Text {
     pub len: u64,
 }
 
-/// Bytes of a string that are read at most, whatever is asked for.
+/// Most bytes of a string that are read, whatever the limit of the caller.
 const MAX_BYTES: u64 = 1 << 16;
 
 impl Text {
@@ -68,7 +68,7 @@ impl Text {
         Ok(to_utf8(&bytes, width))
     }
 
-    /// The string as its language writes it, with `...` behind it if it is longer than `max_units`.
+    /// The string as its language writes it, followed by `...` if it is longer than `max_units`.
     pub(crate) fn write(&self, reach: &Reach, max_units: u64) -> Result<String, Unknown> {
         let (mut bytes, whole) = self.read(reach, max_units)?;
         if !whole && self.unit() == 1 {

@@ -162,8 +162,8 @@ fn leave(known: &mut Known, record: &[Word], out: &mut [Word; ROOM]) -> Option<u
     Some(len)
 }
 
-/// Puts the words of `record` that are not the `known` ones behind the head that `out` begins with, and makes them known.
-/// Returns one bit for each of them, and their number with the head.
+/// Writes the words of `record` that differ from the `known` ones after the head at the start of `out`, and makes them
+/// known. Returns one bit for each of them, and their number with the head.
 #[inline(always)]
 fn changed(record: &[Word], known: &mut [u64; MAX_WORDS], out: &mut [Word; ROOM]) -> (u64, usize) {
     let mut mask = 0;

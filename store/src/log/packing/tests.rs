@@ -156,7 +156,7 @@ fn a_call_of_a_loop_takes_two_heads_and_the_words_that_change() {
     assert!((40.0..41.0).contains(&per_call), "{per_call} bytes a call");
 }
 
-/// A leaf function leaves rdx as it was; of a nested call, the outer rdx comes back behind the inner one.
+/// A leaf function leaves rdx as it was; of a nested call, the outer rdx comes back after the inner one.
 #[test]
 fn an_rdx_that_the_call_left_alone_takes_no_word() {
     let calls = 10_000;

@@ -13,7 +13,7 @@ pub enum PackingFault {
     /// It ends before all records were there, or is no whole number of words.
     #[error("the packed block is cut short")]
     Short,
-    /// Something follows the last record, or the last record goes on behind the length that was told.
+    /// Something follows the last record, or the last record extends past the stated length.
     #[error("the packed block is longer than it says")]
     Long,
     /// No block is unpacked to that many bytes.

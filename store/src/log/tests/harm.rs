@@ -86,7 +86,7 @@ fn a_byte_changed_anywhere_is_found_in_its_frame() {
             }
             other => panic!("changed at {at}: {other:?}"),
         }
-        // Only a last frame that seems to go on behind the file's end can be a torn one.
+        // Only a last frame that seems to extend past the end of the file can be torn.
         match read(dir.path(), Tail::MayBeTorn) {
             Ok((found, End::ForNow { .. })) => {
                 assert_eq!(

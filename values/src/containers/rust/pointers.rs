@@ -60,7 +60,7 @@ fn elements(start: Spot, len: u64, pointee: &str, reach: &Reach) -> Result<Conte
     Ok(Content::Text(Text { form, start, len }.checked(reach)?))
 }
 
-/// A value behind a trait: of the type that its table is for.
+/// The value of a trait object; its table gives the type.
 fn object(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
     let address = spot.field("pointer")?.number(reach)?;
     let table = spot.field("vtable")?.number(reach)?;
@@ -92,7 +92,7 @@ fn inner_pointer(spot: &Spot) -> Result<Spot, Unknown> {
     Ok(pointer)
 }
 
-/// The allocation behind an `Rc` or `Arc`.
+/// The allocation of an `Rc` or `Arc`.
 struct Shared {
     strong: Spot,
     weak: Spot,
@@ -146,7 +146,7 @@ impl Shared {
         )
     }
 
-    /// The value comes behind the counts, as far on as its alignment asks for.
+    /// The value follows the counts, at the next address with its alignment.
     fn object(&self, spot: &Spot, table: u64, reach: &Reach) -> Result<Content, Unknown> {
         let align = reach.word(table.wrapping_add(16))?;
         let unaligned = self.value.address()?;
