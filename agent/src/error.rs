@@ -1,4 +1,4 @@
-//! What can go wrong between the recorder and the target's inside.
+//! The errors between the recorder and its agent in the target.
 
 use std::{io, path::PathBuf};
 

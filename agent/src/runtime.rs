@@ -1,4 +1,4 @@
-//! The compiled runtime library: where it is put so that a target can load it, and what it exports.
+//! The compiled runtime library: where a target can load it from, and what it exports.
 
 use std::{
     fs,

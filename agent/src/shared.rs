@@ -1,7 +1,7 @@
 //! The memory that the target's threads write their records to and the recorder reads: agent/runtime/layout.h in Rust.
 //!
-//! One page of control, then the headers of all rings, then the rings. Each ring has one producer (the thread it was
-//! given to) and one consumer (the recorder). Positions are addresses in the target. Only touched pages exist.
+//! It holds one control page, the headers of all rings, and the rings. Each ring has one producer (its thread) and one
+//! consumer (the recorder). Positions are addresses in the target. Only touched pages exist.
 
 use std::{
     fs::File,

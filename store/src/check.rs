@@ -1,7 +1,7 @@
-//! Verifies a recording: every checksum, and every rule of the format that can be told without symbols or SQL.
+//! Verifies a recording: every checksum, and every rule of the format that needs neither symbols nor SQL.
 //!
-//! A check reads everything once with bounded memory, goes on behind damage where it finds the next whole frame,
-//! and changes nothing.
+//! A check reads everything once with bounded memory and changes nothing. After damage it resumes at the next whole
+//! frame.
 
 mod beside;
 mod columns;

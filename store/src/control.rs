@@ -1,4 +1,4 @@
-//! Defines the control events: what the recorder itself observed or decided, as the log's CONTROL frames hold it.
+//! Defines the control events in the log's CONTROL frames: what the recorder itself observed or decided.
 
 mod live;
 

@@ -1,4 +1,4 @@
-//! Names everything that can go wrong in a recording, with the file, the offset and what to do next.
+//! The errors of a recording, each with the file, the offset and the next step.
 
 use std::io;
 use std::path::{Path, PathBuf};

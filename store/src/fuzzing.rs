@@ -1,8 +1,8 @@
 //! Feeds arbitrary bytes to everything that reads a recording; no bytes may make it panic.
 //!
-//! The fuzz target of `fuzz/` and a test on the stable toolchain share this entry. The first byte chooses what the
-//! rest is: a block, a whole file, or payloads that get valid checksums, so that what lies behind those is reached.
-//! Sealed files are read as they are: readers open them without their checksum, which only `check` compares.
+//! The fuzz target of `fuzz/` and a test on the stable toolchain share this entry. The first byte chooses the meaning
+//! of the rest: a block, a whole file, or payloads that get valid checksums, so that the code after the checksum test
+//! runs. Sealed files are read as they are: readers open them without their checksum, which only `check` compares.
 
 use std::fs;
 use std::path::Path;

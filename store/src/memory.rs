@@ -1,9 +1,9 @@
 //! Snapshots of the program's memory: one file each in the recording's folder `memory/`.
 //!
-//! A snapshot keeps the pages that have changed since the one before, and says which memory it covers. What a covered
-//! page held is in the newest snapshot up to that one that has it; a page that none has is what it was mapped as: zeroes, or
-//! the bytes of its file. Snapshots are written once, while the program stands still, and never read to seal a recording:
-//! the log only holds an event for each. `docs/format.md` is the norm.
+//! A snapshot keeps the pages that have changed since the one before, and lists the memory it covers. The content of a
+//! covered page is in the newest snapshot so far that has it. A page that none has is as it was mapped: zeroes, or the
+//! bytes of its file. Snapshots are written once, while the program stands still. Sealing never reads them: the log
+//! only holds an event for each. `docs/format.md` is the norm.
 
 mod read;
 #[cfg(test)]

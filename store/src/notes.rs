@@ -1,7 +1,7 @@
-//! Notes that were added to what is recorded already: one small file beside it, replaced as a whole.
+//! Notes that were added after the recording: one small file beside it, replaced as a whole.
 //!
-//! Events have their numbers for good, so a later note is no event: it names the one it stands at. Whoever adds one holds a
-//! lock, so that two writers do not lose each other's. `docs/format.md` is the norm.
+//! Event numbers are final, so a later note is no event: it names the event it belongs to. The writer of a note holds a
+//! lock, so that two writers do not lose each other's notes. `docs/format.md` is the norm.
 
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;

@@ -1,7 +1,7 @@
-//! Copies of the modules' files in a recording, so that it can be opened where those are missing or others.
+//! Copies of the modules' files in a recording, so that it can be opened where those files are missing or differ.
 //!
-//! The file `modules/index` says which copies there are, and is replaced as a whole once they are on the disk: a copy that it
-//! does not name does not count. `docs/format.md` is the norm.
+//! The file `modules/index` lists the copies. It is replaced as a whole once they are on the disk: a copy that it does
+//! not name does not count. `docs/format.md` is the norm.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};

@@ -1,7 +1,7 @@
-//! An opened recording: what its recorder has sealed, and the rest of the log, sealed once into a folder of the reader's own.
+//! An opened recording: its sealed part, and the rest of the log, sealed once into a folder of the reader's own.
 //!
-//! All who share a reader see the same events, however the recording grows meanwhile. The recording is never written to, so it
-//! can be read while its recorder works or after it died.
+//! All users of one reader see the same events, however the recording grows meanwhile. A reader never writes to the
+//! recording, so it can be read while its recorder works or after it died.
 
 use std::path::{Path, PathBuf};
 

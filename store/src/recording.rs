@@ -1,7 +1,7 @@
 //! Finds, creates, opens and closes recordings: the folder, its manifest and the marker of unfinished ones.
 //!
 //! While a recorder works it holds a lock on the marker `incomplete`, so that a reader can tell a live
-//! recording from one whose recorder died. What the parts hold is left to the log and the columns.
+//! recording from one whose recorder died. The log and the columns define the content of the parts.
 
 mod create;
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! Reaches the disk for the log's writer through one small trait, so that tests can fill or break the disk at any byte.
+//! The log writer's access to the disk: one small trait, so that tests can fill or break the disk at any byte.
 //!
-//! Everything made here is for its owner only: folders have mode 0700, files 0600.
+//! Everything made here belongs to its owner only: folders have mode 0700, files 0600.
 
 pub(crate) mod aligned;
 mod speed;

@@ -1,7 +1,7 @@
-//! Knows the records that the target writes: their layout, a decoder that no bytes make panic, and an encoder for tests.
+//! The records that the target writes: their layout, a decoder that no bytes make panic, and an encoder for tests.
 //!
-//! `docs/wire.md` is the norm. A block is a whole number of records; what follows the first record that cannot
-//! be read is unreadable, and the caller turns that into a gap.
+//! `docs/wire.md` is the norm. A block is a whole number of records. The rest of a block from the first unreadable
+//! record on is lost, and the caller turns it into a gap.
 
 mod decode;
 mod encode;

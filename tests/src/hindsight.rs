@@ -1,4 +1,4 @@
-//! The `hindsight` binary: found or built, and its commands as functions.
+//! Finds or builds the `hindsight` binary, and offers its commands as functions.
 
 use crate::process::{Ended, Program, Running};
 use crate::recording::Recording;

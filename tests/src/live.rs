@@ -1,4 +1,4 @@
-//! A live session: verbs of `hindsight` to a daemon of the test's own, which ends with the test.
+//! A live session: runs verbs of `hindsight` against the test's own daemon, which ends with the test.
 
 use crate::fixture::fixture_source;
 use crate::hindsight::Hindsight;

@@ -1,4 +1,4 @@
-//! What a running process has in its memory, compared with the files it was mapped from.
+//! The memory of a running process, compared with the files it was mapped from.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;

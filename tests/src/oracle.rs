@@ -1,4 +1,4 @@
-//! Other tools that count calls: what they say is the truth here.
+//! Other tools that count calls; the tests take their counts as the truth.
 
 use crate::process::{Ended, Program, Status};
 use crate::scratch::Scratch;

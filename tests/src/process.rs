@@ -1,4 +1,4 @@
-//! Programs run to their end, or in the background, always with a deadline so that a hang is a failure and not a silence.
+//! Runs programs to their end or in the background, always with a deadline, so that a hang becomes a failure.
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::ffi::{OsStr, OsString};

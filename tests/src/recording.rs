@@ -1,4 +1,4 @@
-//! A recording, asked through `hindsight sql`, `check` and `info`.
+//! A recording, read through `hindsight sql`, `check` and `info`.
 
 use crate::hindsight::Hindsight;
 use crate::process::{Ended, Program, Status};

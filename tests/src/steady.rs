@@ -1,4 +1,4 @@
-//! The fixture `steady`: works until told to stop, and shows how far it is in a mapped file.
+//! The fixture `steady`: works until it is stopped, and shows its progress in a mapped file.
 
 use crate::fixture::fixture_artifact;
 use crate::process::Program;

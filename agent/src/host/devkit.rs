@@ -1,9 +1,9 @@
 //! Drives Frida through the `frida` crate, which links Frida's devkit into this process.
 //!
-//! Everything of Frida's borrows from what it was made by, so one thread per host has it all on its stack and answers
-//! requests. Leaving the process ends that thread. Frida itself starts with the first host and stays as long as this process,
-//! because hosts of several sessions may overlap. Where the crate would wait for ever (for the answer of a process that died),
-//! the asking side does the waiting and stops.
+//! Each Frida object borrows from the one that made it, so one thread per host keeps them all on its stack and serves
+//! requests. Leaving the target ends that thread. Frida itself starts with the first host and stays as long as this
+//! process, because hosts of several sessions may overlap. Where the crate would wait for ever (for the answer of a
+//! process that died), the requesting side waits with a timeout instead.
 
 use std::{
     fs,

@@ -1,5 +1,5 @@
-//! Ways to drive Frida, behind one trait. A build has one of them: `wheel`, a helper process, or with the feature `devkit`
-//! Frida's own library, linked in.
+//! The ways to drive Frida, as implementations of one trait. A build has one: `wheel`, a helper process, or with the
+//! feature `devkit` Frida's own library, linked in.
 
 #[cfg(feature = "devkit")]
 pub mod devkit;

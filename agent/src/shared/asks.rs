@@ -1,8 +1,8 @@
-//! Questions of threads that have come to a statement and are to be judged without being stopped: `struct hs_asks` of
-//! agent/runtime/layout.h, and the tracer's side of it.
+//! The queue of probe hits that the tracer evaluates without stopping the thread: `struct hs_asks` of
+//! agent/runtime/layout.h, from the tracer's side.
 //!
-//! A question is the thread's from [`FREE`] to [`WAITING`] and once it is answered; whoever turns [`WAITING`] into something
-//! else has it: the tracer takes it, or the thread gives up.
+//! The thread owns a question from [`FREE`] to [`WAITING`], and again once it is answered. At [`WAITING`] either side
+//! may change the state, and the change takes the question: the tracer answers it, or the thread gives up.
 
 use std::{
     ops::Range,

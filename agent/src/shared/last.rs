@@ -1,5 +1,5 @@
-//! The end of the program, as the thread shows it that comes to it first: agent/runtime/last.c. It waits until the recorder has
-//! looked.
+//! The end of the program, as the first thread to reach it reports it: agent/runtime/last.c. The thread waits until the
+//! recorder has looked.
 
 use std::sync::atomic::Ordering::*;
 

@@ -1,6 +1,5 @@
-//! Goal: runtime/layout.h, this module and docs/wire.md say the same. Method: a C program made from the header's own
-//! names prints what they are when compiled; the page is read as text. That page and store's constants are compared
-//! by a test of `store`.
+//! Goal: runtime/layout.h, this module and docs/wire.md agree. Method: a compiled C program, made from the header's own
+//! names, prints their values; the page is read as text. A test of `store` compares that page with store's constants.
 
 use std::{collections::BTreeMap, fs, path::PathBuf, process::Command};
 

@@ -1,5 +1,5 @@
-//! The recorder sleeps between two looks into the rings: for how long is its own matter, and whoever has something for it
-//! ends the sleep. Threads of the program do so with room in mind: before a ring is full, not with each record.
+//! The recorder's sleep between two looks at the rings. The recorder chooses its length; anyone with work for it ends
+//! it. Threads of the program do so while they still have room: before a ring is full, not with each record.
 
 use std::{
     ptr,

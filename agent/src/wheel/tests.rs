@@ -1,5 +1,5 @@
-//! Goal: whatever is missing or goes wrong while Frida is installed gives one error that says what to do, and leaves
-//! nothing half done. Method: a shell script plays python3 and pip, in caches of their own.
+//! Goal: every failure while Frida is installed gives one error that says what to do, and leaves no partial
+//! installation. Method: a shell script plays python3 and pip, in caches of their own.
 
 use std::{sync::mpsc, thread};
 

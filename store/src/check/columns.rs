@@ -1,4 +1,4 @@
-//! Checks the columns: the seal state, the definitions, and each part's files against what the state says of them.
+//! Checks the columns: the seal state, the definitions, and the files of each part against the state.
 
 use std::fs::File;
 use std::io::Read;

@@ -1,5 +1,5 @@
-//! Checks what the log says of live probes: that each is defined before it is named, and that formats and stacks keep
-//! their bounds.
+//! Checks the log's records of live probes: each probe is defined before it is named, and formats and stacks keep their
+//! bounds.
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;

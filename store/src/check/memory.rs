@@ -1,4 +1,4 @@
-//! Checks the snapshots of memory: every page can be read, and none is missing that an event tells of.
+//! Checks the snapshots of memory: every page can be read, and every snapshot that an event names exists.
 
 use std::path::Path;
 

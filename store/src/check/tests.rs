@@ -1,4 +1,4 @@
-//! Shows that a check is silent about good recordings and finds what was done to bad ones.
+//! Shows that a check reports nothing on good recordings and finds the damage in bad ones.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Checks what the records of each thread say: order, times, function ids, and slots that are entered before they are left.
+//! Checks the records of each thread: order, times, function ids, and that a slot is entered before it is left.
 //!
 //! A rule that a target can break in many places is reported once per thread, with the first place and a count.
 

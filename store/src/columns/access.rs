@@ -1,7 +1,8 @@
-//! Reads sealed files where a row is wanted, without the rest: pages by what their index says of them, rows by number.
+//! Random access to sealed files: finds pages by their index and rows by their number, and reads only those.
 //!
-//! The page index of a file (smallest and largest value of each page) is kept in memory, its rows are not. A file of calls
-//! is read a [`CallPage`] at a time; files of events and states, whose rows are found by `seq`, a few rows at a time.
+//! The page index of a file (smallest and largest value of each page) stays in memory, its rows do not. A file of calls
+//! is read a [`CallPage`] at a time. Files of events and states, whose rows are found by `seq`, are read a few rows at
+//! a time.
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,4 +1,4 @@
-//! Packs integers of a fixed bit width, lowest bit first, as Parquet's encodings want them. Knows no pages.
+//! Packs integers of a fixed bit width, lowest bit first, for Parquet's encodings. Independent of pages.
 
 /// Values that are packed at once: `width` whole words.
 pub(super) const UNIT: usize = 64;

@@ -1,4 +1,4 @@
-//! Names what is kept of a call and the columns that hold it. How columns are written is left to [`super::calls`].
+//! The fields of a call and the columns that hold them. [`super::calls`] writes the columns.
 
 use parquet::basic::{Repetition, Type};
 use parquet::errors::Result as ParquetResult;

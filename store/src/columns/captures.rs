@@ -1,6 +1,6 @@
-//! Writes the Parquet file of what was captured besides with enters and leaves: general registers and pieces of memory.
+//! Writes the Parquet file of captures at enters and leaves: general registers and pieces of memory.
 //!
-//! A row belongs to the event with its `seq`. The file is there only in parts with a capture.
+//! A row belongs to the event with its `seq`. Only parts with a capture have the file.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
-//! Collects the pages of one column chunk and hands them over as Parquet wants them: dictionary first, with indexes.
+//! Collects the pages of one column chunk and writes them in Parquet's order: dictionary first, with indexes.
 //!
-//! Pages in a row that hold one same value, or nothing but nulls, become one page.
+//! Consecutive pages of one same value, or of nulls only, become one page.
 
 use std::io;
 

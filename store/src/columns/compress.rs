@@ -1,4 +1,4 @@
-//! Compresses pages with the one codec of sealed calls, where that pays.
+//! Compresses pages of sealed calls with their one codec, where that pays.
 
 use std::fmt;
 use std::io;

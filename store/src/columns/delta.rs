@@ -1,4 +1,4 @@
-//! Writes Parquet's DELTA_BINARY_PACKED: differences in blocks, each with its smallest one and bit widths of its own.
+//! Writes Parquet's DELTA_BINARY_PACKED: differences in blocks, each with its own minimum and bit widths.
 
 use super::bitpack::{UNIT, pack, width_of};
 use super::rle::varint;

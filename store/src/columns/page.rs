@@ -1,4 +1,4 @@
-//! Encodes the values of one page, after choosing the encoding that makes the first page of a chunk smallest.
+//! Encodes the values of one page. The first page of a chunk chooses the encoding: the smallest one.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! Rows of sealed files, and how they are read from columns. Queries read columns instead.
+//! Reads rows from the columns of sealed files. Queries read columns instead.
 
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{Int32Type, Int64Type};

@@ -1,4 +1,4 @@
-//! Writes Parquet's hybrid of run lengths and bit packing: dictionary indices, levels and booleans.
+//! Writes Parquet's RLE and bit-packing hybrid: dictionary indices, levels and booleans.
 
 use super::bitpack::pack_groups_of_8;
 

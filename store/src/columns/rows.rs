@@ -1,7 +1,7 @@
-//! Writes rows that come one by one as a Parquet file: they become columns in batches, and batches row groups.
+//! Writes rows that come one by one as a Parquet file: they become columns in batches, and batches become row groups.
 //!
-//! Memory stays bounded however long the rows are: a row group ends when its texts and bytes are many. What a row is and when
-//! a batch of them is full is said beside each kind of file.
+//! Memory stays bounded however long the rows are: a row group also ends when its texts and bytes are large. Each kind
+//! of file defines its row and the size of a batch.
 
 use std::io;
 

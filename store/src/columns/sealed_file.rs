@@ -1,7 +1,7 @@
-//! Checksums of sealed files: noted while a file is written, compared with what is read of it.
+//! Checksums of sealed files: noted while a file is written, compared when it is read.
 //!
-//! Parquet's own page checksums are written by few and read by fewer. These are kept outside the file, in `seal.state`, one for
-//! each block of the file, so that whoever reads a range notices what is not as it was written.
+//! Few writers write Parquet's own page checksums, and fewer readers check them. These are kept outside the file, in
+//! `seal.state`, one per block of the file, so that reading a range detects a change in it.
 
 use std::fs::File;
 use std::io::{self, Read};

@@ -1,7 +1,7 @@
-//! Writes the Parquet file of what stopped threads looked like: registers, stack and values, a row per pause.
+//! Writes the Parquet file of the states of stopped threads: registers, stack and values, a row per pause.
 //!
-//! Such rows are few and long, and questions about events have no use for them, so they have a file of their own. It
-//! is there only in parts with a pause.
+//! Such rows are few and long, and queries about events do not need them, so they have their own file. Only parts with
+//! a pause have it.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Reads the frames of one file in order with bounded memory; says what is wrong but not what that means.
+//! Reads the frames of one file in order with bounded memory. It reports what is wrong; callers decide what that means.
 
 use std::fs::{File, OpenOptions};
 use std::io;

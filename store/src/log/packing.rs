@@ -1,8 +1,8 @@
-//! Packed blocks: records without the words that an earlier record of the same block told already.
+//! Packed blocks: records without the words that an earlier record of the same block implies.
 //!
-//! Both sides keep the same `Known`, so a record is one head word and the words that differ from what is expected. It
-//! begins anew with each block, so that any block can be read without the others. Nothing is interpreted beyond where a
-//! record of a call ends, which function it names and at which slot; `docs/format.md` is the norm.
+//! Writer and reader keep the same `Known`, so a record is one head word and the words that differ from the prediction.
+//! Each block starts anew, so it can be read without the others. Of a call's record only its end, function and slot are
+//! interpreted; `docs/format.md` is the norm.
 
 mod pack;
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Names places in the log and the files of its segments.
+//! Positions in the log and the file names of its segments.
 
 use std::path::{Path, PathBuf};
 

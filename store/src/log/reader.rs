@@ -1,6 +1,6 @@
-//! Reads the log in order, from any position, also while it grows; tells a torn tail from damage.
+//! Reads the log in order, from any position, also while it grows; distinguishes a torn tail from damage.
 //!
-//! Memory is bounded by the read window plus one frame and what it is unpacked to. A frame that was returned is never taken back.
+//! Memory is bounded by the read window plus one frame and its unpacked form. A returned frame is final.
 
 use std::io;
 use std::path::{Path, PathBuf};

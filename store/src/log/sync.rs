@@ -1,4 +1,4 @@
-//! Brings appended bytes to the disk from a thread of its own, so that the writer never waits for the disk.
+//! Syncs appended bytes to the disk on a thread of its own, so that the writer never waits for the disk.
 
 use std::mem;
 use std::path::{Path, PathBuf};

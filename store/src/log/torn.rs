@@ -1,7 +1,7 @@
-//! Tells the end that a dead recorder leaves from damage: only what was never written is dropped.
+//! Distinguishes the torn end that a dead recorder leaves from damage: only bytes that were never written are dropped.
 //!
-//! A writer's bytes reach the file in order, so a recorder that is killed leaves a beginning of its last frame. Where the
-//! machine stops, sectors that the disk had not taken hold zeroes. Every other end was changed by somebody.
+//! A writer's bytes reach the file in order, so a killed recorder leaves a beginning of its last frame. After a machine
+//! failure, sectors that did not reach the disk hold zeroes. Any other end is a later change.
 
 use super::frame::FrameFault;
 use super::frame_reader::FrameReader;

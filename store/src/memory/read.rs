@@ -1,4 +1,4 @@
-//! Reads what memory held as of a snapshot, a page at a time, with bounded memory; trusts no byte of a file.
+//! Reads memory as of a snapshot, a page at a time, with bounded memory; trusts no byte of a file.
 
 use std::collections::VecDeque;
 use std::ops::Range;

@@ -1,8 +1,8 @@
-//! Numbers the events of a recording that is being written, and writes nothing: how many there are by now, and which
-//! numbers the last stops of its threads have.
+//! Numbers the events of a recording that is being written, without writing: how many there are so far, and the numbers
+//! of the last stops of its threads.
 //!
-//! It goes on where it stopped, so that asking again costs what was recorded meanwhile. The numbers are those that sealing
-//! gives, since the same code gives them.
+//! Each call continues from the last one, so it costs only what was recorded meanwhile. The numbers are those of
+//! sealing, because the same code assigns them.
 
 use std::collections::BTreeMap;
 

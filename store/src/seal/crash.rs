@@ -1,4 +1,4 @@
-//! Names the moments at which a crash must do no harm; tests stop at each of them.
+//! Names the moments at which a crash must do no harm; tests crash at each of them.
 
 /// Passes one such moment.
 #[cfg(not(test))]

@@ -1,4 +1,5 @@
-//! Copies definitions out of the log before its segments go; cut back to what the last checkpoint counted after a crash.
+//! Copies definitions out of the log before its segments are removed. After a crash the file is cut back to the last
+//! checkpoint.
 
 use std::fs;
 use std::io;

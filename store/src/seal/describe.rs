@@ -1,4 +1,4 @@
-//! Says how records and control events other than enters and leaves look as rows of the events table.
+//! Maps records and control events, other than enters and leaves, to rows of the events table.
 
 use super::live::Live;
 use super::pair::{Numbered, Sink};

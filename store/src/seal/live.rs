@@ -1,4 +1,4 @@
-//! Says how the events of live control look as rows, and keeps what later records need: the logpoints' formats and the
+//! Maps the events of live control to rows, and keeps what later records need: the logpoints' formats and the
 //! live probes' conditions, as of the moment that is released.
 
 use std::collections::BTreeMap;

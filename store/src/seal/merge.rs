@@ -1,8 +1,8 @@
 //! Releases the records of all threads and the control events in one order: by time, control events first, then by
 //! ring and tenancy.
 //!
-//! Only what is older than the watermark is released, because nothing older can come any more; records of a later
-//! frame that claim to be older count as of the watermark. What waits in memory is what lies between two watermarks.
+//! It releases only what is older than the watermark, because nothing older can come any more. Records of a later
+//! frame that claim to be older count as of the watermark. Memory holds the records between two watermarks.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};

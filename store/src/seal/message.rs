@@ -1,6 +1,6 @@
-//! Makes the message of a logpoint's record, and JSON of expressions and values, as text that is stored once.
+//! Makes the message of a logpoint's record, and the JSON of expressions and values, as text that is stored once.
 //!
-//! Whatever a format says and whatever words there are, there is a message: `?` stands for what the words do not hold.
+//! Every format and every word give a message: `?` stands for values that the words do not hold.
 
 use std::fmt::{Arguments, Write};
 

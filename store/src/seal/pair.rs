@@ -1,8 +1,8 @@
-//! Pairs the enters and leaves of one thread to calls, and gives every event its number.
+//! Pairs the enters and leaves of one thread to calls, and numbers every event.
 //!
-//! Stacks grow down: an enter at a slot shows that calls at lower slots are gone, and so is one at the same slot
-//! unless it was replaced by a tail call; a leave shows that calls at lower slots are gone. Calls that are gone
-//! without a leave of their own get one that says `unwound`, right before the event that shows it.
+//! Stacks grow down. An enter at a slot shows that calls at lower slots have ended, and so has one at the same slot
+//! unless a tail call replaced it. A leave shows that calls at lower slots have ended. Calls that ended without a leave
+//! of their own get one marked `unwound`, right before the event that shows it.
 
 use super::stacks::{Open, Stacks};
 use crate::clock::Clock;

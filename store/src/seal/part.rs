@@ -1,5 +1,5 @@
-//! Writes parts: a file of calls and a file of other events each, one of states where threads were stopped, and one of
-//! captures where calls have any; drafts until they are whole and on the disk.
+//! Writes parts: a file of calls and a file of other events each, one of states if threads were stopped, and one of
+//! captures if calls have any. The files are drafts until they are complete and on the disk.
 
 use std::fs::{self, File};
 use std::io::{self, Write};

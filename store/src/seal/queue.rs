@@ -1,4 +1,4 @@
-//! Holds the blocks of one thread that are not released yet, and the thread's clock, which never runs backwards.
+//! Holds the blocks of one thread that are not yet released, and the thread's clock, which never runs backwards.
 
 use std::collections::VecDeque;
 

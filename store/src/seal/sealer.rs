@@ -1,4 +1,4 @@
-//! Drives sealing: reads the log, releases, rolls parts, writes checkpoints and drops segments that are done.
+//! Drives sealing: reads the log, releases records, rolls parts, writes checkpoints and removes finished segments.
 //!
 //! Order of a checkpoint: the part's files are synced and get their names, the definitions are synced, `seal.state` is
 //! replaced, and only then are log segments removed. A crash between any two of these leaves files that the next

@@ -1,8 +1,7 @@
-//! Keeps the open calls of one thread, on its main stack and on others, and finds the stack a slot lies on.
+//! Keeps the open calls of one thread, on its main stack and on others, and finds the stack of a slot.
 //!
-//! The main stack is the one the thread's record tells. Slots elsewhere belong to signal stacks and coroutines;
-//! they are told apart by distance, and such a stack is forgotten when its last call ends. How calls pair up is
-//! left to [`super::pair`].
+//! The thread's record gives its main stack. Slots elsewhere belong to signal stacks and coroutines; distance tells
+//! these stacks apart, and each is forgotten when its last call ends. [`super::pair`] pairs the calls.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! Keeps how far sealing has come, in the file `seal.state`, replaced as a whole after each part.
+//! Keeps the progress of sealing in the file `seal.state`, replaced as a whole after each part.
 
 use std::io;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Gives a reader the whole recording as columns, sealed parts and tail, while a recorder may be sealing it too.
+//! Gives a reader the whole recording as columns, sealed parts and tail, even while a recorder seals it.
 
 use std::path::Path;
 

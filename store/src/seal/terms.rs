@@ -1,4 +1,4 @@
-//! Names what a caller tells a sealer and hears from it.
+//! The types by which a sealer and its caller communicate.
 
 use super::definitions::DefinitionsFile;
 use super::part::Part;

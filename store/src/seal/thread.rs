@@ -1,4 +1,4 @@
-//! Releases the records of one thread and keeps what is known of the thread.
+//! Releases the records of one thread and keeps the thread's metadata.
 
 use serde::{Deserialize, Serialize};
 

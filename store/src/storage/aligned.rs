@@ -1,4 +1,4 @@
-//! Buffers whose bytes begin at a multiple of the block length, as direct reads and writes need it.
+//! Buffers that start at a multiple of the block length, as direct I/O requires.
 
 /// What offsets, lengths and addresses of direct input and output are multiples of; enough for all file systems in use.
 pub const ALIGN: usize = 4096;

@@ -1,4 +1,4 @@
-//! Which way to the disk is faster now: past the page cache or through it?
+//! Decides which way to the disk is faster now: past the page cache or through it.
 
 use std::time::{Duration, Instant};
 

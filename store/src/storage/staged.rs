@@ -1,11 +1,11 @@
 //! Writes files through buffers of its own and a thread, so that the writer never waits for the disk.
 //!
-//! Whole buffers go to the disk past the page cache (O_DIRECT in open(2)) where that is faster. The pages of the cache
-//! are fresh memory for every byte of a log, and on virtual machines fresh memory comes at half a gigabyte a second. On
-//! slow disks the cache is the faster one. Both are timed, and the better one is used.
+//! Whole buffers go to the disk past the page cache (O_DIRECT in open(2)) where that is faster. Every byte of a log
+//! would need fresh page-cache memory, and virtual machines supply that at half a gigabyte a second. On slow disks the
+//! cache is faster. Both ways are timed, and the better one is used.
 //!
-//! A file's bytes reach it in order, so what can be read is always a beginning of what was appended. After a failed
-//! write nothing more is written, and each append tells of the failure.
+//! A file's bytes reach it in order, so its content is always a beginning of what was appended. After a failed
+//! write nothing more is written, and each append reports the failure.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, IoSlice};

@@ -1,4 +1,4 @@
-//! Defines what records say; the words of an enter record are read when asked for.
+//! The types of the records; accessors read the words of an enter record on demand.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What a container is to its reader, whatever language it is of.
+//! The content of a container, independent of its language.
 
 use crate::containers::items::Items;
 use crate::containers::spot::Spot;

@@ -1,4 +1,4 @@
-//! The elements of a container: how many, and one after the other, from any of them on.
+//! The elements of a container: their number, and a walk over them from any index on.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! Containers in one line: in Rust as `{:?}` writes them, in C++ much as gdb does.
+//! Formats containers on one line: in Rust as `{:?}` does, in C++ much as gdb does.
 
 use crate::containers::Container;
 use crate::containers::content::{Content, Part};

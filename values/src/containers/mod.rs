@@ -1,9 +1,9 @@
-//! Containers of Rust's std and of libstdc++ as people expect them: strings as text, vectors as their elements, maps by
-//! key, smart pointers as what they point to.
+//! Containers of Rust's std and of libstdc++ as users expect them: strings as text, vectors as their elements, maps by
+//! key, smart pointers as their targets.
 //!
-//! Layouts are what the debug information says; releases of a library are told apart by the members that there are.
-//! Damaged or unfinished containers give an error: every walk is bounded, notices where it has been, and nothing is
-//! allocated by a number that was read.
+//! Layouts come from the debug information; the members that exist tell versions of a library apart. Damaged or
+//! unfinished containers give an error: every walk is bounded and detects cycles, and no number from memory sizes an
+//! allocation.
 
 mod content;
 mod cxx;

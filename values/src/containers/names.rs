@@ -1,4 +1,4 @@
-//! Names of generic types taken apart: the path in front of the arguments, and the arguments.
+//! Splits names of generic types into the path before the arguments, and the arguments.
 
 /// Returns the path of a type's name: no arguments, and no inline namespaces of libstdc++.
 pub(crate) fn path(name: &str) -> String {

@@ -1,5 +1,5 @@
-//! Strings that can be written in place: where their characters are, for how many there is room, and where their length
-//! stands. A string whose characters others may see too is none of them.
+//! Strings that can be written in place: where their characters are, their capacity, and where their length is. Strings
+//! that may share their characters are excluded.
 
 use crate::containers::spot::{Reach, Spot, path_of};
 use crate::containers::{cxx, rust, spot};

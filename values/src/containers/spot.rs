@@ -1,6 +1,6 @@
-//! Where something lies and of which type it is, without having been read: what containers are taken apart with.
+//! A typed memory location that is not read yet: the cursor of the container readers.
 //!
-//! Nothing is read but what is asked for, and every read is bounded by a constant, never by a number from memory.
+//! It reads only on demand, and every read is bounded by a constant, never by a number from memory.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;

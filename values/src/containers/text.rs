@@ -1,4 +1,4 @@
-//! Strings of containers: which bytes they are, and how each language writes them.
+//! Strings in containers: their bytes, and their form in each language.
 
 use std::fmt::Write;
 

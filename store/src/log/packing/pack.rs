@@ -1,7 +1,7 @@
-//! Packs the records of a block; takes words of any content, and leaves to the caller what cannot be packed.
+//! Packs the records of a block. Words may have any content; the caller handles records that cannot be packed.
 //!
-//! This runs once for every call of a traced program, on the way from the rings to the disk, so there is no branch per
-//! word: each one is written, and the place of the next one moves only if it was worth keeping.
+//! This runs once for every call of a traced program, on the way from the rings to the disk, so it has no branch per
+//! word: it writes each word, and advances only if the word must be kept.
 
 use super::{
     CONTEXT_SHIFT, ENTER_RDX, Known, LEAVE_RDX, MAX_WORDS, PROLOGUE_WORDS, RAW, SAME_RDX,

@@ -1,4 +1,4 @@
-//! Goal: a packed block says exactly what the raw one says, and no bytes harm whoever unpacks them. Method: made-up words,
+//! Goal: a packed block says exactly what the raw one says, and no bytes harm their reader. Method: made-up words,
 //! made-up runs of programs, and packed blocks that were changed.
 
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! Unpacks blocks; takes any bytes, and no bytes make it need more memory than [`PACKED_MAX_LEN`].
+//! Unpacks blocks. It accepts any bytes, and never needs more memory than [`PACKED_MAX_LEN`].
 
 use super::{
     CONTEXT_SHIFT, CONTEXTS, ENTER_RDX, FUNCTIONS, Known, LEAVE_RDX, MAX_WORDS, PROLOGUE_WORDS,

@@ -1,4 +1,4 @@
-//! Logs that were cut, changed, mixed up or made up.
+//! Logs that were cut, changed, reordered or forged.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Logs that nothing happened to.
+//! Undamaged logs.
 
 use std::sync::Barrier;
 use std::thread;

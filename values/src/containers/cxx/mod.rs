@@ -1,5 +1,5 @@
-//! Containers of libstdc++, recognised by their names in `std`; layouts come from the debug information, and versions of
-//! the library are told apart by the members that there are.
+//! Containers of libstdc++, recognised by their names in `std`. Layouts come from the debug information; the members
+//! that exist tell versions of the library apart.
 
 mod erased;
 mod hash;

@@ -1,4 +1,4 @@
-//! Containers of C++ with elements by number: `vector`, `deque`, `array`, `bitset` and what borrows from them.
+//! Indexed containers of C++: `vector`, `deque`, `array`, `bitset` and the types that borrow from them.
 
 use crate::containers::content::Content;
 use crate::containers::items::{Bits, Each, Element, Items, Run, Visit};

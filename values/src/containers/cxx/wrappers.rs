@@ -1,4 +1,4 @@
-//! Values with little around them: `tuple`, `optional`, `variant`, `atomic`, `complex`, durations, adaptors.
+//! Thin wrappers of C++: `tuple`, `optional`, `variant`, `atomic`, `complex`, durations, adaptors.
 
 use crate::containers::content::{Content, Part};
 use crate::containers::cxx::NODE_VALUE;

@@ -1,4 +1,4 @@
-//! Values with little around them: cells, locks, atomics, ranges, durations.
+//! Thin wrappers of Rust: cells, locks, atomics, ranges, durations.
 
 use std::time::Duration;
 

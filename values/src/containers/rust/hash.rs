@@ -1,4 +1,4 @@
-//! `HashMap` and `HashSet`: hashbrown's table of control bytes, with the entries in front of them, last one first.
+//! `HashMap` and `HashSet`: hashbrown's table of control bytes, with the entries before them in reverse order.
 
 use crate::containers::content::Content;
 use crate::containers::items::{Each, Element, Items, Pair, Visit, miscounted};

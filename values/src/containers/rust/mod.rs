@@ -1,4 +1,4 @@
-//! Containers of Rust's std, recognised by their paths; layouts come from the debug information.
+//! Containers of Rust's std, recognised by their paths. Layouts come from the debug information.
 
 mod btree;
 mod cells;

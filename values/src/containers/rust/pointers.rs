@@ -1,4 +1,4 @@
-//! References, `Box`, `Rc` and `Arc`: thin ones, ones with a length, and ones with a table of a trait's functions.
+//! References, `Box`, `Rc` and `Arc`: thin pointers, pointers with a length, and pointers with a trait's vtable.
 
 use crate::containers::content::{Content, Part};
 use crate::containers::items::Run;
