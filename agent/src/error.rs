@@ -12,11 +12,11 @@ pub enum Error {
     /// A tool that the set-up needs is not there.
     #[error("find a usable {tool}: {detail}")]
     MissingTool {
-        /// What was looked for.
+        /// The missing tool.
         tool: &'static str,
         /// Its Debian package.
         package: &'static str,
-        /// What happened when it was tried.
+        /// The result of the attempt.
         detail: String,
     },
     /// pip could not fetch or install the pinned wheel.
@@ -45,7 +45,7 @@ pub enum Error {
     /// A file in the cache folder could not be written or read.
     #[error("{action} {path}")]
     File {
-        /// What was tried, as a verb.
+        /// The attempted action, as a verb.
         action: &'static str,
         /// The file.
         path: PathBuf,
@@ -56,13 +56,13 @@ pub enum Error {
     /// The helper process that drives Frida could not be started or has gone.
     #[error("talk to the Frida helper process: {detail}")]
     HelperGone {
-        /// What is known.
+        /// The known details.
         detail: String,
     },
     /// The helper process does not answer; it was ended.
     #[error("{action}: Frida did not answer within {seconds} s")]
     HelperStuck {
-        /// What was asked of it, as a verb.
+        /// The requested action, as a verb.
         action: String,
         /// How long it was waited for.
         seconds: u64,
@@ -70,9 +70,9 @@ pub enum Error {
     /// Frida refused.
     #[error("{action}: {message}")]
     Frida {
-        /// What was asked of it, as a verb.
+        /// The requested action, as a verb.
         action: String,
-        /// What it answered.
+        /// Its answer.
         message: String,
         /// It took too long, by its own measure.
         is_timeout: bool,
@@ -89,9 +89,9 @@ pub enum Error {
     /// The runtime in the target answered something unexpected.
     #[error("start the runtime inside the program: {detail}")]
     Runtime {
-        /// What it answered.
+        /// Its answer.
         detail: String,
-        /// What to look into.
+        /// The next thing to check.
         hint: Option<String>,
     },
 }

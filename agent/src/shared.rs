@@ -107,7 +107,7 @@ pub enum Text {
 }
 
 impl Text {
-    /// Returns what the runtime is told: `HS_TEXT_`.
+    /// Returns the runtime's constant for it: `HS_TEXT_`.
     #[must_use]
     pub fn code(self) -> u8 {
         match self {
@@ -450,7 +450,7 @@ impl Shared {
         self.ring(index).may_sleep.store(wait, Release);
     }
 
-    /// Lets the threads go on that asked up to `asked`.
+    /// Lets the threads whose questions are answered continue: those up to `asked`.
     pub fn answer_modules(&self, asked: u32) {
         let word = &self.control().modules_answered;
         word.store(asked, Release);
@@ -631,7 +631,7 @@ pub struct Pending<'a> {
     pub first: &'a [u8],
     /// The newer ones, from the ring's beginning, where it wrapped.
     pub second: &'a [u8],
-    /// What to release once they are kept.
+    /// The positions to release once the records are kept.
     pub head: u64,
 }
 

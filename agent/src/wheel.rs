@@ -34,7 +34,7 @@ pub fn cache_folder() -> Result<PathBuf> {
 }
 
 /// Returns the folder that holds the installed `frida` package, installing it first if need be.
-/// `progress` is told one line per step, and nothing when there is nothing to do.
+/// `progress` receives one line per step, and nothing when there is nothing to do.
 ///
 /// # Errors
 /// [`Error::MissingTool`] without python3 or pip, [`Error::Install`] when the wheel cannot be fetched,
@@ -70,7 +70,7 @@ impl Installer<'_> {
         // A killed installer left it: we hold the lock, so no other installer is running.
         remove(&work)?;
         let result = self.install(&work, &place, progress);
-        // What is left of a failed attempt is of no use to anybody; the error to tell is the attempt's.
+        // The rest of a failed attempt is useless; report the error of the attempt itself.
         let _ = remove(&work);
         result.map(|()| place)
     }

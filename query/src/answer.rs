@@ -130,7 +130,7 @@ impl Task {
     /// Waits for the computation's end.
     ///
     /// # Errors
-    /// What it sent so far is not the whole answer: [`Error::Stopped`], or [`Error::Execution`] when it panicked.
+    /// The rows so far are not the whole answer: [`Error::Stopped`], or [`Error::Execution`] when it panicked.
     pub async fn end(&mut self) -> Result<()> {
         (&mut self.handle)
             .await

@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 pub struct Engine {
     /// Taken when dropped only.
     runtime: Option<Runtime>,
-    /// Its files are removed after the threads were told to stop.
+    /// Its files are removed after the threads have received the stop signal.
     _reader: Arc<Reader>,
 }
 

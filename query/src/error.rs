@@ -69,7 +69,7 @@ pub enum Error {
     /// The operating system refused a thread, a folder or a file.
     #[error("{action}: {source}")]
     System {
-        /// What was tried.
+        /// The attempted action.
         action: &'static str,
         /// The refusal.
         #[source]
@@ -95,16 +95,16 @@ impl Error {
     }
 }
 
-/// What is wrong with a question, and where.
+/// An error in a query, and its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SqlError {
-    /// What is wrong, a lower-case sentence.
+    /// The error, a lower-case sentence.
     pub message: String,
     /// Line and column of the first wrong character, both from 1, where that is known.
     pub position: Option<(usize, usize)>,
     /// The wrong line with a caret below the wrong characters; empty when the position is not known.
     pub excerpt: String,
-    /// What was perhaps meant, nearest first.
+    /// Suggested names, nearest first.
     pub suggestions: Vec<String>,
     /// How it is written, where no name was misspelt.
     pub hint: Option<String>,

@@ -40,7 +40,7 @@ impl<K: Copy + Eq + Hash, V> Cache<K, V> {
         Ok(self.put(key, make()?))
     }
 
-    /// Keeps a value that somebody may ask for.
+    /// Keeps a value for later.
     pub(crate) fn put(&self, key: K, value: V) -> Arc<V> {
         let made = Arc::new(value);
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);

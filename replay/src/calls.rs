@@ -50,7 +50,7 @@ pub struct CallHead {
     pub tail: bool,
     /// Address of the stack word that holds its return address.
     pub slot: u64,
-    /// What that word holds; of a tail call not where its caller goes on.
+    /// The content of that word; for a tail call it is not the return address.
     pub(crate) ret_addr: u64,
     pub(crate) at: CallRef,
 }

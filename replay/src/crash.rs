@@ -19,7 +19,7 @@ impl Timeline {
             return Ok(None);
         }
         let exceptions = self.marks.between(Kind::Exception, 0, end.seq);
-        // Of a crash under live control, older recordings tell twice, the second time without a thread.
+        // Older recordings report a crash under live control twice, the second time without a thread.
         let last = exceptions.iter().rev().take(2);
         let mut told = None;
         for mark in last {

@@ -34,7 +34,7 @@ pub enum Error {
     NoThread {
         /// The requested thread.
         tid: u32,
-        /// Those there are.
+        /// The existing threads.
         known: String,
     },
     /// A place to go to was not understood, or is not there.
@@ -46,7 +46,7 @@ pub enum Error {
     /// An expression cannot be read, or means nothing.
     #[error("{what}")]
     Expression {
-        /// What is wrong.
+        /// The fault.
         what: Diagnostic,
         /// The byte of the text, from 0, where the mistake is, if there is one such.
         position: Option<usize>,

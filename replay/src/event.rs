@@ -51,7 +51,7 @@ impl Event {
 pub enum Kind {
     /// A thread was stopped.
     Pause,
-    /// It goes on.
+    /// It resumes.
     Resume,
     /// Memory or a register was changed from outside.
     Write,

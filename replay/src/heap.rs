@@ -11,24 +11,24 @@ use store::control::FunctionDef;
 use crate::calls::Calls;
 use crate::error::Result;
 
-/// What is said of stale bytes of the heap where no such call tells of their block.
+/// The reason given for stale bytes of the heap if no such call identifies their block.
 pub const UNKNOWN_BLOCK: &str = "no recorded call of malloc tells of that block: an earlier object may have been at that address; -f 'module:libc.so*' records them";
 
-/// What hands out every block, directly or for others. Unless all of them are recorded, no block is known to be the only one at its
-/// address.
+/// The functions that return every block, directly or for other functions. Unless all of them are recorded, a block may
+/// not be the only one at its address.
 const SOURCES: [&str; 3] = ["malloc", "calloc", "realloc"];
 
-/// What posix_memalign(3) of glibc calls, and which returns the block.
+/// The function that posix_memalign(3) of glibc calls; it returns the block.
 const ALIGNED: &str = "_mid_memalign";
 
-/// What mmap(2) returns where there is nothing.
+/// The result of a failed mmap(2).
 const MAP_FAILED: u64 = u64::MAX;
-/// Blocks that are remembered: with more, nothing is told of any.
+/// Most blocks that are kept: with more, the heap is unknown.
 const MOST_BLOCKS: usize = 1 << 22;
-/// Blocks that are looked at for one answer.
+/// Most blocks that are examined for one answer.
 const MOST_LOOKED_AT: usize = 1 << 16;
 
-/// Where an allocation function has the size of the block.
+/// The argument of an allocation function that holds the size of the block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Size {
     /// In an argument.

@@ -31,15 +31,15 @@ pub struct StateMachine<'s> {
     trust: Trust,
     /// It has just returned from this call, or will: only rip and rsp are known then.
     returned: Option<(u64, u64)>,
-    /// The thread's frames, as far as they were looked for.
+    /// The thread's frames, as far as they were unwound.
     frames: &'s [Frame],
-    /// Those of functions that are not recorded, and the first event at which each is known to have been there.
+    /// The frames of unrecorded functions, and the first event at which each is known to exist.
     passing: OnceCell<Vec<(Range<u64>, u64)>>,
-    /// Whether what was read last had been seen together.
+    /// Whether the bytes of the last read were seen together.
     ages: Cell<Ages>,
     /// Memory is read as it was at this event.
     pinned: Cell<Option<u64>>,
-    /// Older bytes of the heap were read, and no recorded call tells of which block they were.
+    /// Older bytes of the heap were read, and no recorded call identifies their block.
     is_of_unknown_block: Cell<bool>,
 }
 
@@ -190,7 +190,7 @@ impl<'s> StateMachine<'s> {
         self.returned.is_none() && matches!(&event, Ok(Event::Leave(call)) if is_own(call))
     }
 
-    /// How many of the inlined calls that begin where the thread is stopped it has not made, by what was told of the stop.
+    /// How many of the inlined calls that begin at the stop the thread has not made, according to the pause event.
     fn left_at_stop(&self) -> Option<usize> {
         let (timeline, seq) = (self.state.timeline, self.state.seq);
         let pause = timeline.marks.last_pause(self.state.tid, seq)?;
@@ -401,8 +401,8 @@ impl Machine for StateMachine<'_> {
         None
     }
 
-    /// A call that returned was there all the time; what was captured where it was made shows what its caller had then. Not so if
-    /// somebody has set something since, which may be the register, or the memory to which what was called has saved it.
+    /// An open call that later returned was open all the time, so the registers captured at its entry are its caller's.
+    /// That fails if a user has written since: to the register, or to the memory where the callee saved it.
     fn preserved_register(&self, slot: u64, register: Register) -> Option<u64> {
         if !Register::PRESERVED.contains(&register) {
             return None;

@@ -54,7 +54,7 @@ pub struct Run {
     pub address: u64,
     /// How many.
     pub len: u64,
-    /// What is known of them.
+    /// The bytes, as far as they are known.
     pub bytes: Seen<Vec<u8>>,
 }
 
@@ -67,7 +67,7 @@ struct Piece {
     is_constant: bool,
 }
 
-/// What some event showed, and where its bytes are to be had.
+/// Bytes that some event showed, and how to get them.
 struct Source<'s> {
     address: u64,
     len: u64,
@@ -89,12 +89,12 @@ enum Held<'s> {
     Captured(Capture, usize),
 }
 
-/// What has been found of some memory.
+/// The progress of one read of memory.
 struct Gaps {
-    /// What has not, in no order.
+    /// The ranges not found yet, unordered.
     left: Vec<Range<u64>>,
     runs: Vec<Run>,
-    /// The event that is looked at.
+    /// The event of the read.
     now: u64,
 }
 
@@ -319,7 +319,7 @@ impl State<'_> {
         Ok(())
     }
 
-    /// What shows some of the gaps besides this event, read-only memory and saved stacks: what was shown last first.
+    /// Returns the sources of the gaps, latest first, except this event, read-only memory and saved stacks.
     fn sources(&self, gaps: &Gaps, last: Option<&Last>) -> Result<Vec<Source<'_>>> {
         let Some(range) = &gaps.hull() else {
             return Ok(Vec::new());
@@ -342,7 +342,7 @@ impl State<'_> {
         sources.extend(self.shown(self.timeline.written()?, range));
         sources.extend(self.shown(&self.timeline.pauses.watched, range));
         if let Some(last) = last {
-            // What is older than it, it shows too.
+            // It also shows everything older than itself.
             let covers = |source: &Source<'_>| self.timeline.snapshots.covers(last, source.address);
             sources.retain(|source| source.shown >= last.seq || !covers(source));
             for source in sources.iter_mut().filter(|source| source.shown >= last.seq) {
@@ -383,7 +383,7 @@ impl State<'_> {
         })
     }
 
-    /// What a section of a capture shows of `range`, with the rest of the words at both ends.
+    /// Returns the part of `range` that a section of a capture shows, completed to whole words at both ends.
     fn captured(
         &self,
         capture: &Capture,
@@ -446,7 +446,7 @@ impl State<'_> {
         Ok(sources)
     }
 
-    /// What of `shown`, which is in the order of events, lies in `range` and was shown by now.
+    /// Returns the items of `shown` (in order of events) that lie in `range` and were shown by now.
     fn shown<'s>(
         &self,
         shown: &'s [(u64, u64, Vec<u8>)],

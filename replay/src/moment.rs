@@ -51,19 +51,20 @@ impl<'t> Moment<'t> {
 /// Addresses whose frames are kept; with more, all are forgotten.
 const MOST_PLACES: usize = 1 << 12;
 
-/// After so many vain attempts to do with fewer registers at an address, no more are made.
+/// After this many failed attempts to do with fewer registers at an address, no more are made.
 const MISSES: u32 = 4;
 
-/// How much is read of a thread's registers before something is asked about it.
+/// How many of a thread's registers are read before an expression is evaluated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Effort {
-    /// None: most expressions of global variables need none. It is an entry.
+    /// None: most expressions of global variables need none. The event is an entry.
     Nothing,
-    /// Those that the event itself shows: where a frame lies follows from them, and where parameters are. It is an enter or a return.
+    /// The registers that the event itself shows; they locate a frame and its parameters. The event is an enter or a
+    /// return.
     Shown,
 }
 
-/// What was found out about innermost frames, by address, so that it is found out once where many moments are looked at.
+/// Cached results about innermost frames, by address, for evaluations at many moments.
 #[derive(Default)]
 pub struct Places {
     space: Arc<AddressSpace>,

@@ -21,7 +21,7 @@ pub enum Direction {
     Back,
 }
 
-/// What a run through time stops at, besides the stops that were recorded.
+/// The stops of a run through time, besides the recorded ones.
 #[derive(Clone, Debug, Default)]
 pub struct Stops {
     /// Enter events of these functions.
@@ -30,11 +30,11 @@ pub struct Stops {
     pub logpoints: bool,
     /// These events.
     pub events: BTreeSet<u64>,
-    /// It does not stop where the program was stopped when it was recorded.
+    /// It does not stop at the recorded stops of the program.
     pub passes_pauses: bool,
 }
 
-/// A text that somebody has put at an event.
+/// A user's text at an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
     /// The event.
@@ -208,7 +208,7 @@ impl Timeline {
         match direction {
             Direction::Forward => {
                 for block in self.calls.blocks_from(seq + 1) {
-                    // Calls in a page all of which began later than the best one found are no better.
+                    // A page whose calls all began later than the best one found has no better one.
                     if best.is_some_and(|best| self.calls.starts(block).0 > best) {
                         continue;
                     }
@@ -233,7 +233,7 @@ impl Timeline {
                     })
                 };
                 for block in (0..here.start).rev() {
-                    // What began after the best one ended after it too.
+                    // A call that began after the best one also ended after it.
                     if best.is_some_and(|best| self.calls.last_end(block) < best) {
                         break;
                     }

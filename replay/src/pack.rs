@@ -21,7 +21,7 @@ const MAX_SOURCES: usize = 20_000;
 /// Most bytes of all source files of a recording.
 const MAX_SOURCES_LEN: u64 = 512 << 20;
 
-/// What packing has done.
+/// The result of packing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// Modules that have copies.
@@ -47,7 +47,7 @@ pub fn pack(timeline: &Timeline) -> Result<Outcome> {
     let mut seen = BTreeSet::new();
     for loaded in timeline.modules.loaded() {
         let is_new = seen.insert((loaded.path.clone(), loaded.build_id.clone()));
-        // What the kernel maps has no file.
+        // Mappings of the kernel have no file.
         if !is_new || !loaded.path.is_absolute() || is_packed(&packer, loaded) {
             continue;
         }

@@ -25,7 +25,7 @@ const COUNT: usize = 60;
 /// Leaves that are looked through for the last one that returned.
 const MAX_UNWOUND: usize = 4096;
 
-/// What a vector register holds, as far as it was captured.
+/// The content of a vector register, as far as it was captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Vector {
     pub bytes: [u8; 16],
@@ -145,7 +145,7 @@ impl Registers {
                 }
             }
         }
-        // What a held thread has in its registers was seen when it stopped: older calls show nothing newer.
+        // The registers of a held thread were seen when it stopped: older calls show nothing newer.
         let floor = pause.unwrap_or(born).max(born);
         if let Some(call) = last_entered(timeline, state.tid, seq, floor)? {
             sources.push((call.start, Source::Enter(call)));
@@ -421,7 +421,7 @@ impl Timeline {
         self.modules.address(function.module, function.svma, seq)
     }
 
-    /// Returns where the caller of a call goes on. A tail call has the return address of the call that it replaced.
+    /// Returns the return address of a call. A tail call has that of the call it replaced.
     ///
     /// # Errors
     /// The files cannot be read.
@@ -436,7 +436,7 @@ impl Timeline {
         Ok(Some(call.ret_addr))
     }
 
-    /// The same of a call around another one, of which it is known: tail calls stand for one another by the thousand.
+    /// The same for a call whose inner call is known: chains of tail calls can be thousands long.
     pub(crate) fn return_address_around(
         &self,
         call: &CallHead,

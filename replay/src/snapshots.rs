@@ -50,7 +50,7 @@ pub(crate) struct Last {
     pub is_first: bool,
 }
 
-/// What the kernel calls the memory that malloc(3) begins with.
+/// The kernel's name of the memory that malloc(3) begins with.
 const HEAP: &str = "[heap]";
 
 impl Snapshots {

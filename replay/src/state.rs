@@ -163,17 +163,17 @@ pub struct State<'t> {
     pub(crate) seq: u64,
     pub(crate) tid: u32,
     registers: OnceCell<Result<Box<Registers>, String>>,
-    /// What the event alone shows of them.
+    /// The registers that the event alone shows.
     pub(crate) own: OnceCell<Option<Box<Registers>>>,
     event: OnceCell<Event>,
     open: RefCell<Open>,
 }
 
-/// The calls that are open, from the innermost outwards as far as somebody has asked.
+/// The open calls, from the innermost outwards, as far as they were needed.
 #[derive(Default)]
 struct Open {
     links: Vec<Link>,
-    /// All there are.
+    /// The links are complete.
     is_whole: bool,
 }
 
@@ -183,7 +183,7 @@ pub(crate) struct Link {
     pub call: CallHead,
     /// Its slot: where the return address is.
     pub slot: u64,
-    /// That address, where it is known.
+    /// The return address, where it is known.
     pub returns_to: Option<u64>,
 }
 
@@ -292,7 +292,7 @@ impl<'t> State<'t> {
     pub(crate) fn gone(&self) -> Result<Option<Reason>> {
         let marks = &self.timeline.marks;
         if let Some(end) = marks.between(Kind::End, 0, self.seq).last() {
-            // After `exec` or a fault in the order of things, events of the thread show that it goes on.
+            // After `exec`, or if events are out of order, events of the thread show that it still runs.
             let later = self
                 .timeline
                 .last_of_thread(self.tid, self.seq, end.seq + 1)?;

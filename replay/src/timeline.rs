@@ -41,7 +41,7 @@ pub struct Timeline {
     reader: Arc<Reader>,
 }
 
-/// What is known of a thread.
+/// The known facts about a thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ThreadInfo {
     /// Its number.
@@ -319,7 +319,7 @@ impl Timeline {
     pub fn innermost(&self, tid: u32, seq: u64) -> Result<Option<CallHead>> {
         let open = self.calls.innermost(tid, seq)?;
         let floor = open.map_or(0, |open| open.start);
-        // Of calls on several stacks, the one that ends next need not be the one that runs.
+        // With calls on several stacks, the one that ends next need not be the running one.
         let Some(left) = self.calls.last_ended(tid, seq, floor)? else {
             return Ok(open);
         };

@@ -22,16 +22,16 @@ use crate::log::{Tail, segment_path, segments};
 use crate::manifest::RecordingId;
 use crate::recording::{self, Recording, RecordingState};
 
-/// What a check found.
+/// The result of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// Files that were read, in the order of reading.
     pub files: Vec<CheckedFile>,
-    /// What is wrong or worth knowing, in the order of finding.
+    /// Faults and notes, in the order of finding.
     pub findings: Vec<Finding>,
-    /// What the log holds.
+    /// Totals of the log.
     pub log: LogTotals,
-    /// What the columns hold.
+    /// Totals of the columns.
     pub columns: ColumnTotals,
     /// Copies of memory that events tell of.
     pub memory_copies: u32,
@@ -55,7 +55,7 @@ pub struct Finding {
     pub path: PathBuf,
     /// Where in it, in bytes from its start, where that can be said.
     pub offset: Option<u64>,
-    /// What it is.
+    /// Its text.
     pub what: String,
 }
 
@@ -70,7 +70,7 @@ pub enum Severity {
     Damage,
 }
 
-/// What the log holds.
+/// Totals of the log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogTotals {
     /// Segments that are there.
@@ -99,7 +99,7 @@ pub struct LogTotals {
     pub unreadable_bytes: u64,
 }
 
-/// What the columns hold.
+/// Totals of the columns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ColumnTotals {
     /// Parts.

@@ -18,7 +18,7 @@ const SHIFT: u32 = 56;
 pub struct ClockCalibration {
     /// Ticks per second.
     pub tsc_hz: f64,
-    /// What the counter showed when the recording began; records carry what it showed later.
+    /// The counter when the recording began; records carry later values.
     pub tsc_base: u64,
 }
 

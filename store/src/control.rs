@@ -121,9 +121,9 @@ pub enum Control {
         /// As given.
         text: String,
     },
-    /// Somebody set a probe in the running program, or changed one.
+    /// A user set a probe in the running program, or changed one.
     Probe(LiveProbe),
-    /// Somebody took such a probe away.
+    /// A user removed such a probe.
     ProbeRemoved {
         /// When.
         ticks: u64,
@@ -132,7 +132,7 @@ pub enum Control {
     },
     /// A thread was stopped.
     Pause(Box<Pause>),
-    /// A stopped thread goes on.
+    /// A stopped thread resumes.
     Resume {
         /// When.
         ticks: u64,
@@ -141,7 +141,7 @@ pub enum Control {
         /// How, for people: `continue`, `step` and so on.
         action: String,
     },
-    /// Somebody changed memory or a register.
+    /// A user changed memory or a register.
     Write(Write),
     /// A logpoint was passed whose message the recorder made.
     Logpoint {
@@ -155,7 +155,7 @@ pub enum Control {
         message: String,
         /// The expressions in it and their values as text.
         values: Vec<(String, String)>,
-        /// What the thread looked like, where that was to be kept.
+        /// The state of the thread, if it was kept.
         #[serde(default)]
         passed: Option<Box<Passed>>,
     },
@@ -221,7 +221,7 @@ impl Control {
     }
 }
 
-/// What a function id stands for.
+/// The function that an id stands for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FunctionDef {
     /// Function id, below [`MAX_FUNCTIONS`], dense from 0.
@@ -242,7 +242,7 @@ pub struct FunctionDef {
     pub line: Option<u32>,
     /// Parameters in order.
     pub params: Vec<Param>,
-    /// What comes back.
+    /// Its return value.
     pub ret: ValueKind,
     /// False where no debug information tells the parameters and the return value.
     pub params_known: bool,
@@ -282,7 +282,7 @@ pub struct Param {
     /// Where the rest of it lies, if it is passed in two registers, like a `&str`.
     #[serde(default)]
     pub second: Option<SecondPlace>,
-    /// What lies at `place` is its address: large structures of Rust, classes of C++ with a destructor.
+    /// `place` holds the address of the value: large structures of Rust, classes of C++ with a destructor.
     #[serde(default)]
     pub is_indirect: bool,
 }

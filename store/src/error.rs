@@ -13,7 +13,7 @@ pub enum Error {
     /// The operating system refused.
     #[error("{action} {path}: {source}", path = path.display())]
     Io {
-        /// What was tried: a verb.
+        /// The attempted action: a verb.
         action: &'static str,
         /// On which file or folder.
         path: PathBuf,
@@ -26,7 +26,7 @@ pub enum Error {
     NotARecording {
         /// The path as given.
         path: PathBuf,
-        /// What is missing or wrong.
+        /// The fault.
         why: &'static str,
     },
     /// The recording to be made is there already.
@@ -40,7 +40,7 @@ pub enum Error {
     BadName {
         /// The path as given.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault.
         why: &'static str,
     },
     /// The folder of a new recording cannot be made.
@@ -99,7 +99,7 @@ pub enum Error {
         path: PathBuf,
         /// Where the first missing or incomplete part begins, in bytes from the file's start.
         offset: u64,
-        /// What is missing.
+        /// The missing thing.
         what: String,
     },
     /// A segment that is needed is not there.
@@ -152,7 +152,7 @@ pub enum Error {
     NotAdded {
         /// Why.
         why: String,
-        /// What to do.
+        /// The next step.
         hint: Option<String>,
     },
     /// A value cannot be put into MessagePack.
@@ -164,7 +164,7 @@ pub enum Error {
         #[source]
         source: rmp_serde::encode::Error,
     },
-    /// What a recording has not sealed itself cannot be sealed for a reader.
+    /// The unsealed rest of a recording cannot be sealed for a reader.
     #[error("cannot make a folder for what is not sealed yet: {0}")]
     NoTailFolder(#[source] io::Error),
     /// A Parquet file could not be written or read.
@@ -215,7 +215,7 @@ impl Error {
             Self::WriterStopped { .. } => "close the recording",
             Self::NoTailFolder(_) => "set TMPDIR to a folder that can be written to",
             Self::NotAdded { hint, .. } => return hint.as_deref(),
-            // What is wrong with a file's bytes.
+            // Faults in a file's bytes.
             Self::Columns {
                 source: parquet::errors::ParquetError::General(_),
                 ..
@@ -259,7 +259,7 @@ impl Error {
         }
     }
 
-    /// Makes an error of Parquet's one of ours, which may be what Parquet was told by our own reader.
+    /// Turns an error of Parquet's into one of ours; it may wrap an error of our own reader.
     pub(crate) fn columns(path: &Path, source: parquet::errors::ParquetError) -> Self {
         let path = path.to_path_buf();
         match source {

@@ -20,10 +20,10 @@ pub const NUMBER_AT: usize = 32;
 /// Offset of the checksum, which covers all bytes before it.
 pub const CRC_AT: usize = 60;
 
-/// What a file's first 64 bytes say.
+/// The fields of a file's first 64 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileHeader {
-    /// What the file holds.
+    /// The kind of the file's content.
     pub kind: FileKind,
     /// The recording it belongs to.
     pub recording_id: RecordingId,

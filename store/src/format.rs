@@ -40,7 +40,7 @@ pub const SYNC_BYTES: u64 = 256 << 20;
 /// Longest time, in milliseconds, that appended bytes wait to be synced.
 pub const SYNC_INTERVAL_MS: u64 = 100;
 
-/// What a recording's folder is called after its name.
+/// Ending of the name of a recording's folder.
 pub const RECORDING_SUFFIX: &str = ".hindsight";
 /// The file with the manifest.
 pub const MANIFEST_FILE: &str = "manifest";
@@ -73,7 +73,7 @@ pub const SEAL_STATE_FILE: &str = "seal.state";
 /// In the columns folder: the definitions found in the log so far.
 pub const DEFINITIONS_FILE: &str = "definitions.seg";
 
-/// What a file that begins with [`MAGIC`] holds.
+/// The content of a file that begins with [`MAGIC`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum FileKind {
@@ -110,7 +110,7 @@ impl FileKind {
     }
 }
 
-/// What a frame holds.
+/// The content of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum FrameKind {

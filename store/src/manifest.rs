@@ -56,21 +56,21 @@ pub struct Host {
     pub cpu: String,
 }
 
-/// What the user asked the recorder to do.
+/// The settings of the recorder that the user chose.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settings {
-    /// What a thread does when its ring is full.
+    /// The action of a thread when its ring is full.
     pub on_full: OnFull,
     /// The filters that chose the functions, as given.
     pub filters: Vec<String>,
     /// Whether segments stay after sealing.
     pub keep_log: bool,
-    /// What was captured besides with each enter and leave, for people.
+    /// The data captured with each enter and leave, for people.
     #[serde(default)]
     pub captures: Vec<String>,
 }
 
-/// What a thread of the target does when its ring is full.
+/// The action of a thread of the target when its ring is full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OnFull {

@@ -39,7 +39,7 @@ pub struct Region {
     pub name: String,
 }
 
-/// What is in a snapshot's file; the frame before the last one.
+/// The content of a snapshot's file; the frame before the last one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Contents {
     /// Lowest address first, none overlapping.

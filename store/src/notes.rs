@@ -24,7 +24,7 @@ const ANYBODY_WRITES: u32 = 0o222;
 pub struct AddedNote {
     /// The event it stands at.
     pub seq: u64,
-    /// What it says.
+    /// Its text.
     pub text: String,
     /// When it was added, in nanoseconds since 1970.
     pub added_unix_ns: i64,

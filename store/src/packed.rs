@@ -24,7 +24,7 @@ pub const MAX_LEN: u64 = 16 << 30;
 /// Bytes that are copied at once.
 const CHUNK: usize = 1 << 20;
 
-/// What a recording has copies of.
+/// The files of which a recording has copies.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Packed {
     /// The modules.
@@ -295,7 +295,7 @@ fn copy_file(from: &Path, to: &Path) -> Result<(u64, u32)> {
         Ok(sums)
     });
     if synced.is_err() {
-        // The error is told; half a copy would only take space.
+        // The caller reports the error; half a copy would only take space.
         let _ = fs::remove_file(&draft);
     }
     synced

@@ -43,7 +43,7 @@ pub trait StorageFile: Send + Sync + 'static {
     fn sync(&self) -> io::Result<()>;
     /// Lets readers see what was appended, soon.
     fn flush(&self) {}
-    /// Waits until what was appended can be read, and goes on in the same buffer.
+    /// Waits until the appended bytes can be read, and continues in the same buffer.
     ///
     /// # Errors
     /// When it could not be written.

@@ -27,9 +27,9 @@ use crate::wire::{self, EnterFields, EnterForm, GapReason, Leave};
 
 pub use live::{debugged, pause};
 
-/// Ticks from one event to the next unless told otherwise.
+/// Ticks from one event to the next, by default.
 const STEP_TICKS: u64 = 10;
-/// Where callers of synthetic functions go on.
+/// Return address of every synthetic call.
 const RETURN_ADDR: u64 = 0x40_1234;
 /// The lowest address and the end of each synthetic thread's stack, per thread.
 const STACK_LEN: u64 = 0x10_0000;
@@ -166,7 +166,7 @@ impl Synth {
         self.enter_full(&enter(id, slot, EnterForm::NoLeave))
     }
 
-    /// Enters function `id`, of which nothing but that is known.
+    /// Enters function `id`, with no other data.
     pub fn enter_only(&mut self, id: u32, slot: u64) -> &mut Self {
         self.enter_full(&enter(id, slot, EnterForm::Only))
     }

@@ -45,7 +45,7 @@ pub const KIND_LOGPOINT: u8 = 11;
 /// A condition of a live probe could not be evaluated.
 pub const KIND_CONDITION_ERROR: u8 = 12;
 
-/// What was captured besides with the enter or leave right before it in the same ring.
+/// Captured data of the enter or leave right before it in the same ring.
 pub const KIND_CAPTURE: u8 = 13;
 /// The thread has got another name.
 pub const KIND_THREAD_NAME: u8 = 14;

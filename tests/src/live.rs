@@ -79,7 +79,7 @@ impl Live {
     #[must_use]
     pub fn command(&self, words: &[&str]) -> Program {
         let home = self.scratch.path().to_path_buf();
-        // What was fetched once for all tests is not fetched again.
+        // The data is fetched once for all tests.
         let cache = std::env::var_os("XDG_CACHE_HOME").map_or_else(
             || PathBuf::from(std::env::var_os("HOME").unwrap_or_default()).join(".cache"),
             PathBuf::from,
@@ -168,7 +168,7 @@ impl Live {
             .unwrap_or_else(|| panic!("it was killed: {reply:#}"))
     }
 
-    /// What the program has printed.
+    /// The output of the program so far.
     ///
     /// # Panics
     /// If it cannot be read.

@@ -126,8 +126,8 @@ pub fn gdb_count(program: &Program, function: &str) -> i64 {
     hits_of(program, &[&place, "ignore 1 1000000000", "run"])
 }
 
-/// Counts the same for code at an address in the file of a position-independent program, which needs no symbols: how far
-/// the file was moved is told by where the process began.
+/// Counts the same for code at an address in the file of a position-independent program, which needs no symbols: the
+/// entry point of the process shows where the file was mapped.
 ///
 /// # Panics
 /// If gdb is not installed or does not say, or the program is no 64-bit ELF file.

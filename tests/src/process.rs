@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// What no healthy run comes near, even on a busy machine.
+/// A deadline far above every healthy run, even on a busy machine.
 const DEADLINE: Duration = Duration::from_secs(150);
 
 /// How a process ended.

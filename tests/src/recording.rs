@@ -40,7 +40,7 @@ impl Recording {
     /// The rows that answer a query, or standard error if it was refused.
     ///
     /// # Errors
-    /// What `hindsight sql` said when it did not succeed.
+    /// The error output of a failed `hindsight sql`.
     ///
     /// # Panics
     /// If the answer is not JSON.

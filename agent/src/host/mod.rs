@@ -67,7 +67,7 @@ pub fn start(_progress: &dyn Fn(&str)) -> Result<Box<dyn Host>> {
 }
 
 /// Starts Frida without waiting for it, so that its start overlaps with other work. Installs the wheel first if need be;
-/// `progress` is told each step of that.
+/// `progress` receives each step of that.
 ///
 /// # Errors
 /// As for [`install`]; [`Error::HelperGone`] when python3 cannot be run.
@@ -131,7 +131,7 @@ struct Start<'a> {
 /// The caller then reserves what it needs and detaches.
 ///
 /// # Errors
-/// When Frida or the runtime refuse; the process then goes on as it was.
+/// When Frida or the runtime refuse; the process then continues unchanged.
 pub fn start_runtime(
     host: &mut dyn Host,
     pid: i32,

@@ -14,9 +14,9 @@ use std::{
 
 use super::{ASKS_OFFSET, Shared};
 
-/// Threads that can ask at the same time.
+/// Threads that can wait for an evaluation at the same time.
 pub const ASKS: usize = 64;
-/// What each of them shows of its stack, at most.
+/// Most bytes of its stack that each of them shows.
 pub const STACK_BYTES: usize = 1536;
 /// Length in bytes.
 pub(super) const BYTES: u64 = size_of::<Asks>() as u64;
@@ -126,7 +126,7 @@ impl Asked {
 /// An answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// The thread goes on.
+    /// The thread continues.
     Pass,
     /// The thread runs into the trap.
     Stop,

@@ -65,7 +65,7 @@ impl Shared {
         self.control().last_state.load(Acquire) == DONE
     }
 
-    /// Lets the thread go on to the program's end.
+    /// Lets the thread continue to the program's end.
     pub fn last_done(&self) {
         self.control().last_state.store(DONE, Release);
     }

@@ -7,7 +7,7 @@ use super::*;
 
 pub(super) type Fields = BTreeMap<String, (usize, usize)>;
 
-/// What the compiler makes of layout.h: constants by name, and each structure's fields with offset and size.
+/// The compiled layout.h: constants by name, and each structure's fields with offset and size.
 struct Header {
     constants: BTreeMap<String, u64>,
     structures: BTreeMap<String, Fields>,
@@ -358,7 +358,7 @@ fn the_page_and_the_header_say_the_same_of_records() {
     // These are no business of the recorder's records.
     assert_eq!(take("HS_GO_STACK_BYTES"), GO_STACK_BYTES);
     assert_eq!(take("HS_LOCAL_BYTES"), header.lengths["hs_local"]);
-    // What is left only tells the assembler where C has put a field.
+    // The rest only tells the assembler where C has put a field.
     for (name, value) in left {
         assert_eq!(
             offset_of_name(&header, &name),

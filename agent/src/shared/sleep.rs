@@ -27,7 +27,7 @@ impl Shared {
     }
 
     /// Sleeps, after [`about_to_sleep`](Self::about_to_sleep), for at most `longest` if that is given. Returns whether
-    /// somebody has ended the sleep.
+    /// the sleep was ended early.
     pub fn sleep(&self, longest: Option<Duration>) -> bool {
         let word = &self.control().recorder_sleeps;
         let expected = word.load(Relaxed);

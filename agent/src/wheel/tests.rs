@@ -15,7 +15,7 @@ struct Machine {
     digest: String,
 }
 
-/// What pip does for `download`; `$folder` is where to.
+/// The fake `download` of pip; `$folder` is the destination.
 const FETCHES: &str = "printf 'the wheel' > $folder/frida.whl";
 
 impl Machine {
@@ -181,7 +181,7 @@ fn what_a_killed_installer_left_is_not_used() {
     fs::create_dir_all(partial.join("download")).unwrap();
     fs::write(partial.join("download/a.whl"), "the wh").unwrap();
     fs::create_dir_all(partial.join("packages/frida")).unwrap();
-    // And of one of which somebody deleted a part.
+    // The same for an installation with a deleted part.
     let place = machine.cache().join(format!("frida-{VERSION}"));
     fs::create_dir_all(place.join("else")).unwrap();
     machine.check_installed(&machine.ensure().unwrap());

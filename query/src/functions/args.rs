@@ -33,7 +33,7 @@ struct Args {
     signature: Signature,
 }
 
-/// What is asked of the states at the begins of calls.
+/// What `args` needs from the states at the begin of calls.
 #[derive(Debug, Clone)]
 pub struct Asked {
     /// The recording's states.

@@ -11,7 +11,7 @@ use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
-/// What one of these functions does.
+/// The kind of one of these functions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Action {
     /// `hex(x)`: an integer's bit pattern or bytes, in hexadecimal.

@@ -17,11 +17,11 @@ pub struct Names {
     pub tables: Vec<String>,
     /// Scalar, aggregate, window and table functions.
     pub functions: Vec<String>,
-    /// Those of them that give a table.
+    /// The table functions among them.
     pub of_tables: Vec<String>,
 }
 
-/// What a message is about, as far as it can be told.
+/// An explained error, as far as it can be explained.
 struct Finding {
     message: String,
     place: Option<Place>,
@@ -232,9 +232,9 @@ fn of_plan(sql: &str, message: &str, spanned: Option<Place>, names: &Names) -> F
     }
 }
 
-/// What a correlated subquery may do.
+/// The rule for correlated subqueries.
 const BY_EQUALITY: &str = "a subquery that compares with the question around it stands in SELECT or WHERE, does so by = alone, and has no LIMIT";
-/// What is written in place of one that does more.
+/// The replacement for one that breaks the rule.
 const INSTEAD: &str = "for LIMIT 1 write an aggregate: first_value(x order by y); \
      for <, > and others a join: select a.seq, count(*) from A a left join B b on b.x < a.x group by a.seq";
 /// Follows the name of a column that only the question two levels out has.

@@ -106,8 +106,8 @@ fn text(value: &Value, look: &Look<'_>) -> Option<String> {
     })
 }
 
-/// A value, and of a plain pointer also what it leads to, if that is known: `0x55d0c0de1000 -> 42`. Texts are told with their
-/// pointers.
+/// A value, and for a plain pointer also its target, if known: `0x55d0c0de1000 -> 42`. A pointer to text already shows
+/// the text.
 fn with_target(value: &Value, look: &Look<'_>) -> Option<String> {
     let shown = text(value, look)?;
     let pointer = value.unreferenced(look).unwrap_or_else(|_| value.clone());
@@ -122,7 +122,7 @@ fn with_target(value: &Value, look: &Look<'_>) -> Option<String> {
     })
 }
 
-/// What a parameter led to that may have been given another value: `*count=3`, or `count=3` of a reference.
+/// The target of a parameter that may have been changed: `*count=3`, or `count=3` of a reference.
 fn out(name: &str, value: &Value, look: &Look<'_>) -> Option<String> {
     let ty = value.ty.strip();
     let target = ty.target()?;
@@ -135,7 +135,7 @@ fn out(name: &str, value: &Value, look: &Look<'_>) -> Option<String> {
             if !target.is_const() && matches!(target.strip().kind(), TypeKind::Char { .. }) =>
         {
             let shown = text(value, look)?;
-            // The text is told with its pointer.
+            // The text follows its pointer.
             Some(format!("*{name}={}", shown.get(shown.find('"')?..)?))
         }
         TypeKind::Pointer if !target.is_const() && is_mutable(&ty) && has_value(&ty) => {

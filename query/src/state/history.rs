@@ -59,7 +59,7 @@ impl TableFunctionImpl for Of {
             schema: schema(),
             states: self.states.clone(),
         };
-        // Mistakes are told before there are rows.
+        // Report errors before the first row.
         asked.tracked(self.states.timeline()?)?;
         Ok(Arc::new(StreamingTable::try_new(
             Arc::clone(&asked.schema),
@@ -123,7 +123,7 @@ impl Asked {
     }
 }
 
-/// A search that goes on.
+/// A search in progress.
 struct Search {
     asked: Asked,
     tracked: Tracked,

@@ -20,7 +20,7 @@ use store::Reader;
 
 pub use call_text::CallTexts;
 
-/// A recording whose states can be asked, once somebody does.
+/// A recording whose timeline is made on first use.
 #[derive(Clone, Debug)]
 pub struct States {
     inner: Arc<Inner>,

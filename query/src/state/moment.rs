@@ -143,7 +143,7 @@ pub fn why_meaningless(
     Ok(error.and_then(|error| error.is_meaningless.then_some(error.why)))
 }
 
-/// What is said of a value that is known.
+/// The explanation of a known value.
 pub const KNOWN: &str = "known";
 
 fn why_unknown_in(moment: &Moment<'_>, expression: &Expr) -> String {

@@ -26,7 +26,7 @@ const MAX_LEN: i64 = 1 << 20;
 /// Rows that are asked what there is instead of a misspelt member.
 const MOST_HINTS: usize = 256;
 
-/// What a function does.
+/// The kind of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Action {
     /// `reg(seq, name)`.

@@ -53,7 +53,7 @@ pub fn table(sources: &Sources) -> Result<Arc<dyn TableProvider>> {
     Ok(Arc::new(ViewTable::new(both, None)))
 }
 
-/// The columns of the recorded notes, any of which may be null.
+/// The columns of the recorded notes; each may be null.
 fn schema(recorded: &LogicalPlan) -> SchemaRef {
     let nullable = |field: &Arc<Field>| field.as_ref().clone().with_nullable(true);
     let fields: Vec<Field> = recorded.schema().fields().iter().map(nullable).collect();

@@ -15,10 +15,10 @@ use crate::functions::{Lookup, args, outs, ret, ret_text, text};
 use crate::parts::{PartFile, PartsTable, calls_schema, events_schema, states_schema};
 use crate::state::States;
 
-/// What the manifest calls what `--pointees` keeps.
+/// The manifest's name for the captures of `--pointees`.
 const POINTEES: &str = "pointees";
 
-/// What tables are made of.
+/// The sources of the tables.
 pub struct Sources {
     /// The sealed calls.
     pub calls: Arc<dyn TableSource>,
@@ -39,7 +39,7 @@ pub struct Sources {
     of_calls: OfCalls,
 }
 
-/// What the function of a call decides.
+/// The columns that the function of a call determines.
 struct OfCalls {
     function: ScalarUDF,
     file: ScalarUDF,

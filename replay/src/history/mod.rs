@@ -39,20 +39,20 @@ const MOST_FRAMES: usize = 256;
 /// Whose variables an expression is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// Everybody's: globals, and registers of each thread.
+    /// Thread-independent names: globals, and registers of each thread.
     Everywhere,
-    /// Those of functions; the innermost call of one of them is meant.
+    /// Variables of functions, in the innermost call of one of them.
     Within(Functions),
 }
 
-/// Functions whose variables are meant.
+/// The functions whose variables are tracked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Functions {
     /// Their numbers, where they were traced.
     pub ids: BTreeSet<u32>,
     /// The first instruction of one that was not traced, in the process.
     pub entry: Option<u64>,
-    /// What they are called.
+    /// Their name.
     pub name: String,
 }
 
@@ -65,11 +65,11 @@ pub struct Tracked {
     parameters: Parameters,
     /// The names in the expression.
     names: Vec<String>,
-    /// Those that functions have for their variables, by entry and inlined calls around.
+    /// The functions' own names for their variables, by entry and inlined calls around.
     own_names: Mutex<HashMap<(u64, usize), Arc<[String]>>>,
 }
 
-/// What a moment tells of an expression.
+/// The value of an expression at a moment.
 enum Sight {
     /// Its value, and the thread if it is that thread's own.
     Known(String, Option<u32>),
@@ -363,7 +363,7 @@ impl Tracked {
             return Ok(Sight::Elsewhere);
         };
         let machine = StateMachine::new(&moment.state, &moment.space);
-        // What the function calls so is meant, also where it is not in scope yet, and never something else of the name.
+        // The name means the function's own variable, even before its scope begins, and never another one of that name.
         let hidden = at_frame(&moment.space, &machine, frames, index, |site| {
             let visible = variables_at(site);
             let own = self.own_names(site, frames[index].function_entry);

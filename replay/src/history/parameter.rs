@@ -22,7 +22,7 @@ struct Parameter {
     register: Register,
 }
 
-/// What was found out about parameters, by function and name, so that it is found out once.
+/// Cached results about parameters, by function and name.
 #[derive(Default)]
 pub struct Parameters {
     known: FxHashMap<u32, FxHashMap<String, Option<Parameter>>>,

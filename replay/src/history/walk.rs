@@ -38,7 +38,7 @@ pub(super) struct When {
 #[derive(Clone, Debug)]
 pub(super) struct Walk {
     direction: Direction,
-    /// What has not been gathered yet.
+    /// The range that is not gathered yet.
     left: Range<u64>,
     window: u64,
     gathered: VecDeque<When>,
@@ -131,7 +131,7 @@ fn moments(timeline: &Timeline, scope: &Scope, range: &Range<u64>) -> Result<Vec
 fn called(timeline: &Timeline, functions: &Functions, range: &Range<u64>) -> Result<Vec<When>> {
     let mut found = Vec::new();
     let mut around = Around::default();
-    // What was seen last of what lies outside the frames further in, by the call that the function has made.
+    // Hash of the last capture outside the inner frames, by the call that the function has made.
     let mut seen: FxHashMap<u64, u64> = FxHashMap::default();
     for (seq, tid) in timeline.captures.showing(range, |_, _| true)? {
         let (call, is_own) = match timeline.event(seq)? {
@@ -209,8 +209,9 @@ impl Around {
     }
 }
 
-/// What was captured with event `seq`, an end of `call`, besides frames further in than that of `caller`, which has made the call
-/// `called`; `None` if nothing was. Of the stack from rsp on it is the part in the caller's frame. Equal numbers stand for equal bytes.
+/// Returns a hash of the capture at event `seq`, an end of `call`, without the frames inside that of `caller`, which
+/// made the call `called`; `None` without a capture. Of the stack from rsp on only the part in the caller's frame
+/// counts.
 fn outside(
     timeline: &Timeline,
     seq: u64,

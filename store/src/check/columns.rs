@@ -154,7 +154,7 @@ fn check_part(
     Ok(())
 }
 
-/// Notes which copies of memory a file of events tells of. What cannot be read of it is told elsewhere.
+/// Notes the copies of memory that a file of events names. Other checks report what cannot be read of it.
 fn note_copies_of_memory(path: PathBuf, sum: &FileSum, report: &mut Report) {
     let sum = sum.clone();
     let Ok(file) = EventsFile::open(&SealedFile { path, sum }) else {

@@ -15,13 +15,13 @@ use crate::log::torn::wrong_end;
 use crate::log::{LogPosition, Tail, segment_path, segments};
 use crate::manifest::RecordingId;
 
-/// What is known about the log before it is read.
+/// The facts about the log that are known before it is read.
 pub(super) struct Scope<'a> {
     pub(super) dir: &'a Path,
     pub(super) id: RecordingId,
-    /// What its end may look like.
+    /// The allowed forms of its end.
     pub(super) tail: Tail,
-    /// What the columns hold already, where there is a seal state.
+    /// The part that the columns already hold, if there is a seal state.
     pub(super) sealed: Option<SealedLog>,
     /// Whether segments stay after sealing.
     pub(super) is_kept: bool,
@@ -30,7 +30,7 @@ pub(super) struct Scope<'a> {
 /// How much of the log the columns hold.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SealedLog {
-    /// Where sealing goes on.
+    /// Where sealing resumes.
     pub(super) position: LogPosition,
     /// Whether nothing of the log is needed any more.
     pub(super) complete: bool,

@@ -41,7 +41,7 @@ pub const SPINE_COLUMNS: [&str; 10] = [
     "ret_addr",
 ];
 
-/// Event files of the format's first version have so many of the columns of now.
+/// Columns of event files in the first version of the format: the first ones of today's.
 const EVENT_COLUMNS_OF_VERSION_1: usize = 10;
 
 /// No page that we write has more rows, and no reader should get memory for more.
@@ -113,7 +113,7 @@ impl Indexed {
         found.ok_or_else(|| self.damaged("a column is missing"))
     }
 
-    /// Returns the pages of an Int64 column of which at least one value is not null, in order.
+    /// Returns the pages of an Int64 column with at least one value that is not null, in order.
     pub(super) fn pages(&self, name: &str) -> Result<Vec<PageBounds>> {
         let leaf = self.leaf(name)?;
         let metadata = self.metadata.metadata();
@@ -476,7 +476,7 @@ pub struct EventsFile {
     pages: Vec<PageBounds>,
 }
 
-/// What an event is, in a word.
+/// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EventHead<'a> {
     /// Its number.
@@ -624,7 +624,7 @@ impl StatesFile {
     }
 }
 
-/// What a pause showed of memory.
+/// The memory that a pause showed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shown<'a> {
     /// Number of the pause.

@@ -3,7 +3,7 @@
 /// Values that are packed at once: `width` whole words.
 pub(super) const UNIT: usize = 64;
 
-/// Appends `values`, of which only the low `width` bits may be set: `8 * width` bytes.
+/// Appends `values`, which may use only the low `width` bits: `8 * width` bytes.
 ///
 /// # Panics
 /// When `width` is above 64.

@@ -58,7 +58,7 @@ pub struct CallStart {
     pub tail: bool,
     /// Address of the stack word with the return address.
     pub slot: u64,
-    /// Where the caller goes on.
+    /// The address at which the caller continues.
     pub return_addr: u64,
     /// rdi, rsi, rdx, rcx, r8 and r9.
     pub args: [u64; INT_ARGS],

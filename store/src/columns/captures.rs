@@ -19,7 +19,7 @@ pub const CAPTURE_REGISTERS: [&str; CAPTURE_REGISTER_WORDS] = [
     "r14", "r15",
 ];
 
-/// What was captured with one event.
+/// The captured data of one event.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CaptureRow<'a> {
     /// Number of the enter or leave event.

@@ -20,7 +20,7 @@ use super::dictionary::Dictionary;
 use super::page::{Body, Physical, Plan, Tools};
 use super::rle;
 
-/// What a page without any value holds.
+/// The body of a page without values.
 const NO_VALUES: Body<'static> = Body {
     encoding: Encoding::PLAIN,
     bytes: &[],
@@ -337,7 +337,7 @@ impl DataPage {
     }
 }
 
-/// What is counted while the pages of a chunk are written.
+/// The counts of a chunk while its pages are written.
 #[derive(Default)]
 struct Totals {
     rows: u64,

@@ -8,7 +8,7 @@ const BLOCK: usize = MINIBLOCKS * UNIT;
 /// Parts of a block that have a bit width of their own.
 const MINIBLOCKS: usize = 4;
 
-/// Appends `values`, of which there must be at least one.
+/// Appends `values`: at least one.
 ///
 /// # Panics
 /// When there are no values.

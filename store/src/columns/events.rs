@@ -35,7 +35,7 @@ use arrow::datatypes::{DataType, Field, Int32Type, Schema, SchemaRef};
 
 use super::rows::{Batch, ROW_GROUP_BYTES, RowsWriter};
 
-/// What happened.
+/// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventKind {
     /// The target runs from here on.
@@ -76,7 +76,7 @@ pub enum EventKind {
     ProbeRemoved,
     /// A thread was stopped.
     Pause,
-    /// A stopped thread goes on.
+    /// A stopped thread resumes.
     Resume,
     /// Memory or a register was changed.
     Write,
@@ -132,7 +132,7 @@ pub struct EventRow<'a> {
     pub ts_ns: i64,
     /// Which thread, if one and known.
     pub tid: Option<u32>,
-    /// What happened.
+    /// The kind of the event.
     pub kind: EventKind,
     /// Text for people.
     pub text: Option<&'a str>,

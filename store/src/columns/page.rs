@@ -16,7 +16,7 @@ const LONG_VALUE: usize = 2;
 /// A page with more values per byte than this is not compressed: there is too little to win.
 const COMPRESS_FROM_VALUES_PER_BYTE: usize = 8;
 
-/// What the column's values are in the file.
+/// The physical type of the column's values in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Physical {
     /// Bits, given as 0 and 1.
@@ -53,7 +53,7 @@ pub(super) struct Body<'t> {
     pub(super) compressed: bool,
 }
 
-/// What encoding needs besides the values, shared by all columns.
+/// The tools for encoding, shared by all columns.
 #[derive(Debug)]
 pub(super) struct Tools {
     compressor: Compressor,

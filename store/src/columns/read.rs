@@ -107,9 +107,9 @@ pub struct ReadState {
     pub values: Option<String>,
     /// Address of the watched place that was used.
     pub watch_addr: Option<u64>,
-    /// What stood there before.
+    /// The value before.
     pub watch_old: Option<Vec<u8>>,
-    /// What stands there now.
+    /// The value now.
     pub watch_new: Option<Vec<u8>>,
     /// The registers.
     pub registers: Option<SavedRegisters>,

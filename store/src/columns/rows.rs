@@ -23,7 +23,7 @@ pub(super) const ROW_GROUP_BYTES: usize = 16 << 20;
 
 /// Rows as columns, until they are written.
 pub trait Batch: Default {
-    /// What is written as a row. The first two columns are `seq` and `ts_ns`.
+    /// The type of a row. The first two columns are `seq` and `ts_ns`.
     type Row<'a>;
     /// Rows of a page: what is read to see one of them.
     const PAGE_ROWS: usize;
@@ -109,7 +109,7 @@ impl<W: io::Write + Send, B: Batch> RowsWriter<W, B> {
     }
 }
 
-/// Returns how such files are written, with so many rows in a page and so many bytes in a dictionary.
+/// Returns the writer properties of such files, with the limits of a page and of a dictionary.
 fn properties(page_rows: usize, dictionary_bytes: usize) -> ParquetResult<WriterProperties> {
     let by_seq = SortingColumn {
         column_idx: 0,

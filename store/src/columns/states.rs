@@ -22,7 +22,7 @@ pub struct StateRow<'a> {
     pub seq: u64,
     /// When, in nanoseconds.
     pub ts_ns: i64,
-    /// What was seen.
+    /// The state of the thread.
     pub pause: &'a Pause,
     /// The pause's values as JSON, where it has any.
     pub values: Option<&'a str>,

@@ -19,7 +19,7 @@ use super::{
     CALL_COLUMNS, CallEnd, CallStart, CallsWriter, PAGE_ROWS, ROW_GROUP_ROWS, ReadCall, read_calls,
 };
 
-/// What the values of a column look like.
+/// The shape of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shape {
     Constant,

@@ -20,22 +20,22 @@ pub const VECTOR_REGISTERS: usize = 16;
 /// Bytes of each of them.
 pub const VECTOR_LEN: usize = 16;
 
-/// A probe that somebody set in the running program.
+/// A probe that a user set in the running program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LiveProbe {
     /// When it was added or changed.
     pub ticks: u64,
     /// Its number, below 2^28, never used twice in a recording.
     pub id: u32,
-    /// What it is.
+    /// Its kind.
     pub kind: ProbeKind,
-    /// Where it was asked to be, in the words of the person.
+    /// The requested location, in the user's words.
     pub location: String,
-    /// It counts only if this is true.
+    /// A hit counts only if this is true.
     pub condition: Option<String>,
     /// It acts on the Nth hit only; 0: on every one.
     pub hit_count: u64,
-    /// What it does, for people.
+    /// Its action, for people.
     pub action: String,
     /// Whether it is in place.
     pub state: ProbeState,
@@ -43,7 +43,7 @@ pub struct LiveProbe {
     pub places: Vec<ProbePlace>,
 }
 
-/// What a live probe is.
+/// The kind of a live probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ProbeKind {
     /// The thread stops when it gets there.
@@ -117,7 +117,7 @@ pub struct Pause {
     pub watched: Option<Watched>,
 }
 
-/// What a thread looked like that passed a logpoint.
+/// The state of a thread that passed a logpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Passed {
     /// The address of the statement.
@@ -166,28 +166,28 @@ pub struct SavedRegisters {
 pub struct Watched {
     /// Its first byte.
     pub addr: u64,
-    /// What stood there before, where known.
+    /// The value before, where known.
     pub old: Option<ByteBuf>,
-    /// What stands there now, where known.
+    /// The value now, where known.
     pub new: Option<ByteBuf>,
 }
 
-/// Somebody changed the program's memory or a register.
+/// A user changed the program's memory or a register.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Write {
     /// When.
     pub ticks: u64,
     /// In which thread; 0 where in none.
     pub tid: u32,
-    /// What was written to, in the words of the person.
+    /// The target of the write, in the user's words.
     pub target: String,
     /// Address of its first byte, where it lies in memory.
     pub addr: Option<u64>,
     /// Name of the register, where it lies in one.
     pub register: Option<String>,
-    /// What stood there before, where known.
+    /// The bytes before, where known.
     pub old: Option<ByteBuf>,
-    /// What stands there now.
+    /// The bytes now.
     pub new: ByteBuf,
     /// Who did it.
     pub by: String,
@@ -204,15 +204,15 @@ pub struct Exception {
     pub signal: Option<i32>,
     /// The thrown type, or `panic`.
     pub type_name: Option<String>,
-    /// Whether somebody may still handle it.
+    /// Whether it may still be handled.
     pub phase: ExceptionPhase,
     /// The address that it is about: of the fault or of the throw.
     pub addr: Option<u64>,
-    /// What it says, where that could be read.
+    /// Its message, where that could be read.
     pub message: Option<String>,
 }
 
-/// Whether somebody may still handle an exception.
+/// Whether an exception may still be handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ExceptionPhase {
     /// It was just thrown or is about to be delivered.

@@ -17,15 +17,15 @@ pub const PLACE_AT: usize = 12;
 /// Offset of the argument, whose meaning depends on the kind.
 pub const ARG_AT: usize = 16;
 
-/// Argument of a segment's last frame: the log goes on in the next segment.
+/// Argument of a segment's last frame: the log continues in the next segment.
 pub const END_CONTINUES: u64 = 0;
 /// Argument of the log's last frame: the log was closed cleanly.
 pub const END_CLOSED: u64 = 1;
 
-/// What a frame header says.
+/// The fields of a frame header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameHeader {
-    /// What the payload is.
+    /// The kind of the payload.
     pub kind: FrameKind,
     /// Length of the payload in bytes, without the padding.
     pub len: usize,

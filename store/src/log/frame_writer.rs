@@ -21,7 +21,7 @@ pub struct FrameWriter<F: StorageFile = std::fs::File> {
 }
 
 impl FrameWriter {
-    /// Opens a file made earlier, cuts it to its first `len` bytes and goes on from there.
+    /// Opens an existing file, cuts it to its first `len` bytes and continues from there.
     ///
     /// # Errors
     /// When the file is not the one `header` describes, or shorter than `len` bytes.

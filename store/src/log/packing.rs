@@ -35,7 +35,7 @@ const LEAVE_RDX: usize = 2;
 const ENTER_RDX: usize = 5;
 /// The context of raw words.
 const RAW: u64 = 0xff;
-/// Contexts of enter records: functions are told apart by that many low bits of their ids.
+/// Contexts of enter records: that many low bits of a function id choose the context.
 const FUNCTIONS: usize = 64;
 /// Leave records have as many contexts, after those of the enter records.
 const CONTEXTS: usize = 2 * FUNCTIONS;
@@ -48,7 +48,7 @@ const SLOT_MASK: u64 = !0 << SLOT_POSITION;
 
 const _: () = assert!(MAX_WORDS == CONTEXT_SHIFT as usize);
 
-/// What the next records are expected to hold.
+/// The expected content of the next records.
 struct Known {
     /// Words 1 and following of the last record of each context.
     words: [[u64; MAX_WORDS]; CONTEXTS],

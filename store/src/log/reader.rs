@@ -16,14 +16,14 @@ use crate::log::position::{LogPosition, segment_path, segments};
 use crate::log::torn::wrong_end;
 use crate::manifest::RecordingId;
 
-/// What the end of the log may look like.
+/// The allowed forms of the log's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tail {
     /// The recording was closed cleanly: anything but the closing frame at the end is an error.
     MustBeClosed,
     /// The recorder died: a frame at the end that was never written whole is dropped, and anything else is an error.
     MayBeTorn,
-    /// The recording is being written: what is not whole at the end may become so.
+    /// The recording is being written: incomplete bytes at the end may become complete.
     Grows,
 }
 
@@ -37,7 +37,7 @@ pub struct LogReader {
     unpacker: Unpacker,
 }
 
-/// What the log holds next.
+/// The next item of the log.
 #[derive(Debug, PartialEq)]
 pub enum Step<'a> {
     /// A frame.
@@ -51,7 +51,7 @@ pub enum Step<'a> {
 pub enum End {
     /// The log was closed cleanly here.
     Closed,
-    /// The log may go on later: ask again.
+    /// The log may continue later: try again.
     ForNow {
         /// Bytes after the last whole frame. Once the log has no writer, they are a torn frame and lost.
         torn_bytes: u64,
@@ -63,13 +63,13 @@ pub enum End {
 pub struct Frame<'a> {
     /// Where the frame begins.
     pub position: LogPosition,
-    /// Where to go on after it.
+    /// Where reading continues after it.
     pub next: LogPosition,
-    /// What it holds.
+    /// Its content.
     pub body: FrameBody<'a>,
 }
 
-/// What a frame holds.
+/// The content of a frame.
 #[derive(Debug, PartialEq)]
 pub enum FrameBody<'a> {
     /// Whole records of one thread.
@@ -94,7 +94,7 @@ pub struct Block<'a> {
     pub bytes: &'a [u8],
 }
 
-/// What was found at the reader's position.
+/// The bytes found at the reader's position.
 enum Found {
     Frame(FrameHeader, LogPosition),
     End(End),
@@ -103,7 +103,7 @@ enum Found {
     NoHeader(Error),
 }
 
-/// What a fault means.
+/// The meaning of a fault.
 enum Verdict {
     End(End),
     Damage(Error),

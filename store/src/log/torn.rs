@@ -7,7 +7,7 @@ use super::frame::FrameFault;
 use super::frame_reader::FrameReader;
 use crate::error::Result;
 
-/// What disks write at once, in bytes.
+/// Bytes that a disk writes at once.
 const SECTOR_LEN: u64 = 512;
 /// Fewer zeroes than these may be the content of a frame.
 const LEAST_ZEROES: usize = 64;

@@ -33,7 +33,7 @@ pub struct LogWriter<S: Storage = Staged> {
     syncer: Syncer<S::File>,
     /// `None` only while it is being used.
     packer: Option<Packer>,
-    /// What the blocks hold.
+    /// The content of the blocks.
     events: u64,
 }
 

@@ -42,7 +42,7 @@ struct Snapshot {
     runs: Box<[Run]>,
 }
 
-/// What a page held, or a part of one.
+/// The content of a page, or of a part of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Seen {
     /// These bytes, as many as requested.
@@ -249,7 +249,7 @@ impl Memory {
     /// Reads every run of every snapshot. Returns how many bytes of memory they hold.
     ///
     /// # Errors
-    /// What is wrong with the first that is damaged, with its file and offset.
+    /// The fault of the first damaged one, with its file and offset.
     pub fn check(&mut self) -> Result<u64> {
         let mut len = 0;
         for at in 0..self.snapshots.len() {

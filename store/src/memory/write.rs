@@ -47,7 +47,7 @@ impl<F: StorageFile> SnapshotWriter<F> {
         })
     }
 
-    /// Appends pages in a row, the first of which is at `addr`. Runs come lowest address first.
+    /// Appends consecutive pages, the first at `addr`. Runs come lowest address first.
     ///
     /// # Errors
     /// [`Error::Append`] when the disk takes no more.

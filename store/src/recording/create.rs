@@ -19,7 +19,7 @@ use crate::manifest::Manifest;
 use crate::recording::RecordingState;
 use crate::storage::{self, FILE_MODE};
 
-/// What to do when the name of a new recording is taken.
+/// The action when the name of a new recording is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnTaken {
     /// Return [`Error::Exists`].

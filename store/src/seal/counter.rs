@@ -57,7 +57,7 @@ impl Counter {
         loop {
             attempt += 1;
             match self.read() {
-                // What was to be read next is sealed now.
+                // The recorder has meanwhile sealed the next part of the log.
                 Err(Error::SegmentMissing { .. }) if attempt < ATTEMPTS => self.begin()?,
                 read => return read,
             }

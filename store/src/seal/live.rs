@@ -13,14 +13,14 @@ use crate::control::{Control, Exception, LiveProbe, LogPart, Passed, Pause, Paus
 use crate::error::Result;
 use crate::wire::{self, Capture, Section};
 
-/// What is known of live probes.
+/// The live probes.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Live {
     formats: BTreeMap<u32, Vec<LogPart>>,
     probes: BTreeMap<u32, Known>,
 }
 
-/// What is known of one.
+/// A live probe.
 #[derive(Debug, Serialize, Deserialize)]
 struct Known {
     text: String,

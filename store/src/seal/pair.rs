@@ -108,7 +108,7 @@ fn begun(seq: u64, ts_ns: i64, parent: Option<(u64, u32)>, enter: &Enter<'_>) ->
     }
 }
 
-/// Takes an enter whose end is not known, nor what is inside of it: its end is told at once, without a return.
+/// Takes an enter whose end and inner calls are unknown: it ends at once, without a return.
 #[cold]
 fn entered_only<S: Sink>(
     tid: Option<u32>,

@@ -22,8 +22,8 @@ use crate::storage::{Disk, FILE_MODE, Storage};
 /// Ending of a file that is not whole yet.
 const DRAFT_SUFFIX: &str = ".draft";
 
-/// What a part holds. Its events are those with `first_seq <= seq < end_seq`, except that the enter event of a call is
-/// in the part of its leave event.
+/// The content of a part. Its events are those with `first_seq <= seq < end_seq`, except that the enter event of a call
+/// is in the part of its leave event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
     /// Number of the part, from 0.

@@ -28,7 +28,7 @@ pub(super) struct Stacks {
     switches: u64,
 }
 
-/// What is known of the main stack.
+/// The main stack, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Bounds {
     /// Its first and its last slot.

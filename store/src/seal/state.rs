@@ -18,7 +18,7 @@ const LEVEL: i32 = 1;
 /// Most bytes of open calls and waiting records that a state takes; the rest of a frame is left to the parts.
 const MAX_PENDING_LEN: usize = MAX_PAYLOAD_LEN / 2;
 
-/// What sealing needs to go on, and what readers of the columns need to know.
+/// The data with which sealing resumes, and the data that readers of the columns need.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SealState {
     /// The parts so far, in order.
@@ -27,7 +27,7 @@ pub struct SealState {
     pub next_seq: u64,
     /// When the last numbered event was, in nanoseconds.
     pub last_ts_ns: i64,
-    /// Where in the log sealing goes on.
+    /// Where in the log sealing resumes.
     pub position: LogPosition,
     /// Everything older than that many ticks is numbered.
     pub watermark: u64,
@@ -51,7 +51,7 @@ impl SealState {
     /// Reads the state, or returns that of the beginning when there is none yet.
     ///
     /// # Errors
-    /// What is wrong with the file, or that it belongs to another recording.
+    /// When the file is damaged, or belongs to another recording.
     pub fn read(path: &Path, header: FileHeader) -> Result<Self> {
         match document::read::<Self>(path) {
             Ok((found, state)) => {

@@ -14,7 +14,7 @@ const ATTEMPTS: u32 = 8;
 
 /// Seals what the recording has not sealed itself into the empty folder `out_dir`, and writes nothing to the recording.
 ///
-/// Of a live recording that is everything older than the last watermark, otherwise everything. When the recorder
+/// In a live recording, that is everything older than the last watermark, otherwise everything. When the recorder
 /// drops a segment that is being read, the reader starts over from the recorder's newer checkpoint.
 ///
 /// # Errors

@@ -33,7 +33,7 @@ impl Default for SealOptions {
 pub enum Ending {
     /// The log has no writer any more: everything in it counts.
     Close,
-    /// The log goes on: only what is older than the last watermark counts.
+    /// The log continues: only what is older than the last watermark counts.
     LiveTail,
 }
 
@@ -68,7 +68,7 @@ pub struct Sealed {
 /// A part and its files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SealedPart {
-    /// What it holds.
+    /// Its content.
     pub part: Part,
     /// The file of calls.
     pub calls: SealedFile,

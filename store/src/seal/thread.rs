@@ -30,7 +30,7 @@ pub(super) struct Thread {
 }
 
 impl Thread {
-    /// Returns a thread of which nothing is known yet.
+    /// Returns an empty thread.
     pub(super) fn new(id: (u32, u32)) -> Self {
         Self {
             id,

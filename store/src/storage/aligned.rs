@@ -1,6 +1,6 @@
 //! Buffers that start at a multiple of the block length, as direct I/O requires.
 
-/// What offsets, lengths and addresses of direct input and output are multiples of; enough for all file systems in use.
+/// The alignment of offsets, lengths and addresses for direct I/O; enough for all file systems in use.
 pub const ALIGN: usize = 4096;
 
 /// Aligned bytes.

@@ -524,7 +524,7 @@ mod tests {
         }
     }
 
-    /// A full device: the failure is told by a later append, and by everything after it.
+    /// A full device: a later append reports the failure, and so does every call after it.
     #[test]
     fn a_failure_is_told_and_stays() {
         let storage = Staged::start().unwrap();

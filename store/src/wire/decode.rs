@@ -26,11 +26,11 @@ const BYTES_LEN: usize = BYTES_WORDS * WORD_LEN;
 /// A record and where it stands.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Decoded<'a> {
-    /// What the time stamp counter showed; `Clock` turns it into time.
+    /// The time stamp counter; `Clock` turns it into time.
     pub ticks: u64,
     /// Where the record begins, in bytes from the block's start.
     pub offset: usize,
-    /// What it says.
+    /// The record.
     pub record: Record<'a>,
 }
 

@@ -19,7 +19,7 @@ pub struct EnterFields<'a> {
     pub function_id: u32,
     /// Address of the return address, a multiple of 8 below 2^47.
     pub slot: u64,
-    /// Where the caller goes on.
+    /// Return address: where the caller continues.
     pub return_addr: u64,
     /// rdi, rsi, rdx, rcx, r8 and r9.
     pub args: [u64; INT_ARGS],

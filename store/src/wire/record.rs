@@ -110,7 +110,7 @@ impl Enter<'_> {
         slot_from_word1(word(self.fixed, 1))
     }
 
-    /// Returns the address the caller goes on at.
+    /// Returns the return address.
     #[inline]
     pub fn return_addr(&self) -> u64 {
         word(self.fixed, 2) & ((1 << FUNCTION_HIGH_SHIFT) - 1)
@@ -170,7 +170,7 @@ pub struct Leave {
     pub xmm: Option<[u64; LEAVE_XMM]>,
 }
 
-/// What was captured besides with an enter or leave.
+/// Captured data of an enter or leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capture<'a> {
     registers: Option<&'a [u8; CAPTURE_REGISTER_WORDS * WORD_LEN]>,
@@ -182,7 +182,7 @@ pub struct Capture<'a> {
 pub struct Section<'a> {
     /// Address of its first byte.
     pub addr: u64,
-    /// What was there.
+    /// The captured bytes.
     pub bytes: &'a [u8],
 }
 
@@ -256,7 +256,7 @@ fn split_section(bytes: &[u8]) -> Option<(Section<'_>, &[u8])> {
     Some((Section { addr, bytes }, rest))
 }
 
-/// What a record says.
+/// The content of a record.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Record<'a> {
     /// A function was entered.
@@ -317,7 +317,7 @@ pub enum Record<'a> {
         /// The words that its format reads, eight bytes each.
         words: &'a [u8],
     },
-    /// What was captured besides with the enter or leave before it.
+    /// Captured data of the enter or leave before it.
     Capture(Capture<'a>),
     /// A condition of a live probe could not be evaluated.
     ConditionError {

@@ -4,7 +4,7 @@ use crate::containers::items::Items;
 use crate::containers::spot::Spot;
 use crate::containers::text::Text;
 
-/// What there is to show.
+/// The content to show.
 pub(crate) enum Content {
     /// A string.
     Text(Text),

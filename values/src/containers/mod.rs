@@ -33,7 +33,7 @@ pub use line::{Limits, Show};
 pub(crate) use presented::printers;
 pub use room::{Room, room};
 
-/// What an element is looked up by.
+/// The key of a lookup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Key {
     /// An integer: a number of a sequence, or a key.
@@ -47,7 +47,7 @@ pub enum Key {
 pub struct Entry {
     /// The key, in a map.
     pub key: Option<Value>,
-    /// What it is called below the container: `[3]`, `["key"]`, `value`, `strong`.
+    /// Its name below the container: `[3]`, `["key"]`, `value`, `strong`.
     pub name: String,
     /// The element.
     pub value: Value,
@@ -56,7 +56,7 @@ pub struct Entry {
 /// The first parts of a container.
 #[derive(Debug, Clone)]
 pub struct Entries {
-    /// Those that were found.
+    /// The parts that were found.
     pub list: Vec<Entry>,
     /// The container has more than the limit.
     pub more: bool,
@@ -80,7 +80,7 @@ pub struct Container {
     content: Content,
     /// How far what was read to find it may be trusted.
     certainty: Certainty,
-    /// What was read to find it.
+    /// The reads that led to it.
     trail: Trail,
     /// Where the object itself lies; empty if it is in no memory.
     own: Range<u64>,
@@ -359,7 +359,7 @@ impl Container {
             let len = bytes.len() as u64;
             let seen = Piece::just_read(*address, len, value.certainty, reach.machine);
             if let Err(why) = check(&seen) {
-                // Of its members some may be as new as what led here.
+                // Some of its members may be as new as the data that led here.
                 value.bytes = Err(why);
                 value.certainty = Certainty::Known;
             }

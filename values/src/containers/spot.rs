@@ -139,7 +139,7 @@ pub(crate) fn size(ty: &Type) -> Result<u64, Unknown> {
     ty.size().ok_or_else(unknown)
 }
 
-/// What `ty` lacks: everything, if its description is in another file's debug information.
+/// The error for a part that `ty` lacks: everything, if its description is in another file's debug information.
 fn lacks(ty: &Type, what: &str) -> Unknown {
     let what = match ty.size() {
         None => "is only declared in the debug information",
@@ -169,7 +169,7 @@ pub(crate) fn path_of(ty: &Type) -> String {
     names::path(&ty.strip().own_name().unwrap_or_default())
 }
 
-/// What the first pointer inside `ty` points to: pointers are wrapped in structures and options.
+/// The target type of the first pointer inside `ty`: pointers are wrapped in structures and options.
 pub(crate) fn first_target(ty: &Type) -> Option<Type> {
     fn inside(ty: &Type, nesting: usize) -> Option<Type> {
         let nesting = nesting.checked_sub(1)?;
@@ -220,7 +220,7 @@ impl Spot {
         }
     }
 
-    /// What lies `offset` bytes further on.
+    /// The location `offset` bytes further on.
     pub(crate) fn inner(&self, ty: &Type, offset: u64) -> Spot {
         let at = match &self.at {
             At::Memory(address) => At::Memory(address.wrapping_add(offset)),
@@ -333,7 +333,7 @@ impl Spot {
         Ok(number(&self.read(reach, size)?))
     }
 
-    /// What the pointer here, or the first one inside, points to.
+    /// The target of the pointer here, or of the first one inside.
     pub(crate) fn target(&self, reach: &Reach) -> Result<Spot, Unknown> {
         let unknown = || Unknown::because(format!("{} is not a pointer", self.ty.name()));
         let ty = first_target(&self.ty).ok_or_else(unknown)?;

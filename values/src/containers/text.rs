@@ -6,7 +6,7 @@ use crate::containers::spot::{Reach, Spot};
 use crate::strings::{quoted, to_utf8};
 use debuginfo::Unknown;
 
-/// What the bytes are, which decides how they are written.
+/// The encoding of the bytes, which decides how they are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     /// Rust's `str`, and strings of the operating system: UTF-8, for the most part.

@@ -46,7 +46,7 @@ impl Default for Packer {
     fn default() -> Self {
         Self {
             known: Box::new(Known::new()),
-            // What is not packed has a head of its own and at least two words.
+            // An unpacked record has a head of its own and at least two words.
             out: vec![[0; WORD_LEN]; PROLOGUE_WORDS + PIECE_WORDS / 2 * 3 + ROOM].into(),
         }
     }

@@ -283,7 +283,7 @@ fn each_fault_has_its_name() {
     assert_eq!(unpack(&[too_long, 0]), Err(PackingFault::Length(too_long)));
     assert_eq!(unpack(&[12, 0]), Err(PackingFault::Length(12)));
     assert_eq!(unpack(&[72, 0]), Err(PackingFault::Short));
-    // Nothing was told of any context yet, so word 1 is no record's.
+    // The context is still empty, so word 1 belongs to no record.
     assert_eq!(
         unpack(&[72, 0, head(0, 0, 0)]),
         Err(PackingFault::Record(2))
@@ -329,7 +329,7 @@ fn each_fault_has_its_name() {
     );
 }
 
-/// The most that few bytes can ask for: heads alone, each of which stands for the longest record.
+/// The most memory that few bytes can demand: heads alone, each of which stands for the longest record.
 #[test]
 fn nothing_unpacks_to_more_than_a_block_may_hold() {
     let longest = 0x80 | 1u64;

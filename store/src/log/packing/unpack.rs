@@ -46,7 +46,7 @@ impl Unpacker {
     /// Returns the records of the packed block `payload`, as the target wrote them.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The fault.
     pub fn unpack(&mut self, payload: &[u8]) -> Result<&[u8], PackingFault> {
         self.out.clear();
         let (words, []) = payload.as_chunks() else {

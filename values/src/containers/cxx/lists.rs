@@ -53,7 +53,7 @@ struct Chain {
     next: Slot,
     value: Slot,
     first: u64,
-    /// What the last node's pointer is.
+    /// The pointer of the last node.
     end: u64,
     len: Option<u64>,
 }

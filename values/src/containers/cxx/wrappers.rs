@@ -114,7 +114,7 @@ pub(super) fn complex(spot: &Spot) -> Result<Content, Unknown> {
     })
 }
 
-/// A duration: a number of periods, each so many seconds long.
+/// A duration: a number of periods of a given length in seconds.
 pub(super) fn duration(spot: &Spot) -> Result<Content, Unknown> {
     let count = spot.field("__r")?;
     let period = argument(&spot.ty, 1)?;

@@ -29,7 +29,7 @@ pub(super) fn wide(spot: &Spot, path: &str, reach: &Reach) -> Found {
     Some(slice(spot, &len, pointee, reach))
 }
 
-/// What the pointer's name says it points to.
+/// The target type in the pointer's name.
 fn pointee(name: &str) -> &str {
     let marks = ["&mut ", "&", "*const ", "*mut "];
     let bare = marks.iter().find_map(|mark| name.strip_prefix(mark));
@@ -70,7 +70,7 @@ fn object(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
     }
 }
 
-/// What is left to say of a value whose type nothing tells; `spot` is the pointer to it.
+/// The content of a value of unknown type; `spot` is the pointer to it.
 fn nameless(spot: &Spot, address: u64, table: u64) -> Content {
     let name = spot.ty.own_name().unwrap_or_default();
     let pointee = pointee(&name);
