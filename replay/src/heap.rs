@@ -28,7 +28,7 @@ const MOST_BLOCKS: usize = 1 << 22;
 /// Most blocks that are examined for one answer.
 const MOST_LOOKED_AT: usize = 1 << 16;
 
-/// The argument of an allocation function that holds the size of the block.
+/// How an allocation function receives the size of the block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Size {
     /// In an argument.

@@ -40,8 +40,8 @@ impl<'t> Moment<'t> {
         })
     }
 
-    /// Returns what its frames are read from. What a function that is not recorded has on the stack is not taken from events before it
-    /// was called.
+    /// Returns the machine from which its frames are read. It takes stack memory of an unrecorded function only from
+    /// events after the call of that function.
     #[must_use]
     pub fn machine(&self) -> StateMachine<'_> {
         StateMachine::new(&self.state, &self.space).with_frames(&self.trace.backtrace.frames)
@@ -70,7 +70,7 @@ pub struct Places {
     space: Arc<AddressSpace>,
     /// By address, and how many inlined calls are still to come there.
     frames: FxHashMap<(u64, usize), Option<InnermostFrame>>,
-    /// Where what was asked about frames needed more registers, or may have: how often.
+    /// How often a question about a frame needed more registers, or may have.
     misses: FxHashMap<(u64, Effort), u32>,
 }
 

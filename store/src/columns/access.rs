@@ -67,7 +67,7 @@ pub struct PageBounds {
 }
 
 impl Indexed {
-    /// Opens a file that must have these columns, or of those that the first version of the format lacked, only the others.
+    /// Opens a file that must have the first of `columns`, `at_least` that many, and no others.
     pub(super) fn open(sealed: &SealedFile, columns: &Schema, at_least: usize) -> Result<Self> {
         let file = CheckedFile::open(sealed)?;
         let failed = |source| Error::columns(&sealed.path, source);
