@@ -23,7 +23,7 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Makes one of the innermost frame alone.
+    /// Makes a backtrace of the innermost frame alone.
     pub(crate) fn of_one(frame: Frame) -> Trace {
         Trace {
             backtrace: Backtrace {
@@ -47,7 +47,7 @@ impl State<'_> {
         let mut end = match self.register(Register::RIP).is_known() {
             true => {
                 let mut found = backtrace(space, &strict, limit);
-                // The innermost frame may show what is stale as such; the way to its caller must not depend on it.
+                // The innermost frame may show stale values as such; finding its caller must not depend on them.
                 if let Some(first) = found.frames.first() {
                     let inlined = found.frames.iter().take_while(|frame| frame.inlined);
                     let same = inlined.count() + 1;
@@ -76,7 +76,7 @@ impl State<'_> {
                 },
             },
         };
-        // Where unwinding ends too early, the next recorded call further out is known to be there.
+        // If unwinding ends early, continue at the next recorded call further out: it is known to be open.
         while let Some(why) = &end
             && trace.backtrace.frames.len() < limit
             && why.cause != Cause::Limit
@@ -93,7 +93,7 @@ impl State<'_> {
         Ok(trace)
     }
 
-    /// Why the frames end: the module that the last of them lies in may be one whose file cannot be used.
+    /// The reason why the frames end: the last one may lie in a module whose file cannot be used.
     fn told_of_module(&self, frames: &[Frame], why: Unknown) -> Unknown {
         if why.cause == Cause::Limit {
             return why;
@@ -120,7 +120,7 @@ impl State<'_> {
         Ok(None)
     }
 
-    /// Adds the frame of an open call, of which only the function is known, and the frames around it.
+    /// Adds the frame of an open call whose function alone is known, and the frames around it.
     fn resume_behind(
         &self,
         space: &AddressSpace,
@@ -144,7 +144,7 @@ impl State<'_> {
         Ok(found.end)
     }
 
-    /// The frame of a call, of which only the function is known.
+    /// The frame of a call whose function alone is known.
     pub(crate) fn frame_of(&self, call: &CallHead) -> Frame {
         let function = self.timeline.function(call.function);
         let entry = self.timeline.entry_of(call.function, self.seq);

@@ -28,15 +28,15 @@ impl<K: Copy + Eq + Hash, V> Cache<K, V> {
         }
     }
 
-    /// Returns the value of `key`, and makes it if it is not there.
+    /// Returns the value of `key`; makes it if it is missing.
     ///
     /// # Errors
-    /// That of `make`; nothing is kept then.
+    /// The error of `make`; the cache is then unchanged.
     pub(crate) fn get<E>(&self, key: K, make: impl FnOnce() -> Result<V, E>) -> Result<Arc<V>, E> {
         if let Some(found) = self.find(&key) {
             return Ok(found);
         }
-        // Made without the lock: two askers may make the same, which costs time and nothing else.
+        // Made without the lock: two callers may make the same value, which only costs time.
         Ok(self.put(key, make()?))
     }
 

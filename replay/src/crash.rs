@@ -5,8 +5,8 @@ use crate::event::Kind;
 use crate::timeline::Timeline;
 
 impl Timeline {
-    /// Returns the event at which the thread stands that a signal ended the program in; where it was not seen standing, the one
-    /// that tells of the signal. `None`: no signal ended the program.
+    /// Returns the event at which the thread was stopped by the signal that ended the program; without such a stop, the
+    /// event of the signal. `None`: no signal ended the program.
     ///
     /// # Errors
     /// The files cannot be read.

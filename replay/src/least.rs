@@ -6,7 +6,7 @@
 /// How many numbers share a minimum.
 const WIDTH: usize = 16;
 
-/// Numbers, and minima of them.
+/// The numbers and their minima.
 #[derive(Debug, Default)]
 pub(crate) struct Least {
     /// The numbers, then their minima, then the minima of those.
@@ -25,7 +25,7 @@ impl Least {
         Self { rows }
     }
 
-    /// Returns the place of the first number from place `from` on that is at most `limit`.
+    /// Returns the index of the first number from index `from` on that is at most `limit`.
     pub(crate) fn next(&self, from: usize, limit: u64) -> Option<usize> {
         let (mut at, mut row) = (from, 0);
         let mut found = loop {

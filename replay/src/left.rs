@@ -10,11 +10,11 @@ use crate::machine::StateMachine;
 use crate::moment::Moment;
 use crate::state::State;
 
-/// A thread that has returned, as the call sees it that it has returned from.
+/// A thread that has returned, as its last call saw it.
 struct LeftMachine<'s> {
-    /// Where the call began.
+    /// The begin of the call.
     then: StateMachine<'s>,
-    /// At its return.
+    /// Its return.
     now: StateMachine<'s>,
 }
 
@@ -67,8 +67,8 @@ impl Machine for LeftMachine<'_> {
 }
 
 impl Moment<'_> {
-    /// Asks about the call that the thread returned from at this very event, given a machine and a frame; `None` if it did
-    /// not return from one.
+    /// Evaluates in the call that returned at this very event, given a machine and a frame; `None` if the event is
+    /// no return.
     ///
     /// # Errors
     /// The files cannot be read.

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::event::Kind;
 use crate::others::{Head, Others};
 
-/// An event, as far as it is kept here.
+/// A kept event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
     /// Its number.
@@ -48,7 +48,7 @@ pub(crate) struct Marks {
 }
 
 impl Marks {
-    /// Reads all events' heads, in as many threads as there are processors.
+    /// Reads the heads of all events, with one thread per processor.
     pub(crate) fn read(others: &Others) -> Result<Self> {
         let pages = others.pages();
         let workers = thread::available_parallelism().map_or(1, usize::from);
@@ -80,7 +80,7 @@ impl Marks {
         Ok(marks)
     }
 
-    /// Returns all events of a kind that is kept, in order.
+    /// Returns all events of a kept kind, in order.
     pub(crate) fn all(&self, kind: Kind) -> &[Mark] {
         debug_assert!(KEPT.contains(&kind), "{kind:?} is not kept");
         self.by_kind.get(&kind).map_or(&[], Vec::as_slice)
@@ -109,7 +109,7 @@ impl Marks {
     }
 }
 
-/// Tells whether a gap is one of copies of memory: no events are missing there.
+/// Tells whether a gap is about copies of memory: no events are missing there.
 fn is_of_copies(others: &Others, head: &Head) -> Result<bool> {
     if head.kind != Kind::Gap || head.tid.is_some() {
         return Ok(false);

@@ -68,7 +68,7 @@ pub enum Effort {
 #[derive(Default)]
 pub struct Places {
     space: Arc<AddressSpace>,
-    /// By address, and how many inlined calls are still to come there.
+    /// By address, and the number of inlined calls still to come there.
     frames: FxHashMap<(u64, usize), Option<InnermostFrame>>,
     /// How often a question about a frame needed more registers, or may have.
     misses: FxHashMap<(u64, Effort), u32>,
@@ -103,7 +103,7 @@ impl Places {
         })
     }
 
-    /// Asks about a moment, with no more registers read than the answer takes: to find them all is most of the work.
+    /// Evaluates at a moment with as few registers as the answer needs: finding all of them is most of the work.
     ///
     /// # Errors
     /// As [`Self::moment`].
@@ -122,8 +122,8 @@ impl Places {
         Ok(ask(&self.moment(timeline, seq, event)?))
     }
 
-    /// Asks about the moment of an event with only some registers read. The outer option: whether the answer does not depend on
-    /// others.
+    /// Evaluates at the moment of an event with only some registers read. The outer option: whether the answer does not
+    /// depend on the others.
     ///
     /// # Errors
     /// As [`Self::moment`].
@@ -175,7 +175,7 @@ impl Places {
             trace: Trace::of_one(frame),
         };
         let answer = Some(ask(&moment)).filter(|answer| match effort {
-            // Where a frame lies follows from registers too: what is not known here may be known there.
+            // The place of a frame depends on registers too: it may be unknown here and known there.
             Effort::Nothing => answer.is_some() && !wish.was_made(),
             Effort::Shown => !wish.was_made(),
         });
@@ -194,7 +194,7 @@ impl Places {
         }
     }
 
-    /// The innermost frame, if the registers alone tell where it lies.
+    /// The innermost frame, if the registers alone locate it.
     fn frame(&mut self, state: &State<'_>, space: &Arc<AddressSpace>) -> Option<Frame> {
         self.keep_up_with(space);
         let machine = StateMachine::new(state, space);

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::event::{Event, Kind};
 use crate::timeline::Timeline;
 
-/// Which way in time.
+/// A direction in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// To later events.
@@ -66,7 +66,7 @@ impl Timeline {
         }
     }
 
-    /// Returns the next event of the thread in the same call or one around it.
+    /// Returns the next event of the thread in the same call or an enclosing one.
     ///
     /// # Errors
     /// [`Error::NoMove`], or the files cannot be read.
@@ -89,7 +89,7 @@ impl Timeline {
         }
     }
 
-    /// Returns the event of the thread before this one in the same call or one around it.
+    /// Returns the event of the thread before this one in the same call or an enclosing one.
     ///
     /// # Errors
     /// [`Error::NoMove`], or the files cannot be read.
@@ -108,7 +108,7 @@ impl Timeline {
         }
     }
 
-    /// Returns where the call ends that the thread is in.
+    /// Returns the end of the thread's current call.
     ///
     /// # Errors
     /// [`Error::NoMove`], or the files cannot be read.
@@ -128,7 +128,7 @@ impl Timeline {
         }
     }
 
-    /// Returns where the call begins that the thread is in; at that event, where the call around it begins.
+    /// Returns the begin of the thread's current call; at that event, the begin of the enclosing call.
     ///
     /// # Errors
     /// [`Error::NoMove`], or the files cannot be read.
@@ -143,8 +143,8 @@ impl Timeline {
         }
     }
 
-    /// Returns the nearest event in a direction at which `stops` wants to stop, or where the program was stopped when it was
-    /// recorded; `None` if there is none.
+    /// Returns the nearest event in a direction at which `stops` stops, or at which the program was stopped during
+    /// recording; `None` if there is none.
     ///
     /// # Errors
     /// The files cannot be read.
@@ -250,7 +250,7 @@ impl Timeline {
         Ok(best)
     }
 
-    /// Returns the calls around an event of a thread, the innermost first, at most `limit`.
+    /// Returns the thread's open calls at an event, the innermost first, at most `limit`.
     ///
     /// # Errors
     /// The files cannot be read.
@@ -335,7 +335,7 @@ impl Timeline {
             .collect()
     }
 
-    /// Returns where threads were stopped when they were recorded: events and threads, in order.
+    /// Returns the recorded stops of threads: events and threads, in order.
     #[must_use]
     pub fn stops(&self) -> Vec<(u64, u32)> {
         let marks = self.marks.all(Kind::Pause).iter();
@@ -344,7 +344,7 @@ impl Timeline {
             .collect()
     }
 
-    /// Returns the notes in the order of their events: those that were recorded, and those that were added since.
+    /// Returns the notes in the order of their events: those of the recording, and those added since.
     ///
     /// # Errors
     /// The files cannot be read.
@@ -373,14 +373,14 @@ impl Timeline {
     /// Adds a note at an event.
     ///
     /// # Errors
-    /// [`Error::NoEvent`]; what refuses it ([`store::notes::add`]).
+    /// [`Error::NoEvent`], and the errors of [`store::notes::add`].
     pub fn add_note(&self, seq: u64, text: &str) -> Result<()> {
         self.check(seq)?;
         store::notes::add(self.recording(), seq, text)?;
         Ok(())
     }
 
-    /// Returns the enter events of a function and their threads, at most `limit`, in no order.
+    /// Returns the enter events of a function and their threads, at most `limit`, unordered.
     ///
     /// # Errors
     /// The files cannot be read.
@@ -395,7 +395,7 @@ impl Timeline {
         Ok(found)
     }
 
-    /// Returns the events with which the program wrote to descriptor 1 or 2, at or after `from`, at most `limit`.
+    /// Returns the events of output to descriptors 1 and 2, at or after `from`, at most `limit`.
     ///
     /// # Errors
     /// The files cannot be read.

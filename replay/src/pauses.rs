@@ -52,7 +52,7 @@ impl Pauses {
         })
     }
 
-    /// Returns what a pause saw.
+    /// Returns the state at a pause.
     ///
     /// # Errors
     /// The files cannot be read.

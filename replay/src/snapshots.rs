@@ -26,27 +26,27 @@ pub(crate) struct Snapshots {
     taken: Vec<Taken>,
 }
 
-/// A snapshot that an event tells of.
+/// A snapshot that an event names.
 #[derive(Clone, Copy, Debug)]
 struct Taken {
     seq: u64,
     id: u32,
-    /// The last one up to this after which the program stayed still, until a thread was let go.
+    /// The last event up to this one before which the program stayed stopped.
     pause: Option<u64>,
     /// All threads were held until the stop that follows it.
     is_held: bool,
-    /// Nothing of the program had run.
+    /// No code of the program had run.
     is_first: bool,
 }
 
-/// A snapshot as it is seen from a later event.
+/// A snapshot, seen from a later event.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Last {
     pub seq: u64,
     pub id: u32,
     /// The program has stood still since.
     pub is_still: bool,
-    /// Nothing of the program had run: what its heap holds now was not there.
+    /// No code of the program had run: the present blocks of its heap did not exist.
     pub is_first: bool,
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct Last {
 const HEAP: &str = "[heap]";
 
 impl Snapshots {
-    /// Opens the snapshots that events tell of.
+    /// Opens the snapshots that events name.
     pub(crate) fn open(recording: &Recording, marks: &Marks, others: &Others) -> Result<Self> {
         let memory = Memory::open(recording)?;
         let (mut taken, mut pause) = (Vec::new(), None);
@@ -91,7 +91,7 @@ impl Snapshots {
     /// Returns the last snapshot at or before event `now`.
     pub(crate) fn last(&self, now: u64, others: &Others) -> Result<Option<Last>> {
         let until = self.taken.partition_point(|taken| taken.seq <= now);
-        // One that was taken at its time, meanwhile, does not end the pause.
+        // A snapshot at a regular time in between does not end the pause.
         let taken = until.checked_sub(1).map(|at| self.taken[at]);
         let Some(Taken {
             seq,
@@ -125,7 +125,7 @@ impl Snapshots {
         }))
     }
 
-    /// Tells whether event `seq` tells of a snapshot.
+    /// Tells whether event `seq` is a snapshot.
     pub(crate) fn is_at(&self, seq: u64) -> bool {
         self.taken
             .binary_search_by_key(&seq, |taken| taken.seq)
@@ -139,14 +139,14 @@ impl Snapshots {
         region_at(regions, address).is_some()
     }
 
-    /// Tells whether what is at `address` came after the snapshot: blocks of the heap that the program has been given since.
+    /// Tells whether the memory at `address` is newer than the snapshot: a heap block that was allocated since.
     pub(crate) fn is_older(&self, last: &Last, address: u64) -> bool {
         let memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
         let region = || region_at(memory.regions(last.id), address);
         last.is_first && !last.is_still && region().is_some_and(|region| region.name == HEAP)
     }
 
-    /// Returns what a snapshot shows of `range`: addresses and bytes, in pieces that lie within a page each.
+    /// Returns the part of `range` that a snapshot shows: addresses and bytes, in pieces that lie within a page each.
     pub(crate) fn pieces(&self, last: &Last, range: &Range<u64>) -> Result<Vec<(u64, Vec<u8>)>> {
         let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
         let mut pieces = Vec::new();

@@ -57,8 +57,8 @@ impl Machine for Arguments<'_> {
 }
 
 impl Parameters {
-    /// Returns the value of the parameter `name` where `call` begins. The outer option: whether it can be read without
-    /// more; the inner one: whether it is known.
+    /// Returns the value of the parameter `name` at the begin of `call`. The outer option: whether it can be read
+    /// without more data; the inner one: whether it is known.
     ///
     /// # Errors
     /// The files cannot be read.
@@ -92,7 +92,7 @@ impl Parameters {
     }
 }
 
-/// Finds the parameter `name` of the function that a call is one of, if it is a number in a register.
+/// Finds the parameter `name` of a call's function, if it is a number in a register.
 fn parameter(timeline: &Timeline, call: &CallHead, name: &str) -> Result<Option<Parameter>> {
     let Some(tid) = call.tid else {
         return Ok(None);
