@@ -5,11 +5,11 @@ use std::{io, path::PathBuf};
 /// The result of this crate's functions.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Each message reads after "cannot"; [`Error::hint`] names the next step where there is one.
+/// Each message reads after "cannot"; [`Error::hint`] names the next step, if there is one.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A tool that the set-up needs is not there.
+    /// A tool for the set-up is missing.
     #[error("find a usable {tool}: {detail}")]
     MissingTool {
         /// The missing tool.
@@ -53,7 +53,7 @@ pub enum Error {
         #[source]
         source: io::Error,
     },
-    /// The helper process that drives Frida could not be started or has gone.
+    /// The helper process that drives Frida could not be started or has ended.
     #[error("talk to the Frida helper process: {detail}")]
     HelperGone {
         /// The known details.
@@ -64,7 +64,7 @@ pub enum Error {
     HelperStuck {
         /// The requested action, as a verb.
         action: String,
-        /// How long it was waited for.
+        /// The length of the wait.
         seconds: u64,
     },
     /// Frida refused.
@@ -97,7 +97,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Tells whether Frida took too long, by its own measure or by ours: another try may well succeed.
+    /// Tells whether Frida took too long, by its own measure or by ours: a retry may well succeed.
     #[must_use]
     pub fn is_timeout(&self) -> bool {
         match self {
@@ -107,7 +107,7 @@ impl Error {
         }
     }
 
-    /// Returns the next step, where there is one to name.
+    /// Returns the next step, if there is one.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {

@@ -44,7 +44,7 @@ pub const DATA_OFFSET: u64 = CONTROL_BYTES + (RINGS * size_of::<Ring>()) as u64;
 pub const COUNTERS_OFFSET: u64 = DATA_OFFSET + RINGS as u64 * RING_BYTES;
 /// Bytes of the counters.
 pub const COUNTERS_BYTES: u64 = 8 << 20;
-/// Where the questions begin that such code asks without a stop, in bytes.
+/// Offset in bytes of the questions that this code asks without a stop.
 pub const ASKS_OFFSET: u64 = COUNTERS_OFFSET + COUNTERS_BYTES;
 /// Length of the shared memory in bytes.
 pub const TOTAL_BYTES: u64 = ASKS_OFFSET + asks::BYTES;
@@ -62,9 +62,9 @@ pub struct Shadow {
 pub const CAPTURE_REGISTERS: u32 = 1;
 /// In [`Shared::set_capture`]: texts that arguments point to.
 pub const CAPTURE_TEXTS: u32 = 2;
-/// In [`Shared::set_capture`]: what arguments lead to.
+/// In [`Shared::set_capture`]: the targets of arguments.
 pub const CAPTURE_POINTEES: u32 = 4;
-/// Most bytes that are captured of what an argument leads to.
+/// Most bytes of an argument's target that are captured.
 pub const POINTEE_MAX: u16 = 256;
 /// Flag on the number of bytes that an argument points to: they are captured at the return only.
 pub const POINTEE_RESULT: u16 = 0x8000;
@@ -74,7 +74,7 @@ pub const POINTEE_TEXT: u16 = 0x4000;
 pub const CAPTURE_STACK_MAX: u32 = 16384;
 /// Words of all watched values.
 pub const WATCH_WORDS: usize = 384;
-/// In the head of a watched value: 1 + the DWARF number of the register that its address is counted from, or 0.
+/// In the head of a watched value: 1 + the DWARF number of the register that its address is relative to, or 0.
 pub const WATCH_BASE_SHIFT: u32 = 8;
 /// In the head of a watched value: 1 + the function at whose enters it is captured, or 0.
 pub const WATCH_FUNCTION_SHIFT: u32 = 16;
@@ -88,7 +88,7 @@ pub const WATCH_PARTLY: u64 = 1 << 16;
 /// In the last word of a watched value, beside the number of bytes: up to a NUL.
 pub const WATCH_TEXT: u64 = 1 << 17;
 
-/// How to get from an argument register to a text.
+/// How an argument register leads to a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Text {
     /// The register has its address; it ends with a NUL.
@@ -119,11 +119,11 @@ impl Text {
     }
 }
 
-/// Turning over this bit of a stack slot's address gives its shadow's address.
+/// Flipping this bit of a stack slot's address gives its shadow's address.
 pub const SHADOW_BIT: u32 = 46;
 
-/// For stacks that the kernel or pthreads made, for heaps of position-independent programs (coroutines), and for
-/// those of the others.
+/// For stacks of the kernel or pthreads, for heaps of position-independent programs (coroutines), and for
+/// those of other programs.
 pub const SHADOWS: [Shadow; 3] = [
     Shadow {
         base: 0x2000_0000_0000,
@@ -139,12 +139,12 @@ pub const SHADOWS: [Shadow; 3] = [
     },
 ];
 
-/// The record of a thread (docs/wire.md): its kind in word 1, its length. The thread's name is at its end.
+/// The record of a thread (docs/wire.md): its kind in word 1, its length. The thread's name is at the end.
 const KIND_MASK: u64 = 0xf;
 const KIND_THREAD: u64 = 4;
 const THREAD_BYTES: u64 = 48;
 
-/// How many ranges [`Shared::set_foreign`] takes.
+/// Most ranges that [`Shared::set_foreign`] takes.
 pub const FOREIGN: usize = 19;
 
 /// The head of a ring: `struct hs_ring`.
@@ -212,7 +212,7 @@ pub struct Control {
     recorder_sleeps: AtomicU32,
 }
 
-/// Where the word lies that is marked when the thread that traces the program dies, from the control page on.
+/// Offset from the control page of the word that is marked when the tracing thread dies.
 pub const TRACER_OFFSET: u64 = std::mem::offset_of!(Control, tracer) as u64;
 
 const _: () = assert!(size_of::<Ring>() == 128);
@@ -223,7 +223,7 @@ const _: () = assert!(size_of::<Control>() <= CONTROL_BYTES as usize);
 pub struct Shared {
     base: *mut u8,
     file: File,
-    /// Where the target has mapped it.
+    /// Address of the target's mapping.
     target_base: AtomicU64,
 }
 
@@ -366,7 +366,7 @@ impl Shared {
     /// Returns a word of the counters, `offset` bytes after [`COUNTERS_OFFSET`].
     ///
     /// # Panics
-    /// When no whole word is there.
+    /// When there is no whole word there.
     pub fn counter(&self, offset: u64) -> &AtomicU64 {
         assert!(
             offset.is_multiple_of(8) && offset < COUNTERS_BYTES,
@@ -377,8 +377,8 @@ impl Shared {
         unsafe { &*self.base.add(at as usize).cast::<AtomicU64>() }
     }
 
-    /// Tells the runtime what is mapped and not the program's, the most important first: the program's locking of its memory
-    /// leaves it alone. What there is no room for is left out.
+    /// Tells the runtime which mappings are not the program's, the most important first: when the program locks its
+    /// memory, these stay unlocked. Mappings beyond the limit are omitted.
     pub fn set_foreign(&self, ranges: &[Range<u64>]) {
         let control = self.control();
         let words = ranges.iter().flat_map(|range| [range.start, range.end]);
@@ -389,19 +389,19 @@ impl Shared {
         control.foreign_count.store(count, Release);
     }
 
-    /// Tells the runtime how many bytes of what is not the program's count for its limits on address space and on data.
+    /// Tells the runtime how many of these bytes count for the program's limits on address space and on data.
     pub fn set_reserved(&self, space_bytes: u64, data_bytes: u64) {
         let control = self.control();
         control.reserved_data.store(data_bytes, Release);
         control.reserved_space.store(space_bytes, Release);
     }
 
-    /// Returns how often a thread was found that must not read the time stamp counter, and records nothing since.
+    /// Returns how many threads were found that must not read the time stamp counter, and have recorded nothing since.
     pub fn forbidden(&self) -> u32 {
         self.control().forbidden.load(Acquire)
     }
 
-    /// Tells all threads to record nothing any more; they notice when they next ask for room.
+    /// Tells all threads to stop recording; they notice when they next reserve room.
     pub fn stop(&self) {
         self.control().stop.store(1, Release);
     }
@@ -411,13 +411,13 @@ impl Shared {
         self.control().modules_asked.load(Acquire)
     }
 
-    /// Returns which of these were answered.
+    /// Returns how many of these requests were answered.
     pub fn modules_answered(&self) -> u32 {
         self.control().modules_answered.load(Acquire)
     }
 
-    /// Makes the pages of the first ring, which the main thread will take: fresh memory can cost more than the call that
-    /// is recorded in it. Where the kernel does not know how (before Linux 5.14), the thread makes them itself.
+    /// Makes the pages of the first ring, which the main thread will take: fresh memory can cost more than the recorded
+    /// call. Where the kernel cannot do that (before Linux 5.14), the thread makes them itself.
     pub fn populate_first_ring(&self) {
         // SAFETY: the first ring lies in the mapping; no content changes.
         unsafe {
@@ -431,14 +431,14 @@ impl Shared {
         self.ring(index).lost.load(Acquire)
     }
 
-    /// Returns how many of the lost records of ring `index` no GAP record tells of. Final once its thread is gone.
+    /// Returns how many of the lost records of ring `index` no GAP record reports. Final once its thread is gone.
     pub fn lost_untold(&self, index: usize) -> u64 {
         let ring = self.ring(index);
         let told = ring.told.load(Acquire);
         ring.lost.load(Acquire).saturating_sub(told)
     }
 
-    /// Returns the number of the wait in which the thread of ring `index` asks for leave to sleep.
+    /// Returns the number of the wait for which the thread of ring `index` asks permission to sleep.
     pub fn asks_to_sleep(&self, index: usize) -> Option<u64> {
         let ring = self.ring(index);
         let waits = ring.waits.load(Acquire);
@@ -475,12 +475,12 @@ impl Shared {
         Some(control.map_result.load(Acquire) == address)
     }
 
-    /// Takes the number of records lost because no ring was free.
+    /// Returns and resets the number of records lost because no ring was free.
     pub fn take_lost_no_ring(&self) -> u64 {
         self.control().lost_no_ring.swap(0, AcqRel)
     }
 
-    /// Returns the rings that a thread has, by index.
+    /// Returns the rings with a thread, by index.
     pub fn taken(&self) -> impl Iterator<Item = usize> + '_ {
         let words = self.control().taken.iter().enumerate();
         words.flat_map(|(index, word)| {
@@ -493,7 +493,7 @@ impl Shared {
         })
     }
 
-    /// Returns the thread that has ring `index`, how often the ring was given away before, and whether the thread
+    /// Returns the thread that has ring `index`, how often the ring was reused, and whether the thread
     /// ran its last destructors.
     pub fn tenant(&self, index: usize) -> Tenant {
         let ring = self.ring(index);
@@ -504,7 +504,7 @@ impl Shared {
         }
     }
 
-    /// Returns what has been written to ring `index` and not been released: one piece, or two where it wraps.
+    /// Returns the unreleased bytes of ring `index`: one piece, or two where it wraps.
     pub fn pending(&self, index: usize) -> Pending<'_> {
         let ring = self.ring(index);
         let base = self.ring_base(index);
@@ -533,7 +533,7 @@ impl Shared {
         }
     }
 
-    /// Tells whether ring `index` begins with a record of its thread, not released, that has no name.
+    /// Tells whether ring `index` begins with an unreleased record of its thread without a name.
     pub fn is_nameless(&self, index: usize) -> bool {
         let ring = self.ring(index);
         let is_first = ring.tail.load(Acquire) == 0
@@ -566,7 +566,7 @@ impl Shared {
         self.ring(index).tail.store(head, Release);
     }
 
-    /// Takes ring `index` back from a thread that is gone; the next one finds it empty.
+    /// Takes ring `index` back from a thread that has ended; the next thread finds it empty.
     pub fn free(&self, index: usize) {
         let ring = self.ring(index);
         ring.tenancy.fetch_add(1, AcqRel);
@@ -613,12 +613,12 @@ impl Drop for Shared {
     }
 }
 
-/// Whose ring it is.
+/// The thread of a ring.
 #[derive(Clone, Copy, Debug)]
 pub struct Tenant {
     /// Thread id, 0 while the thread is still taking the ring.
     pub tid: u32,
-    /// How often the ring was given away before.
+    /// How often the ring was reused.
     pub tenancy: u32,
     /// True once the thread ran its last destructors.
     pub exiting: bool,
@@ -636,7 +636,7 @@ pub struct Pending<'a> {
 }
 
 impl Pending<'_> {
-    /// Returns whether nothing waits.
+    /// Tells whether no records wait.
     pub fn is_empty(&self) -> bool {
         self.first.is_empty() && self.second.is_empty()
     }

@@ -10,7 +10,7 @@ use crate::question::{hint_of, message_of};
 /// The result of this crate's functions.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why a question could not be answered. Most messages read after "cannot".
+/// Why a query could not be answered. Most messages read after "cannot".
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -31,13 +31,13 @@ pub enum Error {
     Changing {
         /// The recording.
         path: PathBuf,
-        /// How often it was tried.
+        /// The number of attempts.
         attempts: u32,
     },
-    /// The question is wrong.
+    /// The query is wrong.
     #[error("{0}")]
     Sql(Box<SqlError>),
-    /// The question would change something.
+    /// The query would change something.
     #[error("{statement} is refused: recordings are read-only")]
     ReadOnly {
         /// The first words of the statement.
@@ -78,7 +78,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Returns the next step, where there is one to name.
+    /// Returns the next step, if there is one.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
@@ -106,12 +106,12 @@ pub struct SqlError {
     pub excerpt: String,
     /// Suggested names, nearest first.
     pub suggestions: Vec<String>,
-    /// How it is written, where no name was misspelt.
+    /// The right way to write it, where no name was misspelt.
     pub hint: Option<String>,
 }
 
 impl SqlError {
-    /// Returns the next step, where there is one to name.
+    /// Returns the next step, if there is one.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self.suggestions.is_empty() {

@@ -31,7 +31,7 @@ pub use options::Options;
 pub use session::Session;
 pub use tables::{TABLES, TableDoc};
 
-/// Opens the recording that `path` names for questions, with the default limits.
+/// Opens the recording that `path` names for queries, with the default limits.
 ///
 /// # Errors
 /// When the recording or a sealed file cannot be read, or temporary files cannot be written.

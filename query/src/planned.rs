@@ -10,5 +10,5 @@ use std::sync::Arc;
 use datafusion::common::Result;
 use datafusion::physical_plan::ExecutionPlan;
 
-/// The plan of a scan, or why there is none.
+/// The plan of a scan, or the error.
 pub type Planned<'a> = Pin<Box<dyn Future<Output = Result<Arc<dyn ExecutionPlan>>> + Send + 'a>>;

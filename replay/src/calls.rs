@@ -427,7 +427,7 @@ impl Calls {
         Ok(found)
     }
 
-    /// Returns the pages that may hold calls with a begin or end at or after `seq`, in order.
+    /// Returns the pages that may hold calls that start or end at or after `seq`, in order.
     pub(crate) fn blocks_from(&self, seq: u64) -> std::ops::Range<usize> {
         self.first_block(seq)..self.blocks.len()
     }

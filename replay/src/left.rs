@@ -12,7 +12,7 @@ use crate::state::State;
 
 /// A thread that has returned, as its last call saw it.
 struct LeftMachine<'s> {
-    /// The begin of the call.
+    /// The start of the call.
     then: StateMachine<'s>,
     /// Its return.
     now: StateMachine<'s>,

@@ -421,7 +421,7 @@ impl Machine for StateMachine<'_> {
         Some(capture.registers()?[usize::from(register.0)])
     }
 
-    /// Inlined calls at a function's begin are made after its entry; those at a return address are made after the
+    /// Inlined calls at a function's start are made after its entry; those at a return address are made after the
     /// return.
     fn calls_to_come(&self) -> usize {
         if self.entered().is_some() {

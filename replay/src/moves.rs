@@ -128,7 +128,7 @@ impl Timeline {
         }
     }
 
-    /// Returns the begin of the thread's current call; at that event, the begin of the enclosing call.
+    /// Returns the start of the thread's current call; at that event, the start of the enclosing call.
     ///
     /// # Errors
     /// [`Error::NoMove`], or the files cannot be read.

@@ -31,7 +31,7 @@ pub(crate) struct Snapshots {
 struct Taken {
     seq: u64,
     id: u32,
-    /// The last event up to this one before which the program stayed stopped.
+    /// The latest snapshot of a pause up to this one: the program stood still after it until a thread resumed.
     pause: Option<u64>,
     /// All threads were held until the stop that follows it.
     is_held: bool,

@@ -24,7 +24,7 @@ fn read(path: &str) -> String {
     fs::read_to_string(in_repository(path)).unwrap()
 }
 
-/// Returns the names of the constants that have a value.
+/// Returns the names of the constants with a value.
 fn constant_names(header: &str) -> Vec<&str> {
     let lines = header
         .lines()
@@ -215,7 +215,7 @@ fn both_sides_have_the_same_constants() {
     );
 }
 
-/// The header's `HS_LOCAL_CUR` and the like: structure, and the field whose name begins like the constant's end.
+/// The header's `HS_LOCAL_CUR` and the like: the structure, and the field whose name begins like the constant's end.
 fn offset_of_name(header: &Header, name: &str) -> Option<usize> {
     let (structure, field) = name.strip_prefix("HS_")?.split_once('_')?;
     let fields = header
@@ -237,7 +237,7 @@ fn rows(page: &str) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// Returns what the page says of the record constant `name`: in a table, or as `NAME` = value words.
+/// Returns the page's value of the record constant `name`: from a table, or from `NAME` = value words.
 fn stated(page: &str, name: &str) -> u64 {
     let rows = rows(page);
     if let Some(row) = rows.iter().find(|row| row[0] == name) {
@@ -355,7 +355,7 @@ fn the_page_and_the_header_say_the_same_of_records() {
     )));
     let magic = String::from_utf8(take("HS_MAGIC").to_le_bytes().into()).unwrap();
     assert!(page.contains(&format!("| `HS_MAGIC`, `MAGIC` | `{magic}` |")));
-    // These are no business of the recorder's records.
+    // These do not concern the recorder's records.
     assert_eq!(take("HS_GO_STACK_BYTES"), GO_STACK_BYTES);
     assert_eq!(take("HS_LOCAL_BYTES"), header.lengths["hs_local"]);
     // The rest only tells the assembler where C has put a field.

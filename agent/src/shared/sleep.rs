@@ -21,7 +21,7 @@ impl Shared {
         self.control().recorder_sleeps.store(word, SeqCst);
     }
 
-    /// Takes that back.
+    /// Cancels the announcement.
     pub fn stay_awake(&self) {
         self.control().recorder_sleeps.store(0, SeqCst);
     }

@@ -52,7 +52,7 @@ impl Hash for Outs {
     }
 }
 
-/// The names of the parameters that may lead to something.
+/// The names of the parameters that may have a target.
 fn addresses(function: &FunctionDef) -> Vec<&str> {
     let params = function.params.iter();
     let addresses =

@@ -53,7 +53,7 @@ impl Hash for RetText {
     }
 }
 
-/// How the result of a function is found.
+/// How the result of a function is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
     /// There is none.
@@ -69,7 +69,7 @@ fn way(function: &FunctionDef) -> Way {
         (ValueKind::Void, _) => Way::Nowhere,
         (ValueKind::Float { bytes: 4 | 8 }, Some(RetPlace::Xmm0) | None) => Way::Xmm0,
         (ValueKind::Float { .. } | ValueKind::Struct { .. }, _) => Way::State,
-        // A pointer may lead to a text.
+        // A pointer may have a text as its target.
         (ValueKind::Pointer, _) => Way::State,
         (ValueKind::Int { bytes: 9.., .. }, _) => Way::State,
         (_, Some(RetPlace::Rax) | None) => Way::Rax,
@@ -98,7 +98,7 @@ impl ScalarUDFImpl for RetText {
         let mut texts = StringViewBuilder::with_capacity(rows);
         let mut states = CallTexts::new(&self.states);
         for row in 0..rows {
-            // Neither an unfinished call nor one that was left otherwise returned anything.
+            // An unfinished call returned nothing, and neither did an unwound one.
             if ids.is_null(row) || ends.is_null(row) || rax.is_null(row) {
                 texts.append_null();
                 continue;

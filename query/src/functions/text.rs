@@ -20,7 +20,7 @@ enum Action {
     Single,
     /// `f64(bits)`: 64 bits as a double.
     Double,
-    /// `utf8_text(bytes)`: bytes as text; what is not UTF-8 becomes U+FFFD.
+    /// `utf8_text(bytes)`: bytes as text; invalid UTF-8 becomes U+FFFD.
     Utf8Text,
 }
 

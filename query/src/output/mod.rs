@@ -64,7 +64,7 @@ pub fn write<W: Write + Send>(answer: &mut Answer, format: Format, mut out: W) -
     }
 }
 
-/// Returns `batch` with text for bytes, and a name for each column.
+/// Returns `batch` with bytes as text, and with a unique name for each column.
 fn named(batch: &RecordBatch) -> Result<RecordBatch> {
     let batch = without_bytes(batch)?;
     let names = names::unique_names(&batch.schema());

@@ -96,7 +96,7 @@ fn column_statistics<'a>(
     statistics
 }
 
-/// Returns what a chunk's statistics say, or `None` when that is not enough to be exact.
+/// Returns a chunk's statistics, or `None` when they are not exact.
 fn chunk_bounds(chunk: &ChunkStatistics) -> Option<Bounds> {
     let nulls = chunk.null_count_opt()?;
     let bounds = match chunk {

@@ -38,7 +38,7 @@ pub struct PartsTable {
 }
 
 impl PartsTable {
-    /// Returns a table of `parts`, which follow one another in the order of the column `sorted_by`, nulls last.
+    /// Returns a table of consecutive `parts`, in the order of the column `sorted_by`, nulls last.
     pub fn new(
         schema: SchemaRef,
         parts: &[Arc<PartFile>],
@@ -63,7 +63,7 @@ impl PartsTable {
         }
     }
 
-    /// Deals the morsels out to `partitions` groups of about equal rows, in order.
+    /// Distributes the morsels over `partitions` groups of about equal rows, in order.
     fn groups(&self, partitions: usize) -> Vec<FileGroup> {
         let total = rows_of(&self.morsels).max(1);
         let mut groups: Vec<Vec<PartitionedFile>> = vec![Vec::new(); partitions.max(1)];

@@ -3,7 +3,7 @@
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
-/// Some neighbouring characters of one line of a question.
+/// Some neighbouring characters of one line of a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     /// The line, from 1.
@@ -65,7 +65,7 @@ fn of_token(token: TokenWithSpan) -> Place {
     }
 }
 
-/// Returns the place that a parser's message names at its end, `at Line: 1, Column: 8`, and the message without it.
+/// Splits off the place at the end of a parser's message, `at Line: 1, Column: 8`.
 pub fn of_message<'a>(sql: &str, message: &'a str) -> (&'a str, Option<Place>) {
     let Some((text, place)) = message.rsplit_once(" at Line: ") else {
         return (message, None);

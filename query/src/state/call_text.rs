@@ -13,7 +13,7 @@ use values::{RenderOptions, render_known};
 
 use super::{States, moment};
 
-/// Reads arguments and results of many calls, in turn.
+/// Reads arguments and results of many calls, one after another.
 pub struct CallTexts<'s> {
     states: &'s States,
     places: Places,
@@ -21,7 +21,7 @@ pub struct CallTexts<'s> {
 }
 
 impl<'s> CallTexts<'s> {
-    /// Reads from the recording's states, which are opened when they are needed.
+    /// Reads from the recording's states, which are opened on first use.
     pub fn new(states: &'s States) -> Self {
         Self {
             states,
@@ -30,7 +30,7 @@ impl<'s> CallTexts<'s> {
         }
     }
 
-    /// Returns the parameter `name` where the call begins that event `seq` entered, if it is known.
+    /// Returns the parameter `name` at the start of the call that event `seq` entered, if it is known.
     pub fn parameter(&mut self, seq: u64, name: &str) -> Option<String> {
         let timeline = self.states.timeline().ok()?;
         let event = timeline.event(seq).ok()?;
@@ -43,7 +43,7 @@ impl<'s> CallTexts<'s> {
         known.ok().flatten()
     }
 
-    /// Returns what the parameters `names` led to when event `seq` left their call, as far as it is known.
+    /// Returns the targets of the parameters `names` when event `seq` left their call, as far as they are known.
     pub fn outs(&mut self, seq: u64, names: &[&str]) -> Option<String> {
         let timeline = self.states.timeline().ok()?;
         let event = timeline.event(seq).ok()?;
@@ -66,7 +66,7 @@ impl<'s> CallTexts<'s> {
         (!outs.is_empty()).then(|| outs.join(", "))
     }
 
-    /// Returns what came back from the call that event `seq` left, if it is known.
+    /// Returns the result of the call that event `seq` left, if it is known.
     pub fn result(&mut self, seq: u64) -> Option<String> {
         let timeline = self.states.timeline().ok()?;
         let event = timeline.event(seq).ok()?;
@@ -88,7 +88,7 @@ impl<'s> CallTexts<'s> {
     }
 }
 
-/// The expression that is the parameter `name`.
+/// The expression of the parameter `name`.
 fn parsed<'p>(known: &'p mut FxHashMap<String, Option<Expr>>, name: &str) -> Option<&'p Expr> {
     if !known.contains_key(name) {
         known.insert(name.to_owned(), expr::parse(name).ok());
@@ -96,7 +96,7 @@ fn parsed<'p>(known: &'p mut FxHashMap<String, Option<Expr>>, name: &str) -> Opt
     known[name].as_ref()
 }
 
-/// A value that is known; of a container whose elements are not, what it is and how long.
+/// A known value; for a container with unknown elements, its type and length.
 fn text(value: &Value, look: &Look<'_>) -> Option<String> {
     let shown = render_known(value, &RenderOptions::default(), look)?;
     let head = shown.split_once(" = {").map(|(head, _)| head);
@@ -146,7 +146,7 @@ fn out(name: &str, value: &Value, look: &Look<'_>) -> Option<String> {
     }
 }
 
-/// Tells whether a pointer leads to a value that is no text.
+/// Tells whether the target of a pointer is a value other than text.
 fn has_value(pointer: &Type) -> bool {
     let Some(target) = pointer.strip().target().map(|target| target.strip()) else {
         return false;
@@ -158,8 +158,8 @@ fn has_value(pointer: &Type) -> bool {
     !is_other && target.size().is_some_and(|size| size > 0)
 }
 
-/// Tells whether what a pointer leads to may be changed through it after the call: not so of Rust's `&T`, and of a box that was
-/// moved.
+/// Tells whether the target of a pointer may be changed through it after the call: not for Rust's `&T`, nor for a box
+/// that was moved.
 fn is_mutable(pointer: &Type) -> bool {
     let name = pointer.own_name();
     name.is_none_or(|name| name.starts_with("&mut") || name.starts_with("*mut"))

@@ -24,9 +24,9 @@ use super::{States, failed, told};
 
 /// Rows of a batch.
 const ROWS: usize = 1024;
-/// How long is searched without a pause.
+/// How long a search runs without yielding.
 const SLICE: Duration = Duration::from_millis(20);
-/// Moments that are looked at between two looks at the clock.
+/// Events that are examined between two looks at the clock.
 const MOMENTS: usize = 32;
 
 #[derive(Debug)]
@@ -34,7 +34,7 @@ struct Of {
     states: States,
 }
 
-/// Makes it known.
+/// Registers it.
 pub fn register(states: &States, context: &SessionContext) {
     let states = states.clone();
     context.register_udtf("history", Arc::new(Of { states }));
@@ -172,7 +172,7 @@ impl Search {
         })
     }
 
-    /// The changes that are found until it is time for a pause, which may be none.
+    /// The changes found until it is time to yield; there may be none.
     fn batch(&mut self) -> Result<RecordBatch> {
         let states = self.asked.states.clone();
         let timeline = states.timeline()?;

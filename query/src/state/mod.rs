@@ -52,7 +52,7 @@ impl States {
         }
     }
 
-    /// Makes the functions known.
+    /// Registers the functions.
     pub fn register(&self, context: &SessionContext) {
         for function in scalar::functions(self) {
             context.register_udf(function);
@@ -73,7 +73,7 @@ impl States {
     }
 }
 
-/// Two are the same if they are of the same recording: DataFusion asks when it compares plans.
+/// Two are equal if they belong to the same recording: DataFusion compares plans.
 impl PartialEq for States {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.inner, &other.inner)
@@ -94,7 +94,7 @@ fn failed(error: replay::Error) -> DataFusionError {
     told(Diagnostic { message, hint })
 }
 
-/// Sends a message with its next step through DataFusion.
+/// Passes a message with its next step through DataFusion.
 fn told(what: Diagnostic) -> DataFusionError {
     DataFusionError::External(Box::new(what))
 }

@@ -23,7 +23,7 @@ use super::{States, failed, moment, told};
 /// Most bytes that `mem` returns for a row.
 const MAX_LEN: i64 = 1 << 20;
 
-/// Rows that are asked what there is instead of a misspelt member.
+/// Most rows that are examined to suggest an existing member for a misspelt one.
 const MOST_HINTS: usize = 256;
 
 /// The kind of a function.
@@ -149,7 +149,7 @@ impl<'a> Batch<'a> {
         Ok(cast(&self.arrays[at], &DataType::Utf8)?.as_string().clone())
     }
 
-    /// Asks for the rows in the order of their events and returns the answers in the rows' own.
+    /// Evaluates the rows in the order of their events and returns the answers in the order of the rows.
     fn ask<T: Clone>(
         &self,
         mut ask: impl FnMut(usize, u64) -> Result<Option<T>>,
@@ -239,7 +239,7 @@ impl<'a> Batch<'a> {
         Ok(Arc::new(found.into_iter().collect::<StringViewArray>()))
     }
 
-    /// Says of each value why it is null, or that it is known.
+    /// Explains for each value why it is null, or that it is known.
     fn explanations(&self) -> Result<ArrayRef> {
         let values = self.values(None)?;
         let values = values.as_string_view();
@@ -275,7 +275,8 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// Says what there is instead of a member that there is not, as the first rows do in which what it is a member of means something.
+    /// Suggests existing members for a missing one, from the first rows in which the containing expression has a
+    /// meaning.
     fn hint(&self, expression: &Expr, member: &str) -> Option<Diagnostic> {
         let rows = self.order.iter().filter_map(|row| self.seqs[*row]);
         let missing = format!("no member {member}");
@@ -300,7 +301,7 @@ fn name(names: &StringArray, row: usize) -> Result<Option<&str>> {
     }
 }
 
-/// Reads an expression.
+/// Parses an expression.
 fn read(text: &str) -> Result<Expr> {
     expr::parse(text).map_err(|error| {
         told(Diagnostic {
@@ -310,7 +311,8 @@ fn read(text: &str) -> Result<Expr> {
     })
 }
 
-/// Reads an expression. A name that nothing in the recording has can never be right; of a member `hint` says what there is instead.
+/// Parses an expression. A name that nothing in the recording has is always wrong; for a member, `hint` suggests
+/// existing ones.
 fn parse(
     timeline: &Timeline,
     text: &str,

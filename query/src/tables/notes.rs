@@ -60,7 +60,7 @@ fn schema(recorded: &LogicalPlan) -> SchemaRef {
     Arc::new(Schema::new(fields))
 }
 
-/// The notes that were added.
+/// The notes that were added later.
 #[derive(Debug)]
 struct Added {
     recording: Recording,

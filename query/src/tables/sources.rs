@@ -46,17 +46,17 @@ struct OfCalls {
     line: ScalarUDF,
     module: ScalarUDF,
     args: ScalarUDF,
-    /// `args` asks the states for what registers do not say.
+    /// `args` uses the states for values that registers do not hold.
     args_ask: bool,
     ret: ScalarUDF,
     ret_f: ScalarUDF,
     ret_text: ScalarUDF,
-    /// `None`: nothing was captured for it.
+    /// `None`: its captures do not exist.
     outs: Option<ScalarUDF>,
 }
 
 impl Sources {
-    /// Returns the sources of a recording with these sealed files, which are in order.
+    /// Returns the sources of a recording from its sealed files, given in order.
     pub fn new(
         calls: &[Arc<PartFile>],
         events: &[Arc<PartFile>],
@@ -82,7 +82,7 @@ impl Sources {
         }
     }
 
-    /// Returns the expression over the physical columns of a call for a column that its function decides.
+    /// Returns the expression over a call's physical columns for a column that its function determines.
     pub fn of_call(&self, column: &str) -> Option<Expr> {
         self.of_calls.column(column)
     }

@@ -57,7 +57,7 @@ impl Machine for Arguments<'_> {
 }
 
 impl Parameters {
-    /// Returns the value of the parameter `name` at the begin of `call`. The outer option: whether it can be read
+    /// Returns the value of the parameter `name` at the start of `call`. The outer option: whether it can be read
     /// without more data; the inner one: whether it is known.
     ///
     /// # Errors
