@@ -33,7 +33,7 @@ pub struct Report {
     pub log: LogTotals,
     /// Totals of the columns.
     pub columns: ColumnTotals,
-    /// Copies of memory that events tell of.
+    /// Copies of memory that events name.
     pub memory_copies: u32,
 }
 
@@ -53,16 +53,16 @@ pub struct Finding {
     pub severity: Severity,
     /// In which file.
     pub path: PathBuf,
-    /// Where in it, in bytes from its start, where that can be said.
+    /// Offset in it, in bytes, if one can be given.
     pub offset: Option<u64>,
-    /// Its text.
+    /// Description.
     pub what: String,
 }
 
 /// How bad a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// As it may be, but worth knowing.
+    /// Allowed, but worth knowing.
     Note,
     /// Readable, but not as the recorder and the target should have written it.
     Odd,
@@ -121,7 +121,7 @@ pub struct ColumnTotals {
 }
 
 impl Report {
-    /// Returns whether nothing is missing and nothing changed.
+    /// Tells whether nothing is missing or changed.
     pub fn is_whole(&self) -> bool {
         self.worst() < Some(Severity::Damage)
     }
@@ -136,7 +136,7 @@ impl Report {
         self.files.push(CheckedFile { path, len_bytes });
     }
 
-    /// Notes that an event tells of copy `id` of memory.
+    /// Notes that an event names copy `id` of memory.
     fn copy_of_memory(&mut self, id: u32) {
         self.memory_copies = self.memory_copies.max(id.saturating_add(1));
     }
@@ -150,7 +150,7 @@ impl Report {
         });
     }
 
-    /// Takes an error as damage of `path`.
+    /// Adds an error as damage of `path`.
     fn damage(&mut self, path: &Path, error: &Error) {
         let (offset, what) = match error {
             Error::Corrupt { offset, what, .. }
@@ -181,7 +181,7 @@ impl fmt::Display for Finding {
 /// Checks the recording that `path` names. `progress` is called with the number of bytes read since the last time.
 ///
 /// # Errors
-/// [`Error::NotARecording`], or that a folder cannot be read. Damage is no error but a finding.
+/// [`Error::NotARecording`], or when a folder cannot be read. Damage is a finding, not an error.
 pub fn check(path: &Path, mut progress: impl FnMut(u64)) -> Result<Report> {
     let dir = recording::resolve(path)?;
     let mut report = Report::default();
@@ -241,7 +241,7 @@ pub fn check(path: &Path, mut progress: impl FnMut(u64)) -> Result<Report> {
     Ok(report)
 }
 
-/// Returns the recording id that the first readable segment states.
+/// Returns the recording id in the first readable segment.
 fn id_from_log(log_dir: &Path) -> Result<Option<RecordingId>> {
     let ids = segments(log_dir)?.into_iter().filter_map(|number| {
         let (_, header) = FrameReader::open_any(&segment_path(log_dir, number)).ok()?;

@@ -43,7 +43,7 @@ pub enum Control {
         /// Number of the killing signal.
         signal: Option<i32>,
     },
-    /// The recorder let go of a running target.
+    /// The recorder detached from a running target.
     Detached {
         /// When.
         ticks: u64,
@@ -82,16 +82,16 @@ pub enum Control {
         svma: u64,
         /// Name of the function.
         name: String,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
-    /// The recorder saw that a thread is gone.
+    /// The recorder saw that a thread has ended.
     ThreadEnd {
         /// When it was seen.
         ticks: u64,
         /// The thread's ring.
         ring: u32,
-        /// Which use of that ring.
+        /// The use of that ring.
         tenancy: u32,
         /// Thread id.
         tid: u32,
@@ -107,7 +107,7 @@ pub enum Control {
         /// Why.
         reason: GapReason,
     },
-    /// Something the user should know.
+    /// A message to the user.
     Warning {
         /// When.
         ticks: u64,
@@ -118,7 +118,7 @@ pub enum Control {
     Note {
         /// When.
         ticks: u64,
-        /// As given.
+        /// The text as given.
         text: String,
     },
     /// A user set a probe in the running program, or changed one.
@@ -143,7 +143,7 @@ pub enum Control {
     },
     /// A user changed memory or a register.
     Write(Write),
-    /// A logpoint was passed whose message the recorder made.
+    /// A thread passed a logpoint whose message the recorder made.
     Logpoint {
         /// When.
         ticks: u64,
@@ -171,7 +171,7 @@ pub enum Control {
         probe: u32,
         /// The condition.
         condition: String,
-        /// Why not.
+        /// The reason.
         error: String,
     },
     /// Memory was copied while no thread ran.
@@ -181,7 +181,7 @@ pub enum Control {
 }
 
 impl Control {
-    /// Returns when the event happened, or `None` for definitions that are no events.
+    /// Returns the time of the event, or `None` for definitions, which are no events.
     pub fn ticks(&self) -> Option<u64> {
         match self {
             Self::ProcessStart { ticks, .. }
@@ -207,8 +207,8 @@ impl Control {
         }
     }
 
-    /// Returns whether the definitions file keeps this one: modules, functions, probes that could not be armed, and what
-    /// became of live probes.
+    /// Tells whether the definitions file keeps this one: modules, functions, probes that could not be armed, and the
+    /// history of live probes.
     pub fn is_definition(&self) -> bool {
         matches!(
             self,
@@ -244,17 +244,17 @@ pub struct FunctionDef {
     pub params: Vec<Param>,
     /// Its return value.
     pub ret: ValueKind,
-    /// False where no debug information tells the parameters and the return value.
+    /// False if the debug information lacks the parameters and the return value.
     pub params_known: bool,
-    /// Where the return value is; `None` where no debug information tells it.
+    /// Where the return value is; `None` if the debug information does not say.
     #[serde(default)]
     pub ret_place: Option<RetPlace>,
 }
 
-/// Where a return value is when its function has returned.
+/// Where a return value is after the return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RetPlace {
-    /// Nothing comes back.
+    /// There is no return value.
     Nowhere,
     /// In rax.
     Rax,
@@ -277,9 +277,9 @@ pub struct Param {
     pub name: String,
     /// How to read its bits.
     pub kind: ValueKind,
-    /// Where it lies when the function is entered: all of it, or what comes before `second`.
+    /// Its place when the function is entered: all of it, or the part before `second`.
     pub place: Place,
-    /// Where the rest of it lies, if it is passed in two registers, like a `&str`.
+    /// The place of the rest, if it is passed in two registers, like a `&str`.
     #[serde(default)]
     pub second: Option<SecondPlace>,
     /// `place` holds the address of the value: large structures of Rust, classes of C++ with a destructor.
@@ -288,7 +288,7 @@ pub struct Param {
 }
 
 impl Param {
-    /// Makes one that lies in one place as a whole.
+    /// Makes one that is wholly in one place.
     #[must_use]
     pub fn in_one_place(name: &str, kind: ValueKind, place: Place) -> Param {
         Param {
@@ -300,7 +300,7 @@ impl Param {
         }
     }
 
-    /// Returns where it lies when the function is entered, if that is in general registers alone.
+    /// Returns its general registers when the function is entered, if it is wholly in such registers.
     #[must_use]
     pub fn registers(&self) -> Option<ParamRegisters> {
         let second = match self.second {
@@ -314,16 +314,16 @@ impl Param {
     }
 }
 
-/// The general registers that a parameter lies in, by their DWARF numbers.
+/// The general registers of a parameter, by their DWARF numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParamRegisters {
-    /// Holds all of it, or what comes before `second`.
+    /// Holds all of it, or the part before `second`.
     pub first: u16,
-    /// The first byte of the parameter that another register holds, and that register.
+    /// The parameter's first byte in another register, and that register.
     pub second: Option<(u8, u16)>,
 }
 
-/// Where the second part of a parameter lies.
+/// The place of the second part of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SecondPlace {
     /// Its first byte inside the parameter, from 1 to 8.
@@ -332,7 +332,7 @@ pub struct SecondPlace {
     pub place: Place,
 }
 
-/// Where the System V calling convention puts a parameter.
+/// The place of a parameter in the System V calling convention.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Place {
     /// In rdi, rsi, rdx, rcx, r8, r9: 0 to 5.
@@ -363,7 +363,7 @@ impl Place {
 /// How to read the bits of a parameter or of a return value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ValueKind {
-    /// Nothing comes back.
+    /// There is no value.
     Void,
     /// One byte, zero or not.
     Bool,

@@ -100,8 +100,8 @@ impl FileHeader {
     }
 }
 
-/// Returns the checksum that the header `bytes` carries, with which the checksums of the file's frames begin.
-/// `bytes` too short for a header give 0.
+/// Returns the checksum in the header `bytes`, the start value for the checksums of the file's frames.
+/// Returns 0 if `bytes` is too short for a header.
 pub fn stored_crc(bytes: &[u8]) -> u32 {
     bytes
         .first_chunk()

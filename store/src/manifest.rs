@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::clock::ClockCalibration;
 
-/// Sixteen random bytes that tell this recording's files from those of any other.
+/// Sixteen random bytes that identify this recording's files.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct RecordingId(pub [u8; 16]);
 
@@ -27,15 +27,15 @@ impl fmt::Debug for RecordingId {
 pub struct Manifest {
     /// The format of the recording's files.
     pub format_version: u32,
-    /// Also in the header of every other file.
+    /// The id in the header of every other file.
     pub recording_id: RecordingId,
     /// The release that made the recording.
     pub hindsight_version: String,
-    /// The release of Frida that loaded the agent; none where no Frida took part.
+    /// The release of Frida that loaded the agent; none if Frida took no part.
     pub frida_version: Option<String>,
     /// The machine.
     pub host: Host,
-    /// The command line of the target; text that is not UTF-8 is shown with replacement characters.
+    /// The command line of the target, with replacement characters for invalid UTF-8.
     pub argv: Vec<String>,
     /// The working directory of the target.
     pub cwd: String,
@@ -77,6 +77,6 @@ pub enum OnFull {
     /// Waits: nothing is lost.
     #[default]
     Block,
-    /// Goes on: a gap counts what is lost.
+    /// Continues: a gap counts the losses.
     Drop,
 }

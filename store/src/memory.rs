@@ -23,7 +23,7 @@ use crate::manifest::RecordingId;
 
 /// Length of a page in bytes.
 pub const PAGE_LEN: u64 = 4096;
-/// Most bytes of one run of pages: what a reader has to unpack for one of them.
+/// Most bytes of one run of pages: a reader has to unpack them for one page.
 pub const MAX_RUN_LEN: usize = 64 << 10;
 
 /// Memory that a snapshot covers: whole pages.
@@ -48,14 +48,14 @@ struct Contents {
     runs: Vec<Run>,
 }
 
-/// Pages in a row that a snapshot has.
+/// Consecutive pages in a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Run {
     /// Address of the first byte.
     addr: u64,
     /// Length in bytes.
     len: u32,
-    /// Where its frame begins in the file.
+    /// Offset of its frame in the file.
     offset: u64,
 }
 
@@ -63,7 +63,7 @@ struct Run {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 enum Codec {
-    /// As they are.
+    /// Uncompressed.
     Raw = 0,
     /// One zstd frame (RFC 8878).
     Zstd = 1,

@@ -21,7 +21,7 @@ pub(super) fn pack(values: &[u64; UNIT], width: u32, out: &mut Vec<u8>) {
         33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63 64);
 }
 
-/// Appends any number of values; the last group of 8 is filled up with zeros.
+/// Appends any number of values; the last group of 8 is padded with zeros.
 pub(super) fn pack_groups_of_8(values: &[u32], width: u32, out: &mut Vec<u8>) {
     let start = out.len();
     for unit in values.chunks(UNIT) {

@@ -10,7 +10,7 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use super::rows::{Batch, RowsWriter};
 use crate::wire::{CAPTURE_REGISTER_WORDS, Capture};
 
-/// Rows of a page: what is read to see one of them.
+/// Rows of a page: the least that must be read to see one of them.
 pub const CAPTURE_PAGE_ROWS: usize = 1024;
 
 /// The columns of registers, in the order of [`Capture::registers`].
@@ -47,7 +47,7 @@ pub fn captures_schema() -> SchemaRef {
 /// A file of captures being written.
 pub type CapturesWriter<W> = RowsWriter<W, CaptureBatch>;
 
-/// Captures that are not written yet.
+/// Captures that are not yet written.
 #[derive(Default)]
 pub struct CaptureBatch {
     seq: Int64Builder,

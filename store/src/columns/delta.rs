@@ -5,7 +5,7 @@ use super::rle::varint;
 
 /// Differences of a block.
 const BLOCK: usize = MINIBLOCKS * UNIT;
-/// Parts of a block that have a bit width of their own.
+/// Parts of a block with a bit width of their own.
 const MINIBLOCKS: usize = 4;
 
 /// Appends `values`: at least one.
@@ -32,7 +32,7 @@ pub(super) fn encode(values: &[i64], out: &mut Vec<u8>) {
     last_block(&values[from..], out);
 }
 
-/// Appends the differences that do not fill a block; `values` begins with the last value already written.
+/// Appends the differences that do not fill a block; `values` begins with the last written value.
 fn last_block(values: &[i64], out: &mut Vec<u8>) {
     let len = values.len() - 1;
     if len == 0 {

@@ -18,14 +18,14 @@ use parquet::schema::types::ColumnPath;
 
 /// Rows of a row group.
 const ROW_GROUP_ROWS: usize = 128 << 10;
-/// Bytes of text and output after which rows are handed on and the row group ends, so that memory stays bounded.
+/// Bytes of text and output after which rows are passed on and the row group ends, so that memory stays bounded.
 pub(super) const ROW_GROUP_BYTES: usize = 16 << 20;
 
 /// Rows as columns, until they are written.
 pub trait Batch: Default {
     /// The type of a row. The first two columns are `seq` and `ts_ns`.
     type Row<'a>;
-    /// Rows of a page: what is read to see one of them.
+    /// Rows of a page: the least that must be read to see one of them.
     const PAGE_ROWS: usize;
     /// Largest dictionary of a column, in bytes of distinct values. Reading a page reads the whole dictionary too.
     const DICTIONARY_BYTES: usize = DEFAULT_DICTIONARY_PAGE_SIZE_LIMIT;
@@ -36,10 +36,10 @@ pub trait Batch: Default {
     /// Appends a row.
     fn push(&mut self, row: &Self::Row<'_>);
 
-    /// Says whether the rows are to be written before the next one comes.
+    /// Tells whether the rows must be written before the next one comes.
     fn is_full(&self) -> bool;
 
-    /// Returns how much memory the rows take, about.
+    /// Returns the approximate memory of the rows.
     fn len_bytes(&self) -> usize;
 
     /// Returns the columns in the order of the schema, and forgets all rows.
@@ -69,7 +69,7 @@ impl<W: io::Write + Send, B: Batch> RowsWriter<W, B> {
         })
     }
 
-    /// Returns the rows given so far.
+    /// Returns the number of rows so far.
     pub fn rows(&self) -> u64 {
         self.rows_in_file
     }
@@ -87,7 +87,7 @@ impl<W: io::Write + Send, B: Batch> RowsWriter<W, B> {
         Ok(())
     }
 
-    /// Writes what is left and the footer, and returns the file.
+    /// Writes the rest and the footer, and returns the file.
     ///
     /// # Errors
     /// When the file cannot be written.

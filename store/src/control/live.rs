@@ -25,7 +25,7 @@ pub const VECTOR_LEN: usize = 16;
 pub struct LiveProbe {
     /// When it was added or changed.
     pub ticks: u64,
-    /// Its number, below 2^28, never used twice in a recording.
+    /// Its number, below 2^28, never reused in a recording.
     pub id: u32,
     /// Its kind.
     pub kind: ProbeKind,
@@ -39,7 +39,7 @@ pub struct LiveProbe {
     pub action: String,
     /// Whether it is in place.
     pub state: ProbeState,
-    /// Where it is.
+    /// Its places.
     pub places: Vec<ProbePlace>,
 }
 
@@ -84,7 +84,7 @@ pub struct ProbePlace {
     pub line: Option<u32>,
 }
 
-/// A thread was stopped, and what it looked like.
+/// A thread was stopped, with its state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pause {
     /// When.
@@ -95,7 +95,7 @@ pub struct Pause {
     pub reason: PauseReason,
     /// The live probe that stopped it.
     pub probe: Option<u32>,
-    /// How often that probe was hit, this time included.
+    /// The number of hits of that probe, this one included.
     pub hits: Option<u64>,
     /// Address of the next instruction, hooks undone.
     pub pc: u64,
@@ -143,7 +143,7 @@ pub enum PauseReason {
     Exception,
     /// A user requested it.
     User,
-    /// The program stands at its entry point.
+    /// The program is at its entry point.
     Entry,
     /// A signal is about to be delivered.
     Signal,
@@ -161,7 +161,7 @@ pub struct SavedRegisters {
     pub vectors: [[u8; VECTOR_LEN]; VECTOR_REGISTERS],
 }
 
-/// A place in memory that a watchpoint watches, and what happened to it.
+/// The place that a watchpoint watches, and how it changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Watched {
     /// Its first byte.
@@ -189,7 +189,7 @@ pub struct Write {
     pub old: Option<ByteBuf>,
     /// The bytes now.
     pub new: ByteBuf,
-    /// Who did it.
+    /// The author.
     pub by: String,
 }
 
@@ -206,7 +206,7 @@ pub struct Exception {
     pub type_name: Option<String>,
     /// Whether it may still be handled.
     pub phase: ExceptionPhase,
-    /// The address that it is about: of the fault or of the throw.
+    /// Its address: of the fault or of the throw.
     pub addr: Option<u64>,
     /// Its message, where that could be read.
     pub message: Option<String>,
@@ -224,7 +224,7 @@ pub enum ExceptionPhase {
 /// How the words of a logpoint's records become a message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogFormat {
-    /// Records from here on are of this format.
+    /// Records from here on have this format.
     pub ticks: u64,
     /// Number of the live probe.
     pub probe: u32,
@@ -235,13 +235,13 @@ pub struct LogFormat {
 /// A piece of a message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LogPart {
-    /// Always the same.
+    /// Constant text.
     Text(String),
     /// Made of words of the record.
     Value(LogValue),
     /// The name of a word of the record: `?` if it has none.
     Named {
-        /// The expression, in the words of the person.
+        /// The expression, in the user's words.
         expression: String,
         /// Index of the word, counted from the end of the record's head.
         word: u32,
@@ -250,10 +250,10 @@ pub enum LogPart {
     },
 }
 
-/// Which words of a logpoint's record are a value, and how to read them.
+/// The words of a logpoint's record that form a value, and how to read them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogValue {
-    /// The expression, in the words of the person.
+    /// The expression, in the user's words.
     pub expression: String,
     /// Index of its first word, counted from the end of the record's head.
     pub word: u32,
@@ -281,9 +281,9 @@ pub enum LogKind {
     Unsigned,
     /// A number, in hexadecimal.
     Hex,
-    /// A floating point number of 4 or 8 bytes, as Rust writes it.
+    /// A floating point number of 4 or 8 bytes, in Rust's format.
     Float,
-    /// The same, as debuggers of C write it.
+    /// The same, in the format of C debuggers.
     CFloat,
     /// An address.
     Pointer,
@@ -367,7 +367,7 @@ mod vectors {
     }
 }
 
-/// Memory was copied while no thread ran; the pages are in a file of their own ([`crate::memory`]).
+/// Memory was copied while no thread ran; the pages are in their own file ([`crate::memory`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Snapshot {
     /// When.
@@ -378,7 +378,7 @@ pub struct Snapshot {
     pub reason: SnapshotReason,
     /// Bytes of memory it covers.
     pub covered: u64,
-    /// Bytes of memory that had changed since the one before, and are kept.
+    /// Bytes of memory that had changed since the one before, and are stored.
     pub changed: u64,
 }
 
@@ -395,7 +395,7 @@ pub enum SnapshotReason {
     Held,
     /// The program exits.
     Exit,
-    /// The recording begins, of a program that ran before.
+    /// The recording begins, for a program that ran before.
     Attached,
 }
 

@@ -9,11 +9,11 @@ use crate::error::Result;
 
 /// Bytes that a disk writes at once.
 const SECTOR_LEN: u64 = 512;
-/// Fewer zeroes than these may be the content of a frame.
+/// Fewer zeroes than this may be the content of a frame.
 const LEAST_ZEROES: usize = 64;
 
-/// Returns what is wrong with the bytes from the reader's place to `end`, the file's end, or `None` where they are a frame
-/// that was never written whole. No whole frame follows in its place.
+/// Returns the fault of the bytes from the reader's place to `end`, the file's end, or `None` if they are an
+/// incompletely written frame. No whole frame follows in its place.
 ///
 /// # Errors
 /// [`crate::Error::Io`].

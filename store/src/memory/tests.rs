@@ -140,7 +140,7 @@ fn a_changed_byte_is_found_and_harms_nobody() {
     }
 }
 
-/// Says that this process is the child of a test, and where its recording is.
+/// Marks this process as a test's child, and names its recording.
 const CHILD: &str = "HINDSIGHT_TEST_OF_MANY_SNAPSHOTS";
 const MANY: u32 = 2_000;
 

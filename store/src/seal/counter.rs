@@ -15,13 +15,13 @@ use crate::format::FileKind;
 use crate::log::{FrameBody, LogReader, Step};
 use crate::recording::Recording;
 
-/// How often the recorder may drop what is being read before that is an error.
+/// How often the recorder may remove segments that are being read before that is an error.
 const ATTEMPTS: u32 = 8;
 
 /// A reader of a recording's numbers.
 pub struct Counter {
     recording: Recording,
-    /// `None` once everything is sealed: nothing will come any more.
+    /// `None` once everything is sealed: no more records will come.
     reader: Option<LogReader>,
     merge: Merge,
     out: Numbered<Stops>,
@@ -48,7 +48,7 @@ impl Counter {
         Ok(counter)
     }
 
-    /// Takes in what was recorded since the last time, as far as readers can see it.
+    /// Adds the records since the last call, as far as readers can see them.
     ///
     /// # Errors
     /// When the log cannot be read.
@@ -64,13 +64,13 @@ impl Counter {
         }
     }
 
-    /// Returns how many events there are; the last one has one less as its number.
+    /// Returns the number of events; the last one has one less as its number.
     #[must_use]
     pub fn events(&self) -> u64 {
         self.out.next_seq
     }
 
-    /// Returns the number of a thread's last stop, unless that was sealed before the counter was opened.
+    /// Returns the number of a thread's last stop, unless it was sealed before the counter was opened.
     #[must_use]
     pub fn last_stop(&self, tid: u32) -> Option<u64> {
         self.out.sink.by_thread.get(&tid).copied()

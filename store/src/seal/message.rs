@@ -7,10 +7,10 @@ use std::fmt::{Arguments, Write};
 use crate::control::{LogKind, LogPart, LogValue};
 use crate::wire::WORD_LEN;
 
-/// Stands for a value that is not known.
+/// Stands for an unknown value.
 const UNKNOWN: &str = "?";
 
-/// Returns the message that `words` give in the format `parts`, and its values as JSON where it has any.
+/// Returns the message of `words` in the format `parts`, and its values as JSON, if it has any.
 pub(super) fn render(parts: &[LogPart], words: &[u8]) -> (String, Option<String>) {
     let mut message = String::new();
     let mut values = Vec::new();
@@ -42,7 +42,7 @@ pub(super) fn render(parts: &[LogPart], words: &[u8]) -> (String, Option<String>
     (message, json)
 }
 
-/// Returns an object in JSON, or `None` where there is nothing to put into it. Of one name the first value counts.
+/// Returns an object in JSON, or `None` if it would be empty. The first value of a name counts.
 pub(super) fn object<'a>(values: impl IntoIterator<Item = (&'a str, &'a str)>) -> Option<String> {
     let mut names: Vec<&str> = Vec::new();
     let mut json = String::new();

@@ -19,7 +19,7 @@ use crate::columns::{
 use crate::error::{Error, Result};
 use crate::storage::{Disk, FILE_MODE, Storage};
 
-/// Ending of a file that is not whole yet.
+/// Ending of an incomplete file.
 const DRAFT_SUFFIX: &str = ".draft";
 
 /// The content of a part. Its events are those with `first_seq <= seq < end_seq`, except that the enter event of a call

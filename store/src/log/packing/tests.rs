@@ -28,7 +28,7 @@ fn from_values(values: &[u64]) -> Vec<u8> {
         .collect()
 }
 
-/// Packs all that can be packed, unpacks and compares it. Returns how many bytes that was, raw and packed.
+/// Packs everything possible, unpacks and compares it. Returns the number of bytes, raw and packed.
 fn there_and_back(block: &[u8]) -> (usize, usize) {
     let (mut packer, mut unpacker) = (Packer::default(), Unpacker::default());
     let (mut raw, mut packed_len) = (0, 0);
@@ -205,7 +205,7 @@ fn what_ends_inside_a_record_or_is_none_is_left() {
     }
 }
 
-/// Longer than a piece, so that no packed block may hold it; shorter ones it may.
+/// Longer than a piece, so no packed block may hold it; shorter ones are allowed.
 #[test]
 fn long_bytes_are_left_and_short_ones_taken() {
     for (len, is_taken) in [(0, true), (4096, true), (PACKED_MAX_LEN, false)] {
@@ -222,7 +222,7 @@ proptest! {
         there_and_back(&from_values(&values));
     }
 
-    /// Words that are records more often, with numbers that repeat.
+    /// Words that are often records, with repeating numbers.
     #[test]
     fn any_records_come_back(
         records in prop::collection::vec((any::<u64>(), 0u64..0x300, 0u64..4, 2usize..18), 0..100)
