@@ -30,7 +30,7 @@ impl Steady {
         self.built_as("steady", scratch, rounds)
     }
 
-    /// The same, linked in another way.
+    /// The same, linked differently.
     #[must_use]
     pub fn built_as(&self, artifact: &str, scratch: &Scratch, rounds: u64) -> Program {
         Program::new(fixture_artifact("steady", artifact), scratch.path())
@@ -43,13 +43,13 @@ impl Steady {
         self.program(scratch, 0).args(["100"])
     }
 
-    /// Rounds done so far.
+    /// Rounds so far.
     #[must_use]
     pub fn rounds(&self) -> u64 {
         self.word(0)
     }
 
-    /// Results that were wrong.
+    /// Wrong results.
     #[must_use]
     pub fn wrong(&self) -> u64 {
         self.word(1)
@@ -61,7 +61,7 @@ impl Steady {
         self.word(5)
     }
 
-    /// Whether it has ended in the way it should.
+    /// Whether it has ended as it should.
     #[must_use]
     pub fn has_finished(&self) -> bool {
         self.word(4) == 0x600d

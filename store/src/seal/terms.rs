@@ -7,7 +7,7 @@ use crate::columns::SealedFile;
 /// When parts end, and what happens to the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SealOptions {
-    /// A part ends at the first watermark after that many calls.
+    /// A part ends at the first watermark after this many calls.
     pub part_calls: u64,
     /// The same for other events.
     pub part_events: u64,
@@ -37,16 +37,16 @@ pub enum Ending {
     LiveTail,
 }
 
-/// How far sealing has come.
+/// The progress of sealing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Events numbered so far, from the recording's beginning.
+    /// Events numbered so far, from the start of the recording.
     pub events: u64,
     /// Bytes of the log read by this sealer.
     pub bytes_done: u64,
-    /// Bytes of the log that there were for it to read, as far as known.
+    /// Bytes of the log that the sealer had to read, as far as known.
     pub bytes_total: u64,
-    /// Whether there is nothing more to do for now.
+    /// Whether there is nothing to do for now.
     pub caught_up: bool,
 }
 
@@ -59,7 +59,7 @@ pub struct Sealed {
     pub definitions: Vec<DefinitionsFile>,
     /// Number of events.
     pub events: u64,
-    /// When the last numbered event was, in nanoseconds.
+    /// Time of the last numbered event, in nanoseconds.
     pub last_ts_ns: i64,
     /// Bytes at the log's end that are not a whole frame.
     pub torn_bytes: u64,
@@ -74,8 +74,8 @@ pub struct SealedPart {
     pub calls: SealedFile,
     /// The file of events.
     pub events: SealedFile,
-    /// The file of states; there is none where the part has no states.
+    /// The file of states, if the part has states.
     pub states: SealedFile,
-    /// The file of captures; there is none where the part has no captures.
+    /// The file of captures, if the part has captures.
     pub captures: SealedFile,
 }

@@ -18,7 +18,7 @@ use crate::synth::{self, Synth};
 
 const TOP: u64 = 0x7f00_0010_0000;
 
-/// Segments of the test's log, in bytes: small, so that many are dropped.
+/// Segments of the test's log, in bytes: small, so that many are removed.
 const SEGMENT_LEN: u64 = 2000;
 
 #[derive(Debug, Default, PartialEq)]
@@ -147,7 +147,7 @@ fn crash_at(recording: &Recording, at: u32) -> bool {
     crashed
 }
 
-/// Does to files that no state counts what a power failure may do.
+/// Changes uncounted files as a power failure may.
 fn damage_what_is_not_counted(recording: &Recording) {
     let header = recording.file_header(FileKind::SealState);
     let state = SealState::read(&recording.seal_state_path(), header).unwrap();

@@ -74,7 +74,7 @@ fn once_cell(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
     })
 }
 
-/// A value that is there once a `Once` says so.
+/// A value that exists once its `Once` is complete.
 fn once(spot: &Spot, field: &str, name: &str, reach: &Reach) -> Result<Content, Unknown> {
     let state = spot.path(&["once", "inner"])?;
     // Older releases number the states upwards, from incomplete to complete.

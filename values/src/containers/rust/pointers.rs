@@ -9,7 +9,7 @@ use crate::containers::text::{Form, Text};
 use debuginfo::Unknown;
 use debuginfo::scope::trait_object_type;
 
-/// A box of one word, which stands for what it points to.
+/// A box of one word, shown as its target.
 pub(super) fn thin(spot: &Spot, path: &str, reach: &Reach) -> Found {
     (path == "alloc::boxed::Box").then(|| Ok(transparent(spot.target(reach)?)))
 }
@@ -43,7 +43,7 @@ fn slice(spot: &Spot, len: &Spot, pointee: &str, reach: &Reach) -> Result<Conten
     elements(start, len, pointee, reach)
 }
 
-/// The elements of a type without a size, from `start` on.
+/// The elements of an unsized type, from `start` on.
 fn elements(start: Spot, len: u64, pointee: &str, reach: &Reach) -> Result<Content, Unknown> {
     let form = match pointee {
         "str" | "std::path::Path" | "std::ffi::os_str::OsStr" => Form::Rust,
@@ -114,7 +114,7 @@ fn shared(spot: &Spot, reach: &Reach) -> Result<Shared, Unknown> {
 }
 
 impl Shared {
-    /// The counts as `strong_count` and `weak_count` tell them.
+    /// The counts as `strong_count` and `weak_count` return them.
     fn counts(&self, reach: &Reach) -> Result<(u64, u64), Unknown> {
         let strong = self.strong.number(reach)?;
         let weak = self.weak.number(reach)?;
@@ -172,7 +172,7 @@ pub(super) fn counted(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
     Ok(content)
 }
 
-/// A `Weak`, which may point to nothing at all or to a value that is gone.
+/// A `Weak`, which may have no target, or a target that was dropped.
 pub(super) fn weak(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
     let pointer = inner_pointer(spot)?;
     let first = pointer.find("data_ptr").or_else(|| pointer.find("pointer"));
