@@ -78,8 +78,8 @@ pub const WATCH_WORDS: usize = 384;
 pub const WATCH_BASE_SHIFT: u32 = 8;
 /// In the head of a watched value: 1 + the function at whose enters it is captured, or 0.
 pub const WATCH_FUNCTION_SHIFT: u32 = 16;
-/// In the head of a watched value of a caller, whose variables live between two calls: it is captured where a function that
-/// returns there is entered. Two more words follow the head: the first return address and the end of the range.
+/// In the head of a watched value of a caller, whose variables live between two calls: it is captured where a function
+/// that returns there is entered. Two more words follow the head: the first return address and the end of the range.
 pub const WATCH_CALLER_ENTER: u64 = 1 << 62;
 /// The same where a function that returns there is left; both may be set.
 pub const WATCH_CALLER_LEAVE: u64 = 1 << 63;
@@ -305,8 +305,8 @@ impl Shared {
             .store(stack_len.min(CAPTURE_STACK_MAX), Release);
     }
 
-    /// Tells the runtime what to watch: docs/wire.md, the control page. Words may only be added to those told before; all
-    /// that there is no room for is left out.
+    /// Tells the runtime what to watch: docs/wire.md, the control page. Words may only be added to those told before;
+    /// all that there is no room for is left out.
     pub fn set_watches(&self, words: &[u64]) {
         let control = self.control();
         for (place, word) in control.watch.iter().zip(words) {
@@ -373,7 +373,8 @@ impl Shared {
             "a word of the counters"
         );
         let at = COUNTERS_OFFSET + offset;
-        // SAFETY: inside the mapping and aligned, by the check above; all users of the word use atomics or the processor's own.
+        // SAFETY: inside the mapping and aligned, by the check above; all users of the word use atomics or the
+        // processor's own.
         unsafe { &*self.base.add(at as usize).cast::<AtomicU64>() }
     }
 
@@ -557,7 +558,8 @@ impl Shared {
     fn first_record(&self, index: usize) -> &[AtomicU64; THREAD_BYTES as usize / 8] {
         assert!(index < RINGS, "ring {index} of {RINGS}");
         let at = DATA_OFFSET + index as u64 * RING_BYTES;
-        // SAFETY: inside the mapping by the assertion, and aligned; what a record has when it is whole the thread writes no more.
+        // SAFETY: inside the mapping by the assertion, and aligned; what a record has when it is whole the thread
+        // writes no more.
         unsafe { &*self.base.add(at as usize).cast() }
     }
 

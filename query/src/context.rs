@@ -27,7 +27,8 @@ const NAMED_CONSUMERS: NonZeroUsize = NonZeroUsize::new(3).expect("three is not 
 /// Each core's sort keeps at most this part of its share of the memory for merging what it spilled.
 const MERGE_SHARE: usize = 8;
 
-/// Memory per core and row of a batch, in bytes: with less memory, batches are smaller, so that several fit for merging.
+/// Memory per core and row of a batch, in bytes: with less memory, batches are smaller, so that several fit for
+/// merging.
 const MEMORY_PER_ROW_BYTES: usize = 16 << 10;
 /// Rows of a batch.
 const BATCH_ROWS: std::ops::RangeInclusive<usize> = 256..=8192;

@@ -1,4 +1,5 @@
-//! The call that a thread has just returned from: its parameters as they were passed, and memory as it is at the return.
+//! The call that a thread has just returned from: its parameters as they were passed, and memory as it is at the
+//! return.
 //!
 //! The call's frame is gone: variables and parameters on the stack are unknown.
 

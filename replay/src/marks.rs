@@ -1,4 +1,5 @@
-//! The few events that every state depends on, by kind, in memory: stops, writes, modules, threads, notes, exceptions, ends.
+//! The few events that every state depends on, by kind, in memory: stops, writes, modules, threads, notes, exceptions,
+//! ends.
 //!
 //! One pass over the columns `seq`, `tid` and `kind` of the event files finds them; calls are not in these files. An
 //! entry takes 16 bytes. Their number depends on the user and the tracer, not on the length of the program's run.

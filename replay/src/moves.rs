@@ -316,8 +316,8 @@ impl Timeline {
         found.map(|function| function.id).collect()
     }
 
-    /// Returns the ids of the functions that are declared in a file whose path ends with `file`, the last one at or before
-    /// `line`.
+    /// Returns the ids of the functions that are declared in a file whose path ends with `file`, the last one at or
+    /// before `line`.
     #[must_use]
     pub fn functions_at_line(&self, file: &str, line: u32) -> BTreeSet<u32> {
         let is_here = |path: &str| {

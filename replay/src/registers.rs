@@ -85,8 +85,8 @@ impl State<'_> {
         }
     }
 
-    /// Returns a general register, rip or a segment base if the event itself shows it, as enters and leaves do: it is known
-    /// then, without a look at other events.
+    /// Returns a general register, rip or a segment base if the event itself shows it, as enters and leaves do: it is
+    /// known then, without a look at other events.
     pub(crate) fn shown_register(&self, register: Register) -> Option<u64> {
         let own = self.own.get_or_init(|| match Registers::own(self) {
             // The slower way reports the error.

@@ -344,7 +344,8 @@ pub enum Place {
 }
 
 impl Place {
-    /// DWARF's numbers of the integer argument registers: rdi, rsi, rdx, rcx, r8, r9 (System V ABI for x86-64, figure 3.36).
+    /// DWARF's numbers of the integer argument registers: rdi, rsi, rdx, rcx, r8, r9 (System V ABI for x86-64, figure
+    /// 3.36).
     pub const INT_REGISTERS: [u16; 6] = [5, 4, 1, 2, 8, 9];
     /// DWARF's number of xmm0; xmm1 to xmm7 follow.
     const XMM0: u16 = 17;

@@ -206,7 +206,8 @@ fn drain(mut reader: LogReader) {
     while let Ok(Step::Frame(_)) = reader.next_frame() {}
 }
 
-/// Cuts frames out of `data`: one byte for the kind, one for the argument, two for the length of the payload, then its bytes.
+/// Cuts frames out of `data`: one byte for the kind, one for the argument, two for the length of the payload, then its
+/// bytes.
 fn frames_in(mut data: &[u8]) -> impl Iterator<Item = (FrameKind, u8, &[u8])> {
     std::iter::from_fn(move || {
         let [code, arg, low, high, rest @ ..] = data else {

@@ -55,7 +55,8 @@ pub fn read(recording: &Recording) -> Result<Vec<AddedNote>> {
 /// Adds a note at event `seq`, after those already there.
 ///
 /// # Errors
-/// [`Error::NotAdded`] if the recording is read-only or has too many notes, or the text is empty or too long; those of [`read`] and [`document::write`]. What was there is still there then.
+/// [`Error::NotAdded`] if the recording is read-only or has too many notes, or the text is empty or too long; those of
+/// [`read`] and [`document::write`]. What was there is still there then.
 pub fn add(recording: &Recording, seq: u64, text: &str) -> Result<AddedNote> {
     check_text(text)?;
     let recording = Recording::open(recording.dir())?;

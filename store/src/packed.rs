@@ -144,8 +144,8 @@ impl Packer {
     /// Starts from the existing copies.
     ///
     /// # Errors
-    /// [`Error::NotAdded`] for a recording that is read-only; those of [`read`] and [`document::write`]; the folder cannot be
-    /// made.
+    /// [`Error::NotAdded`] for a recording that is read-only; those of [`read`] and [`document::write`]; the folder
+    /// cannot be made.
     pub fn begin(recording: &Recording) -> Result<Self> {
         let dir = dir_of(recording);
         if Recording::open(recording.dir())?.state() == RecordingState::Live {

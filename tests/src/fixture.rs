@@ -1,8 +1,8 @@
 //! Builds fixtures, once per content.
 //!
 //! A fixture is a folder below `fixtures/` with a file `build` of lines `ARTIFACT: COMMAND`. Commands run in order with
-//! `sh -e` in the fixture's folder; `$OUT` is where artifacts go. `$SQLITE_SOURCE` and `$LUA_SOURCE` are the folders of those
-//! programs' C files, for fixtures that mention them.
+//! `sh -e` in the fixture's folder; `$OUT` is where artifacts go. `$SQLITE_SOURCE` and `$LUA_SOURCE` are the folders of
+//! those programs' C files, for fixtures that mention them.
 
 use crate::scratch::{target_dir, workspace_dir};
 use std::collections::HashMap;

@@ -283,7 +283,7 @@ impl Drop for Running {
     }
 }
 
-/// Describes what the threads of a process group wait for.
+/// Describes the state of the threads of a process group.
 fn standing(group: i32) -> String {
     let mut told = String::new();
     for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {

@@ -37,7 +37,8 @@ impl Steady {
             .args([self.path.as_os_str(), rounds.to_string().as_ref()])
     }
 
-    /// The program, until [`Steady::stop`], with pauses between its rounds: it writes megabytes a second, not gigabytes.
+    /// The program, until [`Steady::stop`], with pauses between its rounds: it writes megabytes a second, not
+    /// gigabytes.
     #[must_use]
     pub fn unhurried(&self, scratch: &Scratch) -> Program {
         self.program(scratch, 0).args(["100"])

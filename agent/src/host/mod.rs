@@ -57,7 +57,8 @@ pub trait Host {
     fn detach(&mut self) -> Result<()>;
 }
 
-/// Starts Frida without waiting for it, so that its start overlaps with other work. The library is part of this process.
+/// Starts Frida without waiting for it, so that its start overlaps with other work. The library is part of this
+/// process.
 ///
 /// # Errors
 /// [`Error::HelperGone`] when the thread cannot be made.
@@ -66,8 +67,8 @@ pub fn start(_progress: &dyn Fn(&str)) -> Result<Box<dyn Host>> {
     Ok(Box::new(devkit::DevkitHost::start()?))
 }
 
-/// Starts Frida without waiting for it, so that its start overlaps with other work. Installs the wheel first if need be;
-/// `progress` receives each step of that.
+/// Starts Frida without waiting for it, so that its start overlaps with other work. Installs the wheel first if need
+/// be; `progress` receives each step of that.
 ///
 /// # Errors
 /// As for [`install`]; [`Error::HelperGone`] when python3 cannot be run.

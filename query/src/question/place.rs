@@ -30,7 +30,8 @@ impl Place {
     }
 }
 
-/// Returns the place of the `occurrence`th name or text `name` in `sql`, counting from 0; quotes and case do not matter.
+/// Returns the place of the `occurrence`th name or text `name` in `sql`, counting from 0; quotes and case do not
+/// matter.
 pub fn of_word(sql: &str, name: &str, occurrence: usize) -> Option<Place> {
     let named = |token: &TokenWithSpan| match &token.token {
         Token::Word(word) => word.value.eq_ignore_ascii_case(name),

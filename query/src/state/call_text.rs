@@ -1,4 +1,5 @@
-//! Arguments and results as their types describe them: members of structures, and the texts that were captured with a call.
+//! Arguments and results as their types describe them: members of structures, and the texts that were captured with a
+//! call.
 //!
 //! A value has no text here if it cannot be read because a module's file is missing or nothing was captured; the
 //! columns show the raw registers.

@@ -1,5 +1,5 @@
-//! The state of the program in SQL: `reg`, `mem`, `value`, `explain_value`, `frame_value`, and the tables `backtrace(seq)`,
-//! `locals(seq)` and `history(expression)`.
+//! The state of the program in SQL: `reg`, `mem`, `value`, `explain_value`, `frame_value`, and the tables
+//! `backtrace(seq)`, `locals(seq)` and `history(expression)`.
 //!
 //! The first call of one of these functions makes the timeline of the opened recording; other queries do not pay for
 //! it. Unknown values are null, and so are stale ones: values that were seen earlier and may have changed since.

@@ -43,8 +43,8 @@ impl CapturesFile {
         &self.pages
     }
 
-    /// Reads a page, with up to `more` of those that follow it: to begin with a row group's columns costs as much as to read a
-    /// page or two. The page itself comes first.
+    /// Reads a page, with up to `more` of those that follow it: to begin with a row group's columns costs as much as to
+    /// read a page or two. The page itself comes first.
     ///
     /// # Errors
     /// [`crate::Error::Columns`] or [`crate::Error::Arrow`].

@@ -1,5 +1,5 @@
-//! Goal: a page reads as it was at each snapshot, and no bytes of a file harm its reader. Method: made-up memory that changes
-//! from snapshot to snapshot, compared with a model; files that were cut and changed.
+//! Goal: a page reads as it was at each snapshot, and no bytes of a file harm its reader. Method: made-up memory that
+//! changes from snapshot to snapshot, compared with a model; files that were cut and changed.
 
 use std::collections::BTreeMap;
 

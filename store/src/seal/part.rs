@@ -108,9 +108,9 @@ pub(super) struct Parts {
 struct PartWriter {
     calls: CallsWriter<Summed>,
     events: EventsWriter<Summed>,
-    /// The part's first pause begins it.
+    /// Opened at the part's first pause.
     states: Option<StatesWriter<Summed>>,
-    /// The part's first capture begins it.
+    /// Opened at the part's first capture.
     captures: Option<CapturesWriter<Summed>>,
 }
 

@@ -28,7 +28,7 @@ pub(super) struct Stacks {
     switches: u64,
 }
 
-/// The main stack, as far as it is known.
+/// How the bounds of the main stack are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Bounds {
     /// Its first and its last slot.

@@ -15,8 +15,8 @@ pub enum Way {
 const LEAST_BYTES: usize = 1 << 20;
 /// Writes after which the slower way gets another try.
 const TRY_AGAIN_AFTER: u32 = 128;
-/// Seconds per byte, 1 GB/s: copying into the cache is not faster than that, so a direct way that is needs no comparison. The
-/// copying would take a core for milliseconds from the thread that fills the buffers.
+/// Seconds per byte, 1 GB/s: copying into the cache is not faster than that, so a direct way that is needs no
+/// comparison. The copying would take a core for milliseconds from the thread that fills the buffers.
 const FAST: f64 = 1e-9;
 /// A write through the cache keeps a core busy that others need; past the cache, the core is free. So the cache must be
 /// this much faster.
