@@ -177,7 +177,7 @@ impl Packer {
         &self.packed
     }
 
-    /// Returns the bytes of the copies so far.
+    /// Returns the total length of the copies so far, in bytes.
     #[must_use]
     pub fn len_bytes(&self) -> u64 {
         self.packed.files.iter().map(|file| file.len).sum()
