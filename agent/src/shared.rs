@@ -288,7 +288,7 @@ impl Shared {
         format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd())
     }
 
-    /// Tells the runtime which thread is the main one, where its stack ends, and how large stacks are by default.
+    /// Tells the runtime which thread is the main one, where its stack ends, and the default size of stacks.
     pub fn set_main_thread(&self, tid: u32, stack_high: u64, stack_bytes: u64) {
         let control = self.control();
         control.main_tid.store(tid, Release);
@@ -296,7 +296,7 @@ impl Shared {
         control.stack_bytes.store(stack_bytes, Release);
     }
 
-    /// Tells the runtime what to capture besides with each enter and leave. Must be called before anything is armed.
+    /// Tells the runtime what to capture with each enter and leave. Must be called before anything is armed.
     pub fn set_capture(&self, what: u32, stack_len: u32) {
         let control = self.control();
         control.capture.store(what, Release);
@@ -305,8 +305,8 @@ impl Shared {
             .store(stack_len.min(CAPTURE_STACK_MAX), Release);
     }
 
-    /// Tells the runtime what to watch: docs/wire.md, the control page. Words may only be added to those told before;
-    /// all that there is no room for is left out.
+    /// Tells the runtime what to watch: docs/wire.md, the control page. Later calls may only add words;
+    /// words beyond the limit are omitted.
     pub fn set_watches(&self, words: &[u64]) {
         let control = self.control();
         for (place, word) in control.watch.iter().zip(words) {
@@ -316,28 +316,28 @@ impl Shared {
         control.watch_words.store(count, Release);
     }
 
-    /// Prepares all rings, once it is known where the target has mapped the memory.
+    /// Prepares all rings, once the target's mapping is known.
     pub fn set_target_base(&self, base: u64) {
         self.target_base.store(base, Release);
     }
 
-    /// Returns where the target has mapped the memory.
+    /// Returns the address of the target's mapping.
     pub fn range_in_target(&self) -> Range<u64> {
         let base = self.target_base.load(Acquire);
         base..base + TOTAL_BYTES
     }
 
-    /// Has threads wait for a copy of memory after every `records` records. Must be called before anything is armed.
+    /// Makes threads wait for a copy of memory after every `records` records. Must be called before anything is armed.
     pub fn copy_every(&self, records: u64) {
         self.control().copy_every.store(records, Release);
     }
 
-    /// Returns how many records have been written, of those that are counted for copies of memory.
+    /// Returns the number of written records that count for copies of memory.
     pub fn copy_records(&self) -> u64 {
         self.control().copy_records.load(Acquire)
     }
 
-    /// Tells how many records there were when memory was copied, or the copy left out.
+    /// Stores the number of records at the time of a copy of memory, made or skipped.
     pub fn copied(&self, records: u64) {
         self.control().copied_records.store(records, Release);
     }
@@ -347,7 +347,7 @@ impl Shared {
         self.control().copies_pass.store(pass.into(), Release);
     }
 
-    /// Returns how many records had been written at the last copy.
+    /// Returns the number of records written at the last copy.
     pub fn copied_records(&self) -> u64 {
         self.control().copied_records.load(Acquire)
     }
@@ -357,8 +357,8 @@ impl Shared {
         RobustOwner::new(Arc::clone(self), |control| &control.owner)
     }
 
-    /// Makes the calling thread the one that traces the program: the kernel marks the word when it dies, before it lets
-    /// the program go.
+    /// Makes the calling thread the tracer of the program: the kernel marks the word when that thread dies, before it
+    /// lets the program go.
     pub fn own_as_tracer(self: &Arc<Self>) -> RobustOwner {
         RobustOwner::new(Arc::clone(self), |control| &control.tracer)
     }
