@@ -1,22 +1,22 @@
-//! What can go wrong between the recorder and the target's inside.
+//! The errors between the recorder and its agent in the target.
 
 use std::{io, path::PathBuf};
 
 /// The result of this crate's functions.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Each message reads after "cannot"; [`Error::hint`] names the next step where there is one.
+/// Each message reads after "cannot"; [`Error::hint`] names the next step, if there is one.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A tool that the set-up needs is not there.
+    /// A tool for the set-up is missing.
     #[error("find a usable {tool}: {detail}")]
     MissingTool {
-        /// What was looked for.
+        /// The missing tool.
         tool: &'static str,
         /// Its Debian package.
         package: &'static str,
-        /// What happened when it was tried.
+        /// The result of the attempt.
         detail: String,
     },
     /// pip could not fetch or install the pinned wheel.
@@ -45,7 +45,7 @@ pub enum Error {
     /// A file in the cache folder could not be written or read.
     #[error("{action} {path}")]
     File {
-        /// What was tried, as a verb.
+        /// The attempted action, as a verb.
         action: &'static str,
         /// The file.
         path: PathBuf,
@@ -53,26 +53,26 @@ pub enum Error {
         #[source]
         source: io::Error,
     },
-    /// The helper process that drives Frida could not be started or has gone.
+    /// The helper process that drives Frida could not be started or has ended.
     #[error("talk to the Frida helper process: {detail}")]
     HelperGone {
-        /// What is known.
+        /// The known details.
         detail: String,
     },
     /// The helper process does not answer; it was ended.
     #[error("{action}: Frida did not answer within {seconds} s")]
     HelperStuck {
-        /// What was asked of it, as a verb.
+        /// The requested action, as a verb.
         action: String,
-        /// How long it was waited for.
+        /// The length of the wait.
         seconds: u64,
     },
     /// Frida refused.
     #[error("{action}: {message}")]
     Frida {
-        /// What was asked of it, as a verb.
+        /// The requested action, as a verb.
         action: String,
-        /// What it answered.
+        /// Its answer.
         message: String,
         /// It took too long, by its own measure.
         is_timeout: bool,
@@ -89,15 +89,15 @@ pub enum Error {
     /// The runtime in the target answered something unexpected.
     #[error("start the runtime inside the program: {detail}")]
     Runtime {
-        /// What it answered.
+        /// Its answer.
         detail: String,
-        /// What to look into.
+        /// The next thing to check.
         hint: Option<String>,
     },
 }
 
 impl Error {
-    /// Tells whether Frida took too long, by its own measure or by ours: another try may well succeed.
+    /// Tells whether Frida took too long, by its own measure or by ours: a retry may well succeed.
     #[must_use]
     pub fn is_timeout(&self) -> bool {
         match self {
@@ -107,7 +107,7 @@ impl Error {
         }
     }
 
-    /// Returns the next step, where there is one to name.
+    /// Returns the next step, if there is one.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {

@@ -1,7 +1,7 @@
-//! Everything that runs inside the target, and the means to get it there: the embedded runtime, the memory it
-//! shares with the recorder, and the Frida hosts that load it.
+//! Everything that runs inside the target, and the means to load it: the embedded runtime, the memory it
+//! shares with the recorder, and the Frida hosts.
 //!
-//! The layout of records is `store::wire`'s business; this crate knows how threads' rings lie in memory.
+//! `store::wire` defines the layout of records; this crate defines the layout of the threads' rings in memory.
 
 pub mod error;
 pub mod host;

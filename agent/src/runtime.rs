@@ -1,4 +1,4 @@
-//! The compiled runtime library: where it is put so that a target can load it, and what it exports.
+//! The compiled runtime library: where a target can load it from, and what it exports.
 
 use std::{
     fs,
@@ -14,29 +14,30 @@ use crate::{Error, Result, wheel};
 /// The library that is loaded into targets with a dynamic linker.
 pub const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/runtime.so"));
 
-/// The one for targets without: it needs no library, and finds a thread's data by the bases of fs and gs.
+/// The library for targets without one: it needs no other library, and finds a thread's data by the bases of fs and gs.
 pub const SELF_CONTAINED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/self_contained.so"));
 
 /// Version of `struct hs_exports` in agent/runtime/runtime.h.
 pub const EXPORTS_VERSION: u64 = 1;
 
-/// How the file names of the library begin, in all releases.
+/// Common prefix of the library's file names, in all releases.
 const NAME_START: &str = "runtime-";
 
-/// Tells whether `path` is a library like `own` of this or another release, which an earlier recording has left in a target.
+/// Tells whether `path` is a library like `own`, of this or another release, that an earlier recording has left in a
+/// target.
 pub fn is_library(path: &Path, own: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str());
     let is_named = name.is_some_and(|name| name.starts_with(NAME_START) && name.ends_with(".so"));
     path == own || is_named && path.parent() == own.parent()
 }
 
-/// Writes one of the two libraries to the user's cache unless it is there, and returns its path as the kernel tells it of mappings,
-/// without symbolic links: that is how it is known among a target's modules. The name holds its digest, so that targets of
-/// different releases do not meet. `copy` 1 is the first one; more are for a target that still has
-/// those before mapped, as the linker loads a file only once.
+/// Writes one of the two libraries to the user's cache unless it exists, and returns its path as the kernel reports it
+/// for mappings, without symbolic links; by that path it is recognised among a target's modules. The name contains its
+/// digest, so that targets of different releases do not meet. `copy` 1 is the first one; higher numbers are for a
+/// target that still has the lower ones mapped, because the linker loads a file only once.
 ///
-/// A file that is there already is never written into: targets have it mapped, and would lose what their
-/// linker has put into it.
+/// An existing file is never written: targets have it mapped, and would lose their linker's
+/// changes in it.
 ///
 /// # Errors
 /// When there is no cache folder or it cannot be written to.

@@ -1,7 +1,7 @@
 //! The memory that the target's threads write their records to and the recorder reads: agent/runtime/layout.h in Rust.
 //!
-//! One page of control, then the headers of all rings, then the rings. Each ring has one producer (the thread it was
-//! given to) and one consumer (the recorder). Positions are addresses in the target. Only touched pages exist.
+//! It holds one control page, the headers of all rings, and the rings. Each ring has one producer (its thread) and one
+//! consumer (the recorder). Positions are addresses in the target. Only touched pages exist.
 
 use std::{
     fs::File,
@@ -37,14 +37,14 @@ pub const GO_STACK_BYTES: u64 = 16 << 10;
 /// Bytes of a ring.
 pub const RING_BYTES: u64 = 8 << 20;
 const CONTROL_BYTES: u64 = 4096;
-/// Where the first ring begins, in bytes.
+/// Offset of the first ring, in bytes.
 pub const DATA_OFFSET: u64 = CONTROL_BYTES + (RINGS * size_of::<Ring>()) as u64;
-/// Where the counters of what the program judges itself begin, in bytes: behind the rings. Code that the recorder makes counts
-/// there, so that the counts outlive the program.
+/// Offset in bytes of the counters of conditions that the program evaluates itself: after the rings. Code that the
+/// recorder generates counts there, so that the counts outlive the program.
 pub const COUNTERS_OFFSET: u64 = DATA_OFFSET + RINGS as u64 * RING_BYTES;
 /// Bytes of the counters.
 pub const COUNTERS_BYTES: u64 = 8 << 20;
-/// Where the questions begin that such code asks without a stop, in bytes.
+/// Offset in bytes of the questions that this code asks without a stop.
 pub const ASKS_OFFSET: u64 = COUNTERS_OFFSET + COUNTERS_BYTES;
 /// Length of the shared memory in bytes.
 pub const TOTAL_BYTES: u64 = ASKS_OFFSET + asks::BYTES;
@@ -60,26 +60,26 @@ pub struct Shadow {
 
 /// In [`Shared::set_capture`]: general registers at each enter and leave.
 pub const CAPTURE_REGISTERS: u32 = 1;
-/// In [`Shared::set_capture`]: texts behind arguments.
+/// In [`Shared::set_capture`]: texts that arguments point to.
 pub const CAPTURE_TEXTS: u32 = 2;
-/// In [`Shared::set_capture`]: what arguments lead to.
+/// In [`Shared::set_capture`]: the targets of arguments.
 pub const CAPTURE_POINTEES: u32 = 4;
-/// Most bytes that are captured of what an argument leads to.
+/// Most bytes of an argument's target that are captured.
 pub const POINTEE_MAX: u16 = 256;
-/// Beside the number of bytes behind an argument: they are captured at the return only.
+/// Flag on the number of bytes that an argument points to: they are captured at the return only.
 pub const POINTEE_RESULT: u16 = 0x8000;
-/// There too: a text, up to its NUL.
+/// Another flag there: a text, up to its NUL.
 pub const POINTEE_TEXT: u16 = 0x4000;
 /// Most bytes of the stack that are captured with a call.
 pub const CAPTURE_STACK_MAX: u32 = 16384;
 /// Words of all watched values.
 pub const WATCH_WORDS: usize = 384;
-/// In the head of a watched value: 1 + the DWARF number of the register that its address is counted from, or 0.
+/// In the head of a watched value: 1 + the DWARF number of the register that its address is relative to, or 0.
 pub const WATCH_BASE_SHIFT: u32 = 8;
 /// In the head of a watched value: 1 + the function at whose enters it is captured, or 0.
 pub const WATCH_FUNCTION_SHIFT: u32 = 16;
-/// In the head of a watched value of a caller, whose variables live between two calls: it is captured where a function that
-/// returns there is entered. Two more words follow the head: the first return address, and the one behind the last.
+/// In the head of a watched value of a caller, whose variables live between two calls: it is captured where a function
+/// that returns there is entered. Two more words follow the head: the first return address and the end of the range.
 pub const WATCH_CALLER_ENTER: u64 = 1 << 62;
 /// The same where a function that returns there is left; both may be set.
 pub const WATCH_CALLER_LEAVE: u64 = 1 << 63;
@@ -88,7 +88,7 @@ pub const WATCH_PARTLY: u64 = 1 << 16;
 /// In the last word of a watched value, beside the number of bytes: up to a NUL.
 pub const WATCH_TEXT: u64 = 1 << 17;
 
-/// How to get from an argument register to a text.
+/// How an argument register leads to a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Text {
     /// The register has its address; it ends with a NUL.
@@ -107,7 +107,7 @@ pub enum Text {
 }
 
 impl Text {
-    /// Returns what the runtime is told: `HS_TEXT_`.
+    /// Returns the runtime's constant for it: `HS_TEXT_`.
     #[must_use]
     pub fn code(self) -> u8 {
         match self {
@@ -119,11 +119,11 @@ impl Text {
     }
 }
 
-/// Turning over this bit of a stack slot's address gives its shadow's address.
+/// Flipping this bit of a stack slot's address gives its shadow's address.
 pub const SHADOW_BIT: u32 = 46;
 
-/// For stacks that the kernel or pthreads made, for heaps of position-independent programs (coroutines), and for
-/// those of the others.
+/// For stacks of the kernel or pthreads, for heaps of position-independent programs (coroutines), and for
+/// those of other programs.
 pub const SHADOWS: [Shadow; 3] = [
     Shadow {
         base: 0x2000_0000_0000,
@@ -139,12 +139,12 @@ pub const SHADOWS: [Shadow; 3] = [
     },
 ];
 
-/// The record of a thread (docs/wire.md): its kind in word 1, its length. The thread's name is at its end.
+/// The record of a thread (docs/wire.md): its kind in word 1, its length. The thread's name is at the end.
 const KIND_MASK: u64 = 0xf;
 const KIND_THREAD: u64 = 4;
 const THREAD_BYTES: u64 = 48;
 
-/// How many ranges [`Shared::set_foreign`] takes.
+/// Most ranges that [`Shared::set_foreign`] takes.
 pub const FOREIGN: usize = 19;
 
 /// The head of a ring: `struct hs_ring`.
@@ -212,7 +212,7 @@ pub struct Control {
     recorder_sleeps: AtomicU32,
 }
 
-/// Where the word lies that is marked when the thread that traces the program dies, from the control page on.
+/// Offset from the control page of the word that is marked when the tracing thread dies.
 pub const TRACER_OFFSET: u64 = std::mem::offset_of!(Control, tracer) as u64;
 
 const _: () = assert!(size_of::<Ring>() == 128);
@@ -223,7 +223,7 @@ const _: () = assert!(size_of::<Control>() <= CONTROL_BYTES as usize);
 pub struct Shared {
     base: *mut u8,
     file: File,
-    /// Where the target has mapped it.
+    /// Address of the target's mapping.
     target_base: AtomicU64,
 }
 
@@ -243,7 +243,7 @@ impl Shared {
             bytes: TOTAL_BYTES,
             source,
         };
-        // SAFETY: the name is NUL-terminated; a non-negative result is a new descriptor that nobody else owns.
+        // SAFETY: the name is NUL-terminated; a non-negative result is a new descriptor without another owner.
         let fd = unsafe { libc::memfd_create(c"hindsight".as_ptr(), libc::MFD_CLOEXEC) };
         if fd < 0 {
             return Err(error(io::Error::last_os_error()));
@@ -288,7 +288,7 @@ impl Shared {
         format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd())
     }
 
-    /// Tells the runtime which thread is the main one, where its stack ends, and how large stacks are by default.
+    /// Tells the runtime which thread is the main one, where its stack ends, and the default size of stacks.
     pub fn set_main_thread(&self, tid: u32, stack_high: u64, stack_bytes: u64) {
         let control = self.control();
         control.main_tid.store(tid, Release);
@@ -296,7 +296,7 @@ impl Shared {
         control.stack_bytes.store(stack_bytes, Release);
     }
 
-    /// Tells the runtime what to capture besides with each enter and leave. Must be called before anything is armed.
+    /// Tells the runtime what to capture with each enter and leave. Must be called before anything is armed.
     pub fn set_capture(&self, what: u32, stack_len: u32) {
         let control = self.control();
         control.capture.store(what, Release);
@@ -305,8 +305,8 @@ impl Shared {
             .store(stack_len.min(CAPTURE_STACK_MAX), Release);
     }
 
-    /// Tells the runtime what to watch: docs/wire.md, the control page. Words may only be added to those told before; all
-    /// that there is no room for is left out.
+    /// Tells the runtime what to watch: docs/wire.md, the control page. Later calls may only add words;
+    /// words beyond the limit are omitted.
     pub fn set_watches(&self, words: &[u64]) {
         let control = self.control();
         for (place, word) in control.watch.iter().zip(words) {
@@ -316,38 +316,38 @@ impl Shared {
         control.watch_words.store(count, Release);
     }
 
-    /// Prepares all rings, once it is known where the target has mapped the memory.
+    /// Prepares all rings, once the target's mapping is known.
     pub fn set_target_base(&self, base: u64) {
         self.target_base.store(base, Release);
     }
 
-    /// Returns where the target has mapped the memory.
+    /// Returns the address of the target's mapping.
     pub fn range_in_target(&self) -> Range<u64> {
         let base = self.target_base.load(Acquire);
         base..base + TOTAL_BYTES
     }
 
-    /// Has threads wait for a copy of memory after every `records` records. Must be called before anything is armed.
+    /// Makes threads wait for a copy of memory after every `records` records. Must be called before anything is armed.
     pub fn copy_every(&self, records: u64) {
         self.control().copy_every.store(records, Release);
     }
 
-    /// Returns how many records have been written, of those that are counted for copies of memory.
+    /// Returns the number of written records that count for copies of memory.
     pub fn copy_records(&self) -> u64 {
         self.control().copy_records.load(Acquire)
     }
 
-    /// Tells how many records there were when memory was copied, or the copy left out.
+    /// Stores the number of records at the time of a copy of memory, made or skipped.
     pub fn copied(&self, records: u64) {
         self.control().copied_records.store(records, Release);
     }
 
-    /// Has threads that wait for a copy of memory go on, or wait again: whoever makes it may wait for one of them.
+    /// Lets threads that wait for a copy of memory run, or makes them wait again: the copier may need one of them.
     pub fn pass_copies(&self, pass: bool) {
         self.control().copies_pass.store(pass.into(), Release);
     }
 
-    /// Returns how many records had been written at the last copy.
+    /// Returns the number of records written at the last copy.
     pub fn copied_records(&self) -> u64 {
         self.control().copied_records.load(Acquire)
     }
@@ -357,28 +357,29 @@ impl Shared {
         RobustOwner::new(Arc::clone(self), |control| &control.owner)
     }
 
-    /// Makes the calling thread the one that traces the program: the kernel marks the word when it dies, before it lets
-    /// the program go.
+    /// Makes the calling thread the tracer of the program: the kernel marks the word when that thread dies, before it
+    /// lets the program go.
     pub fn own_as_tracer(self: &Arc<Self>) -> RobustOwner {
         RobustOwner::new(Arc::clone(self), |control| &control.tracer)
     }
 
-    /// Returns a word of the counters, `offset` bytes behind [`COUNTERS_OFFSET`].
+    /// Returns a word of the counters, `offset` bytes after [`COUNTERS_OFFSET`].
     ///
     /// # Panics
-    /// When no whole word is there.
+    /// When there is no whole word there.
     pub fn counter(&self, offset: u64) -> &AtomicU64 {
         assert!(
             offset.is_multiple_of(8) && offset < COUNTERS_BYTES,
             "a word of the counters"
         );
         let at = COUNTERS_OFFSET + offset;
-        // SAFETY: inside the mapping and aligned, by the check above; all users of the word use atomics or the processor's own.
+        // SAFETY: inside the mapping and aligned, by the check above; all users of the word use atomics or the
+        // processor's own.
         unsafe { &*self.base.add(at as usize).cast::<AtomicU64>() }
     }
 
-    /// Tells the runtime what is mapped and not the program's, the most important first: the program's locking of its memory
-    /// leaves it alone. What there is no room for is left out.
+    /// Tells the runtime which mappings are not the program's, the most important first: when the program locks its
+    /// memory, these stay unlocked. Mappings beyond the limit are omitted.
     pub fn set_foreign(&self, ranges: &[Range<u64>]) {
         let control = self.control();
         let words = ranges.iter().flat_map(|range| [range.start, range.end]);
@@ -389,35 +390,35 @@ impl Shared {
         control.foreign_count.store(count, Release);
     }
 
-    /// Tells the runtime how many bytes of what is not the program's count for its limits on address space and on data.
+    /// Tells the runtime how many of these bytes count for the program's limits on address space and on data.
     pub fn set_reserved(&self, space_bytes: u64, data_bytes: u64) {
         let control = self.control();
         control.reserved_data.store(data_bytes, Release);
         control.reserved_space.store(space_bytes, Release);
     }
 
-    /// Returns how often a thread was found that must not read the time stamp counter, and records nothing since.
+    /// Returns how many threads were found that must not read the time stamp counter, and have recorded nothing since.
     pub fn forbidden(&self) -> u32 {
         self.control().forbidden.load(Acquire)
     }
 
-    /// Tells all threads to record nothing any more; they notice when they next ask for room.
+    /// Tells all threads to stop recording; they notice when they next reserve room.
     pub fn stop(&self) {
         self.control().stop.store(1, Release);
     }
 
-    /// Returns how often the runtime has asked for a look at the list of modules.
+    /// Returns how often the runtime has requested a look at the list of modules.
     pub fn modules_asked(&self) -> u32 {
         self.control().modules_asked.load(Acquire)
     }
 
-    /// Returns which of these were answered.
+    /// Returns how many of these requests were answered.
     pub fn modules_answered(&self) -> u32 {
         self.control().modules_answered.load(Acquire)
     }
 
-    /// Makes the pages of the first ring, which the main thread will take: fresh memory can cost more than the call that
-    /// is recorded in it. Where the kernel does not know how (before Linux 5.14), the thread makes them itself.
+    /// Makes the pages of the first ring, which the main thread will take: fresh memory can cost more than the recorded
+    /// call. Where the kernel cannot do that (before Linux 5.14), the thread makes them itself.
     pub fn populate_first_ring(&self) {
         // SAFETY: the first ring lies in the mapping; no content changes.
         unsafe {
@@ -431,14 +432,14 @@ impl Shared {
         self.ring(index).lost.load(Acquire)
     }
 
-    /// Returns how many of the lost records of ring `index` no GAP record tells of. Final once its thread is gone.
+    /// Returns how many of the lost records of ring `index` no GAP record reports. Final once its thread is gone.
     pub fn lost_untold(&self, index: usize) -> u64 {
         let ring = self.ring(index);
         let told = ring.told.load(Acquire);
         ring.lost.load(Acquire).saturating_sub(told)
     }
 
-    /// Returns the number of the wait in which the thread of ring `index` asks for leave to sleep.
+    /// Returns the number of the wait for which the thread of ring `index` asks permission to sleep.
     pub fn asks_to_sleep(&self, index: usize) -> Option<u64> {
         let ring = self.ring(index);
         let waits = ring.waits.load(Acquire);
@@ -450,7 +451,7 @@ impl Shared {
         self.ring(index).may_sleep.store(wait, Release);
     }
 
-    /// Lets the threads go on that asked up to `asked`.
+    /// Lets the threads whose questions are answered continue: those up to `asked`.
     pub fn answer_modules(&self, asked: u32) {
         let word = &self.control().modules_answered;
         word.store(asked, Release);
@@ -459,7 +460,7 @@ impl Shared {
     }
 
     /// Asks the thread that waits for an answer about modules to reserve memory for code at `address`; returns whether
-    /// it is there, or `None` when nobody answered in time.
+    /// it is there, or `None` when no answer came in time.
     pub fn reserve(&self, address: u64, bytes: u64, patience: Duration) -> Option<bool> {
         let control = self.control();
         control.map_address.store(address, Release);
@@ -475,12 +476,12 @@ impl Shared {
         Some(control.map_result.load(Acquire) == address)
     }
 
-    /// Takes the number of records lost because no ring was free.
+    /// Returns and resets the number of records lost because no ring was free.
     pub fn take_lost_no_ring(&self) -> u64 {
         self.control().lost_no_ring.swap(0, AcqRel)
     }
 
-    /// Returns the rings that a thread has, by index.
+    /// Returns the rings with a thread, by index.
     pub fn taken(&self) -> impl Iterator<Item = usize> + '_ {
         let words = self.control().taken.iter().enumerate();
         words.flat_map(|(index, word)| {
@@ -493,7 +494,7 @@ impl Shared {
         })
     }
 
-    /// Returns the thread that has ring `index`, how often the ring was given away before, and whether the thread
+    /// Returns the thread that has ring `index`, how often the ring was reused, and whether the thread
     /// ran its last destructors.
     pub fn tenant(&self, index: usize) -> Tenant {
         let ring = self.ring(index);
@@ -504,7 +505,7 @@ impl Shared {
         }
     }
 
-    /// Returns what has been written to ring `index` and not been released: one piece, or two where it wraps.
+    /// Returns the unreleased bytes of ring `index`: one piece, or two where it wraps.
     pub fn pending(&self, index: usize) -> Pending<'_> {
         let ring = self.ring(index);
         let base = self.ring_base(index);
@@ -533,7 +534,7 @@ impl Shared {
         }
     }
 
-    /// Tells whether ring `index` begins with a record of its thread, not released, that has no name.
+    /// Tells whether ring `index` begins with an unreleased record of its thread without a name.
     pub fn is_nameless(&self, index: usize) -> bool {
         let ring = self.ring(index);
         let is_first = ring.tail.load(Acquire) == 0
@@ -557,7 +558,8 @@ impl Shared {
     fn first_record(&self, index: usize) -> &[AtomicU64; THREAD_BYTES as usize / 8] {
         assert!(index < RINGS, "ring {index} of {RINGS}");
         let at = DATA_OFFSET + index as u64 * RING_BYTES;
-        // SAFETY: inside the mapping by the assertion, and aligned; what a record has when it is whole the thread writes no more.
+        // SAFETY: inside the mapping by the assertion, and aligned; what a record has when it is whole the thread
+        // writes no more.
         unsafe { &*self.base.add(at as usize).cast() }
     }
 
@@ -566,7 +568,7 @@ impl Shared {
         self.ring(index).tail.store(head, Release);
     }
 
-    /// Takes ring `index` back from a thread that is gone; the next one finds it empty.
+    /// Takes ring `index` back from a thread that has ended; the next thread finds it empty.
     pub fn free(&self, index: usize) {
         let ring = self.ring(index);
         ring.tenancy.fetch_add(1, AcqRel);
@@ -613,12 +615,12 @@ impl Drop for Shared {
     }
 }
 
-/// Whose ring it is.
+/// The thread of a ring.
 #[derive(Clone, Copy, Debug)]
 pub struct Tenant {
     /// Thread id, 0 while the thread is still taking the ring.
     pub tid: u32,
-    /// How often the ring was given away before.
+    /// How often the ring was reused.
     pub tenancy: u32,
     /// True once the thread ran its last destructors.
     pub exiting: bool,
@@ -631,12 +633,12 @@ pub struct Pending<'a> {
     pub first: &'a [u8],
     /// The newer ones, from the ring's beginning, where it wrapped.
     pub second: &'a [u8],
-    /// What to release once they are kept.
+    /// The positions to release once the records are kept.
     pub head: u64,
 }
 
 impl Pending<'_> {
-    /// Returns whether nothing waits.
+    /// Tells whether no records wait.
     pub fn is_empty(&self) -> bool {
         self.first.is_empty() && self.second.is_empty()
     }

@@ -15,14 +15,14 @@ use sha2::{Digest, Sha256};
 
 use crate::{Error, Result};
 
-/// The one version that is used. Older than 17.20.0 corrupts programs that use AVX-512 under instruction recording.
+/// The pinned version. Versions before 17.20.0 corrupt programs that use AVX-512 under instruction recording.
 pub const VERSION: &str = "17.25.2";
 
 /// sha256 of the wheels of [`VERSION`] that may be installed: manylinux x86-64, CPython's stable interface.
 const DIGESTS: &[&str] = &[WHEEL_SHA256];
 const WHEEL_SHA256: &str = "55cb5f7f6f75922a37e451449ec71e695400e3d6a009c275c285abf88a49dd53";
 
-/// Returns the folder under the user's cache where everything that can be made again is kept (0700).
+/// Returns the folder in the user's cache for everything that can be made again (0700).
 ///
 /// # Errors
 /// When the user has no cache folder, or it cannot be created.
@@ -34,7 +34,7 @@ pub fn cache_folder() -> Result<PathBuf> {
 }
 
 /// Returns the folder that holds the installed `frida` package, installing it first if need be.
-/// `progress` is told one line per step, and nothing when there is nothing to do.
+/// `progress` receives one line per step, and nothing when there is nothing to do.
 ///
 /// # Errors
 /// [`Error::MissingTool`] without python3 or pip, [`Error::Install`] when the wheel cannot be fetched,
@@ -48,7 +48,7 @@ pub fn ensure(progress: &dyn Fn(&str)) -> Result<PathBuf> {
     installer.ensure(progress)
 }
 
-/// Where to install to, with which Python, and what may be installed.
+/// Where to install, with which Python, and the allowed wheels.
 struct Installer<'a> {
     cache: &'a Path,
     python: &'a Path,
@@ -67,15 +67,15 @@ impl Installer<'_> {
             return Ok(place);
         }
         let work = self.cache.join(format!("frida-{VERSION}.partial"));
-        // Of an installer that was killed: the lock says that nobody is at it any more.
+        // A killed installer left it: we hold the lock, so no other installer is running.
         remove(&work)?;
         let result = self.install(&work, &place, progress);
-        // What is left of a failed attempt is of no use to anybody; the error to tell is the attempt's.
+        // The rest of a failed attempt is useless; report the error of the attempt itself.
         let _ = remove(&work);
         result.map(|()| place)
     }
 
-    /// Waits until no other process installs. The kernel gives the lock back when its holder ends, however it does.
+    /// Waits until no other process installs. The kernel releases the lock when its holder ends, by whatever cause.
     fn lock(&self, progress: &dyn Fn(&str)) -> Result<File> {
         let path = self.cache.join(format!("frida-{VERSION}.lock"));
         let failed = |action| file_error(action, &path);
@@ -125,7 +125,7 @@ impl Installer<'_> {
             &target,
             &wheel.to_string_lossy(),
         )?;
-        // Without its package, what may be there is not an installation.
+        // Without its package, an existing folder is not an installation.
         remove(place)?;
         fs::rename(&target, place).map_err(file_error("create", place))
     }
@@ -226,7 +226,7 @@ pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Returns what a failed command said last, or how it ended when it said nothing.
+/// Returns the last output of a failed command, or its exit status without any.
 fn why(output: &Output) -> String {
     let said = last_lines(&output.stderr);
     if said.is_empty() {
@@ -235,7 +235,7 @@ fn why(output: &Output) -> String {
     said
 }
 
-/// Returns the last three lines, on one.
+/// Returns the last three lines, joined.
 fn last_lines(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());

@@ -1,4 +1,4 @@
-//! Hands out the rows of an answer while they are computed; dropping it stops the computation.
+//! An answer: its rows are handed out while they are computed. Dropping it stops the computation.
 
 use std::sync::Arc;
 
@@ -64,7 +64,7 @@ impl Answer {
         None
     }
 
-    /// Returns the rows of `batch` that the limit allows, and notes when there were more.
+    /// Returns the rows of `batch` within the limit, and notes whether there were more.
     fn within_limit(&mut self, batch: RecordBatch) -> RecordBatch {
         let rows = batch.num_rows();
         if rows > self.rows_left {
@@ -81,12 +81,12 @@ impl Answer {
         error
     }
 
-    /// Returns the means to stop the computation from another thread.
+    /// Returns a handle that stops the computation from another thread.
     pub fn stopper(&self) -> Stopper {
         Stopper(self.task.handle.abort_handle())
     }
 
-    /// Returns whether there were more rows than the limit. Known once the last batch was handed out.
+    /// Tells whether there were more rows than the limit. Known after the last batch.
     pub fn was_cut(&self) -> bool {
         self.cut
     }
@@ -101,12 +101,12 @@ impl Iterator for Answer {
     }
 }
 
-/// Stops an answer. Who reads it gets what was computed before, then [`Error::Stopped`].
+/// Stops an answer. Its reader gets the rows computed so far, then [`Error::Stopped`].
 #[derive(Debug, Clone)]
 pub struct Stopper(AbortHandle);
 
 impl Stopper {
-    /// Stops the computation; does nothing when it is done.
+    /// Stops the computation; does nothing if it is done.
     pub fn stop(&self) {
         self.0.abort();
     }
@@ -130,7 +130,7 @@ impl Task {
     /// Waits for the computation's end.
     ///
     /// # Errors
-    /// What it sent so far is not the whole answer: [`Error::Stopped`], or [`Error::Execution`] when it panicked.
+    /// The rows so far are not the whole answer: [`Error::Stopped`], or [`Error::Execution`] when it panicked.
     pub async fn end(&mut self) -> Result<()> {
         (&mut self.handle)
             .await

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::tables::TABLES;
 
-/// SQL's words that questions to a recording use.
+/// Keywords of SQL for queries to a recording.
 pub const KEYWORDS: &[&str] = &[
     "ALL",
     "AND",
@@ -64,7 +64,7 @@ pub const KEYWORDS: &[&str] = &[
     "WITHIN GROUP",
 ];
 
-/// Returns the names of the tables, those that people ask first first.
+/// Returns the names of the tables, the most used first.
 pub fn table_names() -> Vec<&'static str> {
     TABLES.iter().map(|table| table.name).collect()
 }

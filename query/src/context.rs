@@ -1,4 +1,4 @@
-//! Sets DataFusion up for one recording: its tables, our functions and rules, a bounded memory and no other data.
+//! Sets DataFusion up for one recording: its tables, our functions and rules, bounded memory and no other data.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -21,18 +21,19 @@ use crate::tables::{Sources, providers};
 const CATALOG: &str = "recording";
 /// Name of the schema that holds them.
 const SCHEMA: &str = "main";
-/// How many of the greediest consumers a message about memory names.
+/// Number of the largest consumers that a message about memory names.
 const NAMED_CONSUMERS: NonZeroUsize = NonZeroUsize::new(3).expect("three is not zero");
 
 /// Each core's sort keeps at most this part of its share of the memory for merging what it spilled.
 const MERGE_SHARE: usize = 8;
 
-/// Memory per core and row of a batch, in bytes: with less memory, batches are smaller, so that several fit for merging.
+/// Memory per core and row of a batch, in bytes: with less memory, batches are smaller, so that several fit for
+/// merging.
 const MEMORY_PER_ROW_BYTES: usize = 16 << 10;
 /// Rows of a batch.
 const BATCH_ROWS: std::ops::RangeInclusive<usize> = 256..=8192;
 
-/// Returns a context that knows the recording's tables and nothing else.
+/// Returns a context with the recording's tables and nothing else.
 pub fn context(sources: &Sources, options: &Options) -> Result<SessionContext> {
     let pool = TrackConsumersPool::new(FairSpillPool::new(options.memory_bytes), NAMED_CONSUMERS);
     let spill = DiskManagerMode::Directories(vec![options.temp_dir.clone()]);
@@ -61,7 +62,7 @@ fn catalog(sources: &Sources) -> Result<Arc<dyn CatalogProvider>> {
     Ok(Arc::new(catalog))
 }
 
-/// The recording's tables in the order of their documentation; none can be added.
+/// The recording's tables in the order of their documentation; the set is fixed.
 #[derive(Debug)]
 struct Tables(Vec<(&'static str, Arc<dyn TableProvider>)>);
 

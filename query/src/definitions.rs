@@ -1,4 +1,4 @@
-//! Holds what a recording defines once: functions, modules, the probes that could not be armed, and live probes.
+//! The definitions of a recording: functions, modules, the probes that could not be armed, and live probes.
 //!
 //! Everything that SQL shows of a function besides its id comes from here.
 
@@ -29,7 +29,7 @@ pub struct Module {
 }
 
 impl Module {
-    /// Returns the last component of the path: how people call the module.
+    /// Returns the last component of the path: the usual name of the module.
     pub fn name(&self) -> &str {
         Path::new(&self.path)
             .file_name()
@@ -38,7 +38,7 @@ impl Module {
     }
 }
 
-/// A probe that was asked for but could not be armed.
+/// A requested probe that could not be armed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Skipped {
     /// Number of the module.
@@ -47,16 +47,16 @@ pub struct Skipped {
     pub svma: u64,
     /// Name of the function.
     pub name: String,
-    /// Why not.
+    /// The reason.
     pub reason: String,
 }
 
-/// A probe of live control, as it was last.
+/// A probe of live control in its last state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Probe {
     /// Its latest definition.
     pub definition: LiveProbe,
-    /// Whether it was taken away after that.
+    /// Whether it was removed after that.
     pub removed: bool,
 }
 
@@ -70,7 +70,7 @@ pub struct Definitions {
 }
 
 impl Definitions {
-    /// Takes a control event in; those that define nothing are ignored. A later definition of the same id wins.
+    /// Adds a control event; those that define nothing are ignored. A later definition of the same id wins.
     pub fn add(&mut self, control: Control) {
         match control {
             Control::Function(function) => self.add_function(function),
@@ -165,7 +165,7 @@ impl Definitions {
         self.modules.get(&id)
     }
 
-    /// Returns the probes that could not be armed, as they were found.
+    /// Returns the probes that could not be armed, in the order of the log.
     pub fn skipped(&self) -> &[Skipped] {
         &self.skipped
     }
@@ -175,13 +175,13 @@ impl Definitions {
         self.probes.values()
     }
 
-    /// Returns one value per function id: `text` of its definition, null where there is none.
+    /// Returns one value per function id: `text` of its definition, null without one.
     pub fn texts<'a>(&'a self, text: impl Fn(&'a FunctionDef) -> Option<&'a str>) -> ArrayRef {
         let values = self.functions.iter().map(|f| f.as_ref().and_then(&text));
         Arc::new(values.collect::<StringViewArray>())
     }
 
-    /// Returns one value per function id: `number` of its definition, null where there is none.
+    /// Returns one value per function id: `number` of its definition, null without one.
     pub fn numbers(&self, number: impl Fn(&FunctionDef) -> Option<i64>) -> ArrayRef {
         let values = self.functions.iter().map(|f| f.as_ref().and_then(&number));
         Arc::new(values.collect::<Int64Array>())

@@ -12,9 +12,9 @@ use crate::error::{Error, Result};
 /// Threads and temporary files of a session and of its answers.
 #[derive(Debug)]
 pub struct Engine {
-    /// Taken when dropped only.
+    /// Empty only while dropping.
     runtime: Option<Runtime>,
-    /// Its files are removed after the threads were told to stop.
+    /// Its files are removed after the threads have received the stop signal.
     _reader: Arc<Reader>,
 }
 
@@ -43,7 +43,7 @@ impl Engine {
         self.runtime().spawn(work)
     }
 
-    /// Returns how many computations there are, each answer having one or more.
+    /// Returns the number of computations; each answer has one or more.
     pub fn running_tasks(&self) -> usize {
         self.runtime().metrics().num_alive_tasks()
     }
@@ -53,7 +53,7 @@ impl Engine {
     }
 }
 
-/// Stops what still runs, without waiting for it: that would block an asynchronous caller.
+/// Stops the running ones without waiting for them: that would block an asynchronous caller.
 impl Drop for Engine {
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {

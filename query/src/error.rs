@@ -1,4 +1,4 @@
-//! Names everything that can go wrong while a recording is asked, with where in the question and what to do next.
+//! The errors of a query, each with its place in the question and the next step.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use crate::question::{hint_of, message_of};
 /// The result of this crate's functions.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why a question could not be answered. Most messages read after "cannot".
+/// Why a query could not be answered. Most messages read after "cannot".
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -31,13 +31,13 @@ pub enum Error {
     Changing {
         /// The recording.
         path: PathBuf,
-        /// How often it was tried.
+        /// The number of attempts.
         attempts: u32,
     },
-    /// The question is wrong.
+    /// The query is wrong.
     #[error("{0}")]
     Sql(Box<SqlError>),
-    /// The question would change something.
+    /// The query would change something.
     #[error("{statement} is refused: recordings are read-only")]
     ReadOnly {
         /// The first words of the statement.
@@ -48,7 +48,7 @@ pub enum Error {
     Memory {
         /// The limit in bytes.
         limit_bytes: usize,
-        /// What asked for how much.
+        /// Which operator requested how much.
         message: String,
     },
     /// Computing the answer failed.
@@ -69,7 +69,7 @@ pub enum Error {
     /// The operating system refused a thread, a folder or a file.
     #[error("{action}: {source}")]
     System {
-        /// What was tried.
+        /// The attempted action.
         action: &'static str,
         /// The refusal.
         #[source]
@@ -78,7 +78,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Returns the next step, where there is one to name.
+    /// Returns the next step, if there is one.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
@@ -95,23 +95,23 @@ impl Error {
     }
 }
 
-/// What is wrong with a question, and where.
+/// An error in a query, and its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SqlError {
-    /// What is wrong, a lower-case sentence.
+    /// The error, a lower-case sentence.
     pub message: String,
     /// Line and column of the first wrong character, both from 1, where that is known.
     pub position: Option<(usize, usize)>,
     /// The wrong line with a caret below the wrong characters; empty when the position is not known.
     pub excerpt: String,
-    /// What was perhaps meant, nearest first.
+    /// Suggested names, nearest first.
     pub suggestions: Vec<String>,
-    /// How it is written, where no name was misspelt.
+    /// The right way to write it, where no name was misspelt.
     pub hint: Option<String>,
 }
 
 impl SqlError {
-    /// Returns the next step, where there is one to name.
+    /// Returns the next step, if there is one.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self.suggestions.is_empty() {

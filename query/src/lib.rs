@@ -1,6 +1,6 @@
-//! Answers SQL over a recording: tables over its sealed columns, and over what is not sealed yet.
+//! Answers SQL over a recording: tables over its sealed columns and over the tail that is not sealed yet.
 //!
-//! Knows no symbols but those the recording defines, and writes nothing but answers and temporary files.
+//! The crate knows no symbols but those that the recording defines. It writes only answers and temporary files.
 #![deny(unsafe_code)]
 
 mod allocator;
@@ -31,7 +31,7 @@ pub use options::Options;
 pub use session::Session;
 pub use tables::{TABLES, TableDoc};
 
-/// Opens the recording that `path` names for questions, with the default limits.
+/// Opens the recording that `path` names for queries, with the default limits.
 ///
 /// # Errors
 /// When the recording or a sealed file cannot be read, or temporary files cannot be written.

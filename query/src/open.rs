@@ -1,4 +1,4 @@
-//! Makes what questions are asked of from an opened recording.
+//! Prepares an opened recording for queries.
 
 use std::sync::Arc;
 
@@ -13,21 +13,21 @@ use crate::parts::PartFile;
 use crate::state::States;
 use crate::tables::Sources;
 
-/// How much of a recording a session sees.
+/// The part of a recording that a session sees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extent {
     /// Whether the recording was closed, live or interrupted when it was opened.
     pub state: RecordingState,
     /// Number of events; the last one has `seq` one less.
     pub events: u64,
-    /// When the last event was, in ns since the recording began.
+    /// Time of the last event, in ns since the recording began.
     pub last_ts_ns: i64,
-    /// Bytes at the end of the log that are no whole frame and were left out.
+    /// Bytes at the end of the log that are no whole frame and were omitted.
     pub torn_bytes: u64,
 }
 
 impl Extent {
-    /// Returns how much of the recording `reader` sees.
+    /// Returns the extent of `reader`.
     pub fn of(reader: &Reader) -> Self {
         Self {
             state: reader.recording().state(),
@@ -38,7 +38,7 @@ impl Extent {
     }
 }
 
-/// Returns what the tables of a recording are made of; `states` answers about its states.
+/// Returns the sources of a recording's tables; `states` evaluates at events.
 ///
 /// # Errors
 /// When a sealed file cannot be read.

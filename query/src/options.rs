@@ -1,17 +1,17 @@
-//! Says how queries use the machine.
+//! The resources that queries may use.
 
 use std::path::PathBuf;
 
-/// Memory that queries get when the machine's is not known, in bytes.
+/// Memory of queries if the size of the machine's memory is unknown, in bytes.
 const FALLBACK_MEMORY_BYTES: usize = 1 << 30;
 
 /// How queries use the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// Most bytes that sorts, groups and joins hold together before they spill, or fail where they cannot.
+    /// Most bytes that sorts, groups and joins hold together before they spill, or fail if they cannot.
     /// By default a quarter of the machine's memory. Buffers of scans and of answers come on top: some ten MiB a core.
     pub memory_bytes: usize,
-    /// The folder below which to spill, and to seal what a recording has not sealed yet; cleaned when the session ends.
+    /// The folder for spilling and for sealing the unsealed rest of a recording; cleaned when the session ends.
     /// By default `$TMPDIR`, else `/var/tmp`, which is on a disk where `/tmp` may be in memory.
     pub temp_dir: PathBuf,
     /// How many cores one query uses. By default all.

@@ -1,7 +1,7 @@
-//! What a table's `scan` returns, written as `async_trait` would write it.
+//! The future that a table's `scan` returns, written as `async_trait` would write it.
 //!
-//! The plans here are made without waiting. In an `async fn` the compiler would prove anew for each method that all of a question's
-//! expressions can be sent to another thread, which took most of the time in which this crate was checked.
+//! The plans here are made without waiting. With an `async fn` the compiler would prove anew for each method that all
+//! expressions of a query can be sent to another thread, which took most of the time of checking this crate.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -10,5 +10,5 @@ use std::sync::Arc;
 use datafusion::common::Result;
 use datafusion::physical_plan::ExecutionPlan;
 
-/// The plan of a scan, or why there is none.
+/// The plan of a scan, or the error.
 pub type Planned<'a> = Pin<Box<dyn Future<Output = Result<Arc<dyn ExecutionPlan>>> + Send + 'a>>;

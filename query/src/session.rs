@@ -30,7 +30,7 @@ use crate::tables::TABLES;
 /// Batches that wait between the computation and the reader of an answer.
 const WAITING_BATCHES: usize = 2;
 
-/// A recording that can be asked. It shows what the recording held when it was opened.
+/// A recording that can be queried. It shows the content at its opening.
 pub struct Session {
     context: SessionContext,
     options: Options,
@@ -48,7 +48,7 @@ impl Session {
         Self::open_with(path, Options::default())
     }
 
-    /// As [`Self::open`], with other than the default limits.
+    /// As [`Self::open`], with other limits.
     ///
     /// # Errors
     /// As for [`Self::open`].
@@ -57,12 +57,12 @@ impl Session {
         Self::new(Arc::new(reader), options)
     }
 
-    /// Asks an opened recording.
+    /// Queries an opened recording.
     ///
     /// The process's allocator keeps up to 64 MiB of freed memory per thread from then on.
     ///
     /// # Errors
-    /// When a sealed file cannot be read, or there can be no threads.
+    /// When a sealed file cannot be read, or the threads cannot be made.
     pub fn new(reader: Arc<Reader>, options: Options) -> Result<Self> {
         keep_freed_memory();
         let states = States::new(Arc::clone(&reader));
@@ -80,20 +80,20 @@ impl Session {
         })
     }
 
-    /// Returns how much of the recording this session sees.
+    /// Returns the part of the recording that this session sees.
     pub fn extent(&self) -> Extent {
         self.extent
     }
 
-    /// Asks one question and waits until its answer has columns; rows come as the answer is read.
+    /// Runs one query and waits until its answer has columns; rows come as the answer is read.
     ///
     /// # Errors
-    /// [`Error::Sql`] for a wrong question, [`Error::ReadOnly`] for one that would change something.
+    /// [`Error::Sql`] for a wrong query, [`Error::ReadOnly`] for one that would change something.
     pub fn sql(&self, sql: &str) -> Result<Answer> {
         futures::executor::block_on(self.ask(sql, None))
     }
 
-    /// As [`Self::sql`] for at most `max_rows` rows; [`Answer::was_cut`] tells whether there would be more.
+    /// As [`Self::sql`] for at most `max_rows` rows; [`Answer::was_cut`] tells whether there are more.
     ///
     /// # Errors
     /// As for [`Self::sql`].
@@ -101,7 +101,7 @@ impl Session {
         futures::executor::block_on(self.ask(sql, Some(max_rows)))
     }
 
-    /// As [`Self::sql`] and [`Self::sql_up_to`], for callers that are asynchronous themselves.
+    /// As [`Self::sql`] and [`Self::sql_up_to`], for asynchronous callers.
     ///
     /// # Errors
     /// As for [`Self::sql`].
@@ -125,12 +125,12 @@ impl Session {
         }
     }
 
-    /// Returns how many computations run on this session's threads. Each answer being computed has one or more.
+    /// Returns the number of computations on this session's threads. Each running answer has one or more.
     pub fn running_tasks(&self) -> usize {
         self.engine.running_tasks()
     }
 
-    /// Returns how many bytes the answers being computed hold in files now, because memory did not suffice.
+    /// Returns how many bytes the running answers have spilled to files now.
     pub fn spilled_bytes(&self) -> u64 {
         let progress = self.context.runtime_env().spilling_progress();
         progress.current_bytes
@@ -142,7 +142,7 @@ impl Session {
     }
 }
 
-/// Everything that answering one question takes.
+/// Everything that one query needs.
 struct Question {
     state: SessionState,
     sql: String,
@@ -152,7 +152,7 @@ struct Question {
 }
 
 impl Question {
-    /// Sends the columns or what is wrong with the question, then the rows.
+    /// Sends the columns or the query's error, then the rows.
     async fn answer(
         self,
         schema: oneshot::Sender<Result<SchemaRef>>,
@@ -218,7 +218,7 @@ impl Question {
         }
     }
 
-    /// Asks for one row more than wanted, to know whether there would be more.
+    /// Requests one row more than wanted, to know whether there are more.
     fn limited(&self, plan: LogicalPlan) -> datafusion::common::Result<LogicalPlan> {
         let explains = matches!(plan, LogicalPlan::Explain(_) | LogicalPlan::Analyze(_));
         match self.max_rows {
@@ -240,7 +240,7 @@ impl Question {
     }
 }
 
-/// The error for a computation that ended without saying anything.
+/// The error for a computation that ended without a result.
 fn no_answer() -> Error {
     execution(DataFusionError::Internal(
         "the computation ended without an answer".into(),

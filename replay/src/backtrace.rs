@@ -1,7 +1,8 @@
-//! Backtraces of recorded moments: by unwinding as far as registers and memory are known, and by the recorded calls from there.
+//! Backtraces at recorded moments: by unwinding as far as registers and memory are known, and from there by the
+//! recorded calls.
 //!
-//! A recorded call says where its frame lies and where its caller goes on, so that unwinding can begin anew behind it.
-//! What lies between two such calls, without a record of its own, may be missing; the answer says where.
+//! A recorded call gives the place of its frame and its return address, so unwinding can restart at its caller. Frames
+//! between two such calls that have no record of their own may be missing; the answer says where.
 
 use debuginfo::{
     AddressSpace, Backtrace, Cause, Frame, FrameRegisters, Register, Unknown, backtrace,
@@ -22,7 +23,7 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Makes one of the innermost frame alone.
+    /// Makes a backtrace of the innermost frame alone.
     pub(crate) fn of_one(frame: Frame) -> Trace {
         Trace {
             backtrace: Backtrace {
@@ -46,7 +47,7 @@ impl State<'_> {
         let mut end = match self.register(Register::RIP).is_known() {
             true => {
                 let mut found = backtrace(space, &strict, limit);
-                // The innermost frame may show what is stale as such; the way to its caller must not depend on it.
+                // The innermost frame may show stale values as such; finding its caller must not depend on them.
                 if let Some(first) = found.frames.first() {
                     let inlined = found.frames.iter().take_while(|frame| frame.inlined);
                     let same = inlined.count() + 1;
@@ -75,7 +76,7 @@ impl State<'_> {
                 },
             },
         };
-        // Where unwinding ends too early, the next recorded call further out is known to be there.
+        // If unwinding ends early, continue at the next recorded call further out: it is known to be open.
         while let Some(why) = &end
             && trace.backtrace.frames.len() < limit
             && why.cause != Cause::Limit
@@ -92,7 +93,7 @@ impl State<'_> {
         Ok(trace)
     }
 
-    /// Why the frames end: the module that the last of them lies in may be one whose file cannot be used.
+    /// The reason why the frames end: the last one may lie in a module whose file cannot be used.
     fn told_of_module(&self, frames: &[Frame], why: Unknown) -> Unknown {
         if why.cause == Cause::Limit {
             return why;
@@ -119,7 +120,7 @@ impl State<'_> {
         Ok(None)
     }
 
-    /// Adds the frame of an open call, of which only the function is known, and the frames around it.
+    /// Adds the frame of an open call whose function alone is known, and the frames around it.
     fn resume_behind(
         &self,
         space: &AddressSpace,
@@ -143,7 +144,7 @@ impl State<'_> {
         Ok(found.end)
     }
 
-    /// The frame of a call, of which only the function is known.
+    /// The frame of a call whose function alone is known.
     pub(crate) fn frame_of(&self, call: &CallHead) -> Frame {
         let function = self.timeline.function(call.function);
         let entry = self.timeline.entry_of(call.function, self.seq);

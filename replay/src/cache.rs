@@ -1,4 +1,4 @@
-//! A small cache of what was read last, bounded by the number of its entries.
+//! A small cache with a bounded number of entries; it drops the least recently read one.
 
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,19 +28,19 @@ impl<K: Copy + Eq + Hash, V> Cache<K, V> {
         }
     }
 
-    /// Returns the value of `key`, and makes it if it is not there.
+    /// Returns the value of `key`; makes it if it is missing.
     ///
     /// # Errors
-    /// That of `make`; nothing is kept then.
+    /// The error of `make`; the cache is then unchanged.
     pub(crate) fn get<E>(&self, key: K, make: impl FnOnce() -> Result<V, E>) -> Result<Arc<V>, E> {
         if let Some(found) = self.find(&key) {
             return Ok(found);
         }
-        // Made without the lock: two askers may make the same, which costs time and nothing else.
+        // Made without the lock: two callers may make the same value, which only costs time.
         Ok(self.put(key, make()?))
     }
 
-    /// Keeps a value that somebody may ask for.
+    /// Keeps a value for later.
     pub(crate) fn put(&self, key: K, value: V) -> Arc<V> {
         let made = Arc::new(value);
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);

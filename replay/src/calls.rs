@@ -1,8 +1,8 @@
 //! Finds calls in the sealed files by the smallest and largest numbers of their pages.
 //!
-//! Files have calls in the order of their ends. Behind the place of an event, the pages whose smallest `start_seq` is not
-//! greater than its number are exactly those that hold a call which was open then: so the calls around an event are found
-//! by reading as many pages as there are such calls, at most.
+//! Files hold calls in the order of their ends. After the place of an event, the pages whose smallest `start_seq` does
+//! not exceed its number are exactly those that hold a call open at the event. So finding the calls around an event
+//! reads at most as many pages as there are such calls.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,9 +14,9 @@ use crate::cache::Cache;
 use crate::error::Result;
 use crate::least::Least;
 
-/// Pages whose places in time are kept: 8,192 calls of 60 bytes each.
+/// Most pages whose spans in time are kept: 8,192 calls of 60 bytes each.
 const SPINES: usize = 192;
-/// Pages that are kept as a whole: 8,192 calls of about 220 bytes each.
+/// Most pages that are kept as a whole: 8,192 calls of about 220 bytes each.
 const PAGES: usize = 24;
 
 /// Calls of a page that share the smallest of their `start_seq`.
@@ -29,7 +29,7 @@ pub(crate) struct CallRef {
     row: u32,
 }
 
-/// Where a call lies in time and in its thread.
+/// The span of a call in time, and its place in the thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallHead {
     /// Seq of the enter event.
@@ -40,17 +40,17 @@ pub struct CallHead {
     pub function: u32,
     /// The thread.
     pub tid: Option<u32>,
-    /// How many traced calls are around it.
+    /// Number of traced calls around it.
     pub depth: u32,
-    /// Seq of the enter event of the call around it.
+    /// Seq of the enter event of the enclosing call.
     pub parent: Option<u64>,
     /// It ended without a return.
     pub unwound: bool,
-    /// It replaced the call around it, which was the last thing that one did.
+    /// It replaced the enclosing call by a tail call.
     pub tail: bool,
-    /// Address of the stack word that holds its return address.
+    /// Address of the stack word with its return address.
     pub slot: u64,
-    /// What that word holds; of a tail call not where its caller goes on.
+    /// The content of that word; for a tail call it is not the return address.
     pub(crate) ret_addr: u64,
     pub(crate) at: CallRef,
 }
@@ -62,7 +62,7 @@ impl CallHead {
         self.start <= seq && self.end.is_none_or(|end| end > seq)
     }
 
-    /// Says whether it is certain that its frame was on the stack all the time: it returned.
+    /// Tells whether its frame is certain to have been on the stack all the time: it returned.
     #[must_use]
     pub fn returned(&self) -> bool {
         self.end.is_some() && !self.unwound
@@ -226,7 +226,7 @@ impl Calls {
         self.entered_from(self.first_block(seq), seq)
     }
 
-    /// The same, where it is known that it ends in page `block` or later.
+    /// The same for a call that is known to end in page `block` or later.
     fn entered_from(&self, block: usize, seq: u64) -> Result<Option<CallHead>> {
         let mut next = self.least.next(block, seq);
         while let Some(at) = next {
@@ -241,12 +241,12 @@ impl Calls {
         Ok(None)
     }
 
-    /// Finds the call around another one.
+    /// Finds the enclosing call of a call.
     pub(crate) fn parent(&self, call: &CallHead) -> Result<Option<CallHead>> {
         let Some(parent) = call.parent else {
             return Ok(None);
         };
-        // Calls end from the inside out, but those on several stacks of one thread need not.
+        // Calls end from the inside out, except calls on several stacks of one thread.
         match self.entered_from(call.at.block as usize, parent)? {
             Some(found) => Ok(Some(found)),
             None => self.entered_at(parent),
@@ -269,7 +269,7 @@ impl Calls {
                 false => 0,
             };
             let mut best = spine.next_begun(from, tid, seq);
-            // Unfinished calls stand in no order: the innermost of them began last.
+            // Unfinished calls are unordered: the innermost of them began last.
             if let Some(found) = best.filter(|found| calls.end_seq(*found).is_none()) {
                 best = self.last_unfinished(&spine, found, tid, seq);
             }
@@ -291,7 +291,7 @@ impl Calls {
             .max_by_key(|row| calls.start_seq(*row))
     }
 
-    /// Looks through the pages behind `block`, all of whose calls are unfinished, for one that began later than `best`.
+    /// Searches the pages after `block`, whose calls are all unfinished, for one that began later than `best`.
     fn last_unfinished_from(
         &self,
         block: usize,
@@ -315,7 +315,7 @@ impl Calls {
         Ok(best)
     }
 
-    /// Finds the call of a thread that ended last, at or before event `seq`, and not before `floor`.
+    /// Finds the last call of a thread to end, at or before event `seq`, and not before `floor`.
     pub(crate) fn last_ended(&self, tid: u32, seq: u64, floor: u64) -> Result<Option<CallHead>> {
         let first = self.first_block(seq + 1);
         for at in (0..(first + 1).min(self.blocks.len())).rev() {
@@ -338,7 +338,7 @@ impl Calls {
         Ok(None)
     }
 
-    /// Finds the call of a thread that ends first, at or after event `seq` and not after `ceiling`.
+    /// Finds the first call of a thread to end, at or after event `seq` and not after `ceiling`.
     pub(crate) fn first_ended(&self, tid: u32, seq: u64, ceiling: u64) -> Result<Option<CallHead>> {
         let first = self.first_block(seq);
         for at in first..self.blocks.len() {
@@ -362,7 +362,7 @@ impl Calls {
         Ok(None)
     }
 
-    /// Returns the calls that no leave event ends, of one thread, that begin at or after `seq`: the first of them.
+    /// Returns the first of a thread's calls that no leave event ends and that begin at or after `seq`.
     pub(crate) fn first_unfinished(&self, tid: u32, seq: u64) -> Result<Option<CallHead>> {
         let mut best: Option<CallHead> = None;
         for at in (0..self.blocks.len()).rev() {
@@ -385,7 +385,7 @@ impl Calls {
         Ok(best)
     }
 
-    /// Hands every call to `each`, in the files' order, until it returns false.
+    /// Passes every call to `each`, in the files' order, until it returns false.
     pub(crate) fn each(
         &self,
         blocks: impl Iterator<Item = usize>,
@@ -402,7 +402,7 @@ impl Calls {
         Ok(())
     }
 
-    /// Returns the calls of `functions` that begin with one of the events `range`, in no order.
+    /// Returns the calls of `functions` that begin with one of the events `range`, unordered.
     pub(crate) fn entered_in(
         &self,
         range: &std::ops::Range<u64>,
@@ -427,7 +427,7 @@ impl Calls {
         Ok(found)
     }
 
-    /// Returns the pages that may hold calls which begin or end at or after `seq`, in order.
+    /// Returns the pages that may hold calls that start or end at or after `seq`, in order.
     pub(crate) fn blocks_from(&self, seq: u64) -> std::ops::Range<usize> {
         self.first_block(seq)..self.blocks.len()
     }
@@ -443,7 +443,7 @@ impl Calls {
     }
 }
 
-/// The pages of a file. `finished` of its calls have ended; those come first.
+/// The pages of a file. The first `finished` of its calls have ended.
 fn file_blocks(file: &CallsFile, number: u32, finished: u64) -> Vec<Block> {
     let mut blocks = Vec::new();
     let mut rows_before = 0u64;

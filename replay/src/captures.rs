@@ -1,4 +1,4 @@
-//! What was captured besides with enters and leaves, by event.
+//! The registers and memory that were captured with enters and leaves, by event.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -11,9 +11,9 @@ use crate::error::Result;
 use crate::pages::{Page, Pages};
 use crate::timeline::Timeline;
 
-/// Pages that are kept: 1,024 captures each, which is 4 MiB where each has 4 KiB of stack.
+/// Most pages that are kept: 1,024 captures each, or 4 MiB where each has 4 KiB of stack.
 const PAGES: usize = 8;
-/// Pages that are read with one, if the one before it was wanted too.
+/// Pages that are read along with one, if the page before it was wanted too.
 const PAGES_AHEAD: usize = 3;
 
 /// All captures of a recording.
@@ -23,13 +23,13 @@ pub(crate) struct Captures {
     kept: Cache<u32, Shown>,
 }
 
-/// A page, and where the memory lies that it shows.
+/// A page, and the addresses of the memory that it shows.
 #[derive(Debug)]
 struct Shown {
     page: CapturePage,
-    /// Row, first address and the address behind the last, row by row.
+    /// Row, first address and end address, row by row.
     places: Vec<(u32, u64, u64)>,
-    /// All these addresses, ascending, without gaps in them and apart from each other; made when they are asked for.
+    /// The union of all these addresses, as ascending ranges that do not touch; made on demand.
     all: OnceLock<Vec<Range<u64>>>,
 }
 
@@ -58,7 +58,7 @@ impl Shown {
     }
 }
 
-/// The same addresses in as few ranges as there can be, ascending.
+/// The same addresses, merged into as few ranges as possible, ascending.
 fn united(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
     ranges.retain(|range| !range.is_empty());
     ranges.sort_unstable_by_key(|range| range.start);
@@ -103,7 +103,7 @@ impl Captures {
     fn page(&self, at: usize) -> Result<Arc<Shown>> {
         let Page { file, page, .. } = self.pages.get(at);
         let read = || {
-            // Whoever goes forward will want the next ones.
+            // A reader that moves forward will want the next pages.
             let goes_on = at > 0 && self.kept.holds(&(at as u32 - 1));
             let more = if goes_on { PAGES_AHEAD } else { 0 };
             let mut read = self.files[file].page(page, more)?.into_iter();
@@ -128,7 +128,7 @@ impl Captures {
         Ok(is_it.then_some(Capture { shown, row }))
     }
 
-    /// Returns those of the last `most` captures before event `seq` that show some of `ranges`, the last one first.
+    /// Returns, latest first, those of the last `most` captures before event `seq` that show some of `ranges`.
     pub(crate) fn before(
         &self,
         seq: u64,
@@ -152,7 +152,7 @@ impl Captures {
             let before = |row: usize| places.partition_point(|place| (place.0 as usize) < row);
             let mut last = None;
             for (row, begin, end) in places[before(first)..before(end)].iter().rev() {
-                // What lies in it is looked at again by whoever wants the bytes.
+                // The reader of the bytes looks at the content again.
                 let shows = |range: &Range<u64>| *begin < range.end && range.start < *end;
                 if last != Some(*row) && ranges.iter().any(shows) {
                     last = Some(*row);
@@ -164,8 +164,8 @@ impl Captures {
         Ok(found)
     }
 
-    /// Returns the events among `range`, and their threads, with which something was captured that `wanted` accepts, in
-    /// order. It is given the event and the addresses of the memory.
+    /// Returns the events among `range` with a capture that `wanted` accepts, and their threads, in
+    /// order. `wanted` gets the event and the addresses of the memory.
     pub(crate) fn showing(
         &self,
         range: &Range<u64>,
@@ -187,8 +187,8 @@ impl Captures {
 }
 
 impl Timeline {
-    /// Returns what was captured when event `seq` was. Calls that end with the one they made last, by a jump, end with one return:
-    /// what was captured then is kept with the outermost of them.
+    /// Returns the capture at the moment of event `seq`. Calls that end by a tail call all end with one return:
+    /// its capture is stored with the outermost of them.
     pub(crate) fn captured_at(&self, seq: u64) -> Result<Option<Capture>> {
         let own = self.captures.at(seq)?;
         if own.is_some() || !self.captures.is_any() {

@@ -1,12 +1,12 @@
-//! Where a signal ended the program: the stop that was recorded of it, or at least the event that tells of the signal.
+//! The place where a signal ended the program: the recorded stop at it, or at least the event of the signal.
 
 use crate::error::Result;
 use crate::event::Kind;
 use crate::timeline::Timeline;
 
 impl Timeline {
-    /// Returns the event at which the thread stands that a signal ended the program in; where it was not seen standing, the one
-    /// that tells of the signal. `None`: no signal ended the program.
+    /// Returns the event at which the thread was stopped by the signal that ended the program; without such a stop, the
+    /// event of the signal. `None`: no signal ended the program.
     ///
     /// # Errors
     /// The files cannot be read.
@@ -19,7 +19,7 @@ impl Timeline {
             return Ok(None);
         }
         let exceptions = self.marks.between(Kind::Exception, 0, end.seq);
-        // Of a crash under live control, older recordings tell twice, the second time without a thread.
+        // Older recordings report a crash under live control twice, the second time without a thread.
         let last = exceptions.iter().rev().take(2);
         let mut told = None;
         for mark in last {

@@ -1,4 +1,4 @@
-//! Names everything that can go wrong when a recorded moment is asked for, and what to do next.
+//! The errors of looking at a recorded moment, each with the next step.
 
 use debuginfo::Diagnostic;
 
@@ -18,12 +18,12 @@ pub enum Error {
     /// There is no such event.
     #[error("there is no event {seq}")]
     NoEvent {
-        /// The number asked for.
+        /// The requested number.
         seq: u64,
         /// The last one.
         last: u64,
     },
-    /// A number is missing in the order of events, which a whole recording has not.
+    /// The order of events lacks a number, unlike in a whole recording.
     #[error("event {seq} is in no file of the recording")]
     Missing {
         /// Its number.
@@ -32,26 +32,26 @@ pub enum Error {
     /// No event names such a thread.
     #[error("there is no thread {tid}")]
     NoThread {
-        /// The number asked for.
+        /// The requested thread.
         tid: u32,
-        /// Those there are.
+        /// The existing threads.
         known: String,
     },
-    /// A place to go to was not understood, or is not there.
+    /// The place is malformed, or does not exist.
     #[error("{0}")]
     Target(Diagnostic),
-    /// A move leads nowhere from here.
+    /// The move has no destination.
     #[error("{0}")]
     NoMove(Diagnostic),
-    /// An expression cannot be read, or means nothing.
+    /// The expression is malformed, or has no meaning here.
     #[error("{what}")]
     Expression {
-        /// What is wrong.
+        /// The fault.
         what: Diagnostic,
-        /// The byte of the text, from 0, where the mistake is, if there is one such.
+        /// The byte of the text at which the error is, from 0, if there is one.
         position: Option<usize>,
     },
-    /// It was interrupted before there was an answer.
+    /// The search was interrupted before it had an answer.
     #[error("interrupted")]
     Interrupted,
 }
@@ -64,7 +64,7 @@ impl Error {
         }
     }
 
-    /// Returns the next step, where there is one to name.
+    /// Returns the next step, if there is one.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {

@@ -1,4 +1,4 @@
-//! What an event is: the enter or leave of a call, or something else.
+//! The event type: the enter or leave of a call, or something else.
 
 use store::columns::ReadEvent;
 
@@ -26,7 +26,7 @@ impl Event {
         }
     }
 
-    /// Returns the thread it is about, where it is about one.
+    /// Returns its thread, if it has one.
     #[must_use]
     pub fn tid(&self) -> Option<u32> {
         match self {
@@ -46,12 +46,12 @@ impl Event {
     }
 }
 
-/// The kinds of events, other than enter and leave, that finding a state has to tell apart.
+/// The kinds of events, other than enter and leave, that a state depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// A thread was stopped.
     Pause,
-    /// It goes on.
+    /// It resumes.
     Resume,
     /// Memory or a register was changed from outside.
     Write,
@@ -59,15 +59,15 @@ pub enum Kind {
     ModuleLoad,
     /// A module was unmapped.
     ModuleUnload,
-    /// First sign of a thread.
+    /// The first event of a thread.
     ThreadStart,
-    /// It has got another name.
+    /// Its name changed.
     ThreadName,
     /// A thread is ending.
     ThreadExit,
     /// A note.
     Note,
-    /// The process ended, became another program, or was let go.
+    /// The process ended, became another program, or was detached.
     End,
     /// Events were lost.
     Gap,
@@ -77,7 +77,7 @@ pub enum Kind {
     Logpoint,
     /// Memory was copied.
     Snapshot,
-    /// A probe of live control was added, changed or taken away.
+    /// A probe of live control was added, changed or removed.
     Probe,
     /// An exception, a panic or a signal was seen.
     Exception,
@@ -110,8 +110,8 @@ impl Kind {
         }
     }
 
-    /// Says whether the program has no part in an event of this kind: none of its threads runs before it or after it that did
-    /// not before.
+    /// Tells whether the program takes no part in an event of this kind: the event neither shows that a thread ran nor
+    /// lets one run.
     pub(crate) fn leaves_program_still(self) -> bool {
         matches!(
             self,
@@ -119,7 +119,7 @@ impl Kind {
         )
     }
 
-    /// Says whether an event of this kind leaves a stopped thread as it is.
+    /// Tells whether an event of this kind leaves a stopped thread stopped.
     pub(crate) fn leaves_stopped(self) -> bool {
         matches!(self, Kind::Write)
     }

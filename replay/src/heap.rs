@@ -1,7 +1,7 @@
-//! Blocks of the heap, as the recorded calls of allocation functions handed them out.
+//! Heap blocks, as the recorded calls of allocation functions returned them.
 //!
-//! What was seen at an address before a block there was handed out belonged to something else, and is no older value of what the
-//! block holds. Recordings without all such calls, among them those of the default filters, do not tell of all blocks.
+//! A value seen at an address before a block was allocated there belonged to something else; it is no older value of
+//! the block. Recordings that lack some of these calls, such as those with the default filters, do not know all blocks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -11,24 +11,24 @@ use store::control::FunctionDef;
 use crate::calls::Calls;
 use crate::error::Result;
 
-/// What is said of stale bytes of the heap where no such call tells of their block.
+/// The reason given for stale bytes of the heap if no such call identifies their block.
 pub const UNKNOWN_BLOCK: &str = "no recorded call of malloc tells of that block: an earlier object may have been at that address; -f 'module:libc.so*' records them";
 
-/// What hands out every block, directly or for others. Unless all of them are recorded, no block is known to be the only one at its
-/// address.
+/// The functions that return every block, directly or for other functions. Unless all of them are recorded, a block may
+/// not be the only one at its address.
 const SOURCES: [&str; 3] = ["malloc", "calloc", "realloc"];
 
-/// What posix_memalign(3) of glibc calls, and which returns the block.
+/// The function that posix_memalign(3) of glibc calls; it returns the block.
 const ALIGNED: &str = "_mid_memalign";
 
-/// What mmap(2) returns where there is nothing.
+/// The result of a failed mmap(2).
 const MAP_FAILED: u64 = u64::MAX;
-/// Blocks that are remembered: with more, nothing is told of any.
+/// Most blocks that are kept: with more, the heap is unknown.
 const MOST_BLOCKS: usize = 1 << 22;
-/// Blocks that are looked at for one answer.
+/// Most blocks that are examined for one answer.
 const MOST_LOOKED_AT: usize = 1 << 16;
 
-/// Where an allocation function has the size of the block.
+/// How an allocation function receives the size of the block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Size {
     /// In an argument.
@@ -43,25 +43,25 @@ enum Size {
 struct Block {
     addr: u64,
     end: u64,
-    /// The event with which it was handed out.
+    /// The event that allocated it.
     given: u64,
 }
 
-/// The blocks that were handed out.
+/// The allocated blocks.
 #[derive(Debug)]
 pub(crate) struct Heap {
     /// By address.
     blocks: Vec<Block>,
     /// The highest end among each block and those before it.
     ends: Vec<u64>,
-    /// The events with which blocks were handed out somewhere, in order.
+    /// The events that allocated blocks, in order.
     anywhere: Vec<u64>,
-    /// No block was handed out by functions that are not recorded.
+    /// No unrecorded function allocated blocks.
     has_all: bool,
 }
 
 impl Heap {
-    /// Reads the calls of allocation functions; `None` if none was recorded, or too many were.
+    /// Reads the calls of allocation functions; `None` if there are none, or too many.
     pub(crate) fn read<'f>(
         calls: &Calls,
         functions: impl Iterator<Item = &'f FunctionDef>,
@@ -132,7 +132,7 @@ impl Heap {
         }
     }
 
-    /// Tells whether `range` is known to have been in one block from event `since` to event `until`, and no other.
+    /// Tells whether `range` is known to have been in one block from event `since` to event `until`, and in no other.
     pub(crate) fn is_one_block(&self, range: &Range<u64>, since: u64, until: u64) -> bool {
         let next = self.anywhere.partition_point(|given| *given <= since);
         let is_elsewhere = self.anywhere.get(next).is_none_or(|given| *given > until);
@@ -145,7 +145,7 @@ impl Heap {
             && self.given(range, since, until).is_none()
     }
 
-    /// The blocks that reach into `range`, among others, the highest first.
+    /// The blocks that may reach into `range`, the highest first.
     fn reaching(&self, range: &Range<u64>) -> impl Iterator<Item = &Block> {
         let behind = self.blocks.partition_point(|block| block.addr < range.end);
         let start = range.start;
@@ -154,7 +154,7 @@ impl Heap {
         around.map(|at| &self.blocks[at])
     }
 
-    /// Finds a part of `range` that was handed out after event `after` and up to event `until`, and the event that did.
+    /// Finds a part of `range` that was allocated after event `after` and up to event `until`, and the event.
     pub(crate) fn given(
         &self,
         range: &Range<u64>,
@@ -169,7 +169,7 @@ impl Heap {
     }
 }
 
-/// Where the function of this name has the size of the block that it returns; `None` if it allocates nothing.
+/// Returns how the function of this name receives the size of its block; `None` if it does not allocate.
 fn size_of(name: &str) -> Option<Size> {
     match plain(name) {
         "malloc" | "valloc" | "pvalloc" => Some(Size::Argument(0)),
@@ -186,8 +186,8 @@ fn size_of(name: &str) -> Option<Size> {
     }
 }
 
-/// The name of a function without what glibc adds to it, which describes its functions by one of several names: `__libc_malloc`,
-/// `__GI___libc_malloc`, `__mmap`.
+/// The name of a function without glibc's prefixes: debug information has one of several names, such as
+/// `__libc_malloc`, `__GI___libc_malloc` or `__mmap`.
 fn plain(name: &str) -> &str {
     let name = name.strip_prefix("__GI_").unwrap_or(name);
     let name = name.strip_prefix("__libc_").unwrap_or(name);
@@ -235,7 +235,7 @@ mod tests {
         );
     }
 
-    /// A block is the only one at its address since `since` where every function that hands out blocks was recorded.
+    /// A block is the only one at its address since `since` if every allocation function was recorded.
     #[test]
     fn one_block_is_told_from_several() {
         let mut heap = Heap::of(vec![block(0x100, 0x40, 5), block(0x120, 0x10, 20)]);

@@ -1,12 +1,12 @@
-//! Finds the next of many numbers that is not greater than a limit, without looking at those before it one by one.
+//! A 16-ary min-tree: finds the first number at or after an index that does not exceed a limit.
 //!
-//! Above the numbers lie rows of their minima, each of sixteen of the row below: one question looks at some sixteen in each row,
-//! however far away the answer is.
+//! Each level above the numbers holds the minima of sixteen entries of the level below. A search reads some sixteen
+//! entries per level, however far away the answer is.
 
 /// How many numbers share a minimum.
 const WIDTH: usize = 16;
 
-/// Numbers, and minima of them.
+/// The numbers and their minima.
 #[derive(Debug, Default)]
 pub(crate) struct Least {
     /// The numbers, then their minima, then the minima of those.
@@ -25,7 +25,7 @@ impl Least {
         Self { rows }
     }
 
-    /// Returns the place of the first number from place `from` on that is at most `limit`.
+    /// Returns the index of the first number from index `from` on that is at most `limit`.
     pub(crate) fn next(&self, from: usize, limit: u64) -> Option<usize> {
         let (mut at, mut row) = (from, 0);
         let mut found = loop {

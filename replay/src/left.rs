@@ -1,6 +1,7 @@
-//! The call that a thread has just returned from: its parameters as they were passed, and memory as it is at the return.
+//! The call that a thread has just returned from: its parameters as they were passed, and memory as it is at the
+//! return.
 //!
-//! Of the call's frame nothing is left: variables that lay on the stack are unknown, and so are parameters that came there.
+//! The call's frame is gone: variables and parameters on the stack are unknown.
 
 use debuginfo::{Ages, Certainty, EntryPlace, Frame, FrameRegisters, Machine, Register, Unknown};
 
@@ -10,11 +11,11 @@ use crate::machine::StateMachine;
 use crate::moment::Moment;
 use crate::state::State;
 
-/// A thread that has returned, as the call sees it that it has returned from.
+/// A thread that has returned, as its last call saw it.
 struct LeftMachine<'s> {
-    /// Where the call began.
+    /// The start of the call.
     then: StateMachine<'s>,
-    /// At its return.
+    /// Its return.
     now: StateMachine<'s>,
 }
 
@@ -67,8 +68,8 @@ impl Machine for LeftMachine<'_> {
 }
 
 impl Moment<'_> {
-    /// Asks about the call that the thread returned from at this very event, given a machine and a frame; `None` if it did
-    /// not return from one.
+    /// Evaluates in the call that returned at this very event, given a machine and a frame; `None` if the event is
+    /// no return.
     ///
     /// # Errors
     /// The files cannot be read.

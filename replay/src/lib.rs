@@ -1,11 +1,11 @@
-//! The state of a recorded program at any moment: registers, memory, the calls around it; and ways to move through time.
+//! The state of a recorded program at any moment: registers, memory, the calls around it; and moves through time.
 //!
-//! A [`Timeline`] is an opened recording. It finds events by number and thread without reading what lies between them.
-//! [`State`] says what registers and memory were just after an event: each value is known, stale (seen earlier, and may have
-//! changed since) or unknown, and says which. [`Moment`] puts modules beside it, so that `debuginfo` answers about it
-//! as about a stopped thread. Nothing here is folded over all events: every answer comes from page indexes and a few pages.
+//! A [`Timeline`] is an opened recording. It finds events by number and thread without reading the events in between.
+//! [`State`] gives registers and memory just after an event. Each value is known, stale (seen earlier, and may have
+//! changed since) or unknown, and says which. [`Moment`] adds modules, so that `debuginfo` can inspect it like a
+//! stopped thread. No answer folds over all events: each one comes from page indexes and a few pages.
 //!
-//! What the crate leaves to others: words and tables (`server`, `repl`), SQL (`query`), and capturing (`recorder`).
+//! The crate leaves commands and tables to `server` and `repl`, SQL to `query`, and capturing to `recorder`.
 #![forbid(unsafe_code)]
 
 mod backtrace;

@@ -1,4 +1,4 @@
-//! A recorded moment as `debuginfo` asks about it: the twin of a stopped live thread.
+//! A recorded moment as a `debuginfo` machine: the counterpart of a stopped live thread.
 
 use std::cell::{Cell, OnceCell};
 use std::ops::Range;
@@ -10,17 +10,17 @@ use crate::event::{Event, Kind};
 use crate::memory::Run;
 use crate::state::{Link, Reason, Seen, State};
 
-/// Bytes of a frame: what is further apart lies on different stacks.
+/// Largest frame in bytes: addresses further apart lie on different stacks.
 const MOST_OF_A_FRAME: u64 = 1 << 20;
 /// The usual size of a stack.
 const STACK: u64 = 8 << 20;
 
-/// How far values may be trusted.
+/// How to treat stale values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Trust {
-    /// Values that may have changed since they were seen are given, and say so.
+    /// Stale values are returned, and marked.
     Stale,
-    /// They are not known: for finding the way through a stack.
+    /// Stale values count as unknown: for unwinding.
     KnownOnly,
 }
 
@@ -29,22 +29,22 @@ pub struct StateMachine<'s> {
     state: &'s State<'s>,
     space: &'s AddressSpace,
     trust: Trust,
-    /// It has just returned from this call, or will: only rip and rsp are known then.
+    /// It has just returned from this call, or will: then only rip and rsp are known.
     returned: Option<(u64, u64)>,
-    /// The thread's frames, as far as they were looked for.
+    /// The thread's frames, as far as they were unwound.
     frames: &'s [Frame],
-    /// Those of functions that are not recorded, and the first event at which each is known to have been there.
+    /// The frames of unrecorded functions, and the first event at which each is known to exist.
     passing: OnceCell<Vec<(Range<u64>, u64)>>,
-    /// Whether what was read last had been seen together.
+    /// Whether the bytes of the last read were seen together.
     ages: Cell<Ages>,
     /// Memory is read as it was at this event.
     pinned: Cell<Option<u64>>,
-    /// Older bytes of the heap were read, and no recorded call tells of which block they were.
+    /// Older bytes of the heap were read, and no recorded call identifies their block.
     is_of_unknown_block: Cell<bool>,
 }
 
 impl<'s> StateMachine<'s> {
-    /// Makes one that gives stale values too. `space` are the modules of that moment.
+    /// Makes one that also returns stale values. `space` has the modules of that moment.
     #[must_use]
     pub fn new(state: &'s State<'s>, space: &'s AddressSpace) -> StateMachine<'s> {
         StateMachine {
@@ -75,12 +75,12 @@ impl<'s> StateMachine<'s> {
         Ok(heap.is_some_and(|heap| heap.is_one_block(range, since, self.state.seq)))
     }
 
-    /// Makes one that tells what lies in these frames from what lay there before.
+    /// Makes one that distinguishes the content of these frames from earlier content there.
     pub(crate) fn with_frames(self, frames: &'s [Frame]) -> StateMachine<'s> {
         StateMachine { frames, ..self }
     }
 
-    /// Tells whether memory of a frame was seen only before the frame was there.
+    /// Tells whether the memory of a frame was seen only before the frame existed.
     fn is_of_another_frame(&self, range: &Range<u64>, as_of: u64) -> bool {
         let is_near = |cfa: u64| range.start < cfa && cfa - range.start < MOST_OF_A_FRAME;
         if !self
@@ -91,7 +91,7 @@ impl<'s> StateMachine<'s> {
         {
             return false;
         }
-        // Without what it needs there is nothing to read either.
+        // Without its inputs nothing can be read.
         let passing = self
             .passing
             .get_or_init(|| self.passing().unwrap_or_default());
@@ -100,8 +100,8 @@ impl<'s> StateMachine<'s> {
         })
     }
 
-    /// The frames of functions that are not recorded, and since when they are known to be there: since the recorded call inside began,
-    /// which is this event if there is none.
+    /// The frames of unrecorded functions, and since when each is known to exist: since the recorded call inside began,
+    /// or this event if there is none.
     fn passing(&self) -> crate::error::Result<Vec<(Range<u64>, u64)>> {
         let state = self.state;
         let mut since = match state.event()? {
@@ -140,7 +140,7 @@ impl<'s> StateMachine<'s> {
         }
     }
 
-    /// The thread as it is when a call returns that is open now: to `address`, with rsp `sp`.
+    /// The thread at the return of a call that is open now: to `address`, with rsp `sp`.
     pub(crate) fn returned(
         state: &'s State<'s>,
         space: &'s AddressSpace,
@@ -162,7 +162,7 @@ impl<'s> StateMachine<'s> {
         }
     }
 
-    /// The open call of the thread that has `address` in its slot.
+    /// The open call of the thread whose slot holds `address`.
     fn slot(&self, address: u64) -> Option<(u64, CallHead)> {
         let mut links = self.open_calls();
         let link = links.find(|link| link.slot == address)?;
@@ -173,7 +173,7 @@ impl<'s> StateMachine<'s> {
         (0..).map_while(|index| self.state.open_call(index).ok().flatten())
     }
 
-    /// The call that the thread makes at this event, if it is one.
+    /// The call that the thread makes at this event, if any.
     fn entered(&self) -> Option<CallHead> {
         match self.state.event().ok()? {
             Event::Enter(call) if call.tid == Some(self.state.tid) && self.returned.is_none() => {
@@ -183,14 +183,14 @@ impl<'s> StateMachine<'s> {
         }
     }
 
-    /// Tells whether the thread has just come back from a call.
+    /// Tells whether the thread has just returned from a call.
     fn has_left(&self) -> bool {
         let event = self.state.event();
         let is_own = |call: &CallHead| call.tid == Some(self.state.tid) && call.returned();
         self.returned.is_none() && matches!(&event, Ok(Event::Leave(call)) if is_own(call))
     }
 
-    /// How many of the inlined calls that begin where the thread is stopped it has not made, by what was told of the stop.
+    /// How many of the inlined calls that begin at the stop the thread has not made, according to the pause event.
     fn left_at_stop(&self) -> Option<usize> {
         let (timeline, seq) = (self.state.timeline, self.state.seq);
         let pause = timeline.marks.last_pause(self.state.tid, seq)?;
@@ -203,8 +203,8 @@ impl<'s> StateMachine<'s> {
             .calls_to_come(stop.pc, stop.function.as_deref(), place)
     }
 
-    /// Fills `bytes` with what all of them were when the oldest of them were seen, if that is known; `runs` is what they are
-    /// thought to be now, seen at several events. Returns when that was.
+    /// Fills `bytes` with their content when the oldest of them were seen, if it is known; `runs` has their present
+    /// content, seen at several events. Returns that event.
     fn at_one_moment(&self, address: u64, runs: &[Run], bytes: &mut [u8]) -> Option<u64> {
         let seen = runs.iter().map(|run| match run.bytes {
             Seen::Known { .. } => Some(self.state.seq),
@@ -215,7 +215,7 @@ impl<'s> StateMachine<'s> {
         self.read_at(oldest, address, bytes).map(|()| oldest)
     }
 
-    /// Fills `bytes` with what they were at event `then`, if that is known, and of what lies there now.
+    /// Fills `bytes` with their content at event `then`, if it is known and belongs to the present object.
     fn read_at(&self, then: u64, address: u64, bytes: &mut [u8]) -> Option<()> {
         let end = address.checked_add(bytes.len() as u64)?;
         if !self.state.is_of_frame(end, then).ok()?
@@ -232,7 +232,7 @@ impl<'s> StateMachine<'s> {
         Some(())
     }
 
-    /// Reads memory as it was at event `then`.
+    /// Reads memory as of event `then`.
     fn pinned_memory(
         &self,
         then: u64,
@@ -241,7 +241,7 @@ impl<'s> StateMachine<'s> {
         runs: &[Run],
     ) -> Result<Certainty, Unknown> {
         self.ages.set(Ages::One);
-        // A block that was handed out since was something else then.
+        // A block that was allocated since held something else then.
         let unknown = runs.iter().find_map(|run| match &run.bytes {
             Seen::Unknown(reason) => Some(reason.unknown()),
             Seen::Known { .. } | Seen::Stale { .. } => None,
@@ -382,18 +382,18 @@ impl Machine for StateMachine<'_> {
     fn frame_address(&self, lookup_pc: u64, sp: u64) -> Option<u64> {
         let timeline = self.state.timeline;
         if self.state.has_lost_events() {
-            // A call that was lost may have the frame, and not the one of that function which was recorded.
+            // A lost call may own the frame instead of the recorded call of that function.
             return None;
         }
         let entry = self.space.function_at(lookup_pc)?.entry;
         for link in self.open_calls().filter(|link| link.slot >= sp) {
             let here = timeline.entry_of(link.call.function, self.state.seq);
             match here == Some(entry) {
-                // Where rsp is not known, at a logpoint, the call may have been left without an event: one that was is
-                // no way to tell where a frame lies.
+                // If rsp is unknown, at a logpoint, the call may have been left without an event: an unwound one
+                // does not locate a frame.
                 true if sp == 0 && !link.call.returned() => return None,
                 true => return Some(link.slot.wrapping_add(8)),
-                // Its frame lies between: what is asked about is none of a recorded call.
+                // Its frame lies between them: the question is not about a recorded call.
                 false if link.call.returned() => return None,
                 false => {}
             }
@@ -401,8 +401,8 @@ impl Machine for StateMachine<'_> {
         None
     }
 
-    /// A call that returned was there all the time; what was captured where it was made shows what its caller had then. Not so if
-    /// somebody has set something since, which may be the register, or the memory to which what was called has saved it.
+    /// An open call that later returned was open all the time, so the registers captured at its entry are its caller's.
+    /// That fails if a user has written since: to the register, or to the memory where the callee saved it.
     fn preserved_register(&self, slot: u64, register: Register) -> Option<u64> {
         if !Register::PRESERVED.contains(&register) {
             return None;
@@ -421,7 +421,8 @@ impl Machine for StateMachine<'_> {
         Some(capture.registers()?[usize::from(register.0)])
     }
 
-    /// Calls that were inlined where a function begins are made after it was entered, those where a call returns to after it has.
+    /// Inlined calls at a function's start are made after its entry; those at a return address are made after the
+    /// return.
     fn calls_to_come(&self) -> usize {
         if self.entered().is_some() {
             return usize::MAX;
@@ -448,7 +449,7 @@ impl Machine for StateMachine<'_> {
     }
 }
 
-/// The bytes of runs, which follow each other; `None` if some are unknown.
+/// The bytes of consecutive runs; `None` if some are unknown.
 fn bytes(runs: &[Run]) -> Option<Vec<u8>> {
     let values = runs.iter().map(|run| run.bytes.value());
     values

@@ -1,7 +1,8 @@
-//! The few events that every state depends on, by kind, in memory: stops, writes, modules, threads, notes, exceptions, ends.
+//! The few events that every state depends on, by kind, in memory: stops, writes, modules, threads, notes, exceptions,
+//! ends.
 //!
-//! They are found by one pass over the columns `seq`, `tid` and `kind` of the files of events, which calls are not in.
-//! An entry takes 16 bytes; there are as many as a person or a tracer made, not as many as the program did.
+//! One pass over the columns `seq`, `tid` and `kind` of the event files finds them; calls are not in these files. An
+//! entry takes 16 bytes. Their number depends on the user and the tracer, not on the length of the program's run.
 
 use std::collections::BTreeMap;
 use std::thread;
@@ -12,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::event::Kind;
 use crate::others::{Head, Others};
 
-/// An event, as far as it is kept here.
+/// A kept event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
     /// Its number.
@@ -48,7 +49,7 @@ pub(crate) struct Marks {
 }
 
 impl Marks {
-    /// Reads all events' heads, in as many threads as there are processors.
+    /// Reads the heads of all events, with one thread per processor.
     pub(crate) fn read(others: &Others) -> Result<Self> {
         let pages = others.pages();
         let workers = thread::available_parallelism().map_or(1, usize::from);
@@ -80,7 +81,7 @@ impl Marks {
         Ok(marks)
     }
 
-    /// Returns all events of a kind that is kept, in order.
+    /// Returns all events of a kept kind, in order.
     pub(crate) fn all(&self, kind: Kind) -> &[Mark] {
         debug_assert!(KEPT.contains(&kind), "{kind:?} is not kept");
         self.by_kind.get(&kind).map_or(&[], Vec::as_slice)
@@ -109,7 +110,7 @@ impl Marks {
     }
 }
 
-/// Tells whether a gap is one of copies of memory: no events are missing there.
+/// Tells whether a gap is about copies of memory: no events are missing there.
 fn is_of_copies(others: &Others, head: &Head) -> Result<bool> {
     if head.kind != Kind::Gap || head.tid.is_some() {
         return Ok(false);

@@ -9,8 +9,8 @@
 //! | snapshot | all writable memory that is not shared |
 //! | module file | what is mapped from it read-only |
 //!
-//! A new source is one more function that [`State::newest`] asks. Sources say first what they have and since when; bytes are
-//! copied of those only that are not hidden by newer ones.
+//! A new source is one more function that [`State::newest`] calls. Each source first says which bytes it has and since
+//! when; only bytes that no newer source hides are copied.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -25,12 +25,12 @@ use crate::modules::read_only;
 use crate::snapshots::Last;
 use crate::state::{Reason, Seen, State};
 
-/// Open calls whose slots are looked at for one read.
+/// Most open calls whose slots are examined for one read.
 const MAX_SLOTS: usize = 100_000;
-/// Captures before an event that are looked at for what they showed.
+/// Most captures before an event that are examined.
 const MAX_CAPTURES: usize = 256;
 const WORD: u64 = 8;
-/// Slots no further apart are taken for those of one stack.
+/// Slots no further apart than this count as one stack.
 const SAME_STACK: u64 = 1 << 20;
 
 /// A saved stack.
@@ -47,14 +47,14 @@ impl Stack {
     }
 }
 
-/// Bytes in a row that one source showed.
+/// Consecutive bytes from one source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {
     /// Where they begin.
     pub address: u64,
     /// How many.
     pub len: u64,
-    /// What is known of them.
+    /// The bytes, as far as they are known.
     pub bytes: Seen<Vec<u8>>,
 }
 
@@ -63,11 +63,11 @@ struct Piece {
     address: u64,
     bytes: Vec<u8>,
     shown: u64,
-    /// They cannot have changed, or not since.
+    /// They cannot have changed, or not since they were shown.
     is_constant: bool,
 }
 
-/// What some event showed, and where its bytes are to be had.
+/// Bytes that some event showed, and how to get them.
 struct Source<'s> {
     address: u64,
     len: u64,
@@ -89,12 +89,12 @@ enum Held<'s> {
     Captured(Capture, usize),
 }
 
-/// What has been found of some memory.
+/// The progress of one read of memory.
 struct Gaps {
-    /// What has not, in no order.
+    /// The ranges not found yet, unordered.
     left: Vec<Range<u64>>,
     runs: Vec<Run>,
-    /// The event that is looked at.
+    /// The event of the read.
     now: u64,
 }
 
@@ -111,7 +111,7 @@ impl Gaps {
         self.left.iter().any(|gap| overlap(gap, range).is_some())
     }
 
-    /// Puts what `piece` shows of the gaps into runs.
+    /// Moves the part of the gaps that `piece` shows into runs.
     fn fill(&mut self, piece: &Piece) {
         let whole = piece.address..piece.address.saturating_add(piece.bytes.len() as u64);
         let mut left = Vec::new();
@@ -136,7 +136,7 @@ impl Gaps {
 }
 
 impl State<'_> {
-    /// Returns what is known of `len` bytes at `address`, in runs that follow each other.
+    /// Returns `len` bytes at `address` in consecutive runs, as far as they are known.
     ///
     /// # Errors
     /// The files cannot be read.
@@ -171,7 +171,7 @@ impl State<'_> {
         Ok(runs)
     }
 
-    /// Takes out what blocks of the heap held that were gone when those of now were handed out.
+    /// Removes content of freed heap blocks, older than the present blocks there.
     fn without_earlier_blocks(&self, mut runs: Vec<Run>) -> Result<Vec<Run>> {
         let is_stale = |run: &Run| matches!(run.bytes, Seen::Stale { .. });
         if !runs.iter().any(is_stale) {
@@ -210,8 +210,8 @@ impl State<'_> {
         Ok(kept)
     }
 
-    /// Tells whether what event `shown` showed of the stack memory that ends at `end` is the innermost recorded call's around it. What
-    /// was there before belonged to frames that are gone, and so did what a copy found that was made where the call was entered: its
+    /// Tells whether the stack memory that ends at `end`, as event `shown` showed it, belongs to the innermost recorded
+    /// call around it. Older content belonged to frames that are gone. So did a copy at the call's entry: the call's
     /// first instructions had not run.
     pub(crate) fn is_of_frame(&self, end: u64, shown: u64) -> Result<bool> {
         for index in 0..MAX_SLOTS {
@@ -227,8 +227,9 @@ impl State<'_> {
         Ok(true)
     }
 
-    /// Tells whether the thread is known to have run on behind event `begun` when memory was copied with event `copied`: by an event
-    /// of its own in between, or by its stop that the copy was made for, which follows.
+    /// Tells whether the thread is known to have run after event `begun` and before memory was copied with event
+    /// `copied`. Either an event of its own in between shows that, or its stop for which the copy was made, which
+    /// follows.
     fn has_run_on(&self, begun: u64, copied: u64) -> Result<bool> {
         let timeline = self.timeline;
         let between = timeline.last_of_thread(self.tid, copied, begun + 1)?;
@@ -239,7 +240,7 @@ impl State<'_> {
         Ok(next.is_some_and(|head| head.kind == Kind::Pause && head.tid == Some(self.tid)))
     }
 
-    /// Fills gaps with what was shown of them, what was shown last first, until there are none.
+    /// Fills gaps from what was shown, latest first, until there are none.
     fn newest(&self, gaps: &mut Gaps) -> Result<()> {
         let Some(range) = gaps.hull() else {
             return Ok(());
@@ -259,7 +260,7 @@ impl State<'_> {
                 break;
             }
         }
-        // What this very event shows is newer than all else, and most of what is asked for.
+        // What this very event shows is newer than all else, and answers most requests.
         if !gaps.left.is_empty()
             && let Some(capture) = self.timeline.captured_at(self.seq)?
         {
@@ -310,7 +311,7 @@ impl State<'_> {
         Ok(())
     }
 
-    /// Fills gaps with what a source has of them; its bytes are not fetched if it has nothing.
+    /// Fills gaps from a source; fetches its bytes only if it covers some.
     fn fill_from(&self, source: Source<'_>, range: &Range<u64>, gaps: &mut Gaps) -> Result<()> {
         if gaps.want(&source.range()) {
             gaps.fill(&self.fetched(source, range)?);
@@ -318,7 +319,7 @@ impl State<'_> {
         Ok(())
     }
 
-    /// What shows some of the gaps besides this event, read-only memory and saved stacks: what was shown last first.
+    /// Returns the sources of the gaps, latest first, except this event, read-only memory and saved stacks.
     fn sources(&self, gaps: &Gaps, last: Option<&Last>) -> Result<Vec<Source<'_>>> {
         let Some(range) = &gaps.hull() else {
             return Ok(Vec::new());
@@ -341,7 +342,7 @@ impl State<'_> {
         sources.extend(self.shown(self.timeline.written()?, range));
         sources.extend(self.shown(&self.timeline.pauses.watched, range));
         if let Some(last) = last {
-            // What is older than it, it shows too.
+            // It also shows everything older than itself.
             let covers = |source: &Source<'_>| self.timeline.snapshots.covers(last, source.address);
             sources.retain(|source| source.shown >= last.seq || !covers(source));
             for source in sources.iter_mut().filter(|source| source.shown >= last.seq) {
@@ -362,7 +363,7 @@ impl State<'_> {
         Ok(sources)
     }
 
-    /// The bytes of a source, as far as they lie in `range` or little around it.
+    /// The bytes of a source within `range`, or slightly more.
     fn fetched(&self, source: Source<'_>, range: &Range<u64>) -> Result<Piece> {
         let (address, bytes) = match source.held {
             Held::Bytes(bytes) => (source.address, bytes),
@@ -382,7 +383,7 @@ impl State<'_> {
         })
     }
 
-    /// What a section of a capture shows of `range`, with the rest of the words at both ends.
+    /// Returns the part of `range` that a section of a capture shows, completed to whole words at both ends.
     fn captured(
         &self,
         capture: &Capture,
@@ -394,7 +395,7 @@ impl State<'_> {
         let to = range.end.saturating_add(WORD - 1).min(end);
         let within = (from - section.addr) as usize..(to - section.addr) as usize;
         let mut bytes = section.bytes[within].to_vec();
-        // Only stacks have return addresses: sections elsewhere are as they are.
+        // Only stacks have return addresses: other sections stay as they are.
         if let Some(tid) = capture.tid() {
             let seq = capture.seq();
             let innermost = match (seq, tid) == (self.seq, self.tid) {
@@ -419,7 +420,7 @@ impl State<'_> {
             .last(self.seq, &self.timeline.others)
     }
 
-    /// The return addresses of the calls around, where they lie in `range`.
+    /// The return addresses of the enclosing calls within `range`.
     fn slots(&self, range: &Range<u64>) -> Result<Vec<Source<'_>>> {
         let mut sources = Vec::new();
         for index in 0..MAX_SLOTS {
@@ -437,7 +438,7 @@ impl State<'_> {
                     is_constant: false,
                 });
             }
-            // Stacks grow down: what is around lies higher, unless it is on another stack.
+            // Stacks grow down: enclosing calls lie higher, unless they are on another stack.
             if is_around(link.slot, range.end) {
                 break;
             }
@@ -445,7 +446,7 @@ impl State<'_> {
         Ok(sources)
     }
 
-    /// What of `shown`, which is in the order of events, lies in `range` and was shown by now.
+    /// Returns the items of `shown` (in order of events) that lie in `range` and were shown by now.
     fn shown<'s>(
         &self,
         shown: &'s [(u64, u64, Vec<u8>)],
@@ -465,7 +466,7 @@ impl State<'_> {
         })
     }
 
-    /// A saved stack as the program sees it: return addresses that hooks had replaced are the program's own.
+    /// A saved stack as the program sees it: the hooks' return addresses are replaced by the program's own.
     fn saved(&self, stack: &Stack) -> Result<Arc<Vec<u8>>> {
         let timeline = self.timeline;
         timeline.pauses.stack_cache.get(stack.seq, || {
@@ -480,8 +481,9 @@ impl State<'_> {
         })
     }
 
-    /// Puts the program's own return addresses where `bytes` have those of hooks: thread `tid` had them at `addr` just after event
-    /// `seq`, in a part of its stack that reaches up to `end`, when `innermost` was the innermost of its open calls.
+    /// Restores the program's own return addresses where `bytes` hold those of hooks: thread `tid` had them at `addr`
+    /// just after event `seq`, in a part of its stack that reaches up to `end`, when `innermost` was its innermost open
+    /// call.
     fn unhook(
         &self,
         (seq, tid): (u64, u32),
@@ -496,7 +498,7 @@ impl State<'_> {
         let mut inside: Option<(CallHead, Option<u64>)> = None;
         for index in 0..MAX_SLOTS {
             let Some(head) = call else { break };
-            // Stacks grow down: what is around lies higher, unless it is on another stack.
+            // Stacks grow down: enclosing calls lie higher, unless they are on another stack.
             if is_around(head.slot, end) {
                 break;
             }
@@ -506,7 +508,7 @@ impl State<'_> {
                 let address = timeline.return_address_around(&head, around)?;
                 inside = Some((head, address));
                 let found = u64::from_le_bytes((&*word).try_into().expect("eight bytes"));
-                // The slot of a call that was left otherwise may be something else by now.
+                // The slot of a call that ended without a return may have been reused by now.
                 let is_code = timeline.modules.covers(found, seq);
                 if let Some(address) = address
                     && (head.returned() || !is_code)
@@ -528,7 +530,7 @@ fn is_around(slot: u64, end: u64) -> bool {
     slot >= end && slot - end < SAME_STACK
 }
 
-/// Where the memory lies that a section shows.
+/// The addresses of the memory that a section shows.
 fn range_of(section: &Section<'_>) -> Range<u64> {
     section.addr..section.addr.saturating_add(section.bytes.len() as u64)
 }
@@ -538,7 +540,7 @@ fn overlap(a: &Range<u64>, b: &Range<u64>) -> Option<Range<u64>> {
     (!both.is_empty()).then_some(both)
 }
 
-/// The range, then ever shorter beginnings of it: memory that is read at the end of a segment.
+/// The range, then shorter and shorter beginnings of it: for memory at the end of a segment.
 fn halves(range: Range<u64>) -> impl Iterator<Item = Range<u64>> {
     let mut len = range.end.saturating_sub(range.start);
     std::iter::from_fn(move || {

@@ -1,4 +1,4 @@
-//! The modules of the recorded process at any moment, and the files that are needed to say more of them.
+//! The modules of the recorded process at any moment, and the files that describe them.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -13,7 +13,7 @@ use crate::marks::Marks;
 use crate::others::Others;
 
 const PAGE: u64 = 4096;
-/// Different lists of modules that are kept.
+/// Most lists of modules that are kept.
 const SPACES: usize = 16;
 
 /// A module as the recording defines it.
@@ -25,9 +25,9 @@ pub(crate) struct Loaded {
     pub addr: u64,
     pub size: u64,
     pub is_system: bool,
-    /// The recording's own copy of its file, or why it cannot be said whether there is one.
+    /// The recording's own copy of its file, or why it is unknown whether there is one.
     pub copy: Option<std::result::Result<PathBuf, String>>,
-    /// Where separate debug files are looked for.
+    /// Folders that are searched for separate debug files.
     pub debug_dirs: Vec<PathBuf>,
 }
 
@@ -38,7 +38,7 @@ pub struct Absent {
     pub path: PathBuf,
     /// Where it was mapped.
     pub range: Range<u64>,
-    /// Why not.
+    /// The reason.
     pub why: String,
 }
 
@@ -95,7 +95,7 @@ impl Modules {
         })
     }
 
-    /// Returns what the recording says of all modules.
+    /// Returns the recorded data of all modules.
     pub(crate) fn loaded(&self) -> impl Iterator<Item = &Loaded> {
         self.entries.iter().map(|entry| &entry.loaded)
     }
@@ -112,8 +112,8 @@ impl Modules {
         self.entries.iter().filter(is_mapped)
     }
 
-    /// Tells whether any module of the recording may have something called `name`: what none has is misspelt. Of one whose file
-    /// cannot be used that is not known.
+    /// Tells whether any module of the recording may define `name`: otherwise it is misspelt. A module whose file
+    /// cannot be used may define it.
     #[must_use]
     pub fn mention(&self, name: &str) -> bool {
         let mut files = self.entries.iter().map(Entry::file);
@@ -137,13 +137,13 @@ impl Modules {
         space
     }
 
-    /// Returns the modules that were mapped then and whose files cannot be used.
+    /// Returns the modules that were mapped then but whose files cannot be used.
     #[must_use]
     pub fn absent(&self, seq: u64) -> Vec<Absent> {
         self.mapped_at(seq).filter_map(Entry::absent).collect()
     }
 
-    /// Says why the module at `address` cannot be used, if there is one that cannot.
+    /// Returns why the module at `address` cannot be used, if so.
     #[must_use]
     pub fn why_absent(&self, address: u64, seq: u64) -> Option<String> {
         let mut here = self.mapped_at(seq);
@@ -151,7 +151,7 @@ impl Modules {
         entry.file().as_ref().err().cloned()
     }
 
-    /// Says why the module `number` cannot be used, if it cannot.
+    /// Returns why the module `number` cannot be used, if so.
     #[must_use]
     pub fn why_unusable(&self, number: u32) -> Option<String> {
         let mut entries = self.entries.iter();
@@ -159,8 +159,8 @@ impl Modules {
         entry.file().as_ref().err().cloned()
     }
 
-    /// Says why the first of the modules that were mapped then and cannot be used is none: one of the program's own, if
-    /// there is one such.
+    /// Returns why one of the modules that were mapped then cannot be used: the first one, but the program's own before
+    /// those of the system.
     #[must_use]
     pub fn first_absent(&self, seq: u64) -> Option<String> {
         let absent = |system: bool| {
@@ -253,7 +253,7 @@ impl Entry {
     }
 }
 
-/// Returns `len` bytes at `address` if they are mapped from a file in a way that nobody can write to.
+/// Returns `len` bytes at `address` if they are mapped from a file read-only.
 pub(crate) fn read_only(space: &AddressSpace, address: u64, len: u64) -> Option<&[u8]> {
     let mapped = space.at(address)?;
     let svma = mapped.svma(address);

@@ -1,4 +1,4 @@
-//! A state with its modules and frames: everything that is asked about a stopped thread can be asked about it.
+//! A state with its modules and frames: it answers the same questions as a stopped thread.
 
 use std::sync::Arc;
 
@@ -40,8 +40,8 @@ impl<'t> Moment<'t> {
         })
     }
 
-    /// Returns what its frames are read from. What a function that is not recorded has on the stack is not taken from events before it
-    /// was called.
+    /// Returns the machine from which its frames are read. It takes stack memory of an unrecorded function only from
+    /// events after the call of that function.
     #[must_use]
     pub fn machine(&self) -> StateMachine<'_> {
         StateMachine::new(&self.state, &self.space).with_frames(&self.trace.backtrace.frames)
@@ -51,25 +51,26 @@ impl<'t> Moment<'t> {
 /// Addresses whose frames are kept; with more, all are forgotten.
 const MOST_PLACES: usize = 1 << 12;
 
-/// After so many vain attempts to do with fewer registers at an address, no more are made.
+/// After this many failed attempts to do with fewer registers at an address, no more are made.
 const MISSES: u32 = 4;
 
-/// How much is read of a thread's registers before something is asked about it.
+/// How many of a thread's registers are read before an expression is evaluated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Effort {
-    /// None: most expressions of global variables need none. It is an entry.
+    /// None: most expressions of global variables need none. The event is an entry.
     Nothing,
-    /// Those that the event itself shows: where a frame lies follows from them, and where parameters are. It is an enter or a return.
+    /// The registers that the event itself shows; they locate a frame and its parameters. The event is an enter or a
+    /// return.
     Shown,
 }
 
-/// What was found out about innermost frames, by address, so that it is found out once where many moments are looked at.
+/// Cached results about innermost frames, by address, for evaluations at many moments.
 #[derive(Default)]
 pub struct Places {
     space: Arc<AddressSpace>,
-    /// By address, and how many inlined calls are still to come there.
+    /// By address, and the number of inlined calls still to come there.
     frames: FxHashMap<(u64, usize), Option<InnermostFrame>>,
-    /// Where what was asked about frames needed more registers, or may have: how often.
+    /// How often a question about a frame needed more registers, or may have.
     misses: FxHashMap<(u64, Effort), u32>,
 }
 
@@ -102,7 +103,7 @@ impl Places {
         })
     }
 
-    /// Asks about a moment, with no more registers read than the answer takes: to find them all is most of the work.
+    /// Evaluates at a moment with as few registers as the answer needs: finding all of them is most of the work.
     ///
     /// # Errors
     /// As [`Self::moment`].
@@ -121,8 +122,8 @@ impl Places {
         Ok(ask(&self.moment(timeline, seq, event)?))
     }
 
-    /// Asks about the moment of an event with only some registers read. The outer option: whether the answer does not depend on
-    /// others.
+    /// Evaluates at the moment of an event with only some registers read. The outer option: whether the answer does not
+    /// depend on the others.
     ///
     /// # Errors
     /// As [`Self::moment`].
@@ -174,7 +175,7 @@ impl Places {
             trace: Trace::of_one(frame),
         };
         let answer = Some(ask(&moment)).filter(|answer| match effort {
-            // Where a frame lies follows from registers too: what is not known here may be known there.
+            // The place of a frame depends on registers too: it may be unknown here and known there.
             Effort::Nothing => answer.is_some() && !wish.was_made(),
             Effort::Shown => !wish.was_made(),
         });
@@ -193,7 +194,7 @@ impl Places {
         }
     }
 
-    /// The innermost frame, if the registers alone tell where it lies.
+    /// The innermost frame, if the registers alone locate it.
     fn frame(&mut self, state: &State<'_>, space: &Arc<AddressSpace>) -> Option<Frame> {
         self.keep_up_with(space);
         let machine = StateMachine::new(state, space);
@@ -209,7 +210,7 @@ impl Places {
 }
 
 impl Timeline {
-    /// Returns the thread that a moment is about if nobody says: the event's, or else the one that was seen last before it.
+    /// Returns the default thread of a moment: the event's, or else the one seen last before it.
     ///
     /// # Errors
     /// [`Error::NoEvent`], [`Error::NoThread`], or the files cannot be read.

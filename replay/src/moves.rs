@@ -1,7 +1,7 @@
-//! Moves through time: from an event and a thread to another event. They look at the recording and change nothing.
+//! Moves through time: from an event and a thread to another event. They only read the recording.
 //!
-//! A thread's *level* after an event is how many recorded calls are open in it. `next` and its reverse keep to events after
-//! which the level is not higher than it is now; what a call does inside is passed over.
+//! The *level* of a thread after an event is the number of its open recorded calls. `next` and its reverse stop only at
+//! events after which the level is not higher than now, so they step over calls.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::event::{Event, Kind};
 use crate::timeline::Timeline;
 
-/// Which way in time.
+/// A direction in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// To later events.
@@ -21,7 +21,7 @@ pub enum Direction {
     Back,
 }
 
-/// What a run through time stops at, besides the stops that were recorded.
+/// The stops of a run through time, besides the recorded ones.
 #[derive(Clone, Debug, Default)]
 pub struct Stops {
     /// Enter events of these functions.
@@ -30,11 +30,11 @@ pub struct Stops {
     pub logpoints: bool,
     /// These events.
     pub events: BTreeSet<u64>,
-    /// It does not stop where the program was stopped when it was recorded.
+    /// It does not stop at the recorded stops of the program.
     pub passes_pauses: bool,
 }
 
-/// A text that somebody has put at an event.
+/// A user's text at an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
     /// The event.
@@ -66,7 +66,7 @@ impl Timeline {
         }
     }
 
-    /// Returns the next event of the thread in the same call or one around it.
+    /// Returns the next event of the thread in the same call or an enclosing one.
     ///
     /// # Errors
     /// [`Error::NoMove`], or the files cannot be read.
@@ -89,7 +89,7 @@ impl Timeline {
         }
     }
 
-    /// Returns the event of the thread before this one in the same call or one around it.
+    /// Returns the event of the thread before this one in the same call or an enclosing one.
     ///
     /// # Errors
     /// [`Error::NoMove`], or the files cannot be read.
@@ -108,7 +108,7 @@ impl Timeline {
         }
     }
 
-    /// Returns where the call ends that the thread is in.
+    /// Returns the end of the thread's current call.
     ///
     /// # Errors
     /// [`Error::NoMove`], or the files cannot be read.
@@ -128,7 +128,7 @@ impl Timeline {
         }
     }
 
-    /// Returns where the call begins that the thread is in; at that event, where the call around it begins.
+    /// Returns the start of the thread's current call; at that event, the start of the enclosing call.
     ///
     /// # Errors
     /// [`Error::NoMove`], or the files cannot be read.
@@ -143,8 +143,8 @@ impl Timeline {
         }
     }
 
-    /// Returns the nearest event in a direction at which `stops` wants to stop, or where the program was stopped when it was
-    /// recorded; `None` if there is none.
+    /// Returns the nearest event in a direction at which `stops` stops, or at which the program was stopped during
+    /// recording; `None` if there is none.
     ///
     /// # Errors
     /// The files cannot be read.
@@ -208,7 +208,7 @@ impl Timeline {
         match direction {
             Direction::Forward => {
                 for block in self.calls.blocks_from(seq + 1) {
-                    // Calls in a page all of which began later than the best one found are no better.
+                    // A page whose calls all began later than the best one found has no better one.
                     if best.is_some_and(|best| self.calls.starts(block).0 > best) {
                         continue;
                     }
@@ -233,7 +233,7 @@ impl Timeline {
                     })
                 };
                 for block in (0..here.start).rev() {
-                    // What began after the best one ended after it too.
+                    // A call that began after the best one also ended after it.
                     if best.is_some_and(|best| self.calls.last_end(block) < best) {
                         break;
                     }
@@ -250,7 +250,7 @@ impl Timeline {
         Ok(best)
     }
 
-    /// Returns the calls around an event of a thread, the innermost first, at most `limit`.
+    /// Returns the thread's open calls at an event, the innermost first, at most `limit`.
     ///
     /// # Errors
     /// The files cannot be read.
@@ -316,8 +316,8 @@ impl Timeline {
         found.map(|function| function.id).collect()
     }
 
-    /// Returns the ids of the functions that are declared in a file whose path ends with `file`, the last one at or before
-    /// `line`.
+    /// Returns the ids of the functions that are declared in a file whose path ends with `file`, the last one at or
+    /// before `line`.
     #[must_use]
     pub fn functions_at_line(&self, file: &str, line: u32) -> BTreeSet<u32> {
         let is_here = |path: &str| {
@@ -335,7 +335,7 @@ impl Timeline {
             .collect()
     }
 
-    /// Returns where threads were stopped when they were recorded: events and threads, in order.
+    /// Returns the recorded stops of threads: events and threads, in order.
     #[must_use]
     pub fn stops(&self) -> Vec<(u64, u32)> {
         let marks = self.marks.all(Kind::Pause).iter();
@@ -344,7 +344,7 @@ impl Timeline {
             .collect()
     }
 
-    /// Returns the notes in the order of their events: those that were recorded, and those that were added since.
+    /// Returns the notes in the order of their events: those of the recording, and those added since.
     ///
     /// # Errors
     /// The files cannot be read.
@@ -373,14 +373,14 @@ impl Timeline {
     /// Adds a note at an event.
     ///
     /// # Errors
-    /// [`Error::NoEvent`]; what refuses it ([`store::notes::add`]).
+    /// [`Error::NoEvent`], and the errors of [`store::notes::add`].
     pub fn add_note(&self, seq: u64, text: &str) -> Result<()> {
         self.check(seq)?;
         store::notes::add(self.recording(), seq, text)?;
         Ok(())
     }
 
-    /// Returns the enter events of a function and their threads, at most `limit`, in no order.
+    /// Returns the enter events of a function and their threads, at most `limit`, unordered.
     ///
     /// # Errors
     /// The files cannot be read.
@@ -395,7 +395,7 @@ impl Timeline {
         Ok(found)
     }
 
-    /// Returns the events with which the program wrote to descriptor 1 or 2, at or after `from`, at most `limit`.
+    /// Returns the events of output to descriptors 1 and 2, at or after `from`, at most `limit`.
     ///
     /// # Errors
     /// The files cannot be read.

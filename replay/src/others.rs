@@ -1,4 +1,4 @@
-//! Finds events that are no calls, by number or by thread, in the sealed files of events.
+//! Finds events other than calls, by number or by thread, in the sealed files of events.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::pages::{Page, Pages};
 /// Pages whose heads are kept: 8,192 events of 24 bytes each.
 const PAGES: usize = 64;
 
-/// An event, in short.
+/// The head of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
     pub seq: u64,
@@ -23,7 +23,7 @@ pub(crate) struct Head {
     pub kind: Kind,
 }
 
-/// All events that are no calls.
+/// All events other than calls.
 pub(crate) struct Others {
     files: Vec<EventsFile>,
     pages: Pages,
@@ -51,12 +51,12 @@ impl Others {
         self.pages.len()
     }
 
-    /// Returns the events of a page, in short.
+    /// Returns the heads of the events of a page.
     pub(crate) fn heads(&self, page: usize) -> Result<Arc<Vec<Head>>> {
         self.heads.get(page as u32, || self.read_heads(page))
     }
 
-    /// The same, without keeping it.
+    /// The same, without caching.
     pub(crate) fn read_heads(&self, page: usize) -> Result<Vec<Head>> {
         let Page { file, page, .. } = self.pages.get(page);
         let mut heads = Vec::new();
@@ -71,7 +71,7 @@ impl Others {
         Ok(heads)
     }
 
-    /// Returns the event `seq`, in short, if it is none of a call.
+    /// Returns the head of event `seq`, if it is no enter or leave.
     pub(crate) fn head(&self, seq: u64) -> Result<Option<Head>> {
         let Some(at) = self.pages.holding(seq) else {
             return Ok(None);
@@ -81,7 +81,7 @@ impl Others {
         Ok(found.ok().map(|at| heads[at]))
     }
 
-    /// Reads the event `seq`, if it is none of a call.
+    /// Reads the event `seq`, if it is no enter or leave.
     pub(crate) fn event(&self, seq: u64) -> Result<Option<ReadEvent>> {
         if self.head(seq)?.is_none() {
             return Ok(None);
@@ -92,7 +92,7 @@ impl Others {
         }
     }
 
-    /// Reads the events of `marks`, in order; those that are missing are left out. A page with several of them is read once.
+    /// Reads the events of `marks`, in order; missing ones are omitted. A page with several of them is read once.
     pub(crate) fn events(&self, marks: &[Mark]) -> Result<Vec<ReadEvent>> {
         let mut found = Vec::with_capacity(marks.len());
         for near in marks.chunk_by(|a, b| self.pages.holding(a.seq) == self.pages.holding(b.seq)) {

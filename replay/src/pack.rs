@@ -1,5 +1,5 @@
-//! Makes a recording portable: copies of its modules, their separate debug files and sources go into it, and are used from
-//! there when it is opened.
+//! Makes a recording portable: copies its modules, their separate debug files and sources into it. Opening the
+//! recording uses these copies.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -12,34 +12,34 @@ use crate::error::Result;
 use crate::modules::Loaded;
 use crate::timeline::Timeline;
 
-/// Where debug files lie that are found by build id, below the folder of the copies.
+/// Folder of debug files by build id, below the folder of the copies.
 const DEBUG_DIR: &str = "debug";
-/// Source files that are longer are not copied.
+/// Longest source file that is copied.
 const MAX_SOURCE_LEN: u64 = 4 << 20;
 /// Most source files of a recording.
 const MAX_SOURCES: usize = 20_000;
 /// Most bytes of all source files of a recording.
 const MAX_SOURCES_LEN: u64 = 512 << 20;
 
-/// What packing has done.
+/// The result of packing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// Modules that have copies.
     pub modules: usize,
-    /// Separate files with debug information that were found and copied this time.
+    /// Separate debug files that were found and copied this time.
     pub debug_files: usize,
     /// Source files that have copies.
     pub sources: usize,
     /// Bytes of all copies.
     pub len_bytes: u64,
-    /// Modules without copies: their paths, and why.
+    /// Modules without copies: their paths, and the reasons.
     pub missing: Vec<(PathBuf, String)>,
 }
 
-/// Copies what is needed to open the recording elsewhere into it. What was copied before stays.
+/// Copies into the recording the files that are needed to open it elsewhere. Earlier copies stay.
 ///
 /// # Errors
-/// The recording cannot be read, or nothing can be written to it. That a module's file is missing is no error.
+/// The recording cannot be read, or nothing can be written to it. A missing module file is no error.
 pub fn pack(timeline: &Timeline) -> Result<Outcome> {
     let recording = timeline.recording();
     let mut packer = Packer::begin(recording)?;
@@ -47,7 +47,7 @@ pub fn pack(timeline: &Timeline) -> Result<Outcome> {
     let mut seen = BTreeSet::new();
     for loaded in timeline.modules.loaded() {
         let is_new = seen.insert((loaded.path.clone(), loaded.build_id.clone()));
-        // What the kernel maps has no file.
+        // Mappings of the kernel have no file.
         if !is_new || !loaded.path.is_absolute() || is_packed(&packer, loaded) {
             continue;
         }
@@ -70,8 +70,8 @@ pub fn pack(timeline: &Timeline) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// Tells the modules of a recording where their copies are. Returns the copies of source files. What is not as it was copied
-/// is left aside: another file's types would give wrong values.
+/// Tells the modules of a recording where their copies are. Returns the copies of source files. Copies that have
+/// changed are ignored: another file's types would give wrong values.
 pub(crate) fn use_copies(recording: &Recording, loads: &mut [Loaded]) -> SourceCopies {
     let dir = packed::dir_of(recording);
     let mut damaged = BTreeMap::new();
@@ -80,7 +80,7 @@ pub(crate) fn use_copies(recording: &Recording, loads: &mut [Loaded]) -> SourceC
     });
     let packed = match checked.and_then(|()| packed::read(recording)) {
         Ok(packed) => packed,
-        // The files themselves may still be where they were.
+        // The original files may still exist.
         Err(error) => {
             let why = error.one_line();
             loads
@@ -136,7 +136,7 @@ fn copy_module(packer: &mut Packer, loaded: &Loaded, module: &Module) -> Result<
                 let (head, tail) = id.split_at(2);
                 format!("{DEBUG_DIR}/.build-id/{head}/{tail}.debug")
             }
-            // Or else by its name, beside the module.
+            // Otherwise by its name, next to the module.
             _ => format!("{number:06}/{}", file_name(path)),
         };
         packer.copy(path, &to)?;
@@ -149,7 +149,7 @@ fn copy_module(packer: &mut Packer, loaded: &Loaded, module: &Module) -> Result<
     Ok(companions.len())
 }
 
-/// Copies the source files of a module that are here, as long as there is room for them.
+/// Copies the source files of a module that exist here, up to the limits.
 fn copy_sources(packer: &mut Packer, module: &Module) -> Result<()> {
     let known = &packer.packed().sources;
     let known: BTreeSet<String> = known.iter().map(|source| source.path.clone()).collect();

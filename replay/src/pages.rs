@@ -1,8 +1,8 @@
-//! Where the pages of the sealed files of one kind are, in the order of the events in them.
+//! The pages of the sealed files of one kind, in the order of their events.
 
 use store::columns::PageBounds;
 
-/// Which page of which file, and the first and the last event that it has.
+/// A page of a file, and its first and last event.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Page {
     pub file: usize,
@@ -40,7 +40,7 @@ impl Pages {
     /// Returns one by its number.
     ///
     /// # Panics
-    /// There are not so many.
+    /// The number is too large.
     pub(crate) fn get(&self, at: usize) -> Page {
         self.all[at]
     }

@@ -1,4 +1,4 @@
-//! What pauses saw: states of stopped threads, their stacks, and watched places.
+//! The data of pauses: states of stopped threads, their stacks, and watched places.
 
 use std::sync::Arc;
 
@@ -52,7 +52,7 @@ impl Pauses {
         })
     }
 
-    /// Returns what a pause saw.
+    /// Returns the state at a pause.
     ///
     /// # Errors
     /// The files cannot be read.

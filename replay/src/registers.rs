@@ -1,4 +1,4 @@
-//! Registers of a thread at a moment: for each the latest event that showed it, and whether that still holds.
+//! Registers of a thread at a moment: for each the latest event that showed it, and whether that value still holds.
 //!
 //! | event | shows |
 //! |---|---|
@@ -6,7 +6,7 @@
 //! | leave by a return | rax, rdx, xmm0 and xmm1 as captured (low halves), rsp, rip; all general ones with `--regs` |
 //! | pause | all |
 //! | write to a register | that one |
-//! | logpoint that was passed | rip, if its probe was set in one place only; with `--regs` or `--stack` always, with `--regs` all general ones |
+//! | passed logpoint | rip, if its probe was set in one place only; with `--regs` or `--stack` always, with `--regs` all general ones |
 //!
 //! A leave that stands for an exception or longjmp shows nothing.
 
@@ -22,10 +22,10 @@ use crate::timeline::Timeline;
 
 /// Registers by DWARF number: the general ones and rip, vectors, flags, segment bases.
 const COUNT: usize = 60;
-/// Leaves that are looked through for the last one that returned.
+/// Most leaves that are searched for the last one that returned.
 const MAX_UNWOUND: usize = 4096;
 
-/// What a vector register holds, as far as it was captured.
+/// The content of a vector register, as far as it was captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Vector {
     pub bytes: [u8; 16],
@@ -33,7 +33,7 @@ pub(crate) struct Vector {
     pub len: usize,
 }
 
-/// A value, the event that showed it, and whether it still is the value.
+/// A value, the event that showed it, and whether it is still valid.
 #[derive(Clone, Copy, Debug)]
 struct Shown<T> {
     value: T,
@@ -52,7 +52,7 @@ impl<T> Shown<T> {
 pub(crate) struct Registers {
     general: [Option<Shown<u64>>; COUNT],
     vectors: [Option<Shown<Vector>>; 16],
-    /// Why the others are not known.
+    /// The reason why the others are unknown.
     why: Reason,
 }
 
@@ -85,11 +85,11 @@ impl State<'_> {
         }
     }
 
-    /// Returns a general register, rip or a segment base if the event itself shows it, as enters and leaves do: it is known
-    /// then, and no other event needs to be looked at.
+    /// Returns a general register, rip or a segment base if the event itself shows it, as enters and leaves do: it is
+    /// known then, without a look at other events.
     pub(crate) fn shown_register(&self, register: Register) -> Option<u64> {
         let own = self.own.get_or_init(|| match Registers::own(self) {
-            // The way over the other events tells of it.
+            // The slower way reports the error.
             Ok(None) | Err(_) => None,
             Ok(own) => own,
         });
@@ -114,7 +114,7 @@ impl Registers {
         }
     }
 
-    /// Finds those that the event shows, if it is an enter or leave of the thread.
+    /// Finds the registers that the event shows, if it is an enter or leave of the thread.
     fn own(state: &State<'_>) -> Result<Option<Box<Self>>> {
         let (source, call) = match *state.event()? {
             Event::Enter(call) => (Source::Enter(call), call),
@@ -129,7 +129,7 @@ impl Registers {
         Ok(Some(own))
     }
 
-    /// Finds them: applies what the latest events of each kind showed, in their order.
+    /// Finds all registers: applies the latest event of each kind, in order.
     pub(crate) fn find(state: &State<'_>) -> Result<Box<Self>> {
         if let Some(reason) = state.gone()? {
             return Ok(Box::new(Self::unknown(reason)));
@@ -145,7 +145,7 @@ impl Registers {
                 }
             }
         }
-        // What a held thread has in its registers was seen when it stopped: older calls show nothing newer.
+        // The registers of a held thread were seen when it stopped: older calls show nothing newer.
         let floor = pause.unwrap_or(born).max(born);
         if let Some(call) = last_entered(timeline, state.tid, seq, floor)? {
             sources.push((call.start, Source::Enter(call)));
@@ -279,7 +279,7 @@ impl Registers {
         Ok(())
     }
 
-    /// Applies what was captured besides with the enter or leave at `at`.
+    /// Applies the capture of the enter or leave at `at`.
     fn captured(&mut self, timeline: &Timeline, at: u64, known: bool) -> Result<()> {
         let Some(capture) = timeline.captured_at(at)? else {
             return Ok(());
@@ -311,7 +311,7 @@ impl Registers {
         }
     }
 
-    /// A register was given a value; fewer bytes than it has change the low ones.
+    /// Sets a register; fewer bytes than it has change the low ones.
     fn write(&mut self, at: u64, name: &str, bytes: &[u8], known: bool) {
         let Some(register) = Register::by_name(name) else {
             return;
@@ -355,14 +355,14 @@ enum Source {
     Write(u64),
 }
 
-/// The call of a thread that was entered last, at or before `seq` and not before `floor`.
+/// The last call of a thread to begin, at or before `seq` and not before `floor`.
 fn last_entered(timeline: &Timeline, tid: u32, seq: u64, floor: u64) -> Result<Option<CallHead>> {
     let calls = &timeline.calls;
     let open = calls
         .innermost(tid, seq)?
         .filter(|call| call.start >= floor);
     let floor = open.map_or(floor, |call| call.start);
-    // Calls end from the inside out: the last to end was the last to be entered, or has it inside.
+    // Calls end from the inside out: the last call to end was the last to begin, or encloses it.
     let Some(mut last) = calls.last_ended(tid, seq, floor)? else {
         return Ok(open);
     };
@@ -375,7 +375,7 @@ fn last_entered(timeline: &Timeline, tid: u32, seq: u64, floor: u64) -> Result<O
     Ok(last.max_by_start(open))
 }
 
-/// The call of a thread that returned last, at or before `seq` and not before `floor`.
+/// The last call of a thread to return, at or before `seq` and not before `floor`.
 fn last_returned(timeline: &Timeline, tid: u32, seq: u64, floor: u64) -> Result<Option<CallHead>> {
     let mut until = seq;
     for _ in 0..MAX_UNWOUND {
@@ -391,7 +391,7 @@ fn last_returned(timeline: &Timeline, tid: u32, seq: u64, floor: u64) -> Result<
     Ok(None)
 }
 
-/// The logpoint with which something was captured that a thread passed last, at or before `seq` and not before `floor`.
+/// The last logpoint with a capture that a thread passed, at or before `seq` and not before `floor`.
 fn last_logged(timeline: &Timeline, tid: u32, seq: u64, floor: u64) -> Result<Option<u64>> {
     let logged = timeline.logged()?.get(&tid).map_or(&[][..], Vec::as_slice);
     let until = logged.partition_point(|at| *at <= seq);
@@ -414,14 +414,14 @@ impl Later for Option<CallHead> {
 }
 
 impl Timeline {
-    /// Returns where a function's first instruction was in the process at event `seq`.
+    /// Returns the address of a function's first instruction in the process at event `seq`.
     #[must_use]
     pub fn entry_of(&self, function: u32, seq: u64) -> Option<u64> {
         let function = self.function(function)?;
         self.modules.address(function.module, function.svma, seq)
     }
 
-    /// Returns where the caller of a call goes on. A tail call has the return address of the call that it replaced.
+    /// Returns the return address of a call. A tail call has that of the call it replaced.
     ///
     /// # Errors
     /// The files cannot be read.
@@ -436,7 +436,7 @@ impl Timeline {
         Ok(Some(call.ret_addr))
     }
 
-    /// The same of a call around another one, of which it is known: tail calls stand for one another by the thousand.
+    /// The same for a call whose inner call is known: chains of tail calls can be thousands long.
     pub(crate) fn return_address_around(
         &self,
         call: &CallHead,

@@ -1,8 +1,8 @@
-//! Memory as snapshots show it, and since when the program stands still.
+//! Memory as snapshots show it, and how long the program stands still after one.
 //!
-//! A snapshot is taken while no thread runs, so what it shows is known at its event. Behind one that was taken because a thread
-//! is about to be paused it stays known as long as only events follow that the program has no part in: a thread that goes on
-//! makes an event. Behind others the program goes on at once, and no event tells.
+//! A snapshot is taken while no thread runs, so its content is known at its event. After a snapshot for the pause of a
+//! thread the content stays known until an event in which the program takes part: a thread that resumes makes one.
+//! After other snapshots the program resumes at once, and no event marks it.
 
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
@@ -16,7 +16,7 @@ use crate::event::Kind;
 use crate::marks::{Mark, Marks};
 use crate::others::Others;
 
-/// Events behind a snapshot that are looked at: stops of the threads, what a person does meanwhile.
+/// Most events after a snapshot that are examined: stops of the threads, and the user's actions meanwhile.
 const MOST_EVENTS: u64 = 10_000;
 
 /// The snapshots of a recording.
@@ -26,35 +26,35 @@ pub(crate) struct Snapshots {
     taken: Vec<Taken>,
 }
 
-/// A snapshot that an event tells of.
+/// A snapshot that an event names.
 #[derive(Clone, Copy, Debug)]
 struct Taken {
     seq: u64,
     id: u32,
-    /// The last one up to this after which the program stayed still, until a thread was let go.
+    /// The latest snapshot of a pause up to this one: the program stood still after it until a thread resumed.
     pause: Option<u64>,
     /// All threads were held until the stop that follows it.
     is_held: bool,
-    /// Nothing of the program had run.
+    /// No code of the program had run.
     is_first: bool,
 }
 
-/// A snapshot as it is seen from a later event.
+/// A snapshot, seen from a later event.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Last {
     pub seq: u64,
     pub id: u32,
     /// The program has stood still since.
     pub is_still: bool,
-    /// Nothing of the program had run: what its heap holds now was not there.
+    /// No code of the program had run: the present blocks of its heap did not exist.
     pub is_first: bool,
 }
 
-/// What the kernel calls the memory that malloc(3) begins with.
+/// The kernel's name of the memory that malloc(3) begins with.
 const HEAP: &str = "[heap]";
 
 impl Snapshots {
-    /// Opens the snapshots that events tell of.
+    /// Opens the snapshots that events name.
     pub(crate) fn open(recording: &Recording, marks: &Marks, others: &Others) -> Result<Self> {
         let memory = Memory::open(recording)?;
         let (mut taken, mut pause) = (Vec::new(), None);
@@ -91,7 +91,7 @@ impl Snapshots {
     /// Returns the last snapshot at or before event `now`.
     pub(crate) fn last(&self, now: u64, others: &Others) -> Result<Option<Last>> {
         let until = self.taken.partition_point(|taken| taken.seq <= now);
-        // One that was taken at its time, meanwhile, does not end the pause.
+        // A snapshot at a regular time in between does not end the pause.
         let taken = until.checked_sub(1).map(|at| self.taken[at]);
         let Some(Taken {
             seq,
@@ -105,7 +105,7 @@ impl Snapshots {
         };
         let is_still = match pause {
             _ if seq == now => true,
-            // The others went on behind the stop.
+            // The others ran on after the stop.
             _ if is_held => {
                 let next = if seq + 1 == now {
                     others.head(now)?
@@ -125,7 +125,7 @@ impl Snapshots {
         }))
     }
 
-    /// Tells whether event `seq` tells of a snapshot.
+    /// Tells whether event `seq` is a snapshot.
     pub(crate) fn is_at(&self, seq: u64) -> bool {
         self.taken
             .binary_search_by_key(&seq, |taken| taken.seq)
@@ -139,14 +139,14 @@ impl Snapshots {
         region_at(regions, address).is_some()
     }
 
-    /// Tells whether what is at `address` came after the snapshot: blocks of the heap that the program has been given since.
+    /// Tells whether the memory at `address` is newer than the snapshot: a heap block that was allocated since.
     pub(crate) fn is_older(&self, last: &Last, address: u64) -> bool {
         let memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
         let region = || region_at(memory.regions(last.id), address);
         last.is_first && !last.is_still && region().is_some_and(|region| region.name == HEAP)
     }
 
-    /// Returns what a snapshot shows of `range`: addresses and bytes, in pieces that lie within a page each.
+    /// Returns the part of `range` that a snapshot shows: addresses and bytes, in pieces that lie within a page each.
     pub(crate) fn pieces(&self, last: &Last, range: &Range<u64>) -> Result<Vec<(u64, Vec<u8>)>> {
         let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
         let mut pieces = Vec::new();
@@ -173,7 +173,7 @@ fn region_at(regions: &[Region], address: u64) -> Option<&Region> {
     region.filter(|region| address - region.addr < region.len)
 }
 
-/// Tells whether no event behind `pause` and up to `now` is one that the program has a part in.
+/// Tells whether the program took part in no event after `pause` and up to `now`.
 fn is_still(pause: u64, now: u64, others: &Others) -> Result<bool> {
     if now - pause > MOST_EVENTS {
         return Ok(false);

@@ -1,9 +1,10 @@
-//! The state of a thread just after an event: each register and each byte with what is known of it.
+//! The state of a thread just after an event: each register and each byte, and whether it is known.
 //!
-//! The rule that everything follows: a value is *known* at an event if that very event showed it, or if the thread has
-//! been held since the event that did. In all other cases something may have run in between, and it is *stale*. Memory
-//! that threads can write to is known at the event that showed it, and behind a snapshot as long as the program stands still
-//! (`snapshots.rs`); at others no event says that all threads, the kernel and other processes left it alone. Memory that is mapped from a file read-only is always known.
+//! All follows from one rule: a value is *known* at an event if that very event showed it, or if the thread has been
+//! held since the event that did. Otherwise code may have run in between, and the value is *stale*. Memory that threads
+//! can write to is known at the event that showed it, and after a snapshot while the program stands still
+//! (`snapshots.rs`). At other events nothing proves that the other threads, the kernel and other processes left it
+//! alone. Memory mapped read-only from a file is always known.
 
 use std::cell::{OnceCell, RefCell};
 use std::fmt;
@@ -23,17 +24,17 @@ use crate::timeline::Timeline;
 pub enum Reason {
     /// No event up to here showed it.
     NotCaptured,
-    /// It was seen only before the program was given that part of the heap.
+    /// It was seen only before the program got that part of the heap.
     OnlyBefore,
-    /// It was seen only before the block of the heap that has it was handed out, with this event.
+    /// It was seen only before its heap block was allocated, with this event.
     HandedOutSince(u64),
     /// The thread has ended.
     ThreadEnded,
     /// The process has ended, or is recorded no longer.
     ProcessEnded,
-    /// It would be in a module whose file cannot be used: why.
+    /// It is in a module whose file cannot be used, and why.
     NoModule(String),
-    /// The files of the recording cannot be read: why.
+    /// The files of the recording cannot be read, and why.
     Unreadable(String),
 }
 
@@ -41,10 +42,10 @@ const NOT_CAPTURED: &str = "unknown: not captured";
 const ONLY_BEFORE_HINT: &str = "--watch or --snapshot every=N shows it later";
 
 impl Reason {
-    /// Says the same in `debuginfo`'s words.
+    /// Converts to `debuginfo`'s type.
     pub(crate) fn unknown(&self) -> Unknown {
         match self {
-            // Most registers at most events: formatting it would take longer than finding them.
+            // This is the reason for most registers at most events: formatting it would take longer than finding them.
             Reason::NotCaptured => Unknown::because(NOT_CAPTURED),
             Reason::OnlyBefore => Unknown::because(self.to_string()).with_hint(ONLY_BEFORE_HINT),
             other => Unknown::because(other.to_string()),
@@ -74,7 +75,7 @@ impl fmt::Display for Reason {
     }
 }
 
-/// A value, and what is known of it.
+/// A value with its certainty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Seen<T> {
     /// It is the value at this moment.
@@ -124,7 +125,7 @@ impl<T> Seen<T> {
         }
     }
 
-    /// Says whether it is the value at this moment.
+    /// Tells whether it is the value at this moment.
     pub fn is_known(&self) -> bool {
         matches!(self, Seen::Known { .. })
     }
@@ -146,7 +147,7 @@ impl<T> Seen<T> {
 }
 
 impl<T: Clone> Seen<T> {
-    /// Says the same in `debuginfo`'s words.
+    /// Converts to `debuginfo`'s type.
     pub(crate) fn certain(&self) -> Result<(T, Certainty), Unknown> {
         match self {
             Seen::Known { value, .. } => Ok((value.clone(), Certainty::Known)),
@@ -156,23 +157,23 @@ impl<T: Clone> Seen<T> {
     }
 }
 
-/// A thread just after an event, and the memory it sees. Values are found when they are asked for.
+/// A thread just after an event, and the memory it sees. Values are looked up on demand.
 pub struct State<'t> {
     pub(crate) timeline: &'t Timeline,
     pub(crate) seq: u64,
     pub(crate) tid: u32,
     registers: OnceCell<Result<Box<Registers>, String>>,
-    /// What the event alone shows of them.
+    /// The registers that the event alone shows.
     pub(crate) own: OnceCell<Option<Box<Registers>>>,
     event: OnceCell<Event>,
     open: RefCell<Open>,
 }
 
-/// The calls that are open, from the innermost outwards as far as somebody has asked.
+/// The open calls, from the innermost outwards, as far as they were needed.
 #[derive(Default)]
 struct Open {
     links: Vec<Link>,
-    /// All there are.
+    /// The links are complete.
     is_whole: bool,
 }
 
@@ -182,7 +183,7 @@ pub(crate) struct Link {
     pub call: CallHead,
     /// Its slot: where the return address is.
     pub slot: u64,
-    /// That address, where it is known.
+    /// The return address, where it is known.
     pub returns_to: Option<u64>,
 }
 
@@ -210,7 +211,7 @@ impl<'t> State<'t> {
         })
     }
 
-    /// The same where the event has been read.
+    /// The same for an event that is already read.
     pub(crate) fn of_event(
         timeline: &'t Timeline,
         seq: u64,
@@ -287,11 +288,11 @@ impl<'t> State<'t> {
         }
     }
 
-    /// Says why the thread has no registers any more, if it has none.
+    /// Returns why the thread has no registers any more, if so.
     pub(crate) fn gone(&self) -> Result<Option<Reason>> {
         let marks = &self.timeline.marks;
         if let Some(end) = marks.between(Kind::End, 0, self.seq).last() {
-            // After `exec` or a fault in the order of things, events of the thread show that it goes on.
+            // After `exec`, or if events are out of order, events of the thread show that it still runs.
             let later = self
                 .timeline
                 .last_of_thread(self.tid, self.seq, end.seq + 1)?;
@@ -307,7 +308,7 @@ impl<'t> State<'t> {
         Ok(later.is_none().then_some(Reason::ThreadEnded))
     }
 
-    /// Returns the first event that can tell something of this thread: what came before was another of the same number.
+    /// Returns the first event that can belong to this thread: earlier ones are another thread's of the same number.
     pub(crate) fn born(&self) -> u64 {
         let marks = &self.timeline.marks;
         let Some(start) = marks.last_of(Kind::ThreadStart, self.tid, self.seq) else {
@@ -319,7 +320,7 @@ impl<'t> State<'t> {
         exit.map_or(0, |exit| exit + 1)
     }
 
-    /// Says whether events of this thread may be missing up to here.
+    /// Tells whether events of this thread may be missing up to here.
     pub(crate) fn has_lost_events(&self) -> bool {
         self.has_lost_since(0)
     }
@@ -345,7 +346,7 @@ impl<'t> State<'t> {
         }
     }
 
-    /// Says whether the thread has been held since it stopped at event `pause`.
+    /// Tells whether the thread has been held since it stopped at event `pause`.
     pub(crate) fn is_held_since(&self, pause: u64) -> Result<bool> {
         let marks = &self.timeline.marks;
         let until = self.seq;
@@ -358,7 +359,7 @@ impl<'t> State<'t> {
             .iter()
             .any(of_this);
         let ends = !marks.between(Kind::End, pause + 1, until).is_empty();
-        // A loss that no thread is named for may have been this one's.
+        // A loss without a thread may have been this thread's.
         let lost = marks
             .between(Kind::Gap, pause + 1, until)
             .iter()

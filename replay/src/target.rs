@@ -1,4 +1,4 @@
-//! Places in time as people write them: `48211`, `first`, `last`, `crash`, `50%`, `1.5s`, `@note`, `output:17`.
+//! Places in time as users write them: `48211`, `first`, `last`, `crash`, `50%`, `1.5s`, `@note`, `output:17`.
 
 use debuginfo::Diagnostic;
 
@@ -17,7 +17,7 @@ pub enum Target {
     Last,
     /// Where a signal ended the program.
     Crash,
-    /// So many hundredths of the way from the first event to the last.
+    /// A percentage of the way from the first event to the last.
     Percent(f64),
     /// The last event at or before that time, in ns since the recording began.
     Time(i64),
@@ -41,7 +41,7 @@ impl Target {
     /// Reads a place in time.
     ///
     /// # Errors
-    /// [`Error::Target`] names the forms.
+    /// [`Error::Target`] lists the forms.
     pub fn parse(text: &str) -> Result<Target> {
         let text = text.trim();
         let wrong = || {
@@ -97,7 +97,7 @@ impl Target {
 }
 
 impl Timeline {
-    /// Finds the event that a place in time means.
+    /// Finds the event of a place in time.
     ///
     /// # Errors
     /// [`Error::NoEvent`] or [`Error::Target`] if there is none; the files cannot be read.

@@ -21,7 +21,7 @@ use crate::pack;
 use crate::pauses::{Pauses, ShownBytes};
 use crate::snapshots::Snapshots;
 
-/// A recording as it was when it was opened.
+/// A recording as of its opening.
 pub struct Timeline {
     pub(crate) calls: Calls,
     pub(crate) others: Others,
@@ -41,21 +41,21 @@ pub struct Timeline {
     reader: Arc<Reader>,
 }
 
-/// What is known of a thread.
+/// The known facts about a thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ThreadInfo {
     /// Its number.
     pub tid: u32,
     /// Its first event.
     pub first: u64,
-    /// When it began to end, if it did.
+    /// The time at which it began to end, if it did.
     pub exit: Option<u64>,
     /// Its name, where known.
     pub name: Option<String>,
 }
 
 impl Timeline {
-    /// Opens the recording that `path` names. What it has not sealed itself is sealed into a folder below `temp_dir`.
+    /// Opens the recording that `path` names. Seals its unsealed rest into a folder below `temp_dir`.
     ///
     /// # Errors
     /// The recording cannot be read, the folder cannot be written, or there are no events.
@@ -127,7 +127,7 @@ impl Timeline {
         self.events() - 1
     }
 
-    /// Returns when the last event was, in ns since the recording began.
+    /// Returns the time of the last event, in ns since the recording began.
     #[must_use]
     pub fn last_ts_ns(&self) -> i64 {
         self.reader.last_ts_ns()
@@ -190,7 +190,7 @@ impl Timeline {
         }
     }
 
-    /// Returns when an event was, in ns since the recording began.
+    /// Returns the time of an event, in ns since the recording began.
     ///
     /// # Errors
     /// As for [`Self::event`].
@@ -205,7 +205,7 @@ impl Timeline {
         }
     }
 
-    /// Returns everything that was captured of a call.
+    /// Returns all captured data of a call.
     ///
     /// # Errors
     /// The files cannot be read.
@@ -213,7 +213,7 @@ impl Timeline {
         self.calls.call(head)
     }
 
-    /// Returns the call around another one.
+    /// Returns the enclosing call of a call.
     ///
     /// # Errors
     /// The files cannot be read.
@@ -229,7 +229,7 @@ impl Timeline {
         self.calls.entered_at(seq)
     }
 
-    /// Returns an event that is no call.
+    /// Returns an event that is no enter or leave.
     ///
     /// # Errors
     /// The files cannot be read.
@@ -251,8 +251,8 @@ impl Timeline {
         Ok(self.written.get_or_init(|| found))
     }
 
-    /// Returns where the thread stood that passed a logpoint with `event`: where it was seen, or else the one place that the probe
-    /// had then. `None` where it had several, or it is not recorded where it was.
+    /// Returns the place of the thread that passed a logpoint with `event`: as it was captured, or else the only place
+    /// of the probe then. `None` if the probe had several, or its place is not recorded.
     pub(crate) fn place_of_logpoint(&self, event: &ReadEvent) -> Result<Option<u64>> {
         if event.addr.is_some() {
             return Ok(event.addr);
@@ -267,7 +267,7 @@ impl Timeline {
         Ok(last.and_then(|placed| placed.address))
     }
 
-    /// Returns the logpoints with which something was captured, by thread, in order.
+    /// Returns the logpoints with captures, by thread, in order.
     pub(crate) fn logged(&self) -> Result<&FxHashMap<u32, Vec<u64>>> {
         if let Some(logged) = self.logged.get() {
             return Ok(logged);
@@ -319,7 +319,7 @@ impl Timeline {
     pub fn innermost(&self, tid: u32, seq: u64) -> Result<Option<CallHead>> {
         let open = self.calls.innermost(tid, seq)?;
         let floor = open.map_or(0, |open| open.start);
-        // Of calls on several stacks, the one that ends next need not be the one that runs.
+        // With calls on several stacks, the one that ends next need not be the running one.
         let Some(left) = self.calls.last_ended(tid, seq, floor)? else {
             return Ok(open);
         };
@@ -365,13 +365,13 @@ impl Timeline {
         let ceiling = other.unwrap_or(u64::MAX);
         let ended = self.calls.first_ended(tid, seq, ceiling)?;
         let mut best = ended.and_then(|call| call.end).or(other);
-        // The first call to end may have been entered after `seq`, and so may calls around it.
+        // The first call to end may have begun after `seq`, and so may its enclosing calls.
         let mut inside = match ended {
             Some(call) => Some(call),
             None => self.calls.first_unfinished(tid, seq)?,
         };
         if ended.is_none() && other.is_some() {
-            // A call that is entered before the other event ends after it.
+            // A call that begins before the other event ends after it.
             inside = self.innermost_from(tid, ceiling, seq)?.or(inside);
         }
         while let Some(call) = inside {

@@ -1,7 +1,7 @@
-//! Verifies a recording: every checksum, and every rule of the format that can be told without symbols or SQL.
+//! Verifies a recording: every checksum, and every rule of the format that needs neither symbols nor SQL.
 //!
-//! A check reads everything once with bounded memory, goes on behind damage where it finds the next whole frame,
-//! and changes nothing.
+//! A check reads everything once with bounded memory and changes nothing. After damage it resumes at the next whole
+//! frame.
 
 mod beside;
 mod columns;
@@ -22,18 +22,18 @@ use crate::log::{Tail, segment_path, segments};
 use crate::manifest::RecordingId;
 use crate::recording::{self, Recording, RecordingState};
 
-/// What a check found.
+/// The result of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// Files that were read, in the order of reading.
     pub files: Vec<CheckedFile>,
-    /// What is wrong or worth knowing, in the order of finding.
+    /// Faults and notes, in the order of finding.
     pub findings: Vec<Finding>,
-    /// What the log holds.
+    /// Totals of the log.
     pub log: LogTotals,
-    /// What the columns hold.
+    /// Totals of the columns.
     pub columns: ColumnTotals,
-    /// Copies of memory that events tell of.
+    /// Copies of memory that events name.
     pub memory_copies: u32,
 }
 
@@ -53,16 +53,16 @@ pub struct Finding {
     pub severity: Severity,
     /// In which file.
     pub path: PathBuf,
-    /// Where in it, in bytes from its start, where that can be said.
+    /// Offset in it, in bytes, if one can be given.
     pub offset: Option<u64>,
-    /// What it is.
+    /// Description.
     pub what: String,
 }
 
 /// How bad a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// As it may be, but worth knowing.
+    /// Allowed, but worth knowing.
     Note,
     /// Readable, but not as the recorder and the target should have written it.
     Odd,
@@ -70,7 +70,7 @@ pub enum Severity {
     Damage,
 }
 
-/// What the log holds.
+/// Totals of the log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogTotals {
     /// Segments that are there.
@@ -99,7 +99,7 @@ pub struct LogTotals {
     pub unreadable_bytes: u64,
 }
 
-/// What the columns hold.
+/// Totals of the columns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ColumnTotals {
     /// Parts.
@@ -121,7 +121,7 @@ pub struct ColumnTotals {
 }
 
 impl Report {
-    /// Returns whether nothing is missing and nothing changed.
+    /// Tells whether nothing is missing or changed.
     pub fn is_whole(&self) -> bool {
         self.worst() < Some(Severity::Damage)
     }
@@ -136,7 +136,7 @@ impl Report {
         self.files.push(CheckedFile { path, len_bytes });
     }
 
-    /// Notes that an event tells of copy `id` of memory.
+    /// Notes that an event names copy `id` of memory.
     fn copy_of_memory(&mut self, id: u32) {
         self.memory_copies = self.memory_copies.max(id.saturating_add(1));
     }
@@ -150,7 +150,7 @@ impl Report {
         });
     }
 
-    /// Takes an error as damage of `path`.
+    /// Adds an error as damage of `path`.
     fn damage(&mut self, path: &Path, error: &Error) {
         let (offset, what) = match error {
             Error::Corrupt { offset, what, .. }
@@ -181,7 +181,7 @@ impl fmt::Display for Finding {
 /// Checks the recording that `path` names. `progress` is called with the number of bytes read since the last time.
 ///
 /// # Errors
-/// [`Error::NotARecording`], or that a folder cannot be read. Damage is no error but a finding.
+/// [`Error::NotARecording`], or when a folder cannot be read. Damage is a finding, not an error.
 pub fn check(path: &Path, mut progress: impl FnMut(u64)) -> Result<Report> {
     let dir = recording::resolve(path)?;
     let mut report = Report::default();
@@ -241,7 +241,7 @@ pub fn check(path: &Path, mut progress: impl FnMut(u64)) -> Result<Report> {
     Ok(report)
 }
 
-/// Returns the recording id that the first readable segment states.
+/// Returns the recording id in the first readable segment.
 fn id_from_log(log_dir: &Path) -> Result<Option<RecordingId>> {
     let ids = segments(log_dir)?.into_iter().filter_map(|number| {
         let (_, header) = FrameReader::open_any(&segment_path(log_dir, number)).ok()?;

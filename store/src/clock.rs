@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
-/// Lowest and highest believable tick rate, in ticks per second. Keeps the arithmetic below within its types.
+/// Lowest and highest plausible tick rate, in ticks per second. Keeps the arithmetic below within its types.
 const RATE_RANGE_HZ: std::ops::RangeInclusive<f64> = 1e7..=1e11;
 
 /// The most ticks of one recording: nine months at 3 GHz. Later ones count as this.
@@ -13,16 +13,16 @@ pub const MAX_TICKS: u64 = (1 << 56) - 1;
 /// The binary point of the factor from ticks to nanoseconds.
 const SHIFT: u32 = 56;
 
-/// How the target's clock was calibrated, as the manifest keeps it.
+/// The calibration of the target's clock, in the manifest.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClockCalibration {
     /// Ticks per second.
     pub tsc_hz: f64,
-    /// What the counter showed when the recording began; records carry what it showed later.
+    /// The counter when the recording began; records carry later values.
     pub tsc_base: u64,
 }
 
-/// The arithmetic from ticks to nanoseconds of one recording.
+/// The conversion from ticks to nanoseconds for one recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clock {
     tsc_base: u64,
@@ -30,7 +30,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Returns the arithmetic for a calibrated clock.
+    /// Returns the conversion for a calibrated clock.
     ///
     /// # Errors
     /// [`Error::BadClock`] when the rate is not within 10 MHz to 100 GHz.
@@ -49,7 +49,7 @@ impl Clock {
         })
     }
 
-    /// Returns nanoseconds since the recording began, rounded down, for a counter that shows `ticks`: 0 before the
+    /// Returns nanoseconds since the recording began, rounded down, for `ticks` of the counter: 0 before the
     /// recording began, and no more than [`MAX_TICKS`] after.
     #[inline]
     pub fn ns_from_ticks(self, ticks: u64) -> i64 {

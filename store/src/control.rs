@@ -1,4 +1,4 @@
-//! Defines the control events: what the recorder itself observed or decided, as the log's CONTROL frames hold it.
+//! Defines the control events in the log's CONTROL frames: what the recorder itself observed or decided.
 
 mod live;
 
@@ -43,7 +43,7 @@ pub enum Control {
         /// Number of the killing signal.
         signal: Option<i32>,
     },
-    /// The recorder let go of a running target.
+    /// The recorder detached from a running target.
     Detached {
         /// When.
         ticks: u64,
@@ -74,7 +74,7 @@ pub enum Control {
     },
     /// Defines a function id that records may name from here on. No event.
     Function(FunctionDef),
-    /// A probe that was asked for but could not be armed. No event.
+    /// A requested probe that could not be armed. No event.
     Skipped {
         /// Number of the module.
         module: u32,
@@ -82,16 +82,16 @@ pub enum Control {
         svma: u64,
         /// Name of the function.
         name: String,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
-    /// The recorder saw that a thread is gone.
+    /// The recorder saw that a thread has ended.
     ThreadEnd {
         /// When it was seen.
         ticks: u64,
         /// The thread's ring.
         ring: u32,
-        /// Which use of that ring.
+        /// The use of that ring.
         tenancy: u32,
         /// Thread id.
         tid: u32,
@@ -107,7 +107,7 @@ pub enum Control {
         /// Why.
         reason: GapReason,
     },
-    /// Something the user should know.
+    /// A message to the user.
     Warning {
         /// When.
         ticks: u64,
@@ -118,12 +118,12 @@ pub enum Control {
     Note {
         /// When.
         ticks: u64,
-        /// As given.
+        /// The text as given.
         text: String,
     },
-    /// Somebody set a probe in the running program, or changed one.
+    /// A user set a probe in the running program, or changed one.
     Probe(LiveProbe),
-    /// Somebody took such a probe away.
+    /// A user removed such a probe.
     ProbeRemoved {
         /// When.
         ticks: u64,
@@ -132,7 +132,7 @@ pub enum Control {
     },
     /// A thread was stopped.
     Pause(Box<Pause>),
-    /// A stopped thread goes on.
+    /// A stopped thread resumes.
     Resume {
         /// When.
         ticks: u64,
@@ -141,9 +141,9 @@ pub enum Control {
         /// How, for people: `continue`, `step` and so on.
         action: String,
     },
-    /// Somebody changed memory or a register.
+    /// A user changed memory or a register.
     Write(Write),
-    /// A logpoint was passed whose message the recorder made.
+    /// A thread passed a logpoint whose message the recorder made.
     Logpoint {
         /// When.
         ticks: u64,
@@ -155,7 +155,7 @@ pub enum Control {
         message: String,
         /// The expressions in it and their values as text.
         values: Vec<(String, String)>,
-        /// What the thread looked like, where that was to be kept.
+        /// The state of the thread, if it was kept.
         #[serde(default)]
         passed: Option<Box<Passed>>,
     },
@@ -171,7 +171,7 @@ pub enum Control {
         probe: u32,
         /// The condition.
         condition: String,
-        /// Why not.
+        /// The reason.
         error: String,
     },
     /// Memory was copied while no thread ran.
@@ -181,7 +181,7 @@ pub enum Control {
 }
 
 impl Control {
-    /// Returns when the event happened, or `None` for definitions that are no events.
+    /// Returns the time of the event, or `None` for definitions, which are no events.
     pub fn ticks(&self) -> Option<u64> {
         match self {
             Self::ProcessStart { ticks, .. }
@@ -207,8 +207,8 @@ impl Control {
         }
     }
 
-    /// Returns whether the definitions file keeps this one: modules, functions, probes that could not be armed, and what
-    /// became of live probes.
+    /// Tells whether the definitions file keeps this one: modules, functions, probes that could not be armed, and the
+    /// history of live probes.
     pub fn is_definition(&self) -> bool {
         matches!(
             self,
@@ -221,7 +221,7 @@ impl Control {
     }
 }
 
-/// What a function id stands for.
+/// The function that an id stands for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FunctionDef {
     /// Function id, below [`MAX_FUNCTIONS`], dense from 0.
@@ -242,19 +242,19 @@ pub struct FunctionDef {
     pub line: Option<u32>,
     /// Parameters in order.
     pub params: Vec<Param>,
-    /// What comes back.
+    /// Its return value.
     pub ret: ValueKind,
-    /// False where no debug information tells the parameters and the return value.
+    /// False if the debug information lacks the parameters and the return value.
     pub params_known: bool,
-    /// Where the return value is; `None` where no debug information tells it.
+    /// Where the return value is; `None` if the debug information does not say.
     #[serde(default)]
     pub ret_place: Option<RetPlace>,
 }
 
-/// Where a return value is when its function has returned.
+/// Where a return value is after the return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RetPlace {
-    /// Nothing comes back.
+    /// There is no return value.
     Nowhere,
     /// In rax.
     Rax,
@@ -277,18 +277,18 @@ pub struct Param {
     pub name: String,
     /// How to read its bits.
     pub kind: ValueKind,
-    /// Where it lies when the function is entered: all of it, or what comes before `second`.
+    /// Its place when the function is entered: all of it, or the part before `second`.
     pub place: Place,
-    /// Where the rest of it lies, if it is passed in two registers, like a `&str`.
+    /// The place of the rest, if it is passed in two registers, like a `&str`.
     #[serde(default)]
     pub second: Option<SecondPlace>,
-    /// What lies at `place` is its address: large structures of Rust, classes of C++ with a destructor.
+    /// `place` holds the address of the value: large structures of Rust, classes of C++ with a destructor.
     #[serde(default)]
     pub is_indirect: bool,
 }
 
 impl Param {
-    /// Makes one that lies in one place as a whole.
+    /// Makes one that is wholly in one place.
     #[must_use]
     pub fn in_one_place(name: &str, kind: ValueKind, place: Place) -> Param {
         Param {
@@ -300,7 +300,7 @@ impl Param {
         }
     }
 
-    /// Returns where it lies when the function is entered, if that is in general registers alone.
+    /// Returns its general registers when the function is entered, if it is wholly in such registers.
     #[must_use]
     pub fn registers(&self) -> Option<ParamRegisters> {
         let second = match self.second {
@@ -314,16 +314,16 @@ impl Param {
     }
 }
 
-/// The general registers that a parameter lies in, by their DWARF numbers.
+/// The general registers of a parameter, by their DWARF numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParamRegisters {
-    /// Holds all of it, or what comes before `second`.
+    /// Holds all of it, or the part before `second`.
     pub first: u16,
-    /// The first byte of the parameter that another register holds, and that register.
+    /// The parameter's first byte in another register, and that register.
     pub second: Option<(u8, u16)>,
 }
 
-/// Where the second part of a parameter lies.
+/// The place of the second part of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SecondPlace {
     /// Its first byte inside the parameter, from 1 to 8.
@@ -332,19 +332,20 @@ pub struct SecondPlace {
     pub place: Place,
 }
 
-/// Where the System V calling convention puts a parameter.
+/// The place of a parameter in the System V calling convention.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Place {
     /// In rdi, rsi, rdx, rcx, r8, r9: 0 to 5.
     Int(u8),
     /// In xmm0 to xmm7: 0 to 7.
     Sse(u8),
-    /// On the stack or behind a hidden pointer.
+    /// On the stack or through a hidden pointer.
     Memory,
 }
 
 impl Place {
-    /// DWARF's numbers of the integer argument registers: rdi, rsi, rdx, rcx, r8, r9 (System V ABI for x86-64, figure 3.36).
+    /// DWARF's numbers of the integer argument registers: rdi, rsi, rdx, rcx, r8, r9 (System V ABI for x86-64, figure
+    /// 3.36).
     pub const INT_REGISTERS: [u16; 6] = [5, 4, 1, 2, 8, 9];
     /// DWARF's number of xmm0; xmm1 to xmm7 follow.
     const XMM0: u16 = 17;
@@ -363,7 +364,7 @@ impl Place {
 /// How to read the bits of a parameter or of a return value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ValueKind {
-    /// Nothing comes back.
+    /// There is no value.
     Void,
     /// One byte, zero or not.
     Bool,

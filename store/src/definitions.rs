@@ -9,7 +9,7 @@ use crate::format::FrameKind;
 use crate::log::frame::FrameFault;
 use crate::log::frame_reader::FrameReader;
 
-/// Reads the first `len` bytes of a file of definitions and hands each one to `each`, in the order of the log.
+/// Reads the first `len` bytes of a file of definitions and passes each one to `each`, in the order of the log.
 ///
 /// # Errors
 /// Those of [`FileHeader::decode`] and [`FileHeader::expect`]; [`Error::Corrupt`] or [`Error::Truncated`] naming the

@@ -14,7 +14,7 @@ use crate::log::frame_reader::FrameReader;
 use crate::log::frame_writer::FrameWriter;
 use crate::storage::Disk;
 
-/// Writes `value` to `path`, replacing what is there. After a crash the file holds the old value or the new one.
+/// Writes `value` to `path`, replacing the old content. After a crash the file holds the old value or the new one.
 ///
 /// # Errors
 /// [`Error::Encode`], [`Error::Io`], [`Error::Append`] or [`Error::Sync`]; the old value is then still there.

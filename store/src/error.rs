@@ -1,4 +1,4 @@
-//! Names everything that can go wrong in a recording, with the file, the offset and what to do next.
+//! The errors of a recording, each with the file, the offset and the next step.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ pub enum Error {
     /// The operating system refused.
     #[error("{action} {path}: {source}", path = path.display())]
     Io {
-        /// What was tried: a verb.
+        /// The attempted action: a verb.
         action: &'static str,
         /// On which file or folder.
         path: PathBuf,
@@ -26,10 +26,10 @@ pub enum Error {
     NotARecording {
         /// The path as given.
         path: PathBuf,
-        /// What is missing or wrong.
+        /// The fault.
         why: &'static str,
     },
-    /// The recording to be made is there already.
+    /// The recording exists already.
     #[error("{path} exists already", path = path.display())]
     Exists {
         /// The folder.
@@ -40,7 +40,7 @@ pub enum Error {
     BadName {
         /// The path as given.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault.
         why: &'static str,
     },
     /// The folder of a new recording cannot be made.
@@ -72,12 +72,12 @@ pub enum Error {
         /// The oldest version known here.
         supported: u32,
     },
-    /// The file does not begin as files of a recording do.
+    /// The file does not begin like the files of a recording.
     #[error("{path} is not a file of a recording: at offset {offset}: {what}", path = path.display())]
     Foreign {
         /// The file.
         path: PathBuf,
-        /// Where it differs, in bytes from the file's start.
+        /// Offset of the difference, in bytes.
         offset: u64,
         /// How it differs.
         what: String,
@@ -99,10 +99,10 @@ pub enum Error {
         path: PathBuf,
         /// Where the first missing or incomplete part begins, in bytes from the file's start.
         offset: u64,
-        /// What is missing.
+        /// The missing thing.
         what: String,
     },
-    /// A segment that is needed is not there.
+    /// A needed segment is missing.
     #[error("{path} is missing, and the columns do not have its events", path = path.display())]
     SegmentMissing {
         /// The segment.
@@ -119,7 +119,7 @@ pub enum Error {
         #[source]
         source: io::Error,
     },
-    /// Appended data could not be brought to the disk.
+    /// Appended data could not be synced to the disk.
     #[error("sync {path}: {message}", path = path.display())]
     Sync {
         /// The segment or folder.
@@ -127,7 +127,7 @@ pub enum Error {
         /// The refusal.
         message: String,
     },
-    /// The writer gave up earlier and takes nothing more.
+    /// The writer failed earlier and accepts nothing more.
     #[error("append to {path}: an earlier failure could not be undone", path = path.display())]
     WriterStopped {
         /// The segment.
@@ -141,21 +141,21 @@ pub enum Error {
         /// The rule it breaks.
         rule: &'static str,
     },
-    /// The clock of a manifest cannot be right.
+    /// The clock of a manifest is implausible.
     #[error("a clock of {tsc_hz} ticks per second is outside 10 MHz to 100 GHz")]
     BadClock {
         /// The rate found.
         tsc_hz: f64,
     },
-    /// Something cannot be put beside what was recorded. Nothing has changed.
+    /// Something cannot be added to the recording. Nothing has changed.
     #[error("nothing was added to the recording: {why}")]
     NotAdded {
         /// Why.
         why: String,
-        /// What to do.
+        /// The next step.
         hint: Option<String>,
     },
-    /// A value cannot be put into MessagePack.
+    /// A value cannot be encoded as MessagePack.
     #[error("encode {what}: {source}")]
     Encode {
         /// The kind of value.
@@ -164,7 +164,7 @@ pub enum Error {
         #[source]
         source: rmp_serde::encode::Error,
     },
-    /// What a recording has not sealed itself cannot be sealed for a reader.
+    /// The unsealed rest of a recording cannot be sealed for a reader.
     #[error("cannot make a folder for what is not sealed yet: {0}")]
     NoTailFolder(#[source] io::Error),
     /// A Parquet file could not be written or read.
@@ -188,7 +188,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Returns the next step, where there is one to name.
+    /// Returns the next step, if there is one.
     #[must_use]
     pub fn hint(&self) -> Option<&str> {
         Some(match self {
@@ -215,7 +215,7 @@ impl Error {
             Self::WriterStopped { .. } => "close the recording",
             Self::NoTailFolder(_) => "set TMPDIR to a folder that can be written to",
             Self::NotAdded { hint, .. } => return hint.as_deref(),
-            // What is wrong with a file's bytes.
+            // Faults in a file's bytes.
             Self::Columns {
                 source: parquet::errors::ParquetError::General(_),
                 ..
@@ -224,7 +224,7 @@ impl Error {
         })
     }
 
-    /// Returns message and next step as one text, for places that have room for one line only.
+    /// Returns message and next step as one text, for places with room for one line only.
     #[must_use]
     pub fn one_line(&self) -> String {
         match self.hint() {
@@ -233,7 +233,7 @@ impl Error {
         }
     }
 
-    /// Returns a function that wraps an I/O error with what was tried on which path.
+    /// Returns a function that wraps an I/O error with the action and the path.
     pub fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_path_buf();
         move |source| Self::Io {
@@ -243,7 +243,7 @@ impl Error {
         }
     }
 
-    /// Returns the error for a rule of the format that does not hold at `offset` bytes of `path`.
+    /// Returns the error for a broken rule of the format at `offset` bytes of `path`.
     pub fn corrupt(path: &Path, offset: u64, what: impl Into<String>) -> Self {
         Self::Corrupt {
             path: path.to_path_buf(),
@@ -259,7 +259,7 @@ impl Error {
         }
     }
 
-    /// Makes an error of Parquet's one of ours, which may be what Parquet was told by our own reader.
+    /// Turns an error of Parquet's into one of ours; it may wrap an error of our own reader.
     pub(crate) fn columns(path: &Path, source: parquet::errors::ParquetError) -> Self {
         let path = path.to_path_buf();
         match source {

@@ -20,10 +20,10 @@ pub const NUMBER_AT: usize = 32;
 /// Offset of the checksum, which covers all bytes before it.
 pub const CRC_AT: usize = 60;
 
-/// What a file's first 64 bytes say.
+/// The fields of a file's first 64 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileHeader {
-    /// What the file holds.
+    /// The kind of the file's content.
     pub kind: FileKind,
     /// The recording it belongs to.
     pub recording_id: RecordingId,
@@ -100,8 +100,8 @@ impl FileHeader {
     }
 }
 
-/// Returns the checksum that the header `bytes` carries, with which the checksums of the file's frames begin.
-/// `bytes` too short for a header give 0.
+/// Returns the checksum in the header `bytes`, the start value for the checksums of the file's frames.
+/// Returns 0 if `bytes` is too short for a header.
 pub fn stored_crc(bytes: &[u8]) -> u32 {
     bytes
         .first_chunk()

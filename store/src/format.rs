@@ -6,8 +6,8 @@ pub const MAGIC: [u8; 8] = *b"HNDSIGHT";
 /// The version of the format that this build writes, and the newest it reads.
 ///
 /// 1: the first one. 2: packed blocks; events of live control: records of kinds 11 and 12, control events, states of
-/// stopped threads; captures: records of kind 13; calls of Go: records of kind 15; snapshots of memory; notes and copies
-/// of modules.
+/// stopped threads; captures: records of kind 13; calls of Go: records of kind 15; snapshots of memory; notes and
+/// copies of modules.
 pub const FORMAT_VERSION: u32 = 2;
 
 /// The oldest version that this build reads.
@@ -19,16 +19,16 @@ pub const FILE_HEADER_LEN: usize = 64;
 /// Length of the header that begins each frame, in bytes.
 pub const FRAME_HEADER_LEN: usize = 24;
 
-/// Two bytes that every frame header carries, so that a reader lost in a damaged file can find the next frame.
+/// Two bytes in every frame header, so that a reader lost in a damaged file can find the next frame.
 pub const FRAME_MARK: [u8; 2] = *b"hf";
 
-/// Frames begin at multiples of this many bytes; payloads are zero padded up to it.
+/// Frames begin at multiples of this many bytes; payloads are zero padded to it.
 pub const FRAME_ALIGN: usize = 8;
 
 /// Largest payload of one frame, in bytes: bounds the memory of a reader.
 pub const MAX_PAYLOAD_LEN: usize = 64 << 20;
 
-/// Most bytes that a packed block stands for: bounds the memory of a reader.
+/// Most bytes that a packed block unpacks to: bounds the memory of a reader.
 pub const PACKED_MAX_LEN: usize = 1 << 20;
 
 /// A segment that has reached this length, in bytes, takes no further frame.
@@ -40,7 +40,7 @@ pub const SYNC_BYTES: u64 = 256 << 20;
 /// Longest time, in milliseconds, that appended bytes wait to be synced.
 pub const SYNC_INTERVAL_MS: u64 = 100;
 
-/// What a recording's folder is called after its name.
+/// Ending of the name of a recording's folder.
 pub const RECORDING_SUFFIX: &str = ".hindsight";
 /// The file with the manifest.
 pub const MANIFEST_FILE: &str = "manifest";
@@ -64,16 +64,16 @@ pub const MAX_NOTES: usize = 10_000;
 pub const MAX_NOTE_LEN: usize = 4096;
 /// The folder with copies of the modules' files.
 pub const MODULES_DIR: &str = "modules";
-/// In that folder: which copies there are.
+/// The file with the index of the copies, in that folder.
 pub const MODULES_INDEX_FILE: &str = "index";
-/// Empty; there since copies were first made, so that a lost folder of copies is missed.
+/// An empty file, made with the first copies, so that a lost folder of copies is noticed.
 pub const PACKED_FILE: &str = "packed";
-/// In the columns folder: how far sealing has come.
+/// The file with the progress of sealing, in the columns folder.
 pub const SEAL_STATE_FILE: &str = "seal.state";
-/// In the columns folder: the definitions found in the log so far.
+/// The file with the definitions found in the log so far, in the columns folder.
 pub const DEFINITIONS_FILE: &str = "definitions.seg";
 
-/// What a file that begins with [`MAGIC`] holds.
+/// The content of a file that begins with [`MAGIC`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum FileKind {
@@ -83,13 +83,13 @@ pub enum FileKind {
     Definitions = 2,
     /// The manifest.
     Manifest = 3,
-    /// How far sealing has come.
+    /// The progress of sealing.
     SealState = 4,
     /// A snapshot of memory.
     Memory = 5,
     /// Notes that were added later.
     Notes = 6,
-    /// Which modules have copies.
+    /// The index of modules with copies.
     Modules = 7,
 }
 
@@ -110,7 +110,7 @@ impl FileKind {
     }
 }
 
-/// What a frame holds.
+/// The content of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum FrameKind {
@@ -118,13 +118,13 @@ pub enum FrameKind {
     Block = 1,
     /// A control event in MessagePack.
     Control = 2,
-    /// A promise about the ticks of later records.
+    /// A lower bound for the ticks of later records.
     Watermark = 3,
     /// The last frame of a segment.
     SegmentEnd = 4,
     /// The one frame of a document such as the manifest, in MessagePack.
     Document = 5,
-    /// As [`Self::Block`], without words that an earlier record of the block told already.
+    /// As [`Self::Block`], without words that an earlier record of the block implies.
     PackedBlock = 6,
     /// Pages of memory.
     Pages = 7,

@@ -1,8 +1,8 @@
 //! Feeds arbitrary bytes to everything that reads a recording; no bytes may make it panic.
 //!
-//! The fuzz target of `fuzz/` and a test on the stable toolchain share this entry. The first byte chooses what the
-//! rest is: a block, a whole file, or payloads that get valid checksums, so that what lies behind those is reached.
-//! Sealed files are read as they are: readers open them without their checksum, which only `check` compares.
+//! The fuzz target of `fuzz/` and a test on the stable toolchain share this entry. The first byte chooses the meaning
+//! of the rest: a block, a whole file, or payloads that get valid checksums, so that the code after the checksum test
+//! runs. Sealed files are read as they are: readers open them without their checksum, which only `check` compares.
 
 use std::fs;
 use std::path::Path;
@@ -29,23 +29,23 @@ use crate::storage::Disk;
 use crate::synth::{RECORDING_ID, Synth, SynthFrame, debugged, manifest};
 use crate::wire::{CAPTURE_REGISTER_WORDS, GapReason, Records, Section, push_capture};
 
-/// How many ways there are to take the bytes: what the first byte is divided by.
+/// Number of ways to use the bytes: the first byte modulo this chooses one.
 pub const WAYS: u8 = 17;
 
-/// The ways from this one on are sealed files. Fuzzers that take every panic for a fault leave them out: those of the Parquet
-/// library at damaged pages are caught.
+/// The ways from this one on are sealed files. Fuzzers that count every panic as a fault omit them: the Parquet library
+/// panics at damaged pages, and readers catch that.
 pub const FIRST_SEALED_WAY: u8 = 13;
 
-/// Pages and regions of a file that are looked at: damaged files name many.
+/// Most pages and regions of a file that are examined: damaged files name many.
 const MOST_LOOKED_AT: usize = 100;
 
 const SNAPSHOT: &str = "memory/000000.mem";
 const SEALED: &str = "columns/sealed.parquet";
 
-/// Reads `data` as something of a recording, in the folder `dir`, which is emptied first.
+/// Reads `data` as some part of a recording, in the folder `dir`, which is emptied first.
 ///
 /// # Errors
-/// When the folder cannot be written. What is wrong with `data` is no error.
+/// When the folder cannot be written. A fault in `data` is no error.
 pub fn entry(data: &[u8], dir: &Path) -> Result<()> {
     let Some((way, data)) = data.split_first() else {
         return Ok(());
@@ -110,7 +110,7 @@ fn good_manifest(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Reads the recording in every way there is.
+/// Reads the recording in every possible way.
 fn read_everything(run: &Path, temp_dir: &Path) {
     let _ = check::check(run, |_| {});
     let Ok(recording) = Recording::open(run) else {
@@ -138,7 +138,7 @@ fn read_everything(run: &Path, temp_dir: &Path) {
 
 /// Reads a sealed file as replay does: every page, and some rows by their number.
 fn read_sealed(path: &Path, way: u8) {
-    // Its checksums hold: what is behind them is to be reached.
+    // Give it valid checksums, so that the code after the checksum test runs.
     let mut summing = Summing::default();
     summing.add(&fs::read(path).unwrap_or_default());
     let sealed = SealedFile {
@@ -206,7 +206,8 @@ fn drain(mut reader: LogReader) {
     while let Ok(Step::Frame(_)) = reader.next_frame() {}
 }
 
-/// Cuts frames out of `data`: one byte for the kind, one for the argument, two for the length of the payload, then its bytes.
+/// Cuts frames out of `data`: one byte for the kind, one for the argument, two for the length of the payload, then its
+/// bytes.
 fn frames_in(mut data: &[u8]) -> impl Iterator<Item = (FrameKind, u8, &[u8])> {
     std::iter::from_fn(move || {
         let [code, arg, low, high, rest @ ..] = data else {
@@ -220,7 +221,7 @@ fn frames_in(mut data: &[u8]) -> impl Iterator<Item = (FrameKind, u8, &[u8])> {
     })
 }
 
-/// Writes a file of the frames in `data`. A file that holds one value takes the first only.
+/// Writes a file of the frames in `data`. A file of one value takes only the first.
 fn payloads(path: &Path, kind: FileKind, data: &[u8]) -> Result<()> {
     let _ = fs::remove_file(path);
     let mut writer = FrameWriter::create(&Disk, path, header(kind))?;
@@ -238,13 +239,13 @@ fn payloads(path: &Path, kind: FileKind, data: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// Writes a snapshot of frames cut out of `data`. Its last frame leads to the one before it, as in those that are written.
+/// Writes a snapshot of frames cut out of `data`. Its last frame refers to the one before it, as in real ones.
 fn snapshot(path: &Path, data: &[u8]) -> Result<()> {
     let mut writer = FrameWriter::create(&Disk, path, header(FileKind::Memory))?;
     let mut contents_at = writer.len();
     for (kind, arg, payload) in frames_in(data) {
         contents_at = writer.len();
-        // The address of a run of pages: as many pages above the first as the argument says.
+        // The address of a run of pages: the argument counts pages above the first.
         let arg = u64::from(arg) * PAGE_LEN;
         writer.append(kind, arg, [payload, &[]])?;
     }
@@ -252,7 +253,7 @@ fn snapshot(path: &Path, data: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// Returns one input to begin with for each way, taken from recordings that are made in the folder `dir`.
+/// Returns one seed input for each way, taken from recordings that are made in the folder `dir`.
 ///
 /// # Errors
 /// When the recording cannot be made.
@@ -314,7 +315,7 @@ pub fn seeds(dir: &Path) -> Result<Vec<Vec<u8>>> {
         .collect())
 }
 
-/// Adds what is beside the log: a snapshot of memory, a note, a copy of a module.
+/// Adds the files next to the log: a snapshot of memory, a note, a copy of a module.
 fn add_to(recording: &Recording, dir: &Path) -> Result<()> {
     let mut writer = SnapshotWriter::create(&Disk, recording.dir(), RECORDING_ID, 0)?;
     writer.append(2 * PAGE_LEN, &[7; 2 * PAGE_LEN as usize])?;

@@ -1,4 +1,4 @@
-//! Keeps recordings: the append-only log, its sealed columns and recovery. Knows no symbols and no SQL.
+//! Keeps recordings: the append-only log, its sealed columns and recovery. The crate knows neither symbols nor SQL.
 //!
 //! The log is the truth; everything else in a recording can be derived from it again.
 //! `docs/format.md` and `docs/wire.md` are the norm for every byte written here.

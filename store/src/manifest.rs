@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::clock::ClockCalibration;
 
-/// Sixteen random bytes that tell this recording's files from those of any other.
+/// Sixteen random bytes that identify this recording's files.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct RecordingId(pub [u8; 16]);
 
@@ -27,15 +27,15 @@ impl fmt::Debug for RecordingId {
 pub struct Manifest {
     /// The format of the recording's files.
     pub format_version: u32,
-    /// Also in the header of every other file.
+    /// The id in the header of every other file.
     pub recording_id: RecordingId,
     /// The release that made the recording.
     pub hindsight_version: String,
-    /// The release of Frida that loaded the agent; none where no Frida took part.
+    /// The release of Frida that loaded the agent; none if Frida took no part.
     pub frida_version: Option<String>,
     /// The machine.
     pub host: Host,
-    /// The command line of the target; text that is not UTF-8 is shown with replacement characters.
+    /// The command line of the target, with replacement characters for invalid UTF-8.
     pub argv: Vec<String>,
     /// The working directory of the target.
     pub cwd: String,
@@ -43,7 +43,7 @@ pub struct Manifest {
     pub start_unix_ns: i64,
     /// The clock of the records' ticks.
     pub clock: ClockCalibration,
-    /// What was asked for.
+    /// The settings that the user chose.
     pub settings: Settings,
 }
 
@@ -56,27 +56,27 @@ pub struct Host {
     pub cpu: String,
 }
 
-/// What the user asked the recorder to do.
+/// The settings of the recorder that the user chose.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settings {
-    /// What a thread does when its ring is full.
+    /// The action of a thread when its ring is full.
     pub on_full: OnFull,
     /// The filters that chose the functions, as given.
     pub filters: Vec<String>,
     /// Whether segments stay after sealing.
     pub keep_log: bool,
-    /// What was captured besides with each enter and leave, for people.
+    /// The data captured with each enter and leave, for people.
     #[serde(default)]
     pub captures: Vec<String>,
 }
 
-/// What a thread of the target does when its ring is full.
+/// The action of a thread of the target when its ring is full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OnFull {
     /// Waits: nothing is lost.
     #[default]
     Block,
-    /// Goes on: a gap counts what is lost.
+    /// Continues: a gap counts the losses.
     Drop,
 }

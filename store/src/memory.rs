@@ -1,9 +1,9 @@
 //! Snapshots of the program's memory: one file each in the recording's folder `memory/`.
 //!
-//! A snapshot keeps the pages that have changed since the one before, and says which memory it covers. What a covered
-//! page held is in the newest snapshot up to that one that has it; a page that none has is what it was mapped as: zeroes, or
-//! the bytes of its file. Snapshots are written once, while the program stands still, and never read to seal a recording:
-//! the log only holds an event for each. `docs/format.md` is the norm.
+//! A snapshot keeps the pages that have changed since the one before, and lists the memory it covers. The content of a
+//! covered page is in the newest snapshot so far that has it. A page that none has is as it was mapped: zeroes, or the
+//! bytes of its file. Snapshots are written once, while the program stands still. Sealing never reads them: the log
+//! only holds an event for each. `docs/format.md` is the norm.
 
 mod read;
 #[cfg(test)]
@@ -23,7 +23,7 @@ use crate::manifest::RecordingId;
 
 /// Length of a page in bytes.
 pub const PAGE_LEN: u64 = 4096;
-/// Most bytes of one run of pages: what a reader has to unpack for one of them.
+/// Most bytes of one run of pages: a reader has to unpack them for one page.
 pub const MAX_RUN_LEN: usize = 64 << 10;
 
 /// Memory that a snapshot covers: whole pages.
@@ -33,13 +33,13 @@ pub struct Region {
     pub addr: u64,
     /// Length in bytes.
     pub len: u64,
-    /// True where pages that nobody has written hold zeroes.
+    /// True where pages that were never written hold zeroes.
     pub zeroed: bool,
     /// Path of the mapped file, or the kernel's name in brackets; empty for anonymous memory.
     pub name: String,
 }
 
-/// What is in a snapshot's file; the frame before the last one.
+/// The content of a snapshot's file; the frame before the last one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Contents {
     /// Lowest address first, none overlapping.
@@ -48,14 +48,14 @@ struct Contents {
     runs: Vec<Run>,
 }
 
-/// Pages in a row that a snapshot has.
+/// Consecutive pages in a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Run {
     /// Address of the first byte.
     addr: u64,
     /// Length in bytes.
     len: u32,
-    /// Where its frame begins in the file.
+    /// Offset of its frame in the file.
     offset: u64,
 }
 
@@ -63,7 +63,7 @@ struct Run {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 enum Codec {
-    /// As they are.
+    /// Uncompressed.
     Raw = 0,
     /// One zstd frame (RFC 8878).
     Zstd = 1,

@@ -1,7 +1,7 @@
-//! Notes that were added to what is recorded already: one small file beside it, replaced as a whole.
+//! Notes that were added after the recording: one small file beside it, replaced as a whole.
 //!
-//! Events have their numbers for good, so a later note is no event: it names the one it stands at. Whoever adds one holds a
-//! lock, so that two writers do not lose each other's. `docs/format.md` is the norm.
+//! Event numbers are final, so a later note is no event: it names the event it belongs to. The writer of a note holds a
+//! lock, so that two writers do not lose each other's notes. `docs/format.md` is the norm.
 
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
@@ -16,17 +16,17 @@ use crate::file_header::FileHeader;
 use crate::format::{FileKind, MANIFEST_FILE, MAX_NOTE_LEN, MAX_NOTES, NOTES_FILE};
 use crate::recording::{Recording, RecordingState};
 
-/// Who may write to a file or folder at all.
+/// All write permissions of a file or folder.
 const ANYBODY_WRITES: u32 = 0o222;
 
 /// A note that was added later.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AddedNote {
-    /// The event it stands at.
+    /// Its event.
     pub seq: u64,
-    /// What it says.
+    /// Its text.
     pub text: String,
-    /// When it was added, in nanoseconds since 1970.
+    /// The time of the addition, in nanoseconds since 1970.
     pub added_unix_ns: i64,
 }
 
@@ -36,7 +36,7 @@ pub fn path_of(recording: &Recording) -> PathBuf {
     recording.dir().join(NOTES_FILE)
 }
 
-/// Reads the notes that were added, in the order of their events; none where there is no such file.
+/// Reads the notes that were added, in the order of their events; none if the file does not exist.
 ///
 /// # Errors
 /// The file is damaged, belongs to another recording, or cannot be read.
@@ -52,15 +52,16 @@ pub fn read(recording: &Recording) -> Result<Vec<AddedNote>> {
     Ok(notes)
 }
 
-/// Adds a note at event `seq`, behind those that stand there already.
+/// Adds a note at event `seq`, after those already there.
 ///
 /// # Errors
-/// [`Error::NotAdded`] if the recording is read-only or has too many notes, or the text is empty or too long; those of [`read`] and [`document::write`]. What was there is still there then.
+/// [`Error::NotAdded`] if the recording is read-only or has too many notes, or the text is empty or too long; those of
+/// [`read`] and [`document::write`]. What was there is still there then.
 pub fn add(recording: &Recording, seq: u64, text: &str) -> Result<AddedNote> {
     check_text(text)?;
     let recording = Recording::open(recording.dir())?;
     must_be_writable(recording.dir(), &path_of(&recording))?;
-    // Who records holds the manifest's lock until the end.
+    // A recorder holds the manifest's lock until the end.
     let lock = match recording.state() {
         RecordingState::Live => recording.dir().to_path_buf(),
         _ => recording.dir().join(MANIFEST_FILE),
@@ -98,7 +99,7 @@ fn check_text(text: &str) -> Result<()> {
     }
 }
 
-/// Refuses what was made read-only, also for those whom the system would let write.
+/// Refuses read-only files, also for users whom the system would let write.
 ///
 /// # Errors
 /// [`Error::NotAdded`].

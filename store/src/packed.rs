@@ -1,7 +1,7 @@
-//! Copies of the modules' files in a recording, so that it can be opened where those are missing or others.
+//! Copies of the modules' files in a recording, so that it can be opened where those files are missing or differ.
 //!
-//! The file `modules/index` says which copies there are, and is replaced as a whole once they are on the disk: a copy that it
-//! does not name does not count. `docs/format.md` is the norm.
+//! The file `modules/index` lists the copies. It is replaced as a whole once they are on the disk: a copy that it does
+//! not name does not count. `docs/format.md` is the norm.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -24,12 +24,12 @@ pub const MAX_LEN: u64 = 16 << 30;
 /// Bytes that are copied at once.
 const CHUNK: usize = 1 << 20;
 
-/// What a recording has copies of.
+/// The files of which a recording has copies.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Packed {
     /// The modules.
     pub modules: Vec<PackedModule>,
-    /// Every file, also those with debug information.
+    /// All files, including debug files.
     pub files: Vec<PackedFile>,
     /// Source files.
     pub sources: Vec<PackedSource>,
@@ -38,9 +38,9 @@ pub struct Packed {
 /// A module with a copy of its file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PackedModule {
-    /// The path that was recorded.
+    /// The recorded path.
     pub path: String,
-    /// The build id that was recorded, in hexadecimal.
+    /// The recorded build id, in hexadecimal.
     pub build_id: Option<String>,
     /// The copy, below `modules/`.
     pub file: String,
@@ -49,7 +49,7 @@ pub struct PackedModule {
 /// A source file with a copy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PackedSource {
-    /// The path that debug information names.
+    /// The path in the debug information.
     pub path: String,
     /// The copy, below `modules/`.
     pub file: String,
@@ -58,7 +58,7 @@ pub struct PackedSource {
 /// A copy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PackedFile {
-    /// Where it is, below `modules/`.
+    /// Its path, below `modules/`.
     pub file: String,
     /// Its length in bytes.
     pub len: u64,
@@ -79,10 +79,10 @@ pub fn dir_of(recording: &Recording) -> PathBuf {
     recording.dir().join(MODULES_DIR)
 }
 
-/// Reads which copies a recording has; none where it was never packed.
+/// Reads the index of a recording's copies; empty if it was never packed.
 ///
 /// # Errors
-/// The index is damaged, missing though there are copies, belongs to another recording, or cannot be read.
+/// The index is damaged, missing although copies exist, belongs to another recording, or cannot be read.
 pub fn read(recording: &Recording) -> Result<Packed> {
     let dir = dir_of(recording);
     let path = dir.join(MODULES_INDEX_FILE);
@@ -110,7 +110,7 @@ pub fn read(recording: &Recording) -> Result<Packed> {
     Ok(packed)
 }
 
-/// Compares every copy with its length and checksum. Hands each file and what is wrong with it to `seen`.
+/// Compares every copy with its length and checksum. Passes each file and its fault to `seen`.
 ///
 /// # Errors
 /// Those of [`read`].
@@ -141,11 +141,11 @@ pub fn check(
 }
 
 impl Packer {
-    /// Begins with the copies that are there already.
+    /// Starts from the existing copies.
     ///
     /// # Errors
-    /// [`Error::NotAdded`] for a recording that is read-only; those of [`read`] and [`document::write`]; the folder cannot be
-    /// made.
+    /// [`Error::NotAdded`] for a recording that is read-only; those of [`read`] and [`document::write`]; the folder
+    /// cannot be made.
     pub fn begin(recording: &Recording) -> Result<Self> {
         let dir = dir_of(recording);
         if Recording::open(recording.dir())?.state() == RecordingState::Live {
@@ -158,7 +158,7 @@ impl Packer {
         make_dir(&dir)?;
         let header = recording.file_header(FileKind::Modules);
         let index = dir.join(MODULES_INDEX_FILE);
-        // First of all, so that copies without an index are ones that lost it.
+        // First of all, so that copies without an index are known to have lost it.
         if !index.try_exists().map_err(Error::io("read", &index))? {
             document::write(&index, header, &Packed::default())?;
         }
@@ -171,13 +171,13 @@ impl Packer {
         })
     }
 
-    /// Returns what there is so far.
+    /// Returns the copies so far.
     #[must_use]
     pub fn packed(&self) -> &Packed {
         &self.packed
     }
 
-    /// Returns how many bytes the copies have so far.
+    /// Returns the total length of the copies so far, in bytes.
     #[must_use]
     pub fn len_bytes(&self) -> u64 {
         self.packed.files.iter().map(|file| file.len).sum()
@@ -189,10 +189,11 @@ impl Packer {
         self.dir.join(name)
     }
 
-    /// Copies the file `from` to `name` below the folder, unless that copy is there already.
+    /// Copies the file `from` to `name` below the folder, unless that copy exists already.
     ///
     /// # Errors
-    /// One of them cannot be read or written, or there would be more than [`MAX_LEN`] bytes; the copy does not count then.
+    /// One of them cannot be read or written, or the total would exceed [`MAX_LEN`] bytes; the copy does not count
+    /// then.
     ///
     /// # Panics
     /// When `name` leads out of the folder.
@@ -227,12 +228,12 @@ impl Packer {
         Ok(())
     }
 
-    /// Says that `module` has a copy.
+    /// Records that `module` has a copy.
     pub fn add_module(&mut self, module: PackedModule) {
         self.packed.modules.push(module);
     }
 
-    /// Says that a source file has a copy.
+    /// Records that a source file has a copy.
     pub fn add_source(&mut self, source: PackedSource) {
         self.packed.sources.push(source);
     }
@@ -240,7 +241,7 @@ impl Packer {
     /// Writes the index: from now on the copies count.
     ///
     /// # Errors
-    /// Those of [`document::write`]; the copies of before still count then.
+    /// Those of [`document::write`]; the earlier copies still count then.
     pub fn finish(self) -> Result<Packed> {
         let index = self.dir.join(MODULES_INDEX_FILE);
         document::write(&index, self.header, &self.packed)?;
@@ -256,7 +257,7 @@ fn is_inside(name: &str) -> bool {
             .all(|part| matches!(part, Component::Normal(_)))
 }
 
-/// Says that there are copies. Whoever loses this file only loses the notice of a lost folder.
+/// Marks that copies exist. Without this file a reader only misses that the folder is lost.
 fn mark(recording: &Recording) -> Result<()> {
     let path = recording.dir().join(PACKED_FILE);
     let mut options = OpenOptions::new();
@@ -274,7 +275,7 @@ fn make_dir(dir: &Path) -> Result<()> {
     }
 }
 
-/// Copies a file, synced and under its name only when it is whole. Returns length and checksum.
+/// Copies a file; it gets its name only when it is whole and synced. Returns length and checksum.
 fn copy_file(from: &Path, to: &Path) -> Result<(u64, u32)> {
     let mut draft = to.as_os_str().to_os_string();
     draft.push(".draft");
@@ -295,7 +296,7 @@ fn copy_file(from: &Path, to: &Path) -> Result<(u64, u32)> {
         Ok(sums)
     });
     if synced.is_err() {
-        // The error is told; half a copy would only take space.
+        // The caller reports the error; half a copy would only take space.
         let _ = fs::remove_file(&draft);
     }
     synced
@@ -305,7 +306,7 @@ fn sum_of(path: &Path) -> Result<(u64, u32)> {
     each_chunk(path, |_| Ok(()))
 }
 
-/// Hands a file's bytes to `take`. Returns their number and checksum.
+/// Passes a file's bytes to `take`. Returns their number and checksum.
 fn each_chunk(path: &Path, mut take: impl FnMut(&[u8]) -> Result<()>) -> Result<(u64, u32)> {
     let mut file = File::open(path).map_err(Error::io("open", path))?;
     let mut buffer = vec![0; CHUNK];
@@ -353,7 +354,7 @@ mod tests {
         assert_eq!(packed.files.len(), 1);
         assert_eq!(packed.files[0].len, 9);
         assert_eq!(wrong(&recording), [""; 0]);
-        // A second time adds to the first.
+        // A second run adds to the first.
         let mut packer = Packer::begin(&recording).unwrap();
         packer.copy(&dir.path().join("lib"), "000001/lib").unwrap();
         assert_eq!(packer.finish().unwrap().files.len(), 2);

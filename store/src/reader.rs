@@ -1,7 +1,7 @@
-//! An opened recording: what its recorder has sealed, and the rest of the log, sealed once into a folder of the reader's own.
+//! An opened recording: its sealed part, and the rest of the log, sealed once into a folder of the reader's own.
 //!
-//! All who share a reader see the same events, however the recording grows meanwhile. The recording is never written to, so it
-//! can be read while its recorder works or after it died.
+//! All users of one reader see the same events, however the recording grows meanwhile. A reader never writes to the
+//! recording, so it can be read while its recorder works or after it died.
 
 use std::path::{Path, PathBuf};
 
@@ -14,24 +14,24 @@ use crate::format::FileKind;
 use crate::recording::Recording;
 use crate::seal::{SealOptions, Sealed, SealedPart, seal_tail};
 
-/// A recording as it was when it was opened.
+/// A recording as of its opening.
 #[derive(Debug)]
 pub struct Reader {
     recording: Recording,
     sealed: Sealed,
-    /// Holds what was sealed for this reader alone, and is removed with it.
+    /// Holds the files sealed for this reader alone, and is removed with it.
     _tail: TempDir,
 }
 
-/// Returns the folder for what need not fit into memory and is removed again: `$TMPDIR`, else `/var/tmp`, which is on a disk where `/tmp`
-/// may be in memory.
+/// Returns the folder for temporary files that may not fit into memory: `$TMPDIR`, else `/var/tmp`, which is on a disk
+/// where `/tmp` may be in memory.
 #[must_use]
 pub fn temp_dir() -> PathBuf {
     std::env::var_os("TMPDIR").map_or_else(|| "/var/tmp".into(), PathBuf::from)
 }
 
 impl Reader {
-    /// Opens the recording that `path` names, with or without its ending `.hindsight`. What it has not sealed itself is sealed
+    /// Opens the recording that `path` names, with or without its ending `.hindsight`. Seals its unsealed rest
     /// into a folder below `temp_dir`.
     ///
     /// # Errors
@@ -50,7 +50,7 @@ impl Reader {
         })
     }
 
-    /// Returns the recording. Its state is the one it had when it was opened.
+    /// Returns the recording, with its state at the opening.
     pub fn recording(&self) -> &Recording {
         &self.recording
     }
@@ -65,12 +65,12 @@ impl Reader {
         self.sealed.events
     }
 
-    /// Returns when the last event was, in ns since the recording began.
+    /// Returns the time of the last event, in ns since the recording began.
     pub fn last_ts_ns(&self) -> i64 {
         self.sealed.last_ts_ns
     }
 
-    /// Returns how many bytes at the end of the log are no whole frame and were left out.
+    /// Returns the number of bytes at the end of the log that are no whole frame and were dropped.
     pub fn torn_bytes(&self) -> u64 {
         self.sealed.torn_bytes
     }

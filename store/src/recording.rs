@@ -1,7 +1,7 @@
 //! Finds, creates, opens and closes recordings: the folder, its manifest and the marker of unfinished ones.
 //!
 //! While a recorder works it holds a lock on the marker `incomplete`, so that a reader can tell a live
-//! recording from one whose recorder died. What the parts hold is left to the log and the columns.
+//! recording from one whose recorder died. The log and the columns define the content of the parts.
 
 mod create;
 #[cfg(test)]
@@ -33,10 +33,10 @@ pub struct Recording {
     state: RecordingState,
 }
 
-/// How far a recording has come.
+/// The stage of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordingState {
-    /// It was closed cleanly and changes no more.
+    /// It was closed cleanly and is final.
     Closed,
     /// A recorder is writing it.
     Live,
@@ -48,11 +48,11 @@ impl Recording {
     /// Opens the recording that `path` names, with or without its ending `.hindsight`.
     ///
     /// # Errors
-    /// [`Error::NotARecording`], or what is wrong with the manifest, naming file and offset.
+    /// [`Error::NotARecording`], or the fault of the manifest, with file and offset.
     pub fn open(path: &Path) -> Result<Self> {
         let dir = resolve(path)?;
         let file = dir.join(MANIFEST_FILE);
-        // The state first: a recording closed in between shows as live, and its log then as closed.
+        // Read the state first: a recording that is closed in between shows as live, and its log then as closed.
         let state = state(&dir)?;
         let (header, manifest): (FileHeader, Manifest) = document::read(&file)?;
         let expected = FileHeader {
@@ -80,12 +80,12 @@ impl Recording {
         &self.manifest
     }
 
-    /// Returns the arithmetic from ticks to nanoseconds.
+    /// Returns the conversion from ticks to nanoseconds.
     pub fn clock(&self) -> Clock {
         self.clock
     }
 
-    /// Returns how far the recording had come when it was opened.
+    /// Returns the stage of the recording at its opening.
     pub fn state(&self) -> RecordingState {
         self.state
     }
@@ -100,7 +100,7 @@ impl Recording {
         self.dir.join(COLUMNS_DIR)
     }
 
-    /// Returns the file that says how far sealing has come.
+    /// Returns the file with the progress of sealing.
     pub fn seal_state_path(&self) -> PathBuf {
         self.columns_dir().join(SEAL_STATE_FILE)
     }
@@ -110,7 +110,7 @@ impl Recording {
         self.columns_dir().join(DEFINITIONS_FILE)
     }
 
-    /// Returns the header that a file of this recording begins with.
+    /// Returns the header of this recording's files of a kind.
     pub fn file_header(&self, kind: FileKind) -> FileHeader {
         FileHeader {
             kind,
@@ -119,7 +119,7 @@ impl Recording {
         }
     }
 
-    /// Returns what the end of the log may look like.
+    /// Returns the allowed forms of the log's end.
     pub fn tail(&self) -> Tail {
         match self.state {
             RecordingState::Closed => Tail::MustBeClosed,
@@ -128,7 +128,7 @@ impl Recording {
         }
     }
 
-    /// Opens the log at the first segment that is still there.
+    /// Opens the log at the first existing segment.
     ///
     /// # Errors
     /// Those of [`LogReader::open`].
@@ -146,7 +146,7 @@ impl Recording {
 /// Returns the folder of the recording that `path` names, with or without its ending `.hindsight`.
 ///
 /// # Errors
-/// [`Error::NotARecording`] saying what is there instead.
+/// [`Error::NotARecording`], saying what is there instead.
 pub fn resolve(path: &Path) -> Result<PathBuf> {
     let with_ending = with_suffix(path);
     for dir in [path, &with_ending] {

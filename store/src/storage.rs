@@ -1,6 +1,6 @@
-//! Reaches the disk for the log's writer through one small trait, so that tests can fill or break the disk at any byte.
+//! The log writer's access to the disk: one small trait, so that tests can fill or break the disk at any byte.
 //!
-//! Everything made here is for its owner only: folders have mode 0700, files 0600.
+//! Everything made here belongs to its owner only: folders have mode 0700, files 0600.
 
 pub(crate) mod aligned;
 mod speed;
@@ -18,7 +18,7 @@ pub const DIR_MODE: u32 = 0o700;
 /// Mode of every file of a recording.
 pub const FILE_MODE: u32 = 0o600;
 
-/// Where a log is written to.
+/// The storage of a log.
 pub trait Storage: Send + 'static {
     /// A file open for appending.
     type File: StorageFile;
@@ -29,33 +29,33 @@ pub trait Storage: Send + 'static {
     fn reopen(&self, path: &Path) -> io::Result<Self::File>;
     /// Removes `path`.
     fn remove(&self, path: &Path) -> io::Result<()>;
-    /// Brings the names in `dir` to the disk.
+    /// Syncs the names in `dir` to the disk.
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
 }
 
-/// A file that takes bytes at its end only.
+/// A file that is only appended to.
 pub trait StorageFile: Send + Sync + 'static {
-    /// Appends some of the bytes and returns how many, as `writev` does.
+    /// Appends some of the bytes and returns their number, as `writev` does.
     fn append(&self, parts: &[IoSlice<'_>]) -> io::Result<usize>;
     /// Cuts the file to `len` bytes.
     fn truncate(&self, len: u64) -> io::Result<()>;
-    /// Brings the file's bytes and length to the disk.
+    /// Syncs the file's bytes and length to the disk.
     fn sync(&self) -> io::Result<()>;
-    /// Lets readers see what was appended, soon.
+    /// Makes the appended bytes visible to readers, soon.
     fn flush(&self) {}
-    /// Waits until what was appended can be read, and goes on in the same buffer.
+    /// Waits until the appended bytes can be read, and continues in the same buffer.
     ///
     /// # Errors
-    /// When it could not be written.
+    /// When they could not be written.
     fn settle(&self) -> io::Result<()> {
         Ok(())
     }
-    /// Nothing more will be appended for now: gives buffers back.
+    /// Ends appending for now: returns buffers.
     fn end(&self) {}
-    /// Waits until what was appended is written, though not yet synced.
+    /// Waits until the appended bytes are written, though not yet synced.
     ///
     /// # Errors
-    /// When it was not.
+    /// When they could not be written.
     fn finish(&self) -> io::Result<()> {
         Ok(())
     }

@@ -27,15 +27,15 @@ use crate::wire::{self, EnterFields, EnterForm, GapReason, Leave};
 
 pub use live::{debugged, pause};
 
-/// Ticks from one event to the next unless told otherwise.
+/// Ticks from one event to the next, by default.
 const STEP_TICKS: u64 = 10;
-/// Where callers of synthetic functions go on.
+/// Return address of every synthetic call.
 const RETURN_ADDR: u64 = 0x40_1234;
 /// The lowest address and the end of each synthetic thread's stack, per thread.
 const STACK_LEN: u64 = 0x10_0000;
 const FIRST_STACK: u64 = 0x7f00_0000_0000;
 
-/// A log being described. Records go to the thread named last.
+/// A log under construction. Records go to the thread named last.
 #[derive(Clone, Debug, Default)]
 pub struct Synth {
     frames: Vec<SynthFrame>,
@@ -53,14 +53,14 @@ pub enum SynthFrame {
     Block {
         /// Number of the ring.
         ring: u32,
-        /// Which use of the ring.
+        /// The use of the ring.
         tenancy: u32,
         /// The records.
         bytes: Vec<u8>,
     },
     /// A control event.
     Control(Control),
-    /// A promise about the ticks of later frames.
+    /// A lower bound for the ticks of later frames.
     Watermark(u64),
 }
 
@@ -100,7 +100,7 @@ impl Synth {
         })
     }
 
-    /// Defines a function as given and returns its id.
+    /// Defines a function with all fields as given and returns its id.
     pub fn define(&mut self, function: FunctionDef) -> u32 {
         let id = function.id;
         self.functions = self.functions.max(id + 1);
@@ -109,7 +109,7 @@ impl Synth {
         id
     }
 
-    /// Goes on with thread `tid`; the first time it gets the next free ring and a THREAD record.
+    /// Continues with thread `tid`; the first time it gets the next free ring and a THREAD record.
     pub fn thread(&mut self, tid: u32) -> &mut Self {
         let known = self.rings.iter().find(|(_, ring)| ring.tid == tid);
         match known.map(|(number, _)| *number) {
@@ -122,7 +122,7 @@ impl Synth {
         self
     }
 
-    /// Goes on with the new thread `tid` on a ring that another thread may have used before.
+    /// Continues with the new thread `tid` on a ring that another thread may have used before.
     pub fn thread_on(&mut self, tid: u32, ring: u32) -> &mut Self {
         self.flush();
         self.current = ring;
@@ -144,7 +144,7 @@ impl Synth {
         })
     }
 
-    /// Lets the next event happen at `ticks` since the clock base; otherwise it comes 10 after the last one.
+    /// Sets the time of the next event to `ticks` since the clock base; otherwise it comes 10 after the last one.
     pub fn at(&mut self, ticks: u64) -> &mut Self {
         self.ticks = ticks;
         self.ticks_set = true;
@@ -166,7 +166,7 @@ impl Synth {
         self.enter_full(&enter(id, slot, EnterForm::NoLeave))
     }
 
-    /// Enters function `id`, of which nothing but that is known.
+    /// Enters function `id`, with no other data.
     pub fn enter_only(&mut self, id: u32, slot: u64) -> &mut Self {
         self.enter_full(&enter(id, slot, EnterForm::Only))
     }
@@ -222,7 +222,7 @@ impl Synth {
         self.record_with(|block, ticks| wire::push_thread_exit(block, ticks, tid))
     }
 
-    /// Appends bytes to the thread's block as they are, for torn and unknown records.
+    /// Appends raw bytes to the thread's block, for torn and unknown records.
     pub fn raw(&mut self, bytes: &[u8]) -> &mut Self {
         self.ring().block.extend_from_slice(bytes);
         self
@@ -238,13 +238,13 @@ impl Synth {
         self
     }
 
-    /// Ends all blocks, and promises that later records have the ticks of the next event or more.
+    /// Ends all blocks, with a watermark at the ticks of the next event.
     pub fn watermark(&mut self) -> &mut Self {
         let ticks = self.next_ticks();
         self.at(ticks).watermark_at(ticks)
     }
 
-    /// Ends all blocks, and promises that later records have `ticks` or more, which need not be true.
+    /// Ends all blocks, with a watermark at `ticks`, which need not be true.
     pub fn watermark_at(&mut self, ticks: u64) -> &mut Self {
         self.flush();
         self.frames.push(SynthFrame::Watermark(ticks));

@@ -1,7 +1,7 @@
-//! Knows the records that the target writes: their layout, a decoder that no bytes make panic, and an encoder for tests.
+//! The records that the target writes: their layout, a decoder that no bytes make panic, and an encoder for tests.
 //!
-//! `docs/wire.md` is the norm. A block is a whole number of records; what follows the first record that cannot
-//! be read is unreadable, and the caller turns that into a gap.
+//! `docs/wire.md` is the norm. A block is a whole number of records. The rest of a block from the first unreadable
+//! record on is lost, and the caller turns it into a gap.
 
 mod decode;
 mod encode;
@@ -26,7 +26,7 @@ pub const KIND_ENTER: u8 = 1;
 pub const KIND_ENTER_TAIL: u8 = 2;
 /// A hooked return was taken.
 pub const KIND_LEAVE: u8 = 3;
-/// First record of a ring's tenancy: which thread it is.
+/// First record of a ring's tenancy: names its thread.
 pub const KIND_THREAD: u8 = 4;
 /// Bytes written to a file descriptor.
 pub const KIND_OUTPUT: u8 = 5;
@@ -40,24 +40,24 @@ pub const KIND_ENTER_NOLEAVE: u8 = 8;
 pub const KIND_FORK: u8 = 9;
 /// The process is about to run another program.
 pub const KIND_EXEC: u8 = 10;
-/// A logpoint was passed: words that its format makes a message of.
+/// A logpoint was passed: its format makes a message of the words.
 pub const KIND_LOGPOINT: u8 = 11;
 /// A condition of a live probe could not be evaluated.
 pub const KIND_CONDITION_ERROR: u8 = 12;
 
-/// What was captured besides with the enter or leave right before it in the same ring.
+/// Captured data of the enter or leave right before it in the same ring.
 pub const KIND_CAPTURE: u8 = 13;
-/// The thread has got another name.
+/// The thread's name changed.
 pub const KIND_THREAD_NAME: u8 = 14;
 
-/// A function was entered, and nothing is known of when it returns or what called it.
+/// A function was entered; its return and its caller are unknown.
 pub const KIND_ENTER_ONLY: u8 = 15;
 
 /// In word 1: bits of the record's kind.
 pub const KIND_BITS: u32 = 4;
 /// In word 1: position of the number of xmm words at the record's end.
 pub const XMM_SHIFT: u32 = 4;
-/// In word 1: position of what follows the kind and the number of xmm words (thread ids, reasons, descriptors).
+/// In word 1: position of the field after the kind and the number of xmm words (thread ids, reasons, descriptors).
 pub const VALUE_SHIFT: u32 = 8;
 /// In word 1 of enter records: bits of the function id's low part, from [`VALUE_SHIFT`] on.
 pub const FUNCTION_LOW_BITS: u32 = 12;
@@ -101,7 +101,7 @@ pub const CONDITION_ERROR_WORDS: usize = 3;
 pub const LOG_MAX_VALUES: usize = 64;
 /// In word 1 of capture records, from [`VALUE_SHIFT`] on: the payload begins with registers.
 pub const CAPTURE_REGISTERS: u64 = 1;
-/// General registers of a capture record that has any: rax rdx rcx rbx rsi rdi rbp rsp r8 to r15, as DWARF numbers them.
+/// General registers of a capture record, if it has any: rax rdx rcx rbx rsi rdi rbp rsp r8 to r15, in DWARF's order.
 pub const CAPTURE_REGISTER_WORDS: usize = 16;
 /// Words of a section in a capture record before its bytes: the address and the length.
 pub const SECTION_WORDS: usize = 2;
@@ -109,7 +109,7 @@ pub const SECTION_WORDS: usize = 2;
 pub const SECTION_THREAD: u64 = 1 << 63;
 /// Most xmm words of an enter record.
 pub const ENTER_MAX_XMM: usize = 8;
-/// Xmm words of a leave record that has any.
+/// Xmm words of a leave record, if it has any.
 pub const LEAVE_XMM: usize = 2;
 /// Integer argument registers of an enter record: rdi rsi rdx rcx r8 r9.
 pub const INT_ARGS: usize = 6;

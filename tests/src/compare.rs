@@ -8,18 +8,18 @@ use crate::scratch::Scratch;
 use serde_json::Value;
 use std::fmt::Write as _;
 
-/// Whether calls of one thread lie inside each other.
+/// How the calls of one thread nest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nesting {
     /// A call ends before its parent does.
     Proper,
-    /// The thread runs on several stacks in turn, so that calls overlap.
+    /// The thread runs on several stacks in turn, so calls overlap.
     Coroutines,
-    /// As `Proper`, and signal handlers jump out of whatever they interrupt.
+    /// As `Proper`, and signal handlers jump out of the code that they interrupt.
     Jumps,
 }
 
-/// Both runs of one program, found equal.
+/// Both runs of one program, compared and equal.
 pub struct Comparison {
     pub native: Ended,
     pub recording: Recording,
@@ -94,7 +94,8 @@ impl Comparison {
         comparison
     }
 
-    /// Holds the recording to its own promises: checked, no gaps, every enter has its leave, dense order, proper nesting.
+    /// Checks the recording's own guarantees: it passes `check`, has no gaps, every enter has its leave, order is
+    /// dense, calls nest.
     fn assert_sound(&self, nesting: Nesting) {
         let check = self.recording.command("check", &[]);
         assert_eq!(
@@ -117,7 +118,7 @@ impl Comparison {
              (SELECT count(*) FROM events WHERE kind = 'process_exit') AS exits",
         );
         let number = |name: &str| facts[name].as_i64();
-        // Where a handler jumps out of the writing of a record that interrupted the writing of another, records are lost.
+        // Records are lost if a handler jumps out of a write that interrupted another write.
         let tolerated = if nesting == Nesting::Jumps { 30 } else { 0 };
         assert!(number("gaps") <= Some(tolerated), "{facts:?}");
         assert!(number("lost") <= Some(tolerated), "{facts:?}");

@@ -1,8 +1,8 @@
 //! Builds fixtures, once per content.
 //!
 //! A fixture is a folder below `fixtures/` with a file `build` of lines `ARTIFACT: COMMAND`. Commands run in order with
-//! `sh -e` in the fixture's folder; `$OUT` is where artifacts go. `$SQLITE_SOURCE` and `$LUA_SOURCE` are the folders of those
-//! programs' C files, for fixtures that mention them.
+//! `sh -e` in the fixture's folder; `$OUT` is where artifacts go. `$SQLITE_SOURCE` and `$LUA_SOURCE` are the folders of
+//! those programs' C files, for fixtures that mention them.
 
 use crate::scratch::{target_dir, workspace_dir};
 use std::collections::HashMap;
@@ -15,7 +15,7 @@ use std::sync::{Mutex, OnceLock};
 /// Returns the built file `artifact` of the fixture `name`, building the fixture if it changed.
 ///
 /// # Panics
-/// With the compiler's words, if a command fails or the fixture has no such artifact.
+/// With the compiler's output, if a command fails or the fixture has no such artifact.
 #[must_use]
 pub fn fixture_artifact(name: &str, artifact: &str) -> PathBuf {
     static BUILT: OnceLock<Mutex<HashMap<String, PathBuf>>> = OnceLock::new();
@@ -96,7 +96,7 @@ fn run_line(source: &Path, out: &Path, line: &str) {
     );
 }
 
-/// Returns the folder of Lua's C files, of the crate that the fixtures build it from.
+/// Returns the folder of Lua's C files, in the crate from which the fixtures build it.
 ///
 /// # Panics
 /// If cargo does not have it.
@@ -105,7 +105,7 @@ pub fn lua_source() -> PathBuf {
     crate_folder("lua-src").join("lua-5.4.9")
 }
 
-/// Where cargo keeps the source of a crate that this one names as a dependency (and never compiles).
+/// Cargo's folder of the source of a crate that this one names as a dependency (and never compiles).
 fn crate_folder(name: &str) -> PathBuf {
     let manifest = workspace_dir().join("Cargo.toml");
     let done = Command::new(env!("CARGO"))

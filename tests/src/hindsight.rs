@@ -1,4 +1,4 @@
-//! The `hindsight` binary: found or built, and its commands as functions.
+//! Finds or builds the `hindsight` binary, and offers its commands as functions.
 
 use crate::process::{Ended, Program, Running};
 use crate::recording::Recording;
@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// Lines that `record` itself writes to standard error begin like this.
+/// Prefix of the lines that `record` itself writes to standard error.
 const OWN_PREFIX: &str = "hindsight: ";
 
 /// The program under test.
 pub struct Hindsight;
 
 impl Hindsight {
-    /// Where the binary is: `$HINDSIGHT_BIN`, or else built from this workspace in the release profile.
+    /// Finds the binary: `$HINDSIGHT_BIN`, or else built from this workspace in the release profile.
     ///
     /// # Panics
     /// If it does not build.
@@ -24,7 +24,7 @@ impl Hindsight {
         PATH.get_or_init(|| std::env::var_os("HINDSIGHT_BIN").map_or_else(build, PathBuf::from))
     }
 
-    /// A command of it, run in the test's folder.
+    /// A `hindsight` command, run in the test's folder.
     #[must_use]
     pub fn command(scratch: &Scratch, args: &[&str]) -> Program {
         Program::new(Self::path(), scratch.path()).args(args)

@@ -1,7 +1,7 @@
-//! Tools for the end-to-end tests: build fixtures, run them natively and recorded, ask recordings, ask other tracers.
+//! Tools for the end-to-end tests: build fixtures, run them natively and recorded, query recordings, run other tracers.
 //!
 //! The tests in `tests/` know `hindsight` only by its command line and its exit codes. A fixture that prints a line
-//! `calls NAME N` (or `unwound NAME N`) has counted its own calls; [`Comparison`] holds the recording to it.
+//! `calls NAME N` (or `unwound NAME N`) has counted its own calls; [`Comparison`] checks the recording against it.
 #![forbid(unsafe_code)]
 
 mod compare;

@@ -1,4 +1,4 @@
-//! A live session: verbs of `hindsight` to a daemon of the test's own, which ends with the test.
+//! A live session: runs verbs of `hindsight` against the test's own daemon, which ends with the test.
 
 use crate::fixture::fixture_source;
 use crate::hindsight::Hindsight;
@@ -14,11 +14,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use tempfile::TempDir;
 
-/// A daemon of the test's own and what it controls. Dropping it ends both.
+/// The test's own daemon and its programs. Dropping it ends both.
 pub struct Live {
-    /// Where the client runs and recordings are made.
+    /// The folder of the client and of recordings.
     pub scratch: Scratch,
-    // The path of a socket is short, hence not in the test's folder.
+    // The path of a socket must be short, so it is not in the test's folder.
     runtime: TempDir,
     started: Mutex<Vec<i32>>,
 }
@@ -52,7 +52,7 @@ impl Live {
         live
     }
 
-    /// Starts a program and returns what `start` says.
+    /// Starts a program and returns the reply of `start`.
     ///
     /// # Panics
     /// If it does not start.
@@ -64,22 +64,22 @@ impl Live {
         report
     }
 
-    /// Remembers a program, to be killed when the test ends.
+    /// Registers a program, to be killed when the test ends.
     pub fn keep(&self, report: &Value) {
         let pid = report["pid"].as_i64().expect("a session has a process");
         self.programs().push(pid as i32);
     }
 
     fn programs(&self) -> std::sync::MutexGuard<'_, Vec<i32>> {
-        // Each entry stands alone.
+        // The entries are independent.
         self.started.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A command line, with the test's own daemon.
+    /// A command line for the test's own daemon.
     #[must_use]
     pub fn command(&self, words: &[&str]) -> Program {
         let home = self.scratch.path().to_path_buf();
-        // What was fetched once for all tests is not fetched again.
+        // The data is fetched once for all tests.
         let cache = std::env::var_os("XDG_CACHE_HOME").map_or_else(
             || PathBuf::from(std::env::var_os("HOME").unwrap_or_default()).join(".cache"),
             PathBuf::from,
@@ -90,10 +90,10 @@ impl Live {
             .env("XDG_CACHE_HOME", cache)
     }
 
-    /// Runs a verb and returns the daemon's whole response, `--json` added behind the verb.
+    /// Runs a verb with `--json` added after it and returns the daemon's whole response.
     ///
     /// # Panics
-    /// If it is no JSON.
+    /// If it is not JSON.
     #[must_use]
     pub fn response(&self, words: &[&str]) -> (Ended, Value) {
         let (verb, rest) = words.split_first().expect("a verb");
@@ -123,7 +123,7 @@ impl Live {
     /// Runs a verb that must be refused and returns the error.
     ///
     /// # Panics
-    /// If it was done.
+    /// If it was accepted.
     #[must_use]
     pub fn refused(&self, words: &[&str]) -> Value {
         let (ended, mut response) = self.response(words);
@@ -168,7 +168,7 @@ impl Live {
             .unwrap_or_else(|| panic!("it was killed: {reply:#}"))
     }
 
-    /// What the program has printed.
+    /// The output of the program so far.
     ///
     /// # Panics
     /// If it cannot be read.
@@ -201,7 +201,7 @@ impl Live {
         ))
     }
 
-    /// Where the daemon listens.
+    /// The path of the daemon's socket.
     #[must_use]
     pub fn socket(&self) -> PathBuf {
         self.runtime.path().join("hindsight/daemon.sock")
@@ -249,7 +249,7 @@ impl Live {
     }
 }
 
-/// Tells whether a process is there and no zombie.
+/// Tells whether a process exists and is no zombie.
 #[must_use]
 pub fn is_alive(pid: i32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
@@ -265,7 +265,7 @@ impl Drop for Live {
             }
         }
         if let Some(daemon) = self.daemon() {
-            // It closes its recordings; one that does not within the time is killed.
+            // It closes its recordings; a daemon that does not do so in time is killed.
             let _ = self.command(&["stop"]).run();
             if is_alive(daemon) {
                 kill(daemon, Signal::KILL);

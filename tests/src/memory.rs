@@ -1,10 +1,10 @@
-//! What a running process has in its memory, compared with the files it was mapped from.
+//! The memory of a running process, compared with the files it was mapped from.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 
-/// The executable mappings of `pid` whose path ends with `name`, where memory differs from the file: `offset in file` of each
-/// differing byte, at most 100.
+/// The executable mappings of `pid` whose path ends with `name`, where memory differs from the file: `offset in file`
+/// of each differing byte, at most 100.
 ///
 /// # Panics
 /// If the process or its file cannot be read, or maps no such file.

@@ -1,4 +1,4 @@
-//! Other tools that count calls: what they say is the truth here.
+//! Other tools that count calls; the tests take their counts as the truth.
 
 use crate::process::{Ended, Program, Status};
 use crate::scratch::Scratch;
@@ -76,8 +76,8 @@ pub fn callgrind_counts(scratch: &Scratch, program: &Program) -> Counts {
     )
 }
 
-/// Sums the calls of functions of one object file. `ob=`, `fn=` name where the calls come from, `cob=`, `cfn=` where they
-/// go; without `cob=` they stay in the object.
+/// Sums the calls of functions of one object file. `ob=`, `fn=` name the caller, `cob=`, `cfn=` the
+/// callee; without `cob=` both are in the same object.
 fn parse_callgrind(text: &str, wanted_object: &str) -> Counts {
     let (mut objects, mut functions) = (Names::new(), Names::new());
     let (mut object, mut callee_object, mut callee) = (String::new(), None, String::new());
@@ -119,18 +119,18 @@ fn resolve(names: &mut Names, text: &str) -> String {
 /// Counts how often gdb's breakpoint on `function` is reached.
 ///
 /// # Panics
-/// If gdb is not installed or does not say.
+/// If gdb is not installed or gives no count.
 #[must_use]
 pub fn gdb_count(program: &Program, function: &str) -> i64 {
     let place = format!("break {function}");
     hits_of(program, &[&place, "ignore 1 1000000000", "run"])
 }
 
-/// Counts the same for code at an address in the file of a position-independent program, which needs no symbols: how far
-/// the file was moved is told by where the process began.
+/// Counts the same for code at an address in the file of a position-independent program, which needs no symbols: the
+/// entry point of the process shows where the file was mapped.
 ///
 /// # Panics
-/// If gdb is not installed or does not say, or the program is no 64-bit ELF file.
+/// If gdb is not installed or gives no count, or the program is no 64-bit ELF file.
 #[must_use]
 pub fn gdb_count_at(program: &Program, svma: u64) -> i64 {
     let file = fs::read(&program.path).expect("the program can be read");
@@ -142,7 +142,7 @@ pub fn gdb_count_at(program: &Program, svma: u64) -> i64 {
     hits_of(program, &commands)
 }
 
-/// Has gdb obey the commands, then asks how often its only breakpoint was reached.
+/// Runs the commands in gdb, then reads how often its only breakpoint was reached.
 fn hits_of(program: &Program, commands: &[&str]) -> i64 {
     let mut options = vec!["-q", "-batch", "-nx"];
     for command in commands.iter().chain(&["info breakpoints"]) {
@@ -160,7 +160,7 @@ fn hits_of(program: &Program, commands: &[&str]) -> i64 {
         .expect("gdb counts in digits")
 }
 
-/// Where gdb stands after each of its commands that moves the program: function, without its parameters, and line.
+/// The place of gdb after each of its commands that moves the program: function, without its parameters, and line.
 ///
 /// # Panics
 /// If gdb is not installed, or the program ends on the way.
@@ -168,7 +168,7 @@ fn hits_of(program: &Program, commands: &[&str]) -> i64 {
 pub fn gdb_places(program: &Program, commands: &[&str]) -> Vec<(String, u64)> {
     const TELL: &str = "python f = gdb.selected_frame(); print('at', f.find_sal().line, f.name())";
     let mut options = vec!["-q", "-batch", "-nx", "-ex", "set debuginfod enabled off"];
-    // Lines are those of the program alone, whether the C library's debug information is installed or not.
+    // Lines of the program only, whether the C library's debug information is installed or not.
     options.extend(["-ex", "set debug-file-directory /nonexistent"]);
     for command in commands {
         options.extend(["-ex", *command]);

@@ -1,4 +1,4 @@
-//! Programs run to their end, or in the background, always with a deadline so that a hang is a failure and not a silence.
+//! Runs programs to their end or in the background, always with a deadline, so that a hang becomes a failure.
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::ffi::{OsStr, OsString};
@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// What no healthy run comes near, even on a busy machine.
+/// A deadline far above every healthy run, even on a busy machine.
 const DEADLINE: Duration = Duration::from_secs(150);
 
 /// How a process ended.
@@ -63,7 +63,7 @@ impl Ended {
     }
 }
 
-/// A command line with everything that a program could see of how it is started.
+/// A command line with everything that a program can see of its start.
 #[derive(Clone)]
 pub struct Program {
     pub(crate) path: PathBuf,
@@ -71,7 +71,7 @@ pub struct Program {
     dir: PathBuf,
     stdin: Vec<u8>,
     env: Vec<(OsString, OsString)>,
-    /// The exit code that it has where all is well.
+    /// The expected exit code.
     pub(crate) code: i32,
 }
 
@@ -102,7 +102,7 @@ impl Program {
         self
     }
 
-    /// The same, which ends with this exit code where all is well.
+    /// The same, with this expected exit code.
     #[must_use]
     pub fn ending(mut self, code: i32) -> Self {
         self.code = code;
@@ -192,7 +192,7 @@ impl Program {
             .unwrap_or_else(|e| panic!("cannot start {}: {e}", self.path.display()));
         let input = self.stdin.clone();
         let mut stdin = child.stdin.take().expect("stdin is a pipe");
-        // A program that ends without reading all of its input is no failure of the test.
+        // A program that ends without reading all of its input does not fail the test.
         std::thread::spawn(move || drop(stdin.write_all(&input)));
         Running::new(child, format!("{} {:?}", self.path.display(), self.args))
     }
@@ -283,7 +283,7 @@ impl Drop for Running {
     }
 }
 
-/// Says where the threads of a process group stand.
+/// Describes the state of the threads of a process group.
 fn standing(group: i32) -> String {
     let mut told = String::new();
     for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
@@ -330,7 +330,7 @@ pub fn kill(pid: i32, signal: Signal) {
     kill_process(pid, signal).expect("the process can be signalled");
 }
 
-/// Asks again and again until there is an answer, and returns it.
+/// Polls until there is an answer, and returns it.
 ///
 /// # Panics
 /// If there is none long after there should be.

@@ -1,4 +1,4 @@
-//! A recording, asked through `hindsight sql`, `check` and `info`.
+//! A recording, read through `hindsight sql`, `check` and `info`.
 
 use crate::hindsight::Hindsight;
 use crate::process::{Ended, Program, Status};
@@ -37,10 +37,10 @@ impl Recording {
             .run()
     }
 
-    /// The rows that answer a query, or standard error if it was refused.
+    /// The rows of a query's answer, or standard error if it was refused.
     ///
     /// # Errors
-    /// What `hindsight sql` said when it did not succeed.
+    /// The error output of a failed `hindsight sql`.
     ///
     /// # Panics
     /// If the answer is not JSON.
@@ -58,7 +58,7 @@ impl Recording {
             .collect())
     }
 
-    /// The rows that answer a query.
+    /// The rows of a query's answer.
     ///
     /// # Panics
     /// If the query fails.
@@ -68,7 +68,7 @@ impl Recording {
             .unwrap_or_else(|e| panic!("{sql}\nfailed: {:?} {}", e.status, e.errors()))
     }
 
-    /// The one row that answers a query.
+    /// The one row of a query's answer.
     ///
     /// # Panics
     /// If there is not exactly one.
@@ -79,7 +79,7 @@ impl Recording {
         rows.remove(0)
     }
 
-    /// The single number that answers a query.
+    /// The single number of a query's answer.
     ///
     /// # Panics
     /// If the answer is anything else.
@@ -92,7 +92,7 @@ impl Recording {
             .unwrap_or_else(|| panic!("{sql} gave {row:?}"))
     }
 
-    /// How many calls of a function it holds, whatever its parameter list.
+    /// Number of recorded calls of a function, whatever its parameter list.
     #[must_use]
     pub fn calls_of(&self, function: &str) -> i64 {
         self.number(&format!(
@@ -101,7 +101,7 @@ impl Recording {
         ))
     }
 
-    /// How many calls of a function were left by unwinding.
+    /// Number of calls of a function that ended by unwinding.
     #[must_use]
     pub fn unwound_calls_of(&self, function: &str) -> i64 {
         self.number(&format!(
@@ -128,7 +128,7 @@ pub(crate) fn is_function(name: &str) -> String {
     )
 }
 
-/// Bytes are shown as they are where they are UTF-8, else as `\x` and hexadecimal digits.
+/// Bytes are shown as they are if they are UTF-8, else as `\x` and hexadecimal digits.
 fn shown_bytes(text: &str) -> Vec<u8> {
     let digit = |b: u8| char::from(b).to_digit(16).expect("hexadecimal digits") as u8;
     match text.strip_prefix("\\x") {

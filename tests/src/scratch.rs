@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// A test's own folder. Lives below `target/`, because recordings can be large and `/tmp` may be memory.
+/// A test's own folder. It is below `target/`, because recordings can be large and `/tmp` may be in memory.
 pub struct Scratch {
     path: PathBuf,
 }

@@ -1,4 +1,4 @@
-//! The fixture `steady`: works until told to stop, and shows how far it is in a mapped file.
+//! The fixture `steady`: works until it is stopped, and shows its progress in a mapped file.
 
 use crate::fixture::fixture_artifact;
 use crate::process::Program;
@@ -30,26 +30,27 @@ impl Steady {
         self.built_as("steady", scratch, rounds)
     }
 
-    /// The same, linked in another way.
+    /// The same, linked differently.
     #[must_use]
     pub fn built_as(&self, artifact: &str, scratch: &Scratch, rounds: u64) -> Program {
         Program::new(fixture_artifact("steady", artifact), scratch.path())
             .args([self.path.as_os_str(), rounds.to_string().as_ref()])
     }
 
-    /// The program, until [`Steady::stop`], with pauses between its rounds: it writes megabytes a second, not gigabytes.
+    /// The program, until [`Steady::stop`], with pauses between its rounds: it writes megabytes a second, not
+    /// gigabytes.
     #[must_use]
     pub fn unhurried(&self, scratch: &Scratch) -> Program {
         self.program(scratch, 0).args(["100"])
     }
 
-    /// Rounds done so far.
+    /// Rounds so far.
     #[must_use]
     pub fn rounds(&self) -> u64 {
         self.word(0)
     }
 
-    /// Results that were wrong.
+    /// Wrong results.
     #[must_use]
     pub fn wrong(&self) -> u64 {
         self.word(1)
@@ -61,7 +62,7 @@ impl Steady {
         self.word(5)
     }
 
-    /// Whether it has ended in the way it should.
+    /// Whether it has ended as it should.
     #[must_use]
     pub fn has_finished(&self) -> bool {
         self.word(4) == 0x600d

@@ -1,9 +1,9 @@
 //! Drives Frida through the `frida` crate, which links Frida's devkit into this process.
 //!
-//! Everything of Frida's borrows from what it was made by, so one thread per host has it all on its stack and answers
-//! requests. Leaving the process ends that thread. Frida itself starts with the first host and stays as long as this process,
-//! because hosts of several sessions may overlap. Where the crate would wait for ever (for the answer of a process that died),
-//! the asking side does the waiting and stops.
+//! Each Frida object borrows from the one that made it, so one thread per host keeps them all on its stack and serves
+//! requests. Leaving the target ends that thread. Frida itself starts with the first host and stays as long as this
+//! process, because hosts of several sessions may overlap. Where the crate would wait for ever (for the answer of a
+//! process that died), the requesting side waits with a timeout instead.
 
 use std::{
     fs,
@@ -21,8 +21,8 @@ use serde_json::{Value, json};
 use super::Host;
 use crate::{Error, Result};
 
-/// Appended to scripts: exports answer `{ok}` or `{error}` and never throw. The crate takes an answer of four parts
-/// only, and Frida sends seven for what was thrown (name and stack too), so the crate would go on waiting.
+/// Appended to scripts: exports answer `{ok}` or `{error}` and never throw. The crate accepts only answers of four
+/// parts, and Frida sends seven for an exception (name and stack too), so the crate would wait for ever.
 const CATCH_ALL: &str = "
 for (const [name, call] of Object.entries(rpc.exports)) {
   rpc.exports[name] = argument => {
@@ -35,9 +35,9 @@ for (const [name, call] of Object.entries(rpc.exports)) {
 }
 ";
 
-/// How often a waiting host looks whether the process is still there.
+/// How often a waiting host checks that the process still exists.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// How long Frida may take to tell of the process' end by itself.
+/// How long Frida may take to report the end of the process by itself.
 const END_PATIENCE: Duration = Duration::from_secs(2);
 
 static FRIDA: OnceLock<Frida> = OnceLock::new();
@@ -63,7 +63,7 @@ impl DevkitHost {
     /// Starts Frida on a thread of its own.
     ///
     /// # Errors
-    /// [`Error::HelperGone`] when there can be no such thread.
+    /// [`Error::HelperGone`] when the thread cannot be made.
     pub fn start() -> Result<Self> {
         let (requests, asked) = channel();
         let (answer, answers) = channel();
@@ -106,7 +106,7 @@ impl DevkitHost {
         }
     }
 
-    /// Gives up a thread that waits for what will not come: it cannot be joined.
+    /// Abandons a thread that waits for something that will not come: it cannot be joined.
     fn abandon(&mut self) {
         self.requests = None;
         self.thread = None;
@@ -115,7 +115,7 @@ impl DevkitHost {
     fn join(&mut self) {
         self.requests = None;
         if let Some(thread) = self.thread.take() {
-            // A panic was printed when it happened, and nothing more depends on the thread.
+            // A panic was printed when it happened, and nothing else depends on the thread.
             let _ = thread.join();
         }
     }
@@ -123,7 +123,7 @@ impl DevkitHost {
 
 impl Host for DevkitHost {
     fn ready(&mut self) -> Result<()> {
-        // Requests wait for the thread, which starts Frida first.
+        // Requests wait for the thread, which first starts Frida.
         Ok(())
     }
 
@@ -165,8 +165,8 @@ impl Drop for DevkitHost {
     }
 }
 
-/// What scripts say besides answers. The crate hands handlers the address of something else than the handler, so this
-/// one must have no fields.
+/// Messages of scripts other than answers. The crate passes handlers the address of another object, so this
+/// type must have no fields.
 struct Listener;
 
 const _: () = assert!(size_of::<Listener>() == 0);
@@ -177,10 +177,10 @@ impl ScriptHandler for Listener {
     }
 }
 
-/// Runs on the thread that owns Frida, until it is told to leave or the host is gone.
+/// Runs on the thread that owns Frida, until it is asked to leave or the host is gone.
 fn serve(requests: &Receiver<Request>, answers: &Sender<Result<Value>>) {
-    // SAFETY: initialises Frida in this process, once. A static is never dropped, so Frida is not taken down while something
-    // that was made from it exists.
+    // SAFETY: initialises Frida in this process, once. A static is never dropped, so Frida is not shut down while an
+    // object made from it exists.
     let frida = FRIDA.get_or_init(|| unsafe { Frida::obtain() });
     let manager = DeviceManager::obtain(frida);
     while let Ok(request) = requests.recv() {
@@ -201,7 +201,7 @@ fn serve(requests: &Receiver<Request>, answers: &Sender<Result<Value>>) {
     }
 }
 
-/// Returns when all is done in the process, or fails to attach.
+/// Returns when all work in the process is done, or when attaching fails.
 fn attach(
     manager: &DeviceManager<'_>,
     pid: i32,
@@ -238,7 +238,7 @@ fn attach(
             break;
         }
     }
-    // The host is gone: the process must not keep what it no longer wants.
+    // The host is gone: the process must not keep the script.
     let _ = leave(None, &session);
     Ok(())
 }
@@ -248,7 +248,7 @@ fn load<'a>(session: &'a Session<'a>, source: &str) -> Result<Script<'a>> {
     let mut script = session
         .create_script(source, &mut ScriptOption::default())
         .map_err(failed)?;
-    // Answers of exports come to nobody without a handler.
+    // Without a handler the answers of exports are dropped.
     script.handle_message(Listener).map_err(failed)?;
     script.load().map_err(failed)?;
     Ok(script)
@@ -298,7 +298,7 @@ fn refused(action: String, error: impl ToString) -> Error {
     Error::Frida {
         action,
         message: error.to_string(),
-        // The crate does not say.
+        // The crate does not report it.
         is_timeout: false,
     }
 }

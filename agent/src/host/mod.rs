@@ -1,5 +1,5 @@
-//! Ways to drive Frida, behind one trait. A build has one of them: `wheel`, a helper process, or with the feature `devkit`
-//! Frida's own library, linked in.
+//! The ways to drive Frida, as implementations of one trait. A build has one: `wheel`, a helper process, or with the
+//! feature `devkit` Frida's own library, linked in.
 
 #[cfg(feature = "devkit")]
 pub mod devkit;
@@ -49,25 +49,26 @@ pub trait Host {
     /// [`Error::Frida`] with what the script threw.
     fn call(&mut self, name: &str, argument: Value) -> Result<Value>;
 
-    /// Unloads the script and leaves the process for good: the host is of no more use. Returns when Frida has cleaned
-    /// up after itself in the process, as far as it tells; [`wait_until_gone`] looks.
+    /// Unloads the script and leaves the process for good: the host cannot be used again. Returns when Frida has
+    /// cleaned up in the process, as far as it reports; [`wait_until_gone`] checks.
     ///
     /// # Errors
     /// [`Error::Frida`] when the process has gone.
     fn detach(&mut self) -> Result<()>;
 }
 
-/// Starts Frida without waiting for it, so that its start overlaps with other work. The library is part of this process.
+/// Starts Frida without waiting for it, so that its start overlaps with other work. The library is part of this
+/// process.
 ///
 /// # Errors
-/// [`Error::HelperGone`] when there can be no thread for it.
+/// [`Error::HelperGone`] when the thread cannot be made.
 #[cfg(feature = "devkit")]
 pub fn start(_progress: &dyn Fn(&str)) -> Result<Box<dyn Host>> {
     Ok(Box::new(devkit::DevkitHost::start()?))
 }
 
-/// Starts Frida without waiting for it, so that its start overlaps with other work. Installs the wheel first if need be;
-/// `progress` is told each step of that.
+/// Starts Frida without waiting for it, so that its start overlaps with other work. Installs the wheel first if need
+/// be; `progress` receives each step of that.
 ///
 /// # Errors
 /// As for [`install`]; [`Error::HelperGone`] when python3 cannot be run.
@@ -76,7 +77,7 @@ pub fn start(progress: &dyn Fn(&str)) -> Result<Box<dyn Host>> {
     Ok(Box::new(wheel::WheelHost::start(progress)?))
 }
 
-/// Installs what [`start`] needs, and returns where; `None` if this build has Frida linked in.
+/// Installs the prerequisites of [`start`], and returns their folder; `None` if this build has Frida linked in.
 ///
 /// # Errors
 /// See [`crate::wheel::ensure`].
@@ -87,32 +88,32 @@ pub fn install(progress: &dyn Fn(&str)) -> Result<Option<PathBuf>> {
     }
 }
 
-/// Where the started runtime's parts lie in the target, as `start` in agent.js answers.
+/// Addresses of the started runtime's parts in the target, as `start` in agent.js answers.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Started {
     /// Address of the shared memory.
     #[serde(deserialize_with = "address")]
     pub shared: u64,
-    /// Where stubs of functions without vector arguments or results jump to.
+    /// The jump target of stubs for functions without vector arguments or results.
     #[serde(deserialize_with = "address")]
     pub enter: u64,
-    /// Where all other stubs jump to.
+    /// The jump target of all other stubs.
     #[serde(deserialize_with = "address")]
     pub enter_xmm: u64,
-    /// Functions of system libraries that the runtime can stand in for.
+    /// System library functions that the runtime can replace.
     pub replacements: Vec<Replacement>,
 }
 
-/// A function of a system library and what may stand in for it.
+/// A function of a system library and its replacement.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Replacement {
     /// Name of the exported function.
     pub name: String,
-    /// Address of the function to put in its place; 0: only its own address is wanted.
+    /// Address of the replacement; 0: only the function's own address is wanted.
     #[serde(deserialize_with = "address")]
     pub by: u64,
-    /// Where the address to reach the original by is to be written.
+    /// Where to write the address by which the replacement calls the original.
     #[serde(deserialize_with = "address")]
     pub original: u64,
 }
@@ -128,10 +129,10 @@ struct Start<'a> {
 }
 
 /// Attaches to `pid` and starts the runtime in `library` there over the shared memory at `shared_path`.
-/// The caller then reserves what it needs and detaches.
+/// The caller then reserves its memory and detaches.
 ///
 /// # Errors
-/// When Frida or the runtime refuse; the process then goes on as it was.
+/// When Frida or the runtime refuse; the process then continues unchanged.
 pub fn start_runtime(
     host: &mut dyn Host,
     pid: i32,
@@ -155,7 +156,7 @@ pub fn start_runtime(
         .load(SCRIPT)
         .and_then(|()| host.call("start", argument));
     if answer.is_err() {
-        // The first error is the one to tell.
+        // Report the first error.
         let _ = host.detach();
     }
     serde_json::from_value(answer?).map_err(|error| Error::Runtime {
@@ -164,7 +165,7 @@ pub fn start_runtime(
     })
 }
 
-/// Reserves memory for code (readable, executable) at `address` in the program. False: something else is there.
+/// Reserves memory for code (readable, executable) at `address` in the program. False: the place is taken.
 ///
 /// # Errors
 /// When the script or the process has gone.
@@ -176,16 +177,17 @@ pub fn reserve(host: &mut dyn Host, address: u64, bytes: u64) -> Result<bool> {
     Ok(answer.as_bool().unwrap_or(false))
 }
 
-/// How long nothing of Frida must be seen in the process before it counts as gone: between two steps of its clean-up
-/// no thread is traced.
+/// How long no trace of Frida may be seen in the process before it counts as gone: between two steps of its clean-up
+/// it traces no thread.
 const QUIET: Duration = Duration::from_millis(15);
 const GONE_PATIENCE: Duration = Duration::from_secs(3);
 
-/// Waits until nothing of Frida's is left in process `pid`: no tracer, no agent mapped, none of its threads. Its last
-/// steps borrow a thread of the program, and a signal that arrives meanwhile would find it far from its own code.
+/// Waits until no trace of Frida is left in process `pid`: no tracer, no agent mapped, none of its threads. Its last
+/// steps borrow a thread of the program, and a signal that arrived meanwhile would find the thread far from its own
+/// code.
 ///
 /// # Errors
-/// [`Error::Runtime`] when it does not leave.
+/// [`Error::Runtime`] when it stays.
 pub fn wait_until_gone(pid: i32) -> Result<()> {
     let began = Instant::now();
     let mut quiet_since = Instant::now();

@@ -17,13 +17,13 @@ use super::Host;
 use crate::{Error, Result, wheel};
 
 const HELPER: &str = include_str!("../../script/host.py");
-/// How long Python may take to start, and Frida to attach. A tenth of a second is usual; a busy machine may need a hundred
-/// times that.
+/// How long Python may take to start, and Frida to attach. A tenth of a second is usual; a busy machine may need ten
+/// seconds.
 const START_PATIENCE: Duration = Duration::from_secs(60);
-/// How long anything else may take: milliseconds are usual. About one in a thousand times Frida never finishes leaving a
-/// program (17.25.2).
+/// How long any other request may take: milliseconds are usual. In one of a thousand runs Frida never finishes leaving
+/// a program (17.25.2).
 const PATIENCE: Duration = Duration::from_secs(10);
-/// In the folder of the wheel: the path of the interpreter that `python3` stands for. What is found in PATH may be a
+/// A file in the wheel's folder: the path of the interpreter that `python3` starts. The `python3` in PATH may be a
 /// script that takes longer to find the interpreter than the interpreter takes to start.
 const INTERPRETER_FILE: &str = "interpreter";
 
@@ -46,15 +46,16 @@ impl WheelHost {
     pub fn start(progress: &dyn Fn(&str)) -> Result<Self> {
         let packages = wheel::ensure(progress)?;
         let mut child = Command::new(interpreter(&packages))
-            // Nothing of the user's Python set-up: only the standard library and the wheel.
+            // Use nothing of the user's Python set-up: only the standard library and the wheel.
             .args(["-I", "-S", "-c", HELPER])
             .arg(&packages)
-            // Frida would unpack and start a service for iOS devices there, which outlives it; without a place it does not.
+            // Frida would unpack and start a service for iOS devices there, which outlives it; without that folder it
+            // does not.
             .env("TMPDIR", "/dev/null")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
-            // Ctrl-C is for the program.
+            // Ctrl-C is meant for the program.
             .process_group(0)
             .spawn()
             .map_err(|error| Error::HelperGone {
@@ -103,7 +104,7 @@ impl WheelHost {
                 return Err(gone("it ended".into()));
             }
             Err(RecvTimeoutError::Timeout) => {
-                // It may be stuck for good: waiting for its end would be waiting for ever.
+                // It may be stuck for good; do not wait for its end.
                 let _ = self.child.kill();
                 let seconds = patience.as_secs();
                 return Err(Error::HelperStuck {
@@ -125,7 +126,7 @@ impl WheelHost {
     }
 }
 
-/// Returns the interpreter that was found last time, if it is still there.
+/// Returns the interpreter of the last start, if it still exists.
 fn interpreter(packages: &Path) -> PathBuf {
     let known = fs::read_to_string(packages.join(INTERPRETER_FILE)).map(PathBuf::from);
     match known {
@@ -134,7 +135,7 @@ fn interpreter(packages: &Path) -> PathBuf {
     }
 }
 
-/// Makes the next start faster. A cache that cannot be written only costs that.
+/// Speeds up the next start. If the cache cannot be written, that start is just slower.
 fn remember_interpreter(packages: &Path, python: &str) {
     let file = packages.join(INTERPRETER_FILE);
     if fs::read_to_string(&file).is_ok_and(|known| known == python) {
@@ -190,7 +191,7 @@ impl Host for WheelHost {
     fn detach(&mut self) -> Result<()> {
         self.request("leave the program", &json!({"op": "detach"}), PATIENCE)?;
         drop(self.requests.take());
-        // It ends at the end of its input; a status of its own says nothing more.
+        // It exits at the end of its input; its status adds nothing.
         let _ = self.child.wait();
         Ok(())
     }
@@ -199,7 +200,7 @@ impl Host for WheelHost {
 impl Drop for WheelHost {
     fn drop(&mut self) {
         drop(self.requests.take());
-        // It ends by itself at the end of its input; there is nothing to do about one that does not exist.
+        // It exits by itself at the end of its input; a helper that is gone needs nothing.
         let _ = self.child.wait();
     }
 }

@@ -1,8 +1,8 @@
-//! Questions of threads that have come to a statement and are to be judged without being stopped: `struct hs_asks` of
-//! agent/runtime/layout.h, and the tracer's side of it.
+//! The queue of probe hits that the tracer evaluates without stopping the thread: `struct hs_asks` of
+//! agent/runtime/layout.h, from the tracer's side.
 //!
-//! A question is the thread's from [`FREE`] to [`WAITING`] and once it is answered; whoever turns [`WAITING`] into something
-//! else has it: the tracer takes it, or the thread gives up.
+//! The thread owns a question from [`FREE`] to [`WAITING`], and again once it is answered. At [`WAITING`] either side
+//! may change the state, and the change takes the question: the tracer answers it, or the thread gives up.
 
 use std::{
     ops::Range,
@@ -14,9 +14,9 @@ use std::{
 
 use super::{ASKS_OFFSET, Shared};
 
-/// Threads that can ask at the same time.
+/// Threads that can wait for an evaluation at the same time.
 pub const ASKS: usize = 64;
-/// What each of them shows of its stack, at most.
+/// Most bytes of its stack that each of them shows.
 pub const STACK_BYTES: usize = 1536;
 /// Length in bytes.
 pub(super) const BYTES: u64 = size_of::<Asks>() as u64;
@@ -56,18 +56,18 @@ struct Asks {
 const _: () = assert!(size_of::<Ask>() == 2048);
 const _: () = assert!(size_of::<Asks>() == 128 + ASKS * 2048);
 
-/// A thread that waits to be judged. What most judgements do not look at stays where it is: each line of it that is looked at
-/// has to come over from the other processor.
+/// A thread that waits for an evaluation. Data that most evaluations do not need stays in place: each cache line that
+/// is read has to come over from the other processor.
 #[derive(Clone, Debug)]
 pub struct Asked {
     shared: Arc<Shared>,
-    /// Which question it is, for the answer.
+    /// Number of the question, for the answer.
     pub number: usize,
     /// The thread.
     pub tid: u32,
     /// The statement's address.
     pub site: u64,
-    /// Its flags, as far as programs can see them.
+    /// Its flags, as programs can see them.
     pub flags: u64,
     /// The base of fs.
     pub thread_block: u64,
@@ -77,7 +77,7 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// Returns xmm0 to xmm15 by number. Until the question is answered.
+    /// Returns xmm0 to xmm15 by number. Valid until the question is answered.
     pub fn vector(&self, number: usize) -> Option<[u8; 16]> {
         let words = self.ask().vectors.get(number * 2..number * 2 + 2)?;
         let mut vector = [0; 16];
@@ -86,8 +86,8 @@ impl Asked {
         Some(vector)
     }
 
-    /// Fills `bytes` with what is on the stack at `address`, if that is shown and no word of it is one of those that
-    /// `is_other` knows: return addresses are those of hooks. Until the question is answered.
+    /// Fills `bytes` with the stack at `address`, if it is shown and none of its words is one that
+    /// `is_other` matches: the hooks' return addresses. Valid until the question is answered.
     pub fn read_stack(
         &self,
         address: u64,
@@ -126,14 +126,14 @@ impl Asked {
 /// An answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// The thread goes on.
+    /// The thread continues.
     Pass,
     /// The thread runs into the trap.
     Stop,
 }
 
 impl Shared {
-    /// Says whether threads may ask. Once they may not, the last questions are still to be taken.
+    /// Sets whether threads may ask. After they no longer may, the last questions must still be taken.
     pub fn listen(&self, on: bool) {
         let asks = self.asks();
         if asks.listening.load(Relaxed) != u32::from(on) {
@@ -141,7 +141,7 @@ impl Shared {
         }
     }
 
-    /// Takes a question that waits, if there is one. It must be answered.
+    /// Takes a waiting question, if there is one. It must be answered.
     pub fn take_ask(self: &Arc<Self>) -> Option<Asked> {
         let asks = self.asks();
         loop {
@@ -168,7 +168,7 @@ impl Shared {
         self.asks().ask[number].state.store(state, Release);
     }
 
-    /// Sends a thread that waits into the trap, and tells whether it has asked something.
+    /// Sends a waiting thread into the trap, and tells whether it had asked.
     pub fn dismiss(&self, tid: u32) -> bool {
         let mut has_asked = false;
         for ask in self.asks().ask.iter().filter(|ask| ask.is_of(tid)) {
@@ -178,7 +178,7 @@ impl Shared {
         has_asked
     }
 
-    /// Forgets what a thread has asked that is gone.
+    /// Forgets the question of a thread that is gone.
     pub fn forget_asks(&self, tid: u32) {
         for ask in self.asks().ask.iter().filter(|ask| ask.is_of(tid)) {
             ask.tid.store(0, Relaxed);

@@ -1,5 +1,5 @@
-//! The end of the program, as the thread shows it that comes to it first: agent/runtime/last.c. It waits until the recorder has
-//! looked.
+//! The end of the program, as the first thread to reach it reports it: agent/runtime/last.c. The thread waits until the
+//! recorder has looked.
 
 use std::sync::atomic::Ordering::*;
 
@@ -21,24 +21,24 @@ pub struct Last {
     pub tid: u32,
     /// The number of the signal; `None`: it exits.
     pub signal: Option<i32>,
-    /// Where what the kernel says of the signal is in the target (`siginfo_t`).
+    /// Address in the target of the kernel's description of the signal (`siginfo_t`).
     pub info: u64,
-    /// Where the registers are that the signal interrupted (`ucontext_t`).
+    /// Address of the registers that the signal interrupted (`ucontext_t`).
     pub context: u64,
 }
 
 impl Shared {
-    /// Says at which ends threads are to wait. Must be called before anything is armed.
+    /// Sets at which ends threads wait. Must be called before anything is armed.
     pub fn want_last(&self, what: u32) {
         self.control().last_wanted.store(what, Release);
     }
 
-    /// Has signals end the program unseen.
+    /// Lets signals end the program without a wait.
     pub fn pass_signals(&self) {
         self.control().last_wanted.fetch_and(!LAST_SIGNALS, AcqRel);
     }
 
-    /// Returns the thread that waits at the program's end, once.
+    /// Returns the thread that waits at the program's end: once.
     pub fn take_last(&self) -> Option<Last> {
         let control = self.control();
         if control.last_state.load(Acquire) != ASKED {
@@ -60,12 +60,12 @@ impl Shared {
         control.last_state.store(TAKEN, Release);
     }
 
-    /// Tells whether the program is at its end, and what was to be kept of that moment is kept.
+    /// Tells whether the program is at its end and that moment is recorded.
     pub fn last_is_done(&self) -> bool {
         self.control().last_state.load(Acquire) == DONE
     }
 
-    /// Lets the thread go on to the program's end.
+    /// Lets the thread continue to the program's end.
     pub fn last_done(&self) {
         self.control().last_state.store(DONE, Release);
     }

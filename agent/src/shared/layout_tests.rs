@@ -1,6 +1,5 @@
-//! Goal: runtime/layout.h, this module and docs/wire.md say the same. Method: a C program made from the header's own
-//! names prints what they are when compiled; the page is read as text. That page and store's constants are compared
-//! by a test of `store`.
+//! Goal: runtime/layout.h, this module and docs/wire.md agree. Method: a compiled C program, made from the header's own
+//! names, prints their values; the page is read as text. A test of `store` compares that page with store's constants.
 
 use std::{collections::BTreeMap, fs, path::PathBuf, process::Command};
 
@@ -8,7 +7,7 @@ use super::*;
 
 pub(super) type Fields = BTreeMap<String, (usize, usize)>;
 
-/// What the compiler makes of layout.h: constants by name, and each structure's fields with offset and size.
+/// The compiled layout.h: constants by name, and each structure's fields with offset and size.
 struct Header {
     constants: BTreeMap<String, u64>,
     structures: BTreeMap<String, Fields>,
@@ -25,7 +24,7 @@ fn read(path: &str) -> String {
     fs::read_to_string(in_repository(path)).unwrap()
 }
 
-/// Returns the names of the constants that have a value.
+/// Returns the names of the constants with a value.
 fn constant_names(header: &str) -> Vec<&str> {
     let lines = header
         .lines()
@@ -216,7 +215,7 @@ fn both_sides_have_the_same_constants() {
     );
 }
 
-/// The header's `HS_LOCAL_CUR` and the like: structure, and the field whose name begins like the constant's end.
+/// The header's `HS_LOCAL_CUR` and the like: the structure, and the field whose name begins like the constant's end.
 fn offset_of_name(header: &Header, name: &str) -> Option<usize> {
     let (structure, field) = name.strip_prefix("HS_")?.split_once('_')?;
     let fields = header
@@ -238,7 +237,7 @@ fn rows(page: &str) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// Returns what the page says of the record constant `name`: in a table, or as `NAME` = value words.
+/// Returns the page's value of the record constant `name`: from a table, or from `NAME` = value words.
 fn stated(page: &str, name: &str) -> u64 {
     let rows = rows(page);
     if let Some(row) = rows.iter().find(|row| row[0] == name) {
@@ -356,10 +355,10 @@ fn the_page_and_the_header_say_the_same_of_records() {
     )));
     let magic = String::from_utf8(take("HS_MAGIC").to_le_bytes().into()).unwrap();
     assert!(page.contains(&format!("| `HS_MAGIC`, `MAGIC` | `{magic}` |")));
-    // These are no business of the recorder's records.
+    // These do not concern the recorder's records.
     assert_eq!(take("HS_GO_STACK_BYTES"), GO_STACK_BYTES);
     assert_eq!(take("HS_LOCAL_BYTES"), header.lengths["hs_local"]);
-    // What is left only tells the assembler where C has put a field.
+    // The rest only tells the assembler where C has put a field.
     for (name, value) in left {
         assert_eq!(
             offset_of_name(&header, &name),

@@ -1,5 +1,5 @@
-//! Whether the program is in a sandbox (seccomp(2)), where it can enter one unseen by the runtime: a thread that is about to make
-//! system calls for the recording asks first, and waits for the answer.
+//! Tells whether the program is in a sandbox (seccomp(2)). Where it can enter one unseen by the runtime, a thread that
+//! is about to make system calls for the recording first asks for permission and waits for the answer.
 
 use std::sync::atomic::Ordering::*;
 
@@ -20,10 +20,10 @@ pub enum Sandbox {
 }
 
 impl Shared {
-    /// Has threads ask from now on. Until then the runtime is taken to see every way into a sandbox.
+    /// Makes threads ask from now on. Until then the runtime is assumed to see every way into a sandbox.
     pub fn ask_about_sandbox(&self) {
         let word = &self.control().sandbox;
-        // Where they ask already, nothing changes.
+        // If they ask already, nothing changes.
         let _ = word.compare_exchange(SEEN, ASK, AcqRel, Acquire);
     }
 
@@ -39,7 +39,8 @@ impl Shared {
         (asked != control.sandbox_answered.load(Acquire)).then_some(asked)
     }
 
-    /// Answers all questions up to `asked`, with what was looked for after that was returned. Returns whether the sandbox is new.
+    /// Answers all questions up to `asked`, by a check made after that number was read. Returns whether the sandbox is
+    /// new.
     pub fn answer_sandbox(&self, asked: u32, found: Option<Sandbox>) -> bool {
         let control = self.control();
         let state = match found {

@@ -1,5 +1,5 @@
-//! The recorder sleeps between two looks into the rings: for how long is its own matter, and whoever has something for it
-//! ends the sleep. Threads of the program do so with room in mind: before a ring is full, not with each record.
+//! The recorder's sleep between two looks at the rings. The recorder chooses its length; anyone with work for it ends
+//! it. Threads of the program do so while they still have room: before a ring is full, not with each record.
 
 use std::{
     ptr,
@@ -13,20 +13,21 @@ pub(super) const SLEEPS: u32 = 1;
 pub(super) const SLEEPS_ALONE: u32 = 2;
 
 impl Shared {
-    /// Says that the calling thread is about to sleep. What is written or asked for from now on ends the sleep; what came
-    /// before must be looked for once more. `by_program`: threads of the program may make the system call for it.
+    /// Announces that the calling thread is about to sleep. A write or request from now on ends the sleep; the caller
+    /// must look once more for earlier ones. `by_program`: threads of the program may make the system call that ends
+    /// it.
     pub fn about_to_sleep(&self, by_program: bool) {
         let word = if by_program { SLEEPS } else { SLEEPS_ALONE };
         self.control().recorder_sleeps.store(word, SeqCst);
     }
 
-    /// Takes that back.
+    /// Cancels the announcement.
     pub fn stay_awake(&self) {
         self.control().recorder_sleeps.store(0, SeqCst);
     }
 
     /// Sleeps, after [`about_to_sleep`](Self::about_to_sleep), for at most `longest` if that is given. Returns whether
-    /// somebody has ended the sleep.
+    /// the sleep was ended early.
     pub fn sleep(&self, longest: Option<Duration>) -> bool {
         let word = &self.control().recorder_sleeps;
         let expected = word.load(Relaxed);

@@ -1,5 +1,5 @@
-//! Goal: whatever is missing or goes wrong while Frida is installed gives one error that says what to do, and leaves
-//! nothing half done. Method: a shell script plays python3 and pip, in caches of their own.
+//! Goal: every failure while Frida is installed gives one error that says what to do, and leaves no partial
+//! installation. Method: a shell script plays python3 and pip, in caches of their own.
 
 use std::{sync::mpsc, thread};
 
@@ -9,13 +9,13 @@ use super::*;
 
 const WHEEL: &str = "the wheel";
 
-/// A cache folder and a python3 that does as its script says.
+/// A cache folder and a python3 that runs a script.
 struct Machine {
     folder: TempDir,
     digest: String,
 }
 
-/// What pip does for `download`; `$folder` is where to.
+/// The fake `download` of pip; `$folder` is the destination.
 const FETCHES: &str = "printf 'the wheel' > $folder/frida.whl";
 
 impl Machine {
@@ -28,7 +28,7 @@ impl Machine {
         }
     }
 
-    /// With a pip that works but for how it downloads.
+    /// With a pip that works except for its download.
     fn with_download(download: &str) -> Self {
         let machine = Self::new();
         machine.set_python(&format!(
@@ -48,8 +48,8 @@ esac"#,
         self.folder.path().join("python3")
     }
 
-    /// Another process writes it: what has been open for writing here may still be so in a test's child for a moment,
-    /// and is then refused as a program.
+    /// Another process writes it: a file that was open for writing here may still be open in a test's child for a
+    /// moment, and cannot be executed then.
     fn set_python(&self, script: &str) {
         let source = self.folder.path().join("source");
         fs::write(&source, format!("#!/bin/sh\n{script}\n")).unwrap();
@@ -86,7 +86,7 @@ esac"#,
         noted.unwrap_or_default().lines().count()
     }
 
-    /// Checks that it fails, with this message and this next step, and leaves nothing but the lock.
+    /// Checks that it fails with this message and this next step, and leaves nothing but the lock.
     fn check_refused(&self, message: &str, next_step: &str) {
         let error = self.ensure().unwrap_err();
         let (said, help) = (error.to_string(), error.hint().unwrap());
@@ -116,7 +116,7 @@ esac"#,
 fn the_wheel_is_installed_once() {
     let machine = Machine::with_download(FETCHES);
     machine.check_installed(&machine.ensure().unwrap());
-    // There is nothing to do and to tell then, not even without python3.
+    // Then there is nothing to do and no progress to report, even without python3.
     fs::remove_file(machine.python()).unwrap();
     let place = machine.ensure_with(&|step| panic!("{step}")).unwrap();
     machine.check_installed(&place);
@@ -181,7 +181,7 @@ fn what_a_killed_installer_left_is_not_used() {
     fs::create_dir_all(partial.join("download")).unwrap();
     fs::write(partial.join("download/a.whl"), "the wh").unwrap();
     fs::create_dir_all(partial.join("packages/frida")).unwrap();
-    // And of one of which somebody deleted a part.
+    // The same for an installation with a deleted part.
     let place = machine.cache().join(format!("frida-{VERSION}"));
     fs::create_dir_all(place.join("else")).unwrap();
     machine.check_installed(&machine.ensure().unwrap());
@@ -191,7 +191,7 @@ fn what_a_killed_installer_left_is_not_used() {
 #[test]
 fn an_unwritable_cache_says_how_to_choose_another() {
     let machine = Machine::with_download(FETCHES);
-    // Root may write to any folder, but nobody may below a file.
+    // Root may write to any folder, but even root cannot create a file below a file.
     fs::remove_dir(machine.cache()).unwrap();
     fs::write(machine.cache(), "").unwrap();
     let error = machine.ensure().unwrap_err();
@@ -207,8 +207,8 @@ fn an_unwritable_cache_says_how_to_choose_another() {
 
 #[test]
 fn a_second_process_waits_for_the_first() {
-    // The first one's download ends when the second one has been seen waiting. The lock is per open file, so threads
-    // are as good as processes.
+    // The download of the first one ends once the second one waits. The lock is per open file, so threads
+    // do as well as processes.
     let machine = Machine::new();
     let gate = machine.folder.path().join("gate");
     let download = format!(
@@ -240,7 +240,7 @@ fn a_second_process_waits_for_the_first() {
         machine.check_installed(&first.join().unwrap().unwrap());
         machine.check_installed(&second.join().unwrap().unwrap());
     });
-    // The second one did nothing but wait.
+    // The second one only waited.
     assert!(seen.recv().is_err());
 }
 

@@ -1,8 +1,8 @@
-//! The scalar function behind `args`: the arguments of a call as text, `n=5, s=0x55d0c0de1000`.
+//! The scalar function that computes the column `args`: the arguments of a call as text, `n=5, s=0x55d0c0de1000`.
 //!
-//! Structures are shown by their members, and pointers with the texts that were captured behind them, if the state at the
-//! call's begin knows them. Values that lie in memory were not captured and read `?`; registers of a function without debug
-//! information are shown as they are.
+//! Structures are shown by their members. Pointers are shown with the texts that were captured with them, if the state
+//! at the start of the call knows them. Values in memory that was not captured read `?`. Without debug information the
+//! raw registers are shown.
 
 use std::fmt::Write;
 use std::hash::{Hash, Hasher};
@@ -22,10 +22,10 @@ use crate::state::{CallTexts, States};
 /// Registers that carry integer arguments, in order.
 const INT_REGISTERS: [&str; 6] = ["rdi", "rsi", "rdx", "rcx", "r8", "r9"];
 
-/// How many registers that carry floating point arguments are recorded.
+/// Number of recorded registers for floating point arguments.
 const SSE_REGISTERS: usize = 8;
 
-/// `arguments(function_id, a0..a5, x0..x7)`, and `start_seq` where states are asked.
+/// `arguments(function_id, a0..a5, x0..x7)`, and `start_seq` if states are used.
 #[derive(Debug)]
 struct Args {
     definitions: Arc<Definitions>,
@@ -33,17 +33,17 @@ struct Args {
     signature: Signature,
 }
 
-/// What is asked of the states at the begins of calls.
+/// What `args` needs from the states at the start of calls.
 #[derive(Debug, Clone)]
 pub struct Asked {
     /// The recording's states.
     pub states: States,
-    /// Memory was captured with calls, so that what pointers lead to may be known.
+    /// Memory was captured with calls, so targets of pointers may be known.
     pub has_captures: bool,
 }
 
 impl Asked {
-    /// Tells whether more may be known of a parameter than its register says.
+    /// Tells whether the states may know more of a parameter than its register.
     fn is_about(&self, param: &Param) -> bool {
         match param.kind {
             ValueKind::Struct { .. } => true,
@@ -52,14 +52,14 @@ impl Asked {
         }
     }
 
-    /// Tells whether that is so for any parameter of the recording's functions.
+    /// Tells whether that holds for any parameter of the recording's functions.
     pub fn is_needed(&self, definitions: &Definitions) -> bool {
         let mut functions = definitions.functions();
         functions.any(|f| f.params_known && f.params.iter().any(|param| self.is_about(param)))
     }
 }
 
-/// Returns the function behind `args`.
+/// Returns the function that computes `args`.
 pub fn function(definitions: &Arc<Definitions>, asked: Option<Asked>) -> ScalarUDF {
     let mut types = vec![DataType::Int32];
     let seq = usize::from(asked.is_some());
@@ -156,7 +156,7 @@ impl Registers {
     }
 }
 
-/// Appends the arguments of one call to `text`; `known` is asked for what registers do not say.
+/// Appends the arguments of one call to `text`; `known` supplies what the registers do not hold.
 fn write_args(
     text: &mut String,
     function: Option<&FunctionDef>,
@@ -199,7 +199,7 @@ fn write_param(
         return text.push_str(&known);
     }
     match param.place {
-        // Registers hold a part of it: of a structure it is shown as one.
+        // Registers hold a part of it: a structure is shown as one.
         Place::Int(first) if is_apart(param) => match param.kind {
             ValueKind::Struct { .. } if usize::from(first) < INT_REGISTERS.len() => {
                 let bits = registers.int[usize::from(first)];
@@ -218,7 +218,7 @@ fn write_param(
     }
 }
 
-/// Tells whether the rest of a parameter is not in the general register behind the first one.
+/// Tells whether the rest of a parameter is not in the general register after the first one.
 fn is_apart(param: &Param) -> bool {
     match (
         param.place,
@@ -261,7 +261,7 @@ pub(super) fn write_int(text: &mut String, kind: &ValueKind, registers: &[u64]) 
     }
 }
 
-/// Appends a value that lies in the low half of an xmm register, if that was recorded.
+/// Appends a value in the low half of an xmm register, if that was recorded.
 pub(super) fn write_sse(text: &mut String, kind: &ValueKind, bits: Option<u64>) {
     let Some(bits) = bits else {
         text.push('?');

@@ -1,6 +1,7 @@
-//! The scalar function behind `function`, `file`, `line` and `module`: one value per function id, looked up.
+//! The scalar function that computes the columns `function`, `file`, `line` and `module`: one value per function id,
+//! looked up.
 //!
-//! The optimizer rules know this function by its type: whatever depends on lookups of one id column alone
+//! The optimizer rules recognise this function by its type: an expression that depends only on lookups of one id column
 //! can be computed once per function instead of once per call.
 
 use std::hash::{Hash, Hasher};
@@ -14,7 +15,7 @@ use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
-/// Name of the functions that map ids to what is grouped by.
+/// Name of the functions that map ids to grouping keys.
 const GROUP_KEY: &str = "function_key";
 
 /// A scalar function `name(function_id)` that returns `values[function_id]`, null outside.
@@ -26,7 +27,7 @@ pub struct Lookup {
 }
 
 impl Lookup {
-    /// Returns the function that maps an id to its place in `values`.
+    /// Returns the function that maps an id to its value in `values`.
     pub fn function(name: impl Into<String>, values: ArrayRef) -> ScalarUDF {
         ScalarUDF::new_from_impl(Self {
             name: name.into(),
@@ -35,12 +36,12 @@ impl Lookup {
         })
     }
 
-    /// Returns the function that maps an id to the integer it is grouped by.
+    /// Returns the function that maps an id to its grouping key.
     pub fn group_key(keys: ArrayRef) -> ScalarUDF {
         Self::function(GROUP_KEY, keys)
     }
 
-    /// Returns whether this maps ids to integers to group by; there is nothing to gain from looking through that.
+    /// Tells whether this maps ids to grouping keys; looking through that gains nothing.
     pub fn is_group_key(&self) -> bool {
         self.name == GROUP_KEY
     }

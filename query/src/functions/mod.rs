@@ -1,4 +1,4 @@
-//! The scalar and aggregate functions behind computed columns, and those that users call.
+//! The scalar and aggregate functions that compute columns, and those that users call.
 
 pub mod args;
 mod id_set;

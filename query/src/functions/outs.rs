@@ -1,8 +1,8 @@
-//! The scalar function behind `outs`: what pointers and references among the arguments led to when the call returned, as text:
-//! `*quotient=3, *rest=2`.
+//! The scalar function that computes the column `outs`: the targets of pointer and reference arguments when the call
+//! returned, as text: `*quotient=3, *rest=2`.
 //!
-//! The memory was captured with the return, at the addresses that were passed. What was passed as `const` is left out, and so is
-//! what is not known.
+//! The memory was captured with the return, at the addresses that were passed. `const` targets and unknown ones are
+//! left out.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -26,7 +26,7 @@ struct Outs {
     signature: Signature,
 }
 
-/// Returns the function behind `outs`.
+/// Returns the function that computes `outs`.
 pub fn function(definitions: &Arc<Definitions>, states: &States) -> ScalarUDF {
     ScalarUDF::new_from_impl(Outs {
         definitions: Arc::clone(definitions),
@@ -52,7 +52,7 @@ impl Hash for Outs {
     }
 }
 
-/// The names of the parameters that may lead to something.
+/// The names of the parameters that may have a target.
 fn addresses(function: &FunctionDef) -> Vec<&str> {
     let params = function.params.iter();
     let addresses =

@@ -1,4 +1,4 @@
-//! The scalar functions behind `ret` and `ret_f`: return registers read as the function's return type says.
+//! The scalar functions that compute `ret` and `ret_f`: return registers, read as the function's return type says.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use store::control::{FunctionDef, RetPlace, ValueKind};
 
 use crate::definitions::Definitions;
 
-/// How the bits of a return register become a value.
+/// How the bits of a return register are read as a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Reading {
-    /// No integer comes back.
+    /// The function returns no integer.
     Absent,
     /// The low `64 - shift` bits, sign-extended.
     Signed { shift: u8 },
@@ -35,7 +35,7 @@ impl Reading {
     fn of(function: &FunctionDef) -> Self {
         let reading = Self::by_kind(&function.ret);
         let is_there = match reading {
-            // Recordings made before the place was noted, and functions that nothing describes.
+            // Recordings made before the place was recorded, and functions without a description.
             _ if function.ret_place.is_none() => true,
             Self::Double | Self::Single => function.ret_place == Some(RetPlace::Xmm0),
             _ => function.ret_place == Some(RetPlace::Rax),
@@ -49,7 +49,7 @@ impl Reading {
             ValueKind::Void => Self::Absent,
             ValueKind::Bool => Self::Bool,
             ValueKind::Char => Self::Unsigned { shift: 56 },
-            // More than a column of 64 bits holds, and two registers.
+            // It exceeds a column of 64 bits, and takes two registers.
             ValueKind::Int { bytes: 9.., .. } => Self::Absent,
             ValueKind::Int { bytes, signed } | ValueKind::Enum { bytes, signed, .. } => {
                 match signed {
@@ -77,7 +77,7 @@ impl Reading {
         }
     }
 
-    /// Returns [`Self::integer`] of many registers: without a choice for each, that is a few instructions for several.
+    /// Returns [`Self::integer`] of many registers: without a branch per value, a few instructions handle several.
     fn integers(self, registers: &Int64Array) -> Int64Array {
         match self {
             Self::Signed { shift } => registers.unary(|bits| bits << shift >> shift),
@@ -113,7 +113,7 @@ struct Ret {
     signature: Signature,
 }
 
-/// Returns the functions behind `ret` (of rax) and `ret_f` (of xmm0).
+/// Returns the functions that compute `ret` (of rax) and `ret_f` (of xmm0).
 pub fn functions(definitions: &Definitions) -> (ScalarUDF, ScalarUDF) {
     let reading = |id| match definitions.function(id) {
         Some(function) => Reading::of(function),

@@ -1,6 +1,7 @@
-//! The scalar function behind `ret_text`: what a call returned, as text: `-1`, `2.5`, `{quot = 3, rem = 1}`.
+//! The scalar function that computes the column `ret_text`: the result of a call as text: `-1`, `2.5`, `{quot = 3, rem
+//! = 1}`.
 //!
-//! Numbers that one register holds are read from it; all else is asked of the state at the call's end.
+//! A number that one register holds is read from it; everything else comes from the state at the end of the call.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -25,7 +26,7 @@ struct RetText {
     signature: Signature,
 }
 
-/// Returns the function behind `ret_text`.
+/// Returns the function that computes `ret_text`.
 pub fn function(definitions: &Arc<Definitions>, states: &States) -> ScalarUDF {
     let int = || DataType::Int64;
     ScalarUDF::new_from_impl(RetText {
@@ -52,7 +53,7 @@ impl Hash for RetText {
     }
 }
 
-/// How the result of a function is found.
+/// How the result of a function is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
     /// There is none.
@@ -68,7 +69,7 @@ fn way(function: &FunctionDef) -> Way {
         (ValueKind::Void, _) => Way::Nowhere,
         (ValueKind::Float { bytes: 4 | 8 }, Some(RetPlace::Xmm0) | None) => Way::Xmm0,
         (ValueKind::Float { .. } | ValueKind::Struct { .. }, _) => Way::State,
-        // A pointer may lead to a text.
+        // A pointer may have a text as its target.
         (ValueKind::Pointer, _) => Way::State,
         (ValueKind::Int { bytes: 9.., .. }, _) => Way::State,
         (_, Some(RetPlace::Rax) | None) => Way::Rax,
@@ -97,7 +98,7 @@ impl ScalarUDFImpl for RetText {
         let mut texts = StringViewBuilder::with_capacity(rows);
         let mut states = CallTexts::new(&self.states);
         for row in 0..rows {
-            // Neither an unfinished call nor one that was left otherwise returned anything.
+            // An unfinished call returned nothing, and neither did an unwound one.
             if ids.is_null(row) || ends.is_null(row) || rax.is_null(row) {
                 texts.append_null();
                 continue;

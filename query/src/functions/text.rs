@@ -1,4 +1,4 @@
-//! The scalar functions that make text and numbers of bits: `hex`, `f32`, `f64`, and the text of an output event.
+//! The scalar functions that turn bits into text and numbers: `hex`, `f32`, `f64`, and the text of an output event.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
-/// What one of these functions does.
+/// The kind of one of these functions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Action {
     /// `hex(x)`: an integer's bit pattern or bytes, in hexadecimal.
@@ -20,7 +20,7 @@ enum Action {
     Single,
     /// `f64(bits)`: 64 bits as a double.
     Double,
-    /// `utf8_text(bytes)`: bytes as text; what is not UTF-8 becomes U+FFFD.
+    /// `utf8_text(bytes)`: bytes as text; invalid UTF-8 becomes U+FFFD.
     Utf8Text,
 }
 

@@ -1,7 +1,7 @@
 //! Writes answers as CSV, JSON, JSON lines or Parquet. Tables for people are drawn elsewhere.
 //!
-//! Bytes become text in CSV and JSON: as they are where they are valid UTF-8, otherwise `\x` and two hexadecimal
-//! digits a byte. Parquet keeps them. In JSON and Parquet, columns of one name are numbered: `function`, `function_2`.
+//! CSV and JSON show bytes as text: valid UTF-8 as it is, other bytes as `\x` and two hexadecimal digits each. Parquet
+//! keeps the bytes. In JSON and Parquet, columns with the same name are numbered: `function`, `function_2`.
 
 mod names;
 mod parquet_file;
@@ -64,7 +64,7 @@ pub fn write<W: Write + Send>(answer: &mut Answer, format: Format, mut out: W) -
     }
 }
 
-/// Returns `batch` with text for bytes, and a name for each column.
+/// Returns `batch` with bytes as text, and with a unique name for each column.
 fn named(batch: &RecordBatch) -> Result<RecordBatch> {
     let batch = without_bytes(batch)?;
     let names = names::unique_names(&batch.schema());

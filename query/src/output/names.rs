@@ -1,11 +1,11 @@
-//! Gives each column of an answer a name of its own, for formats in which a second one of that name would be lost.
+//! Makes the column names of an answer unique, for formats that would lose a second column of the same name.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow::datatypes::{Field, Schema, SchemaRef};
 
-/// Returns the schema with columns of one name told apart: `function`, `function_2`, `function_3`.
+/// Returns the schema with unique names: `function`, `function_2`, `function_3`.
 pub fn unique_names(schema: &SchemaRef) -> SchemaRef {
     let all: HashSet<&str> = schema.fields().iter().map(|f| f.name().as_str()).collect();
     let mut used: HashSet<String> = HashSet::new();

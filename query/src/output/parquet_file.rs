@@ -1,4 +1,4 @@
-//! Writes an answer as a Parquet file with types that any reader knows.
+//! Writes an answer as a Parquet file with types that every reader knows.
 
 use std::io::Write;
 use std::sync::Arc;

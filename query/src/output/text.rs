@@ -11,7 +11,7 @@ use arrow::record_batch::RecordBatch;
 
 use crate::error::Result;
 
-/// Returns bytes as they are where they are valid UTF-8, otherwise `\x` and two hexadecimal digits a byte.
+/// Returns valid UTF-8 as it is, and other bytes as `\x` and two hexadecimal digits each.
 pub fn bytes_as_text(bytes: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(bytes) {
         Ok(text) => Cow::Borrowed(text),

@@ -22,7 +22,7 @@ impl PartFile {
     /// Reads the footer of a sealed file.
     ///
     /// # Errors
-    /// [`Error::Store`] when it is not the file that was sealed, [`Error::Part`] when it cannot be read.
+    /// [`Error::Store`] when it differs from the sealed file, [`Error::Part`] when it cannot be read.
     pub fn open(sealed: &SealedFile) -> Result<Self> {
         let file = CheckedFile::open(sealed)?;
         let metadata = ParquetMetaDataReader::new()
@@ -38,7 +38,7 @@ impl PartFile {
         })
     }
 
-    /// Returns where the file lies.
+    /// Returns the file's path.
     pub fn path(&self) -> &Path {
         self.file.path()
     }
@@ -56,7 +56,7 @@ impl PartFile {
     /// Returns the bytes of a range.
     ///
     /// # Errors
-    /// When they cannot be read or are not what was sealed.
+    /// When they cannot be read or differ from the sealed ones.
     pub fn read(&self, range: Range<u64>) -> std::result::Result<Bytes, ParquetError> {
         let read = self.file.read(range);
         read.map_err(|error| ParquetError::External(Box::new(error)))

@@ -1,4 +1,5 @@
-//! Cuts sealed files into morsels: runs of row groups that one core scans without asking anybody, with what their footer says of them.
+//! Cuts sealed files into morsels: runs of row groups with their footer's statistics, each scanned by one core without
+//! coordination.
 
 use std::sync::Arc;
 
@@ -95,7 +96,7 @@ fn column_statistics<'a>(
     statistics
 }
 
-/// Returns what a chunk's statistics say, or `None` when that is not enough to be exact.
+/// Returns a chunk's statistics, or `None` when they are not exact.
 fn chunk_bounds(chunk: &ChunkStatistics) -> Option<Bounds> {
     let nulls = chunk.null_count_opt()?;
     let bounds = match chunk {

@@ -1,6 +1,6 @@
 //! Reads byte ranges of sealed files for DataFusion: one `pread` each, on the calling thread, from the page cache.
 //!
-//! A local file needs no object store between it and the decoder: that costs a thread switch per range.
+//! A local file needs no object store in front of the decoder: that costs a thread switch per range.
 
 use std::ops::Range;
 use std::sync::Arc;

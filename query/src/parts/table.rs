@@ -23,8 +23,9 @@ use super::morsel::{morsels, statistics};
 use super::reader::PartReaders;
 use crate::planned::Planned;
 
-/// A scan of so many columns filters while it decodes: pages without a row that is wanted are not decoded in the columns that come
-/// after. A scan of the filter's own column alone has none of these, and noting which rows are wanted takes longer than decoding.
+/// A scan of at least this many columns filters while it decodes: in the later columns, pages without a selected row
+/// are not decoded. A scan of the filter's own column has no later ones, and noting the selected rows takes longer than
+/// decoding.
 const FILTERED_COLUMNS: usize = 2;
 
 /// All sealed files of one kind, in order.
@@ -37,7 +38,7 @@ pub struct PartsTable {
 }
 
 impl PartsTable {
-    /// Returns a table of `parts`, which follow one another in the order of the column `sorted_by`, nulls last.
+    /// Returns a table of consecutive `parts`, in the order of the column `sorted_by`, nulls last.
     pub fn new(
         schema: SchemaRef,
         parts: &[Arc<PartFile>],
@@ -62,7 +63,7 @@ impl PartsTable {
         }
     }
 
-    /// Deals the morsels out to `partitions` groups of about equal rows, in order.
+    /// Distributes the morsels over `partitions` groups of about equal rows, in order.
     fn groups(&self, partitions: usize) -> Vec<FileGroup> {
         let total = rows_of(&self.morsels).max(1);
         let mut groups: Vec<Vec<PartitionedFile>> = vec![Vec::new(); partitions.max(1)];

@@ -1,10 +1,10 @@
-//! The names that a question gives to its tables.
+//! The names that a query gives to its tables.
 
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 
-/// Returns what `alias` stands for in `FROM table alias`, `JOIN table AS alias` or `(...) alias`: the table's name, empty
-/// for a subquery; `None` if the question has no such name.
+/// Resolves `alias` in `FROM table alias`, `JOIN table AS alias` or `(...) alias`: to the table's name, empty
+/// for a subquery; `None` if the query has no such name.
 pub fn table_of(sql: &str, alias: &str) -> Option<String> {
     let tokens = Tokenizer::new(&GenericDialect {}, sql).tokenize().ok()?;
     let tokens: Vec<Token> = tokens

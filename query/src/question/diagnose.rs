@@ -1,4 +1,4 @@
-//! Says what is wrong with a question, where, and what was perhaps meant.
+//! Explains an error in a query: what is wrong, where, and which name was probably meant.
 
 use datafusion::common::{Column, DataFusionError, SchemaError, Span};
 use datafusion::sql::sqlparser::parser::ParserError;
@@ -10,18 +10,18 @@ use super::suggest::suggest;
 use crate::error::{Error, SqlError};
 use crate::tables::TABLES;
 
-/// The names that a question may use.
+/// The names that a query may use.
 #[derive(Debug, Default)]
 pub struct Names {
     /// Tables.
     pub tables: Vec<String>,
     /// Scalar, aggregate, window and table functions.
     pub functions: Vec<String>,
-    /// Those of them that give a table.
+    /// The table functions among them.
     pub of_tables: Vec<String>,
 }
 
-/// What a message is about, as far as it can be told.
+/// An explained error, as far as it can be explained.
 struct Finding {
     message: String,
     place: Option<Place>,
@@ -29,7 +29,7 @@ struct Finding {
     hint: Option<String>,
 }
 
-/// Returns the error that a user sees for a question that could not be parsed or planned.
+/// Returns the user's error for a query that could not be parsed or planned.
 pub fn diagnose(sql: &str, error: &DataFusionError, names: &Names) -> Error {
     let finding = find(sql, error, names);
     Error::Sql(Box::new(SqlError {
@@ -117,7 +117,7 @@ fn of_schema(sql: &str, error: &SchemaError, spanned: Option<Place>) -> Finding 
             valid_fields,
         } => {
             if let Some(table) = unknown_qualifier(field, valid_fields) {
-                // A subquery may name a table of the question around it, whose columns are not among these.
+                // A subquery may name a table of the outer query, whose columns are not among these.
                 if let Some(known) = aliases::table_of(sql, table) {
                     if columns_of(&known).any(|column| column == field.name) {
                         return Finding {
@@ -145,7 +145,8 @@ fn of_schema(sql: &str, error: &SchemaError, spanned: Option<Place>) -> Finding 
                 };
             }
             let known = valid_fields.iter().map(|field| field.name.as_str());
-            // A column of ours behind one of the question's: no plan could be made for the subquery that names it.
+            // The unknown column is one of ours, not the question's: no plan exists for the subquery that names the
+            // latter.
             if spanned.is_none() && place::of_word(sql, &field.name, 0).is_none() {
                 return Finding {
                     message: BY_EQUALITY.to_owned(),
@@ -179,7 +180,7 @@ fn of_schema(sql: &str, error: &SchemaError, spanned: Option<Place>) -> Finding 
     }
 }
 
-/// The columns of one of the recording's tables; none for what a question calls a table.
+/// The columns of one of the recording's tables; none for an alias.
 fn columns_of(table: &str) -> impl Iterator<Item = &'static str> {
     let table = TABLES.iter().find(|known| known.name == table);
     table
@@ -187,7 +188,7 @@ fn columns_of(table: &str) -> impl Iterator<Item = &'static str> {
         .flat_map(|known| known.columns.iter().map(|(name, _)| *name))
 }
 
-/// Returns the table in front of a column's name when the question has no such table.
+/// Returns the table that qualifies a column's name if the query has no such table.
 fn unknown_qualifier<'a>(field: &'a Column, valid_fields: &[Column]) -> Option<&'a str> {
     let table = field.relation.as_ref()?.table();
     let is_it = |known: &Column| {
@@ -231,16 +232,16 @@ fn of_plan(sql: &str, message: &str, spanned: Option<Place>, names: &Names) -> F
     }
 }
 
-/// What a correlated subquery may do.
+/// The rule for correlated subqueries.
 const BY_EQUALITY: &str = "a subquery that compares with the question around it stands in SELECT or WHERE, does so by = alone, and has no LIMIT";
-/// What is written in place of one that does more.
+/// The replacement for one that breaks the rule.
 const INSTEAD: &str = "for LIMIT 1 write an aggregate: first_value(x order by y); \
      for <, > and others a join: select a.seq, count(*) from A a left join B b on b.x < a.x group by a.seq";
-/// Follows the name of a column that only the question two levels out has.
+/// Follows the name of a column that only the query two levels out has.
 const TOO_FAR_OUT: &str =
     "is of the question two levels out: a subquery can compare only with the one right around it";
 
-/// Says how a question is written whose subquery no plan can be made for.
+/// Explains how to rewrite a query whose subquery has no plan.
 fn of_subquery(message: &str) -> Option<Diagnostic> {
     let advised = |message: &str, hint: &str| Some(Diagnostic::new(message).with_hint(hint));
     if message.contains("scalar subquery must be aggregated") {
@@ -276,7 +277,7 @@ fn quoted(sql: &str, message: &str) -> Option<Place> {
     between(message, "'", "'").and_then(|name| place::of_word(sql, name, 0))
 }
 
-/// Says which columns of an answer have one name.
+/// Names the columns of an answer that share a name.
 fn same_names(message: &str) -> Option<Diagnostic> {
     let rest = message.strip_prefix("Projections require unique expression names")?;
     let name = between(rest, "expression \"", "\" at")?;
@@ -284,7 +285,7 @@ fn same_names(message: &str) -> Option<Diagnostic> {
     Some(what.with_hint("name one of them with AS"))
 }
 
-/// Says in short what DataFusion says at length: a function does not take such arguments.
+/// Shortens DataFusion's message that a function does not take such arguments.
 fn wrong_arguments(message: &str) -> Option<String> {
     let call = between(message, "argument types '", "'")?;
     let own = between(message, "coercion failed with: ", " No function matches");
@@ -304,7 +305,7 @@ fn wrong_arguments(message: &str) -> Option<String> {
     ))
 }
 
-/// Writes the types of texts as one who asks knows them.
+/// Names text types in the user's words.
 fn in_words(types: &str) -> String {
     types
         .replace("Utf8View", "text")
@@ -326,7 +327,7 @@ fn between<'a>(text: &'a str, before: &str, after: &str) -> Option<&'a str> {
     Some(rest.split_once(after)?.0)
 }
 
-/// Returns the error for a second question behind the first.
+/// Returns the error for a second question after the first.
 pub fn second_question(sql: &str) -> Error {
     let place = place::of_second_statement(sql);
     Error::Sql(Box::new(SqlError {
@@ -338,7 +339,7 @@ pub fn second_question(sql: &str) -> Error {
     }))
 }
 
-/// Says what asked for more memory than there is.
+/// Names the operator that requested more memory than the limit.
 pub fn memory_message(message: &str) -> String {
     const CONSUMERS: [(&str, &str); 5] = [
         (
@@ -356,7 +357,7 @@ pub fn memory_message(message: &str) -> String {
         ("GroupedHashAggregate", "there are too many groups"),
         ("ExternalSorter", "there is too much to sort"),
     ];
-    // The one that asked is named before the greediest ones are.
+    // The message first names the failed operator, then the largest ones.
     let first = message.lines().next().unwrap_or_default();
     let asked = first.split(" with top memory consumers").next();
     let asked = asked.unwrap_or_default();
@@ -364,7 +365,7 @@ pub fn memory_message(message: &str) -> String {
     known.map_or_else(|| plain(asked), |(_, words)| (*words).to_owned())
 }
 
-/// Returns what DataFusion says, as our messages read.
+/// Returns DataFusion's message in our style.
 pub fn message_of(error: &DataFusionError) -> String {
     if let Some(what) = ours(error) {
         return what.message;
@@ -373,12 +374,13 @@ pub fn message_of(error: &DataFusionError) -> String {
     plain(innermost(&message).unwrap_or(&message))
 }
 
-/// Returns the next step of an error of our own that DataFusion hands on.
+/// Returns the next step of one of our own errors that DataFusion wraps.
 pub fn hint_of(error: &DataFusionError) -> Option<String> {
     ours(error)?.hint
 }
 
-/// Returns what one of our own functions says, or our store of a damaged file, where DataFusion and Parquet only hand it on.
+/// Returns the message of one of our own functions, or of our store about a damaged file, that DataFusion and Parquet
+/// wrap.
 fn ours(error: &DataFusionError) -> Option<Diagnostic> {
     match within::<store::Error>(error) {
         Some(error) => Some(Diagnostic {
@@ -402,7 +404,7 @@ fn innermost(message: &str) -> Option<&str> {
     Some(text.split_once("\")")?.0)
 }
 
-/// Makes a message begin with a lower-case letter and leaves out who says it.
+/// Makes a message begin with a lower-case letter and removes its prefix.
 fn plain(message: &str) -> String {
     let mut text = message.trim();
     for prefix in [

@@ -1,4 +1,4 @@
-//! Understands questions before they are planned, and explains what is wrong with them.
+//! Examines queries before they are planned, and explains what is wrong with them.
 
 mod aliases;
 mod diagnose;

@@ -1,9 +1,9 @@
-//! Finds the place in a question that a message is about, and shows it with a caret.
+//! Finds the place in a query that a message is about, and marks it with a caret.
 
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
-/// Some neighbouring characters of one line of a question.
+/// Some neighbouring characters of one line of a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     /// The line, from 1.
@@ -30,7 +30,8 @@ impl Place {
     }
 }
 
-/// Returns the place of the `occurrence`th name or text `name` in `sql`, counting from 0; quotes and case do not matter.
+/// Returns the place of the `occurrence`th name or text `name` in `sql`, counting from 0; quotes and case do not
+/// matter.
 pub fn of_word(sql: &str, name: &str, occurrence: usize) -> Option<Place> {
     let named = |token: &TokenWithSpan| match &token.token {
         Token::Word(word) => word.value.eq_ignore_ascii_case(name),
@@ -65,7 +66,7 @@ fn of_token(token: TokenWithSpan) -> Place {
     }
 }
 
-/// Returns the place that a parser's message names at its end, `at Line: 1, Column: 8`, and the message without it.
+/// Splits off the place at the end of a parser's message, `at Line: 1, Column: 8`.
 pub fn of_message<'a>(sql: &str, message: &'a str) -> (&'a str, Option<Place>) {
     let Some((text, place)) = message.rsplit_once(" at Line: ") else {
         return (message, None);
@@ -82,7 +83,7 @@ pub fn of_message<'a>(sql: &str, message: &'a str) -> (&'a str, Option<Place>) {
     }
 }
 
-/// Returns the place just behind the end of `sql`, where something is missing.
+/// Returns the place just after the end of `sql`, where something is missing.
 pub fn of_end(sql: &str) -> Place {
     let trimmed = sql.trim_end();
     let line = trimmed.lines().count().max(1);

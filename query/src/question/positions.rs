@@ -1,12 +1,12 @@
-//! Turns `ORDER BY 2` into the expression in that place of the answer, where it computes with an aggregate: DataFusion takes
-//! such a place for a column that is not grouped by. The expression itself it understands.
+//! Replaces the `2` of `ORDER BY 2` by that output expression where it contains an aggregate. DataFusion takes the
+//! number for a column that is not grouped by; the expression itself works.
 
 use datafusion::sql::parser::Statement as DfStatement;
 use datafusion::sql::sqlparser::ast::{
     Expr, OrderByKind, Query, Select, SelectItem, SetExpr, Statement, Value,
 };
 
-/// Rewrites the places in a question's own ORDER BY and in those of its subqueries in WITH. Returns whether there were any.
+/// Rewrites the numbers in a query's own ORDER BY and in those of its subqueries in WITH. Tells whether there were any.
 pub fn resolve(statement: &mut DfStatement) -> bool {
     match statement {
         DfStatement::Statement(statement) => of_statement(statement),
@@ -44,7 +44,7 @@ fn of_query(query: &mut Query) -> bool {
     any
 }
 
-/// Returns the number that stands in ORDER BY.
+/// Returns the number in ORDER BY.
 fn place(expression: &Expr) -> Option<usize> {
     let Expr::Value(value) = expression else {
         return None;
@@ -55,9 +55,9 @@ fn place(expression: &Expr) -> Option<usize> {
     }
 }
 
-/// Returns the expression in a place, if it is more than a column and has no name: names are understood.
+/// Returns the expression at a place, if it is more than a column and has no name: names work as they are.
 fn computed(select: &Select, place: usize) -> Option<&Expr> {
-    // Where a star comes before it, the place is another one.
+    // After a star, the place means another column.
     let items = select.projection.get(..place)?;
     let (last, before) = items.split_last()?;
     let is_one = |item: &SelectItem| {

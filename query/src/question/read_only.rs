@@ -5,7 +5,7 @@ use datafusion::sql::sqlparser::ast::{SetExpr, Statement};
 
 use crate::error::{Error, Result};
 
-/// Accepts questions: SELECT, WITH, VALUES, EXPLAIN, SHOW and DESCRIBE.
+/// Accepts queries: SELECT, WITH, VALUES, EXPLAIN, SHOW and DESCRIBE.
 ///
 /// # Errors
 /// [`Error::ReadOnly`] with the statement's first words.
@@ -41,7 +41,7 @@ fn asks(statement: &Statement) -> bool {
     }
 }
 
-/// Returns whether a query has no INSERT, UPDATE or INTO in it.
+/// Tells whether a query has no INSERT, UPDATE or INTO in it.
 fn only_reads(body: &SetExpr) -> bool {
     match body {
         SetExpr::Select(select) => select.into.is_none(),
@@ -52,7 +52,7 @@ fn only_reads(body: &SetExpr) -> bool {
     }
 }
 
-/// Returns the words in capitals that a statement begins with, at most three.
+/// Returns the leading words in capitals of a statement, at most three.
 fn first_words(sql: &str) -> String {
     let capital = |word: &&str| word.chars().all(|c| c.is_ascii_uppercase());
     let words: Vec<_> = sql.split(' ').take_while(capital).take(3).collect();

@@ -1,9 +1,9 @@
-//! Finds the known names that somebody who wrote an unknown one may have meant.
+//! Suggests known names that resemble an unknown one.
 
 /// Most names that are suggested.
 const MOST: usize = 3;
 
-/// Returns the known names nearest to `name`, nearest first: few typos apart, or one the beginning of the other.
+/// Returns the known names nearest to `name`, nearest first: a few typos apart, or one a prefix of the other.
 pub fn suggest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let name = name.to_lowercase();
     let mut near: Vec<(usize, &str)> = known
@@ -27,7 +27,7 @@ fn distance_if_near(name: &str, other: &str) -> Option<usize> {
     (long_enough && (other.starts_with(name) || name.starts_with(other))).then_some(typos)
 }
 
-/// Counts insertions, deletions, replacements and swaps of neighbours that make `a` of `b`.
+/// Counts the insertions, deletions, replacements and swaps of neighbours between `a` and `b`.
 fn distance(a: &str, b: &str) -> usize {
     let a: Vec<char> = a.chars().collect();
     let b: Vec<char> = b.chars().collect();

@@ -1,7 +1,7 @@
-//! Turns filters on names, files, lines and modules into filters on function ids, which Parquet can be asked for.
+//! Turns filters on names, files, lines and modules into filters on function ids, which Parquet can evaluate.
 //!
-//! The condition is computed once per function, whatever it is: `=`, `IN`, `LIKE`, a regular expression. Where one function is left,
-//! the other conditions are told which.
+//! The condition is computed once per function, whatever it is: `=`, `IN`, `LIKE`, a regular expression. If only one
+//! function is left, the other conditions receive its id.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use datafusion::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
 use super::lookups::{Source, source, values};
 use crate::functions::IdSet;
 
-/// Most ids that are listed one by one, so that the footers of row groups and pages can answer.
+/// Most ids that are listed one by one, so that footers of row groups and pages can be used.
 const LISTED_IDS: usize = 16;
 
 /// The rule.
@@ -49,7 +49,7 @@ impl OptimizerRule for FilterById {
     }
 }
 
-/// Rewrites a condition whose null counts as false: only below AND and OR, where that stays so.
+/// Rewrites a condition whose null counts as false: only below AND and OR, where that holds.
 /// Conditions on one id column become one, which comes first: it is the cheapest to check.
 fn rewrite(condition: Expr) -> Result<Transformed<Expr>> {
     let mut by_source: Vec<(Source, Vec<Expr>)> = Vec::new();
@@ -85,8 +85,8 @@ fn rewrite(condition: Expr) -> Result<Transformed<Expr>> {
     Ok(Transformed::new_transformed(all, changed))
 }
 
-/// Where one condition says which id a column has, puts it into the others: what they compute then needs one column less, and
-/// no choice for each row. Returns whether there was such a place.
+/// If one condition fixes the id of a column, puts it into the others: they then need one column less, and
+/// no branch for each row. Tells whether there was such a place.
 fn put_known_ids(parts: &mut [Expr]) -> Result<bool> {
     let known: Vec<_> = (0..parts.len())
         .filter_map(|index| Some((index, known_id(&parts[index])?)))
@@ -108,7 +108,7 @@ fn put_known_ids(parts: &mut [Expr]) -> Result<bool> {
     Ok(changed)
 }
 
-/// Returns the column and the literal of a condition that an integer column as wide as ids equals a literal.
+/// Returns the column and the literal of an equality between an integer column as wide as ids and a literal.
 fn known_id(condition: &Expr) -> Option<(Column, Expr)> {
     let Expr::BinaryExpr(BinaryExpr {
         left,
@@ -146,7 +146,7 @@ fn rewrite_sides(condition: Expr) -> Result<Transformed<Expr>> {
     }
 }
 
-/// Returns for which ids the condition holds, or `None` when it also holds for ids without a definition.
+/// Returns the ids for which the condition holds, or `None` when it also holds for ids without a definition.
 fn selected(condition: &Expr, source: &Source) -> Result<Option<Vec<bool>>> {
     let values = values(condition, source)?;
     let Some(values) = values.as_boolean_opt() else {

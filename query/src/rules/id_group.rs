@@ -1,7 +1,8 @@
-//! Turns GROUP BY on names, files, lines and modules into GROUP BY on a small integer, and looks the names up after.
+//! Turns GROUP BY on names, files, lines and modules into GROUP BY on a small integer, and looks up the names
+//! afterwards.
 //!
-//! The integer is the function id where the grouped values tell all functions apart, and else a number that is equal
-//! for functions with equal values; so each aggregate, a percentile too, sees exactly the groups that were asked for.
+//! The integer is the function id if the grouped values distinguish all functions; otherwise functions with equal
+//! values share a number. So every aggregate, percentiles included, sees exactly the groups of the query.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,7 +21,7 @@ use crate::functions::Lookup;
 /// Name of the column that carries ids up to the aggregation.
 const ID_COLUMN: &str = "__function_id";
 
-/// Name of the column that is grouped by.
+/// Name of the grouping column.
 const KEY_COLUMN: &str = "__function_key";
 
 /// The rule.
@@ -77,7 +78,7 @@ fn group_by_id(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
     rebuild(aggregate, &chosen, exposed, keys).map(Some)
 }
 
-/// An aggregation's input that also shows the ids which some expressions depend on.
+/// An aggregation's input that also has the ids on which some expressions depend.
 struct Exposed {
     plan: LogicalPlan,
     /// The expressions in terms of the id column.
@@ -85,7 +86,7 @@ struct Exposed {
     ids: Source,
 }
 
-/// Makes `plan` show the id column that all of `exprs` depend on, or returns `None` if there is no such column.
+/// Adds to the output of `plan` the id column on which all of `exprs` depend, or returns `None` if there is none.
 fn expose(plan: &LogicalPlan, exprs: Vec<Expr>) -> Result<Option<Exposed>> {
     if exprs.is_empty() {
         return Ok(None);
@@ -118,7 +119,7 @@ fn expose(plan: &LogicalPlan, exprs: Vec<Expr>) -> Result<Option<Exposed>> {
     }
 }
 
-/// Goes through a node whose output has the columns of its inputs as they are.
+/// Passes a node whose output has the columns of its inputs unchanged.
 fn expose_child(plan: &LogicalPlan, child: usize, exprs: Vec<Expr>) -> Result<Option<Exposed>> {
     let mut inputs: Vec<LogicalPlan> = plan.inputs().into_iter().cloned().collect();
     let Some(exposed) = expose(&inputs[child], exprs)? else {
@@ -201,13 +202,13 @@ fn common_source(exprs: &[Expr]) -> Option<Source> {
         .then_some(first)
 }
 
-/// Returns the expression that a projection shows under the name `column`.
+/// Returns the expression of a projection's column `column`.
 fn projected(projection: &Projection, column: &Column) -> Option<Expr> {
     let index = projection.schema.maybe_index_of_column(column)?;
     Some(projection.expr[index].clone().unalias())
 }
 
-/// Replaces each column of `expr` by what `replacement` says; columns it does not know stay.
+/// Replaces each column of `expr` by its `replacement`; columns without one stay.
 fn replace_columns(expr: Expr, replacement: &dyn Fn(&Column) -> Option<Expr>) -> Result<Expr> {
     let replaced = expr.transform_up(|node| {
         Ok(match &node {
@@ -221,7 +222,7 @@ fn replace_columns(expr: Expr, replacement: &dyn Fn(&Column) -> Option<Expr>) ->
     Ok(replaced.data)
 }
 
-/// The integers that stand for equal values.
+/// The integer keys of equal values.
 struct Keys {
     /// One key per id, or `None` when the ids are the keys.
     by_id: Option<ArrayRef>,
@@ -230,7 +231,7 @@ struct Keys {
 }
 
 impl Keys {
-    /// Computes keys, or returns `None` where an id without a definition has a value.
+    /// Computes keys, or returns `None` if an id without a definition has a value.
     fn new(exposed: &Exposed) -> Result<Option<Self>> {
         let ids = &exposed.ids;
         let mut columns = Vec::new();

@@ -1,4 +1,4 @@
-//! Finds expressions that depend on nothing but lookups of one id column, and computes them once per id.
+//! Finds expressions that depend only on lookups of one id column, and computes them once per id.
 
 use std::sync::Arc;
 
@@ -70,7 +70,7 @@ fn lookup(call: &ScalarFunction) -> Option<&Lookup> {
     call.func.inner().downcast_ref::<Lookup>()
 }
 
-/// Computes `expr` for each id below the limit of its `source`; the last value is the one for ids without a definition.
+/// Computes `expr` for each id below the limit of its `source`; the last value is for ids without a definition.
 pub fn values(expr: &Expr, source: &Source) -> Result<ArrayRef> {
     let Column { relation, name, .. } = &source.column;
     let field = Arc::new(Field::new(name, DataType::Int32, true));

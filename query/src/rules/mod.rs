@@ -1,4 +1,4 @@
-//! Teaches the optimizer that what SQL shows of a function is decided by its id.
+//! Optimizer rules. They use that everything SQL shows of a function follows from its id.
 
 mod id_filter;
 mod id_group;
@@ -11,10 +11,10 @@ use datafusion::optimizer::{Optimizer, OptimizerRule};
 use id_filter::FilterById;
 use id_group::GroupById;
 
-/// After this rule, conditions have reached the columns that they depend on.
+/// After this rule, conditions are next to the columns on which they depend.
 const AFTER: &str = "push_down_filter";
 
-/// Returns DataFusion's own rules with those of this module in the place where they work.
+/// Returns DataFusion's own rules, with those of this module at their place.
 pub fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     let mut rules = Optimizer::new().rules;
     let place = rules.iter().position(|rule| rule.name() == AFTER);

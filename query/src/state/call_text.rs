@@ -1,7 +1,8 @@
-//! Arguments and results as their types describe them: members of structures, and the texts that were captured with a call.
+//! Arguments and results as their types describe them: members of structures, and the texts that were captured with a
+//! call.
 //!
-//! What cannot be read, because a module's file is missing or nothing was captured, has no text here; the columns say what the
-//! registers held.
+//! A value has no text here if it cannot be read because a module's file is missing or nothing was captured; the
+//! columns show the raw registers.
 
 use debuginfo::TypeKind;
 use debuginfo::types::Type;
@@ -13,7 +14,7 @@ use values::{RenderOptions, render_known};
 
 use super::{States, moment};
 
-/// Reads arguments and results of many calls, in turn.
+/// Reads arguments and results of many calls, one after another.
 pub struct CallTexts<'s> {
     states: &'s States,
     places: Places,
@@ -21,7 +22,7 @@ pub struct CallTexts<'s> {
 }
 
 impl<'s> CallTexts<'s> {
-    /// Reads from the recording's states, which are opened when they are needed.
+    /// Reads from the recording's states, which are opened on first use.
     pub fn new(states: &'s States) -> Self {
         Self {
             states,
@@ -30,7 +31,7 @@ impl<'s> CallTexts<'s> {
         }
     }
 
-    /// Returns the parameter `name` where the call begins that event `seq` entered, if it is known.
+    /// Returns the parameter `name` at the start of the call that event `seq` entered, if it is known.
     pub fn parameter(&mut self, seq: u64, name: &str) -> Option<String> {
         let timeline = self.states.timeline().ok()?;
         let event = timeline.event(seq).ok()?;
@@ -43,7 +44,7 @@ impl<'s> CallTexts<'s> {
         known.ok().flatten()
     }
 
-    /// Returns what the parameters `names` led to when event `seq` left their call, as far as it is known.
+    /// Returns the targets of the parameters `names` when event `seq` left their call, as far as they are known.
     pub fn outs(&mut self, seq: u64, names: &[&str]) -> Option<String> {
         let timeline = self.states.timeline().ok()?;
         let event = timeline.event(seq).ok()?;
@@ -66,7 +67,7 @@ impl<'s> CallTexts<'s> {
         (!outs.is_empty()).then(|| outs.join(", "))
     }
 
-    /// Returns what came back from the call that event `seq` left, if it is known.
+    /// Returns the result of the call that event `seq` left, if it is known.
     pub fn result(&mut self, seq: u64) -> Option<String> {
         let timeline = self.states.timeline().ok()?;
         let event = timeline.event(seq).ok()?;
@@ -88,7 +89,7 @@ impl<'s> CallTexts<'s> {
     }
 }
 
-/// The expression that is the parameter `name`.
+/// The expression of the parameter `name`.
 fn parsed<'p>(known: &'p mut FxHashMap<String, Option<Expr>>, name: &str) -> Option<&'p Expr> {
     if !known.contains_key(name) {
         known.insert(name.to_owned(), expr::parse(name).ok());
@@ -96,7 +97,7 @@ fn parsed<'p>(known: &'p mut FxHashMap<String, Option<Expr>>, name: &str) -> Opt
     known[name].as_ref()
 }
 
-/// A value that is known; of a container whose elements are not, what it is and how long.
+/// A known value; for a container with unknown elements, its type and length.
 fn text(value: &Value, look: &Look<'_>) -> Option<String> {
     let shown = render_known(value, &RenderOptions::default(), look)?;
     let head = shown.split_once(" = {").map(|(head, _)| head);
@@ -106,8 +107,8 @@ fn text(value: &Value, look: &Look<'_>) -> Option<String> {
     })
 }
 
-/// A value, and of a plain pointer also what it leads to, if that is known: `0x55d0c0de1000 -> 42`. Texts are told with their
-/// pointers.
+/// A value, and for a plain pointer also its target, if known: `0x55d0c0de1000 -> 42`. A pointer to text already shows
+/// the text.
 fn with_target(value: &Value, look: &Look<'_>) -> Option<String> {
     let shown = text(value, look)?;
     let pointer = value.unreferenced(look).unwrap_or_else(|_| value.clone());
@@ -122,7 +123,7 @@ fn with_target(value: &Value, look: &Look<'_>) -> Option<String> {
     })
 }
 
-/// What a parameter led to that may have been given another value: `*count=3`, or `count=3` of a reference.
+/// The target of a parameter that may have been changed: `*count=3`, or `count=3` of a reference.
 fn out(name: &str, value: &Value, look: &Look<'_>) -> Option<String> {
     let ty = value.ty.strip();
     let target = ty.target()?;
@@ -135,7 +136,7 @@ fn out(name: &str, value: &Value, look: &Look<'_>) -> Option<String> {
             if !target.is_const() && matches!(target.strip().kind(), TypeKind::Char { .. }) =>
         {
             let shown = text(value, look)?;
-            // The text is told with its pointer.
+            // The text follows its pointer.
             Some(format!("*{name}={}", shown.get(shown.find('"')?..)?))
         }
         TypeKind::Pointer if !target.is_const() && is_mutable(&ty) && has_value(&ty) => {
@@ -146,7 +147,7 @@ fn out(name: &str, value: &Value, look: &Look<'_>) -> Option<String> {
     }
 }
 
-/// Tells whether a pointer leads to a value that is no text.
+/// Tells whether the target of a pointer is a value other than text.
 fn has_value(pointer: &Type) -> bool {
     let Some(target) = pointer.strip().target().map(|target| target.strip()) else {
         return false;
@@ -158,8 +159,8 @@ fn has_value(pointer: &Type) -> bool {
     !is_other && target.size().is_some_and(|size| size > 0)
 }
 
-/// Tells whether what a pointer leads to may be changed through it after the call: not so of Rust's `&T`, and of a box that was
-/// moved.
+/// Tells whether the target of a pointer may be changed through it after the call: not for Rust's `&T`, nor for a box
+/// that was moved.
 fn is_mutable(pointer: &Type) -> bool {
     let name = pointer.own_name();
     name.is_none_or(|name| name.starts_with("&mut") || name.starts_with("*mut"))

@@ -1,6 +1,6 @@
 //! The table function `history('expression')`: every change of a value, computed while its rows are read.
 //!
-//! Rows come in the order of events. The search pauses often, so that whoever reads may stop it at any time.
+//! Rows come in the order of events. The search yields often, so that the reader can stop it at any time.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -24,9 +24,9 @@ use super::{States, failed, told};
 
 /// Rows of a batch.
 const ROWS: usize = 1024;
-/// How long is searched without a pause.
+/// How long a search runs without yielding.
 const SLICE: Duration = Duration::from_millis(20);
-/// Moments that are looked at between two looks at the clock.
+/// Events that are examined between two looks at the clock.
 const MOMENTS: usize = 32;
 
 #[derive(Debug)]
@@ -34,7 +34,7 @@ struct Of {
     states: States,
 }
 
-/// Makes it known.
+/// Registers it.
 pub fn register(states: &States, context: &SessionContext) {
     let states = states.clone();
     context.register_udtf("history", Arc::new(Of { states }));
@@ -59,7 +59,7 @@ impl TableFunctionImpl for Of {
             schema: schema(),
             states: self.states.clone(),
         };
-        // Mistakes are told before there are rows.
+        // Report errors before the first row.
         asked.tracked(self.states.timeline()?)?;
         Ok(Arc::new(StreamingTable::try_new(
             Arc::clone(&asked.schema),
@@ -95,7 +95,7 @@ fn schema() -> SchemaRef {
     ]))
 }
 
-/// What was asked for.
+/// The arguments of one call of `history`.
 #[derive(Clone, Debug)]
 struct Asked {
     expression: String,
@@ -123,7 +123,7 @@ impl Asked {
     }
 }
 
-/// A search that goes on.
+/// A search in progress.
 struct Search {
     asked: Asked,
     tracked: Tracked,
@@ -172,7 +172,7 @@ impl Search {
         })
     }
 
-    /// The changes that are found until it is time for a pause, which may be none.
+    /// The changes found until it is time to yield; there may be none.
     fn batch(&mut self) -> Result<RecordBatch> {
         let states = self.asked.states.clone();
         let timeline = states.timeline()?;

@@ -1,8 +1,8 @@
-//! The state of the program in SQL: `reg`, `mem`, `value`, `explain_value`, `frame_value`, and the tables `backtrace(seq)`,
-//! `locals(seq)` and `history(expression)`.
+//! The state of the program in SQL: `reg`, `mem`, `value`, `explain_value`, `frame_value`, and the tables
+//! `backtrace(seq)`, `locals(seq)` and `history(expression)`.
 //!
-//! The timeline of the opened recording is made when the first of these functions is called: other questions do not pay for it.
-//! What is not known at an event is null, and so is what was seen earlier and may have changed since.
+//! The first call of one of these functions makes the timeline of the opened recording; other queries do not pay for
+//! it. Unknown values are null, and so are stale ones: values that were seen earlier and may have changed since.
 
 mod call_text;
 mod history;
@@ -20,7 +20,7 @@ use store::Reader;
 
 pub use call_text::CallTexts;
 
-/// A recording whose states can be asked, once somebody does.
+/// A recording whose timeline is made on first use.
 #[derive(Clone, Debug)]
 pub struct States {
     inner: Arc<Inner>,
@@ -52,7 +52,7 @@ impl States {
         }
     }
 
-    /// Makes the functions known.
+    /// Registers the functions.
     pub fn register(&self, context: &SessionContext) {
         for function in scalar::functions(self) {
             context.register_udf(function);
@@ -73,7 +73,7 @@ impl States {
     }
 }
 
-/// Two are the same if they are of the same recording: DataFusion asks when it compares plans.
+/// Two are equal if they belong to the same recording: DataFusion compares plans.
 impl PartialEq for States {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.inner, &other.inner)
@@ -94,7 +94,7 @@ fn failed(error: replay::Error) -> DataFusionError {
     told(Diagnostic { message, hint })
 }
 
-/// Sends a message with its next step through DataFusion.
+/// Passes a message with its next step through DataFusion.
 fn told(what: Diagnostic) -> DataFusionError {
     DataFusionError::External(Box::new(what))
 }

@@ -1,4 +1,4 @@
-//! Expressions and registers at recorded moments.
+//! Evaluates expressions and registers at recorded moments.
 
 use debuginfo::value::{Look, Value};
 use debuginfo::{Certainty, Diagnostic, Register};
@@ -10,15 +10,15 @@ use values::{RenderOptions, render_certain, render_known};
 /// Why an expression has no value.
 struct NoValue {
     why: Diagnostic,
-    /// It means nothing there, whichever values there are.
+    /// It has no meaning there, whatever the values.
     is_meaningless: bool,
 }
 
-/// How a value is shown; `None` if it is not known.
+/// A formatter of values; `None` if the value is unknown.
 pub type Show<'s> = &'s dyn Fn(&Value, &Look<'_>) -> Option<String>;
 
-/// Returns the value of an expression at the entry of a function, if it is a parameter that can be read without more.
-/// The outer option: whether this is so.
+/// Returns the value of an expression at the entry of a function, if it is a parameter that the enter event alone
+/// gives. The outer option: whether it is one.
 ///
 /// # Errors
 /// The files cannot be read.
@@ -34,7 +34,7 @@ pub fn at_entry(
     }
 }
 
-/// Returns the value of an expression as text, in a frame of the thread that event `seq` is about; `None` if it is not known.
+/// Returns the value of an expression as text, in a frame of the thread of event `seq`; `None` if it is unknown.
 ///
 /// # Errors
 /// The files cannot be read.
@@ -58,7 +58,7 @@ pub fn value(
     })
 }
 
-/// The same in the innermost frame. What one moment has in common with the next is kept in `places`.
+/// The same in the innermost frame. `places` keeps the data that moments share.
 ///
 /// # Errors
 /// The files cannot be read.
@@ -71,7 +71,7 @@ pub fn innermost_value(
     innermost_shown(places, timeline, (seq, event), expression, &known)
 }
 
-/// The same, shown as `show` does.
+/// The same, formatted by `show`.
 ///
 /// # Errors
 /// The files cannot be read.
@@ -84,7 +84,7 @@ pub fn innermost_shown(
 ) -> replay::Result<Option<String>> {
     let names_function = names_function(expression);
     let ask = |moment: &Moment<'_>| match names_function {
-        // It may be one of a frame further out.
+        // It may belong to a frame further out.
         true => evaluate_in(moment, 0, expression, show).ok().flatten(),
         false => value_in(moment, expression, show),
     };
@@ -96,8 +96,8 @@ pub fn innermost_shown(
     Ok(value_in(&moment, expression, show))
 }
 
-/// The same in the call that the thread returned from at event `seq`: its parameters are what was passed, memory is as it is
-/// then.
+/// The same in the call that the thread returned from at event `seq`: with its parameters as passed, and memory as it
+/// is then.
 ///
 /// # Errors
 /// The files cannot be read.
@@ -110,16 +110,16 @@ pub fn left_value(
     Ok(shown_in_left(&moment, expression, known).flatten())
 }
 
-/// Tells whether a name is written with its function, or with another scope.
+/// Tells whether a name is qualified by its function, or by another scope.
 fn names_function(expression: &Expr) -> bool {
     let mut names = expr::names(expression).into_iter();
     names.any(|name| name.contains("::"))
 }
 
-/// Frames in which the function is looked for that a variable is named with.
+/// Most frames that are searched for the function of a qualified variable.
 const MOST_FRAMES: usize = 256;
 
-/// Says why the value of an expression in the innermost frame is not known.
+/// Explains why the value of an expression in the innermost frame is unknown.
 ///
 /// # Errors
 /// The files cannot be read.
@@ -132,7 +132,7 @@ pub fn why_unknown(timeline: &Timeline, seq: u64, expression: &Expr) -> replay::
     Ok(why_unknown_in(&moment, expression))
 }
 
-/// Returns why an expression means nothing after event `seq`, if it does not.
+/// Returns why an expression has no meaning after event `seq`, if so.
 pub fn why_meaningless(
     timeline: &Timeline,
     seq: u64,
@@ -143,7 +143,7 @@ pub fn why_meaningless(
     Ok(error.and_then(|error| error.is_meaningless.then_some(error.why)))
 }
 
-/// What is said of a value that is known.
+/// The explanation of a known value.
 pub const KNOWN: &str = "known";
 
 fn why_unknown_in(moment: &Moment<'_>, expression: &Expr) -> String {
@@ -166,7 +166,7 @@ fn why_unknown_in(moment: &Moment<'_>, expression: &Expr) -> String {
 fn why(value: &Value, look: &Look<'_>) -> String {
     if let Err(why) = &value.bytes {
         let why = why.to_string();
-        // Some reasons begin so.
+        // Some reasons already begin with that.
         return format!("unknown: {}", why.strip_prefix("unknown: ").unwrap_or(&why));
     }
     let (_, within) = render_certain(value, &RenderOptions::default(), look);
@@ -175,7 +175,7 @@ fn why(value: &Value, look: &Look<'_>) -> String {
             format!("stale since event {as_of}; {}", replay::UNKNOWN_BLOCK)
         }
         Certainty::Stale { as_of } => format!("stale since event {as_of}"),
-        // The register that it is passed in was not kept.
+        // The register in which it is passed was not captured.
         Certainty::Known => "unknown: not kept where the function was entered".to_owned(),
     }
 }
@@ -184,8 +184,8 @@ fn known(value: &Value, look: &Look<'_>) -> Option<String> {
     render_known(value, &RenderOptions::default(), look)
 }
 
-/// The value in the innermost frame. Where a thread has just returned, what means nothing there is read as the call that it
-/// returned from.
+/// The value in the innermost frame. Where a thread has just returned, a name without a meaning there is read in the
+/// call that it returned from.
 fn value_in(moment: &Moment<'_>, expression: &Expr, show: Show<'_>) -> Option<String> {
     match evaluate_in(moment, 0, expression, show) {
         Ok(found) => found,
@@ -194,7 +194,8 @@ fn value_in(moment: &Moment<'_>, expression: &Expr, show: Show<'_>) -> Option<St
     }
 }
 
-/// The value in the call that the thread has just returned from, if there is one and the expression means something in it.
+/// The value in the call that the thread has just returned from, if there is one and the expression has a meaning in
+/// it.
 pub fn shown_in_left<T>(
     moment: &Moment<'_>,
     expression: &Expr,
@@ -222,7 +223,7 @@ fn evaluate_in<T>(
     show: impl FnOnce(&Value, &Look<'_>) -> T,
 ) -> Result<T, NoValue> {
     let frames = &moment.trace.backtrace.frames;
-    // Globals are known without a frame; in a frame that is not known, nothing is.
+    // Globals are known without a frame; in an unknown frame, nothing is.
     let is_known = frames.get(frame).is_some_and(|f| f.pc_is_known);
     if frame > 0 && !is_known {
         return Err(NoValue {
@@ -249,7 +250,7 @@ fn evaluate_in<T>(
     Ok(show(&value, &look))
 }
 
-/// Returns a general register of the thread that event `seq` is about, if it is known.
+/// Returns a general register of the thread of event `seq`, if it is known.
 ///
 /// # Errors
 /// The files cannot be read.

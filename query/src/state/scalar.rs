@@ -1,5 +1,5 @@
-//! The scalar functions `reg`, `mem`, `value`, `explain_value` and `frame_value`. A batch is evaluated in the order of its events, whatever
-//! the order of its rows, so that what was read for one serves the next.
+//! The scalar functions `reg`, `mem`, `value`, `explain_value` and `frame_value`. A batch is evaluated in the order of
+//! its events, not of its rows, so that data read for one event serves the next.
 
 use std::sync::Arc;
 
@@ -23,10 +23,10 @@ use super::{States, failed, moment, told};
 /// Most bytes that `mem` returns for a row.
 const MAX_LEN: i64 = 1 << 20;
 
-/// Rows that are asked what there is instead of a misspelt member.
+/// Most rows that are examined to suggest an existing member for a misspelt one.
 const MOST_HINTS: usize = 256;
 
-/// What a function does.
+/// The kind of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Action {
     /// `reg(seq, name)`.
@@ -149,7 +149,7 @@ impl<'a> Batch<'a> {
         Ok(cast(&self.arrays[at], &DataType::Utf8)?.as_string().clone())
     }
 
-    /// Asks for the rows in the order of their events and returns the answers in the rows' own.
+    /// Evaluates the rows in the order of their events and returns the answers in the order of the rows.
     fn ask<T: Clone>(
         &self,
         mut ask: impl FnMut(usize, u64) -> Result<Option<T>>,
@@ -220,7 +220,7 @@ impl<'a> Batch<'a> {
                 parsed.insert(text, parse(text)?);
             }
             let expression = &parsed[text];
-            // Whoever names a frame gets it looked up anew.
+            // With a frame number, the frame is looked up for each row.
             if frames.is_some() {
                 let found = match usize::try_from(frame) {
                     Ok(frame) => moment::value(self.timeline, seq, frame, expression),
@@ -239,7 +239,7 @@ impl<'a> Batch<'a> {
         Ok(Arc::new(found.into_iter().collect::<StringViewArray>()))
     }
 
-    /// Says of each value why it is null, or that it is known.
+    /// Explains for each value why it is null, or that it is known.
     fn explanations(&self) -> Result<ArrayRef> {
         let values = self.values(None)?;
         let values = values.as_string_view();
@@ -275,7 +275,8 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// Says what there is instead of a member that there is not, as the first rows do in which what it is a member of means something.
+    /// Suggests existing members for a missing one, from the first rows in which the containing expression has a
+    /// meaning.
     fn hint(&self, expression: &Expr, member: &str) -> Option<Diagnostic> {
         let rows = self.order.iter().filter_map(|row| self.seqs[*row]);
         let missing = format!("no member {member}");
@@ -300,7 +301,7 @@ fn name(names: &StringArray, row: usize) -> Result<Option<&str>> {
     }
 }
 
-/// Reads an expression.
+/// Parses an expression.
 fn read(text: &str) -> Result<Expr> {
     expr::parse(text).map_err(|error| {
         told(Diagnostic {
@@ -310,7 +311,8 @@ fn read(text: &str) -> Result<Expr> {
     })
 }
 
-/// Reads an expression. A name that nothing in the recording has can never be right; of a member `hint` says what there is instead.
+/// Parses an expression. A name that nothing in the recording has is always wrong; for a member, `hint` suggests
+/// existing ones.
 fn parse(
     timeline: &Timeline,
     text: &str,

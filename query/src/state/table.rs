@@ -17,7 +17,7 @@ use values::{RenderOptions, render_certain};
 
 use super::{States, failed};
 
-/// Frames that are shown.
+/// Most frames that are shown.
 const MAX_FRAMES: usize = 10_000;
 
 /// Which table.
@@ -33,7 +33,7 @@ struct Of {
     states: States,
 }
 
-/// Makes them known.
+/// Registers them.
 pub fn register(states: &States, context: &SessionContext) {
     for (name, kind) in [("backtrace", Kind::Backtrace), ("locals", Kind::Locals)] {
         let states = states.clone();

@@ -1,4 +1,4 @@
-//! The table `calls`: one row per call, with what its function's definition says of it.
+//! The table `calls`: one row per call, joined with the definition of its function.
 
 use std::sync::Arc;
 

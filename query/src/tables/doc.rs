@@ -1,11 +1,11 @@
 //! Describes tables and columns for help, completion and messages.
 
-/// What a table is, for people.
+/// The description of a table, for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TableDoc {
     /// Its name in SQL.
     pub name: &'static str,
-    /// What it holds, a fragment of a sentence.
+    /// Its content, a fragment of a sentence.
     pub doc: &'static str,
     /// Name and meaning of each column, in order.
     pub columns: &'static [(&'static str, &'static str)],

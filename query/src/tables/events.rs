@@ -1,4 +1,4 @@
-//! The table `events`: everything observed, in one order; calls contribute their enter and leave events.
+//! The table `events`: all events in one order; calls contribute their enter and leave events.
 
 use std::sync::Arc;
 

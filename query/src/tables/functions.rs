@@ -1,4 +1,4 @@
-//! The table `functions`: what is known of each traced function, and how often it was called.
+//! The table `functions`: the definition of each traced function, and how often it was called.
 
 use std::sync::Arc;
 
@@ -46,10 +46,10 @@ pub const DOC: TableDoc = TableDoc {
     ],
 };
 
-/// The columns that need no look at calls.
+/// The columns that do not need the calls.
 const DEFINED: usize = DOC.columns.len() - 1;
 
-/// Returns the plan of all columns but `calls`, and that of all columns.
+/// Returns the plan of all columns but `calls`, and the plan of all columns.
 pub fn plans(sources: &Sources) -> Result<(LogicalPlan, LogicalPlan)> {
     let rows = rows(sources)?;
     let table = MemTable::try_new(rows.schema(), vec![vec![rows]])?;

@@ -1,4 +1,4 @@
-//! Defines the tables that SQL sees, as plans over sealed files and definitions.
+//! Defines the tables of SQL as plans over sealed files and definitions.
 
 mod calls;
 mod doc;
@@ -29,7 +29,7 @@ pub use doc::TableDoc;
 use on_demand::OnDemand;
 pub use sources::Sources;
 
-/// Describes all tables, those that people ask first first.
+/// Describes all tables, the most used first.
 pub const TABLES: &[TableDoc] = &[
     calls::DOC,
     events::DOC,
@@ -46,7 +46,7 @@ pub const TABLES: &[TableDoc] = &[
     notes::DOC,
 ];
 
-/// A table as DataFusion takes it.
+/// A table in DataFusion's form.
 type Provider = Arc<dyn TableProvider>;
 
 /// Returns the tables by name.

@@ -1,6 +1,6 @@
-//! The table `notes`: what people wrote at events, while the program ran or later. Those of later are no events.
+//! The table `notes`: users' notes at events, written during the recording or later. Later ones are no events.
 //!
-//! They are read when they are asked for: a damaged file of notes spoils no other question.
+//! The file of notes is read on demand, so a damaged one fails no other query.
 
 use std::future::ready;
 use std::sync::Arc;
@@ -53,14 +53,14 @@ pub fn table(sources: &Sources) -> Result<Arc<dyn TableProvider>> {
     Ok(Arc::new(ViewTable::new(both, None)))
 }
 
-/// The columns of the recorded notes, any of which may be null.
+/// The columns of the recorded notes; each may be null.
 fn schema(recorded: &LogicalPlan) -> SchemaRef {
     let nullable = |field: &Arc<Field>| field.as_ref().clone().with_nullable(true);
     let fields: Vec<Field> = recorded.schema().fields().iter().map(nullable).collect();
     Arc::new(Schema::new(fields))
 }
 
-/// The notes that were added.
+/// The notes that were added later.
 #[derive(Debug)]
 struct Added {
     recording: Recording,

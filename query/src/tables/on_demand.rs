@@ -1,4 +1,4 @@
-//! A table whose last column is computed only for questions that name it, because it takes a look at every call.
+//! A table whose last column is computed only for queries that name it, because it needs every call.
 
 use arrow::datatypes::SchemaRef;
 use datafusion::catalog::{Session, TableProvider};

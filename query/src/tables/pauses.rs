@@ -1,4 +1,4 @@
-//! The table `pauses`: where threads were stopped, and what they looked like.
+//! The table `pauses`: where threads were stopped, and their state there.
 
 use std::sync::Arc;
 

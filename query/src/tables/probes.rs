@@ -1,4 +1,4 @@
-//! The table `probes`: what was asked to be traced, armed or not and why; and the probes of live control.
+//! The table `probes`: the functions selected for tracing, armed or not and why; and the probes of live control.
 
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ pub const DOC: TableDoc = TableDoc {
     ],
 };
 
-/// The columns that need no look at events.
+/// The columns that do not need the events.
 const DEFINED: usize = DOC.columns.len() - 1;
 
 /// Returns the plan of all columns but `hits`, and that of all columns.
@@ -82,7 +82,7 @@ pub fn plans(sources: &Sources) -> Result<(LogicalPlan, LogicalPlan)> {
     Ok((defined.build()?, counted))
 }
 
-/// The hits of each live probe: the most that a pause tells, or the number of its messages.
+/// The hits of each live probe: the largest count of a pause, or the number of its messages.
 fn hits_seen(sources: &Sources) -> Result<LogicalPlan> {
     let paused = LogicalPlanBuilder::scan("states", Arc::clone(&sources.states), None)?
         .filter(col("probe").is_not_null())?
@@ -117,7 +117,7 @@ fn unknown(name: &str) -> Expr {
     lit(ScalarValue::Int64(None)).alias(name)
 }
 
-/// One row, made of one of the three.
+/// One row, from one of the three sources.
 #[derive(Clone, Copy)]
 enum Row<'a> {
     Armed(&'a FunctionDef),
@@ -186,7 +186,7 @@ impl<'a> Row<'a> {
     }
 }
 
-/// Tells whether a function is written in Go: of those nothing but entries is recorded.
+/// Tells whether a function is written in Go: only entries of those are recorded.
 fn is_go(function: &FunctionDef) -> bool {
     let file = function.file.as_deref();
     file.is_some_and(|file| file.ends_with(".go"))

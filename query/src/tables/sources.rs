@@ -1,4 +1,4 @@
-//! Gathers what all tables are made of: sealed files, definitions and the functions that read them.
+//! The sources of all tables: sealed files, definitions and the functions that read them.
 
 use std::sync::Arc;
 
@@ -15,10 +15,10 @@ use crate::functions::{Lookup, args, outs, ret, ret_text, text};
 use crate::parts::{PartFile, PartsTable, calls_schema, events_schema, states_schema};
 use crate::state::States;
 
-/// What the manifest calls what `--pointees` keeps.
+/// The manifest's name for the captures of `--pointees`.
 const POINTEES: &str = "pointees";
 
-/// What tables are made of.
+/// The sources of the tables.
 pub struct Sources {
     /// The sealed calls.
     pub calls: Arc<dyn TableSource>,
@@ -39,24 +39,24 @@ pub struct Sources {
     of_calls: OfCalls,
 }
 
-/// What the function of a call decides.
+/// The columns that the function of a call determines.
 struct OfCalls {
     function: ScalarUDF,
     file: ScalarUDF,
     line: ScalarUDF,
     module: ScalarUDF,
     args: ScalarUDF,
-    /// `args` asks the states for what registers do not say.
+    /// `args` uses the states for values that registers do not hold.
     args_ask: bool,
     ret: ScalarUDF,
     ret_f: ScalarUDF,
     ret_text: ScalarUDF,
-    /// `None`: nothing was captured for it.
+    /// `None`: its captures do not exist.
     outs: Option<ScalarUDF>,
 }
 
 impl Sources {
-    /// Returns the sources of a recording with these sealed files, which are in order.
+    /// Returns the sources of a recording from its sealed files, given in order.
     pub fn new(
         calls: &[Arc<PartFile>],
         events: &[Arc<PartFile>],
@@ -82,7 +82,7 @@ impl Sources {
         }
     }
 
-    /// Returns the expression over the physical columns of a call for a column that its function decides.
+    /// Returns the expression over a call's physical columns for a column that its function determines.
     pub fn of_call(&self, column: &str) -> Option<Expr> {
         self.of_calls.column(column)
     }

@@ -71,7 +71,7 @@ pub fn plans(sources: &Sources) -> Result<(LogicalPlan, LogicalPlan)> {
     Ok((seen, counted))
 }
 
-/// What the events other than calls say of threads.
+/// The data of threads from events other than calls.
 fn seen(sources: &Sources) -> Result<LogicalPlan> {
     let kind = |kind: &str| col("kind").eq(lit(kind));
     let of = |aggregate: datafusion::logical_expr::Expr, filter| aggregate.filter(filter).build();

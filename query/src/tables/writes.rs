@@ -1,4 +1,4 @@
-//! The table `writes`: what somebody changed in the running program.
+//! The table `writes`: changes that users made in the running program.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! Changes of a value: all of them in order, or the nearest one in a direction.
 //!
-//! The event of a change is the first that shows the new value. Where a value is not known in between, the change may have
-//! happened at any moment since the event that showed the old one.
+//! The event of a change is the first that shows the new value. Where the value was unknown in between, the change may
+//! have happened at any moment since the event that showed the old one.
 
 use std::collections::HashMap;
 
@@ -16,24 +16,24 @@ use crate::moment::Moment;
 use crate::moves::Direction;
 use crate::timeline::Timeline;
 
-/// A known value that is not the one that was known before.
+/// A known value that differs from the last known one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     /// The event that shows it.
     pub seq: u64,
     /// The thread.
     pub tid: u32,
-    /// The thread whose own the value is, where threads do not share it.
+    /// The thread that owns the value, where threads do not share it.
     pub own: Option<u32>,
-    /// The value that was known last before; `None` where none was.
+    /// The last value known before; `None` where there was none.
     pub old: Option<String>,
-    /// The last event that showed that one, and the thread; `None` where nobody has looked.
+    /// The last event that showed the old value, and its thread; `None` where it was not looked up.
     pub old_at: Option<(u64, u32)>,
     /// The value.
     pub new: String,
 }
 
-/// Where a thread stood.
+/// The place of a thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stand {
     /// The function.
@@ -44,14 +44,14 @@ pub struct Stand {
     pub line: Option<u32>,
 }
 
-/// How far a search for changes has come.
+/// The progress of a search for changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// The next change.
     Change(Change),
-    /// None among the moments that were looked at; there are more.
+    /// None among the examined events; there are more.
     More,
-    /// There are no more.
+    /// The search is complete.
     End,
 }
 
@@ -60,7 +60,7 @@ pub enum Progress {
 struct Known {
     seq: u64,
     tid: u32,
-    /// The thread whose own it is, if it is one's own.
+    /// The thread that owns it, where threads do not share it.
     own: Option<u32>,
     value: String,
 }
@@ -87,13 +87,13 @@ impl Changes {
         }
     }
 
-    /// Returns at how many events the value was known so far.
+    /// Returns the number of events so far at which the value was known.
     #[must_use]
     pub fn known_at(&self) -> usize {
         self.known_at
     }
 
-    /// Looks at no more than `most` moments for the next change.
+    /// Examines at most `most` events for the next change.
     ///
     /// # Errors
     /// [`Error::Expression`] at the end if the expression meant nothing anywhere; the files cannot be read.
@@ -140,8 +140,8 @@ impl Changes {
 }
 
 impl Tracked {
-    /// Returns the nearest change on one side of event `from`, and not beyond event `limit`: a value was known before, and
-    /// now another one is. `stop` is asked all the time whether to give up.
+    /// Returns the nearest change on one side of event `from`, up to event `limit`: between a known value and
+    /// another known value. It polls `stop` to give up early.
     ///
     /// # Errors
     /// [`Error::Interrupted`], or the files cannot be read.
@@ -182,7 +182,7 @@ impl Tracked {
         Ok(None)
     }
 
-    /// The value that was known last at or before event `from`.
+    /// The last known value at or before event `from`.
     fn last_known(
         &mut self,
         timeline: &Timeline,
@@ -207,7 +207,7 @@ impl Tracked {
         stop: &dyn Fn() -> bool,
     ) -> Result<Option<Change>> {
         let mut walk = Walk::over(0..from, Direction::Back);
-        // The first event of each value that was met last: a change, if another value comes before it.
+        // The first event with the value seen last: it is a change if a different value precedes it.
         let mut first: HashMap<Option<u32>, Known> = HashMap::new();
         let mut best: Option<Change> = None;
         let mut floor = limit.unwrap_or(0);
@@ -231,7 +231,7 @@ impl Tracked {
         Ok(best)
     }
 
-    /// The next moment of a walk at which the value is known. With `own`, moments of other threads are passed over.
+    /// The next event of a walk at which the value is known. With `own`, events of other threads are skipped.
     fn next_known(
         &mut self,
         timeline: &Timeline,
@@ -256,7 +256,7 @@ impl Tracked {
 }
 
 impl Timeline {
-    /// Returns where a thread stood at an event, as far as that is known: the function alone where its line is not.
+    /// Returns the place of a thread at an event, as far as it is known: the function alone if its line is unknown.
     ///
     /// # Errors
     /// The files cannot be read.

@@ -1,9 +1,9 @@
 //! The value of an expression over time, as far as a recording shows it.
 //!
-//! A value is looked at where it can be known: at stops, changes from outside and copies of memory, and, if it is a global
-//! one, where some of the memory of modules was captured; variables of a function where that is entered, and where something
-//! was captured at a call that it makes. Only known values count: one that is stale or unknown is neither a value nor a change.
-//! Values of different threads are compared only where the threads share the variable.
+//! A value is evaluated only at events where it can be known. All values can be known at stops, changes from outside
+//! and copies of memory; globals also where memory of modules was captured; variables of a function where it is
+//! entered, and where something was captured at a call that it makes. Only known values count: a stale or unknown one
+//! is neither a value nor a change. Values of different threads are compared only where the threads share the variable.
 
 mod changes;
 mod parameter;
@@ -31,32 +31,33 @@ use crate::moment::Moment;
 use crate::state::State;
 use crate::timeline::Timeline;
 
-/// Frames around the one that is looked at: what callers passed may tell the value of a parameter.
+/// Most frames around the inspected one that are unwound: the arguments that callers passed may give a parameter's
+/// value.
 const CALLERS: usize = 16;
-/// Frames in which a function is looked for that a variable is named with.
+/// Most frames that are searched for the function of a qualified variable.
 const MOST_FRAMES: usize = 256;
 
-/// Whose variables an expression is about.
+/// The variables that an expression refers to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// Everybody's: globals, and registers of each thread.
+    /// Thread-independent names: globals, and registers of each thread.
     Everywhere,
-    /// Those of functions; the innermost call of one of them is meant.
+    /// Variables of functions, in the innermost call of one of them.
     Within(Functions),
 }
 
-/// Functions whose variables are meant.
+/// The functions whose variables are tracked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Functions {
-    /// Their numbers, where they were traced.
+    /// Their ids, if they were traced.
     pub ids: BTreeSet<u32>,
-    /// The first instruction of one that was not traced, in the process.
+    /// The first instruction of an untraced one, in the process.
     pub entry: Option<u64>,
-    /// What they are called.
+    /// Their name.
     pub name: String,
 }
 
-/// An expression whose value is followed through time.
+/// An expression that is tracked through time.
 pub struct Tracked {
     text: String,
     expression: Expr,
@@ -65,28 +66,28 @@ pub struct Tracked {
     parameters: Parameters,
     /// The names in the expression.
     names: Vec<String>,
-    /// Those that functions have for their variables, by entry and inlined calls around.
+    /// The functions' own names for their variables, by entry and inlined calls around.
     own_names: Mutex<HashMap<(u64, usize), Arc<[String]>>>,
 }
 
-/// What a moment tells of an expression.
+/// The value of an expression at a moment.
 enum Sight {
     /// Its value, and the thread if it is that thread's own.
     Known(String, Option<u32>),
-    /// It means something, but is stale or unknown.
+    /// It has a meaning, but its value is stale or unknown.
     Unknown,
-    /// It means nothing there: why.
+    /// It has no meaning there, and why.
     Meaningless(Diagnostic),
-    /// The function is not on the stack, or it is not known where in it the thread is.
+    /// The function is not on the stack, or the thread's place in it is unknown.
     Elsewhere,
 }
 
 impl Tracked {
-    /// Follows what `text` means in the function that is named in it, as in `push::q->len`; or else in frame `frame` of thread
-    /// `tid` at event `seq`; where that stands in no function, what it means everywhere.
+    /// Tracks `text` as the function that it names sees it, as in `push::q->len`; otherwise as frame `frame` of thread
+    /// `tid` at event `seq` sees it; if that frame is in no function, as global scope.
     ///
     /// # Errors
-    /// [`Error::Expression`]: it cannot be read, or names what is neither a variable there nor a global one.
+    /// [`Error::Expression`]: it is malformed, or names neither a variable there nor a global one.
     pub fn at(timeline: &Timeline, text: &str, seq: u64, tid: u32, frame: usize) -> Result<Self> {
         match Self::in_function(timeline, text, seq, tid)? {
             Some(found) => Ok(found),
@@ -94,7 +95,7 @@ impl Tracked {
         }
     }
 
-    /// Follows variables of the function that is named with them; `None` if none is: what is named so may be in a namespace.
+    /// Tracks variables of the function that qualifies them; `None` if there is none: the qualifier may be a namespace.
     fn in_function(timeline: &Timeline, text: &str, seq: u64, tid: u32) -> Result<Option<Self>> {
         let Some(path) = expr::path_of(text) else {
             return Ok(None);
@@ -105,7 +106,7 @@ impl Tracked {
         if let Some(Ok(found)) = Self::in_named(timeline, text) {
             return Ok(Some(found));
         }
-        // One that is not recorded, but is among the callers.
+        // The function may be unrecorded, but among the callers.
         let moment = Moment::at(timeline, seq, tid, MOST_FRAMES)?;
         let is_it = |frame: &Frame| {
             let name = frame.function.as_deref();
@@ -167,7 +168,7 @@ impl Tracked {
                     .map_err(|_| with_absent(wrong, timeline, seq));
             }
             (Some(function), _, _) => Scope::Within(function),
-            // Its module may be loaded later, or be gone.
+            // Its module may be loaded later, or be unloaded.
             (None, _, Some(wrong)) => {
                 return Self::in_modules(timeline, text)
                     .map_err(|_| with_absent(wrong, timeline, seq));
@@ -177,17 +178,17 @@ impl Tracked {
         Ok(Self::new(text, expression, scope))
     }
 
-    /// Follows a global variable, or an expression over such; or else over variables of the function that is named in it, as in
+    /// Tracks a global variable or an expression over globals; otherwise variables of the function that it names, as in
     /// `push::q->len`.
     ///
     /// # Errors
-    /// [`Error::Expression`]: it cannot be read, or names what no module has as a global variable.
+    /// [`Error::Expression`]: it is malformed, or names something that no module has as a global variable.
     pub fn everywhere(timeline: &Timeline, text: &str) -> Result<Self> {
         let global = Self::in_modules(timeline, text);
         global.or_else(|error| Self::in_named(timeline, text).unwrap_or(Err(error)))
     }
 
-    /// Follows an expression in the recorded function that is named in it; `None` if none is.
+    /// Tracks an expression in the recorded function that it names; `None` if it names none.
     fn in_named(timeline: &Timeline, text: &str) -> Option<Result<Self>> {
         let path = expr::path_of(text)?;
         let name = [path.to_owned(), format!("*::{path}")]
@@ -206,7 +207,7 @@ impl Tracked {
         })
     }
 
-    /// Tells whether one of the functions has all variables that are named, or it is not known what it has.
+    /// Tells whether one of the functions has all named variables, or its variables are unknown.
     fn may_mean_something(&self, timeline: &Timeline) -> bool {
         let Scope::Within(functions) = &self.scope else {
             return true;
@@ -250,10 +251,10 @@ impl Tracked {
         Err(with_absent(wrong, timeline, timeline.last()))
     }
 
-    /// Follows what `text` means in the functions called `function`, in which `*` stands for any text.
+    /// Tracks `text` in the functions called `function`, in which `*` stands for any text.
     ///
     /// # Errors
-    /// [`Error::Expression`]: it cannot be read, or nothing that was recorded is called so.
+    /// [`Error::Expression`]: it is malformed, or no recorded function has that name.
     pub fn within(timeline: &Timeline, text: &str, function: &str) -> Result<Self> {
         let ids = timeline.functions_matching(function);
         if ids.is_empty() {
@@ -293,13 +294,13 @@ impl Tracked {
         &self.text
     }
 
-    /// Returns whose variables it is about.
+    /// Returns the variables it refers to.
     #[must_use]
     pub fn scope(&self) -> &Scope {
         &self.scope
     }
 
-    /// Looks at a moment.
+    /// Evaluates the expression at an event.
     fn sight(&mut self, timeline: &Timeline, when: &When) -> Result<Sight> {
         if let (Some(call), ExprKind::Name(name)) = (&when.entered, &self.expression.kind)
             && let Some(value) = self.parameters.at_entry(timeline, call, name)?
@@ -326,7 +327,7 @@ impl Tracked {
         let space = timeline.modules.space(seq);
         let machine = StateMachine::new(&state, &space);
         let context = outside(&space, &machine);
-        // Variables of one thread alone lie in none of the modules.
+        // Variables of one thread alone lie in no module.
         let is_own = self.has_registers
             || names(&self.expression).iter().any(|name| {
                 let address = place_of(name, &context);
@@ -363,7 +364,7 @@ impl Tracked {
             return Ok(Sight::Elsewhere);
         };
         let machine = StateMachine::new(&moment.state, &moment.space);
-        // What the function calls so is meant, also where it is not in scope yet, and never something else of the name.
+        // The name means the function's own variable, even before its scope begins, and never another one of that name.
         let hidden = at_frame(&moment.space, &machine, frames, index, |site| {
             let visible = variables_at(site);
             let own = self.own_names(site, frames[index].function_entry);
@@ -412,13 +413,13 @@ impl Tracked {
 }
 
 impl Functions {
-    /// Why nothing is known of the functions, if their modules cannot be used.
+    /// The reason why the functions are unknown, if their modules cannot be used.
     fn why_unusable(&self, timeline: &Timeline) -> Option<String> {
         let mut functions = self.ids.iter().filter_map(|id| timeline.function(*id));
         functions.find_map(|function| timeline.modules.why_unusable(function.module))
     }
 
-    /// The function that has the code of a frame.
+    /// The function that contains the code of a frame.
     fn of_frame(timeline: &Timeline, frame: &debuginfo::Frame, seq: u64) -> Option<Self> {
         let entry = frame.function_entry?;
         let is_it = |id: &u32| timeline.entry_of(*id, seq) == Some(entry);
@@ -432,7 +433,7 @@ impl Functions {
     }
 }
 
-/// The same error, which may come of a module that cannot be used.
+/// The same error, with the unusable module that may cause it.
 fn with_absent(error: Error, timeline: &Timeline, seq: u64) -> Error {
     match (error, timeline.modules.first_absent(seq)) {
         (Error::Expression { what, position }, Some(why)) => Error::Expression {
@@ -462,7 +463,7 @@ fn parsed(text: &str, context: &Context<'_>) -> Result<Expr> {
         },
         position: Some(error.position),
     })?;
-    // A register that there is none of is unknown everywhere: that is a mistake, and no value without a history.
+    // A register that does not exist is unknown everywhere: an error, not a value without a history.
     let mut wrong = None;
     each_node(&expression, &mut |node| {
         if let ExprKind::Register(name) = &node.kind
@@ -477,7 +478,7 @@ fn parsed(text: &str, context: &Context<'_>) -> Result<Expr> {
     }
 }
 
-/// Why the first of `names` that is no global thing is none.
+/// The reason why the first non-global one of `names` is not found.
 fn not_global(names: &[String], context: &Context<'_>) -> Option<Error> {
     names.iter().find_map(|name| {
         let named = Expr::new(ExprKind::Name(name.clone()), expr::Span::default());
@@ -487,7 +488,7 @@ fn not_global(names: &[String], context: &Context<'_>) -> Option<Error> {
     })
 }
 
-/// Tells whether each of `names` that is nothing global is a variable somewhere in the function of a frame.
+/// Tells whether each non-global one of `names` is a variable somewhere in the function of a frame.
 fn has_all(
     names: &[String],
     (space, machine): (&AddressSpace, &StateMachine<'_>),
@@ -499,7 +500,7 @@ fn has_all(
         let has = |name: &String| {
             has_variable(site, name) || not_global(std::slice::from_ref(name), &global).is_none()
         };
-        // Members of the object that a method is called on need no variable's name.
+        // Members of a method's object need no variable's name.
         let variables = variables_at(site);
         let this = variables.iter().find(|variable| variable.name == "this");
         let object = this.and_then(|this| this.ty().strip().target());
@@ -513,7 +514,7 @@ fn has_all(
     found.unwrap_or(true)
 }
 
-/// Base classes of base classes that are looked into.
+/// Most levels of base classes that are searched.
 const MAX_BASES: usize = 16;
 
 fn has_member(ty: &Type, name: &str, depth: usize) -> bool {
@@ -526,13 +527,13 @@ fn has_member(ty: &Type, name: &str, depth: usize) -> bool {
     })
 }
 
-/// The address of what `name` stands for, if it lies in memory.
+/// The address of `name`, if it lies in memory.
 fn place_of(name: &str, context: &Context<'_>) -> Option<u64> {
     let named = Expr::new(ExprKind::Name(name.to_owned()), expr::Span::default());
     expr::evaluate(&named, context).ok()?.address()
 }
 
-/// All names in an expression that stand for something by themselves.
+/// All names in an expression that stand alone.
 fn names(expression: &Expr) -> Vec<String> {
     let mut found = Vec::new();
     each_node(expression, &mut |node| {

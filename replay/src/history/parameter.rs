@@ -1,4 +1,4 @@
-//! Parameters where functions are entered: those that came in a register are read without looking at anything else.
+//! Parameters at function entry: those passed in a register are read from the enter event alone.
 
 use debuginfo::value::Look;
 use debuginfo::{
@@ -22,7 +22,7 @@ struct Parameter {
     register: Register,
 }
 
-/// What was found out about parameters, by function and name, so that it is found out once.
+/// Cached results about parameters, by function and name.
 #[derive(Default)]
 pub struct Parameters {
     known: FxHashMap<u32, FxHashMap<String, Option<Parameter>>>,
@@ -57,8 +57,8 @@ impl Machine for Arguments<'_> {
 }
 
 impl Parameters {
-    /// Returns the value of the parameter `name` where `call` begins. The outer option: whether it can be read without
-    /// more; the inner one: whether it is known.
+    /// Returns the value of the parameter `name` at the start of `call`. The outer option: whether it can be read
+    /// without more data; the inner one: whether it is known.
     ///
     /// # Errors
     /// The files cannot be read.
@@ -92,7 +92,7 @@ impl Parameters {
     }
 }
 
-/// Finds the parameter `name` of the function that a call is one of, if it is a number in a register.
+/// Finds the parameter `name` of a call's function, if it is a number in a register.
 fn parameter(timeline: &Timeline, call: &CallHead, name: &str) -> Result<Option<Parameter>> {
     let Some(tid) = call.tid else {
         return Ok(None);

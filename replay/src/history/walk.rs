@@ -1,5 +1,5 @@
-//! The moments at which a value may be known, one after the other in a direction. They are gathered a window of events at a
-//! time, so that a walk costs what it passes, and memory for one window.
+//! Walks the events at which a value may be known, in one direction. It gathers one window of events at a time, so a
+//! walk costs time for the events it passes and memory for one window.
 
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -14,31 +14,31 @@ use crate::event::{Event, Kind};
 use crate::moves::Direction;
 use crate::timeline::Timeline;
 
-/// Events of the first window; each next one is twice as long, up to the most.
+/// Events of the first window; each next one is twice as long, up to the limit.
 const FIRST_WINDOW: u64 = 1 << 14;
 const MOST_WINDOW: u64 = 1 << 20;
-/// Frames of a stop among which a function is looked for.
+/// Most frames of a stop that are searched for a function.
 const FRAMES: usize = 64;
-/// Frames of a call among which the caller is: others were inlined into it.
+/// Most frames of a call that contain its caller: others were inlined into it.
 const NEAR_FRAMES: usize = 17;
 
-/// A moment.
+/// An event at which a value may be known.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct When {
     pub seq: u64,
     /// The event's thread, if it has one.
     pub tid: Option<u32>,
-    /// The call of one of the functions that begins there, if one does.
+    /// The call of one of the functions that begins there, if any.
     pub entered: Option<CallHead>,
-    /// Among how many frames the functions are looked for.
+    /// Number of frames to search for the functions.
     pub frames: usize,
 }
 
-/// A walk over moments.
+/// A walk over such events.
 #[derive(Clone, Debug)]
 pub(super) struct Walk {
     direction: Direction,
-    /// What has not been gathered yet.
+    /// The range that is not gathered yet.
     left: Range<u64>,
     window: u64,
     gathered: VecDeque<When>,
@@ -55,7 +55,7 @@ impl Walk {
         }
     }
 
-    /// Returns the next moment; the inner `None`: one window had none. The outer: there are no more.
+    /// Returns the next event; the inner `None`: a window had none. The outer: there are no more.
     pub fn next(&mut self, timeline: &Timeline, scope: &Scope) -> Result<Option<Option<When>>> {
         if let Some(next) = self.gathered.pop_front() {
             return Ok(Some(Some(next)));
@@ -82,11 +82,11 @@ impl Walk {
     }
 }
 
-/// The moments among the events `range` at which a value may be known, in order.
+/// The events among `range` at which a value may be known, in order.
 fn moments(timeline: &Timeline, scope: &Scope, range: &Range<u64>) -> Result<Vec<When>> {
     let kinds: &[Kind] = match scope {
         Scope::Everywhere => &[Kind::Pause, Kind::Write, Kind::Snapshot],
-        // A copy of memory tells no more of a frame than the stop before it.
+        // A copy of memory shows no more of a frame than the stop before it.
         Scope::Within(_) => &[Kind::Pause, Kind::Write],
     };
     let mut found = Vec::new();
@@ -126,16 +126,16 @@ fn moments(timeline: &Timeline, scope: &Scope, range: &Range<u64>) -> Result<Vec
     Ok(found)
 }
 
-/// The moments among the events `range` at which something was captured while one of the functions ran or had called what ran: that
-/// may be the function's.
+/// The events among `range` with a capture while one of the functions ran, or had directly or indirectly called the
+/// running one: the capture may show the function's variables.
 fn called(timeline: &Timeline, functions: &Functions, range: &Range<u64>) -> Result<Vec<When>> {
     let mut found = Vec::new();
     let mut around = Around::default();
-    // What was seen last of what lies outside the frames further in, by the call that the function has made.
+    // Hash of the last capture outside the inner frames, by the call that the function has made.
     let mut seen: FxHashMap<u64, u64> = FxHashMap::default();
     for (seq, tid) in timeline.captures.showing(range, |_, _| true)? {
         let (call, is_own) = match timeline.event(seq)? {
-            // The innermost of the functions is meant: the one that is entered.
+            // The innermost of the functions counts: the one that is entered.
             Event::Enter(call) if functions.ids.contains(&call.function) => continue,
             Event::Enter(call) | Event::Leave(call) => (call, false),
             // A logpoint lies in the innermost call.
@@ -158,7 +158,7 @@ fn called(timeline: &Timeline, functions: &Functions, range: &Range<u64>) -> Res
                 if is_same {
                     continue;
                 }
-                // Functions that are not recorded may lie between.
+                // Unrecorded functions may lie between.
                 let between = call.depth.saturating_sub(called.depth) as usize;
                 frames = FRAMES.max(NEAR_FRAMES + 4 * between);
             }
@@ -173,15 +173,16 @@ fn called(timeline: &Timeline, functions: &Functions, range: &Range<u64>) -> Res
     Ok(found)
 }
 
-/// Which call the innermost of the functions around a call has made, and that one's, by calls that others are inside of.
+/// For calls with a tracked function around them: the call that the innermost such function has made, and that
+/// function's call.
 #[derive(Default)]
 struct Around {
     known: FxHashMap<u64, Option<(CallHead, CallHead)>>,
 }
 
 impl Around {
-    /// Returns the call that the innermost of the functions around `call` has made, which is `call` or around it too, and the call
-    /// of that function.
+    /// Returns the call that the innermost of the functions around `call` has made (`call` or one around it), and the
+    /// call of that function.
     fn made(
         &mut self,
         timeline: &Timeline,
@@ -202,15 +203,16 @@ impl Around {
             passed.push(called.start);
             called = caller;
         };
-        // Of the call itself nobody will ask again but at its other end.
+        // The call itself is not asked about again until its other end.
         let around = passed.into_iter().skip(1).chain([called.start]);
         self.known.extend(around.map(|start| (start, made)));
         Ok(made)
     }
 }
 
-/// What was captured with event `seq`, an end of `call`, besides frames further in than that of `caller`, which has made the call
-/// `called`; `None` if nothing was. Of the stack from rsp on it is the part in the caller's frame. Equal numbers stand for equal bytes.
+/// Returns a hash of the capture at event `seq`, an end of `call`, without the frames inside that of `caller`, which
+/// made the call `called`; `None` without a capture. Of the stack from rsp on only the part in the caller's frame
+/// counts.
 fn outside(
     timeline: &Timeline,
     seq: u64,

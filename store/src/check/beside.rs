@@ -1,4 +1,4 @@
-//! Checks what was put beside a recording after its end: notes, and copies of modules.
+//! Checks what was added to a recording after its end: notes, and copies of modules.
 
 use super::{Report, Severity};
 use crate::error::Result;

@@ -1,4 +1,4 @@
-//! Checks the columns: the seal state, the definitions, and each part's files against what the state says of them.
+//! Checks the columns: the seal state, the definitions, and the files of each part against the state.
 
 use std::fs::File;
 use std::io::Read;
@@ -19,7 +19,7 @@ use crate::seal::{Part, SealState};
 
 const READ_LEN: usize = 1 << 20;
 
-/// Checks the columns; returns how much of the log they hold, or `None` where nothing was sealed.
+/// Checks the columns; returns how much of the log they hold, or `None` if nothing is sealed.
 pub(super) fn check(
     recording: &Recording,
     report: &mut Report,
@@ -54,8 +54,8 @@ pub(super) fn check(
     }))
 }
 
-/// Checks a recording without a seal state. One that was closed has sealed files only together with it; what a recorder
-/// that died had sealed until then is sealed again from the log.
+/// Checks a recording without a seal state. A closed one has sealed files only together with a seal state; the sealed
+/// files of a recorder that died are sealed again from the log.
 fn check_unsealed(recording: &Recording, report: &mut Report) -> Result<()> {
     let dir = recording.columns_dir();
     let mut entries = match std::fs::read_dir(&dir) {
@@ -154,7 +154,7 @@ fn check_part(
     Ok(())
 }
 
-/// Notes which copies of memory a file of events tells of. What cannot be read of it is told elsewhere.
+/// Notes the copies of memory that a file of events names. Other checks report what cannot be read of it.
 fn note_copies_of_memory(path: PathBuf, sum: &FileSum, report: &mut Report) {
     let sum = sum.clone();
     let Ok(file) = EventsFile::open(&SealedFile { path, sum }) else {
@@ -174,7 +174,7 @@ fn note_copies_of_memory(path: PathBuf, sum: &FileSum, report: &mut Report) {
     }
 }
 
-/// Compares length and checksum of a file with what the state says; returns whether they agree.
+/// Compares length and checksum of a file with the state; returns whether they agree.
 fn check_sum(
     path: &Path,
     expected: &FileSum,
@@ -217,14 +217,14 @@ fn check_sum(
     Ok(false)
 }
 
-/// Returns where the first block with another checksum begins, if checksums of blocks were noted.
+/// Returns the start of the first block with a wrong checksum, if block checksums were noted.
 fn first_difference(found: &[u8], expected: &[u8]) -> Option<u64> {
     let (found, expected) = (found.as_chunks::<4>().0, expected.as_chunks::<4>().0);
     let block = found.iter().zip(expected).position(|(a, b)| a != b)?;
     Some((block * SUM_BLOCK_LEN) as u64)
 }
 
-/// Compares the number of rows and the range of seqs with what the state says.
+/// Compares the number of rows and the range of seqs with the state.
 fn check_rows(
     path: &Path,
     rows: u64,
@@ -258,7 +258,7 @@ fn check_rows(
     Ok(())
 }
 
-/// Checks that the parts follow each other and that each event has its place.
+/// Checks that the parts are consecutive and that each event has its place.
 fn check_numbers(path: &Path, state: &SealState, report: &mut Report) {
     report.columns.next_seq = state.next_seq;
     let mut odd = |what: String| report.find(Severity::Damage, path, None, what);

@@ -1,5 +1,5 @@
-//! Checks what the log says of live probes: that each is defined before it is named, and that formats and stacks keep
-//! their bounds.
+//! Checks the log's records of live probes: each probe is defined before it is named, and formats and stacks keep their
+//! bounds.
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -9,18 +9,18 @@ use super::{Report, Severity};
 use crate::control::{Control, LogFormat, LogPart, MAX_STACK_LEN};
 use crate::wire::{LOG_MAX_VALUES, PROBE_BITS, WORD_LEN};
 
-/// The live probes of a log as far as it was read.
+/// The live probes of the log read so far.
 #[derive(Default)]
 pub(super) struct LiveProbes {
     defined: HashSet<u32>,
-    /// How many words the values of each format take.
+    /// Number of words of the values of each format.
     formats: HashMap<u32, u64>,
-    /// Control events that name a probe which is not defined: the first one's place, and how many.
+    /// Control events that name an undefined probe: place of the first, and count.
     undefined: Option<(PathBuf, u64, u64)>,
 }
 
 impl LiveProbes {
-    /// Takes a control event.
+    /// Adds a control event.
     pub(super) fn control(&mut self, place: Place<'_>, control: &Control, report: &mut Report) {
         let mut odd = |what: String| report.find(Severity::Odd, place.0, Some(place.1), what);
         match control {
@@ -64,13 +64,13 @@ impl LiveProbes {
         self.defined.contains(&probe)
     }
 
-    /// Returns whether the words of a logpoint's record are as many as its format reads; `None` without a format.
+    /// Tells whether a logpoint's record has as many words as its format reads; `None` without a format.
     pub(super) fn fits(&self, probe: u32, words: &[u8]) -> Option<bool> {
         let count = (words.len() / WORD_LEN) as u64;
         self.formats.get(&probe).map(|needed| *needed == count)
     }
 
-    /// Reports probes that were named and never defined. Where the log's beginning is not there, that says nothing.
+    /// Reports probes that were named and never defined. Skipped if the log's beginning is missing.
     pub(super) fn finish(self, from_start: bool, report: &mut Report) {
         if let Some((path, offset, count)) = self.undefined
             && from_start

@@ -15,13 +15,13 @@ use crate::log::torn::wrong_end;
 use crate::log::{LogPosition, Tail, segment_path, segments};
 use crate::manifest::RecordingId;
 
-/// What is known about the log before it is read.
+/// The facts about the log that are known before it is read.
 pub(super) struct Scope<'a> {
     pub(super) dir: &'a Path,
     pub(super) id: RecordingId,
-    /// What its end may look like.
+    /// The allowed forms of its end.
     pub(super) tail: Tail,
-    /// What the columns hold already, where there is a seal state.
+    /// The part that the columns already hold, if there is a seal state.
     pub(super) sealed: Option<SealedLog>,
     /// Whether segments stay after sealing.
     pub(super) is_kept: bool,
@@ -30,13 +30,13 @@ pub(super) struct Scope<'a> {
 /// How much of the log the columns hold.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SealedLog {
-    /// Where sealing goes on.
+    /// Where sealing resumes.
     pub(super) position: LogPosition,
-    /// Whether nothing of the log is needed any more.
+    /// Whether the log is no longer needed.
     pub(super) complete: bool,
 }
 
-/// How a segment ended.
+/// The end of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SegmentEnd {
     Continues,
@@ -93,14 +93,14 @@ pub(super) fn check(
         }
     }
     report.log.threads = threads.count();
-    // Definitions and thread records may be in segments that were sealed and dropped, or in what cannot be read.
+    // Definitions and thread records may be in segments that were sealed and removed, or in unreadable bytes.
     let from_start = first_kept == 0 && report.log.unreadable_bytes == 0;
     threads.finish(scope.dir, from_start, report);
     Ok(())
 }
 
 impl Scope<'_> {
-    /// Whether the last segment may be shorter than its header. One that is announced had it before that.
+    /// Whether the last segment may be shorter than its header. An announced segment had its header before.
     fn may_lack_header(&self, before: SegmentEnd) -> bool {
         match self.tail {
             Tail::MustBeClosed => false,
@@ -114,7 +114,7 @@ impl Scope<'_> {
         found.is_ok_and(|found| found.len() > FILE_HEADER_LEN as u64)
     }
 
-    /// Checks that a segment has what is sealed of it.
+    /// Checks that a segment has the part of it that is sealed.
     fn check_sealed(&self, reader: &FrameReader, number: u32, report: &mut Report) -> Result<()> {
         let Some(sealed) = self.sealed.filter(|sealed| !sealed.complete) else {
             return Ok(());
@@ -131,7 +131,7 @@ impl Scope<'_> {
     }
 }
 
-/// Checks that no segment is missing; returns the number of the first one that is there.
+/// Checks that no segment is missing; returns the number of the first one.
 fn check_numbers(scope: &Scope<'_>, numbers: &[u32], report: &mut Report) -> u32 {
     for pair in numbers.windows(2) {
         for number in pair[0] + 1..pair[1] {
@@ -150,7 +150,7 @@ fn check_numbers(scope: &Scope<'_>, numbers: &[u32], report: &mut Report) -> u32
         None => Some((0, "its events are not in the columns")),
     };
     let first = numbers.first().copied();
-    // The recorder of a live one may have sealed and dropped more since.
+    // The recorder of a live recording may have sealed and removed more since.
     if let Some((needed, why)) = first_needed
         && scope.tail != Tail::Grows
         && first.is_none_or(|first| needed < first)

@@ -1,4 +1,4 @@
-//! Checks the snapshots of memory: every page can be read, and none is missing that an event tells of.
+//! Checks the snapshots of memory: every page can be read, and every snapshot that an event names exists.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::memory::Memory;
 use crate::recording::Recording;
 
-/// Checks the copies that are there, and that each that an event tells of is there. Needs what the log and the columns told.
+/// Checks the existing copies, and that each one named by an event exists. Needs the events of the log and the columns.
 pub(super) fn check(
     recording: &Recording,
     report: &mut Report,
@@ -30,7 +30,7 @@ pub(super) fn check(
     Ok(())
 }
 
-/// Returns the file that an error is about.
+/// Returns the file of an error.
 fn damaged(error: &Error) -> Option<&Path> {
     match error {
         Error::Corrupt { path, .. }

@@ -1,4 +1,4 @@
-//! Shows that a check is silent about good recordings and finds what was done to bad ones.
+//! Shows that a check reports nothing on good recordings and finds the damage in bad ones.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ fn small() -> Synth {
     synth
 }
 
-/// Makes a recording from `synth`, applies `harm` to its folder, and tells the findings.
+/// Makes a recording from `synth`, applies `harm` to its folder, and returns the findings.
 fn told(synth: &Synth, harm: impl FnOnce(&Path)) -> String {
     let dir = tempfile::tempdir().unwrap();
     let recording = synth.record(&dir.path().join("run")).unwrap();
@@ -364,7 +364,7 @@ fn read_to_the_end(mut log: crate::log::LogReader) -> Result<()> {
     Ok(())
 }
 
-/// Every copy of memory was finished before the event that tells of it.
+/// Every copy of memory was finished before its event.
 #[test]
 fn a_copy_of_memory_that_an_event_tells_of_and_is_not_there_is_damage() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Checks what the records of each thread say: order, times, function ids, and slots that are entered before they are left.
+//! Checks the records of each thread: order, times, function ids, and that a slot is entered before it is left.
 //!
 //! A rule that a target can break in many places is reported once per thread, with the first place and a count.
 
@@ -34,7 +34,7 @@ struct Thread {
     oddities: BTreeMap<Oddity, Tally>,
 }
 
-/// A rule that does not hold.
+/// A broken rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Oddity {
     NoThreadRecord,
@@ -112,7 +112,7 @@ impl Threads {
         }
     }
 
-    /// Reports what was found. `from_start` is false where some of the log before the last record is not there.
+    /// Reports the findings. `from_start` is false if some of the log before the last record is missing.
     pub(super) fn finish(self, dir: &Path, from_start: bool, report: &mut Report) {
         self.live.finish(from_start, report);
         if self
@@ -216,7 +216,7 @@ impl Thread {
 }
 
 impl Oddity {
-    /// Returns how bad it is, or `None` where it is explained by what is known to be missing.
+    /// Returns its severity, or `None` if missing data explains it.
     fn severity(self, from_start: bool, lossy: bool) -> Option<Severity> {
         match self {
             Self::NoThreadRecord | Self::UnknownFunction | Self::UnknownProbe if !from_start => {

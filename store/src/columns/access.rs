@@ -1,7 +1,8 @@
-//! Reads sealed files where a row is wanted, without the rest: pages by what their index says of them, rows by number.
+//! Random access to sealed files: finds pages by their index and rows by their number, and reads only those.
 //!
-//! The page index of a file (smallest and largest value of each page) is kept in memory, its rows are not. A file of calls
-//! is read a [`CallPage`] at a time; files of events and states, whose rows are found by `seq`, a few rows at a time.
+//! The page index of a file (smallest and largest value of each page) stays in memory, its rows do not. A file of calls
+//! is read a [`CallPage`] at a time. Files of events and states, whose rows are found by `seq`, are read a few rows at
+//! a time.
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -26,7 +27,7 @@ use super::sealed_file::{CheckedFile, SealedFile};
 use super::states::states_schema;
 use crate::error::{Error, Result};
 
-/// Columns of calls that say where a call lies in time and on its thread's stack; the rest is what it was called with.
+/// The columns of calls for place in time and on the thread's stack, without arguments and results.
 pub const SPINE_COLUMNS: [&str; 10] = [
     "end_seq",
     "start_seq",
@@ -40,10 +41,10 @@ pub const SPINE_COLUMNS: [&str; 10] = [
     "ret_addr",
 ];
 
-/// Event files of the format's first version have so many of the columns of now.
+/// Columns of event files in the first version of the format: the first ones of today's.
 const EVENT_COLUMNS_OF_VERSION_1: usize = 10;
 
-/// No page that we write has more rows, and no reader should get memory for more.
+/// No page that we write has more rows, and no reader should allocate memory for more.
 const MOST_PAGE_ROWS: usize = 1 << 20;
 
 /// A Parquet file whose footer and page index are in memory.
@@ -57,20 +58,20 @@ pub(super) struct Indexed {
 pub struct PageBounds {
     /// Which row group of the file.
     pub row_group: usize,
-    /// The first of its rows, counted in the row group.
+    /// The first of its rows, relative to the row group.
     pub first_row: usize,
     /// How many rows.
     pub rows: usize,
-    /// The smallest value of the column that pages are found by, and the largest one.
+    /// Smallest and largest value of the column by which pages are found.
     pub range: (u64, u64),
 }
 
 impl Indexed {
-    /// Opens a file that must have these columns, or of those that the first version of the format lacked, only the others.
+    /// Opens a file that must have the first of `columns`, `at_least` that many, and no others.
     pub(super) fn open(sealed: &SealedFile, columns: &Schema, at_least: usize) -> Result<Self> {
         let file = CheckedFile::open(sealed)?;
         let failed = |source| Error::columns(&sealed.path, source);
-        // The types that the file itself claims for its columns are not decoded: they are known.
+        // The column types that the file itself claims are ignored: they are known.
         let options = ArrowReaderOptions::new()
             .with_page_index_policy(PageIndexPolicy::Required)
             .with_skip_arrow_metadata(true);
@@ -112,7 +113,7 @@ impl Indexed {
         found.ok_or_else(|| self.damaged("a column is missing"))
     }
 
-    /// Returns the pages of an Int64 column of which at least one value is not null, in order.
+    /// Returns the pages of an Int64 column with at least one value that is not null, in order.
     pub(super) fn pages(&self, name: &str) -> Result<Vec<PageBounds>> {
         let leaf = self.leaf(name)?;
         let metadata = self.metadata.metadata();
@@ -155,7 +156,7 @@ impl Indexed {
         Ok(pages)
     }
 
-    /// Reads some rows of a row group, of the columns named, or of all.
+    /// Reads some rows of a row group, of the named columns or of all.
     pub(super) fn rows(
         &self,
         row_group: usize,
@@ -182,7 +183,7 @@ impl Indexed {
             builder = builder.with_projection(mask);
         }
         let mut reader = builder.build().map_err(|source| self.failed(source))?;
-        // The library panics at some damaged pages. It has nothing of ours in its hands then but the reader, which goes.
+        // The library panics at some damaged pages. Of ours it then holds only the reader, which is dropped.
         let read = catch_unwind(AssertUnwindSafe(move || reader.next().transpose()));
         let batch = read.map_err(|_| self.damaged("a page cannot be decoded"))?;
         let batch = batch.map_err(|source| Error::Arrow {
@@ -195,7 +196,7 @@ impl Indexed {
         }
     }
 
-    /// Finds the row with `seq`, which is in the order of the column `seq`.
+    /// Finds the row with `seq`; the column `seq` is sorted.
     fn by_seq(&self, pages: &[PageBounds], seq: u64) -> Result<Option<(usize, usize)>> {
         let at = pages.partition_point(|page| page.range.1 < seq);
         let Some(page) = pages.get(at).filter(|page| page.range.0 <= seq) else {
@@ -209,7 +210,7 @@ impl Indexed {
     }
 }
 
-/// Tells whether a row group's columns lie in a file of `len` bytes. The library asserts it.
+/// Tells whether a row group's columns lie within a file of `len` bytes. The library asserts it.
 fn is_inside(group: &RowGroupMetaData, len: u64) -> bool {
     let column_is = |column: &ColumnChunkMetaData| {
         let data = column.data_page_offset();
@@ -230,7 +231,7 @@ pub struct CallsFile {
     ends: Vec<PageBounds>,
 }
 
-/// The columns of calls as arrow names them.
+/// The columns of calls in arrow's form.
 fn calls_schema() -> Schema {
     let fields = CALL_COLUMNS.iter().map(|column| {
         let data_type = match column.physical {
@@ -247,7 +248,7 @@ impl CallsFile {
     /// Opens the file and reads its page index.
     ///
     /// # Errors
-    /// [`Error::Io`], [`Error::Columns`] when it is no file of calls or has no page index.
+    /// [`Error::Io`], [`Error::Columns`] when it is not a file of calls or has no page index.
     pub fn open(sealed: &SealedFile) -> Result<Self> {
         let columns = calls_schema();
         let file = Indexed::open(sealed, &columns, columns.fields().len())?;
@@ -264,12 +265,12 @@ impl CallsFile {
     }
 
     /// Returns the same for `end_seq`. Their rows need not be those of [`Self::pages`]; pages without a finished call
-    /// are left out.
+    /// are omitted.
     pub fn ends(&self) -> &[PageBounds] {
         &self.ends
     }
 
-    /// Reads the columns of a page that say where its calls lie.
+    /// Reads the place columns of a page's calls.
     ///
     /// # Errors
     /// [`Error::Columns`] or [`Error::Arrow`].
@@ -316,7 +317,7 @@ impl CallsFile {
     }
 }
 
-/// Where the calls of a page lie.
+/// The places of the calls of a page.
 #[derive(Clone, Debug)]
 pub struct CallSpine {
     end_seq: Int64Array,
@@ -332,19 +333,19 @@ pub struct CallSpine {
 }
 
 impl CallSpine {
-    /// Returns how many calls there are.
+    /// Returns the number of calls.
     pub fn rows(&self) -> usize {
         self.start_seq.len()
     }
 
-    /// Returns the seq of the leave event; `None` for calls that had not ended.
+    /// Returns the seq of the leave event; `None` for unfinished calls.
     pub fn end_seq(&self, row: usize) -> Option<u64> {
         self.end_seq
             .is_valid(row)
             .then(|| self.end_seq.value(row) as u64)
     }
 
-    /// Returns the first row whose call ends at or after `seq` or has not ended.
+    /// Returns the first row whose call ends at or after `seq` or is unfinished.
     pub fn first_end_from(&self, seq: u64) -> usize {
         let finished = self.rows() - self.end_seq.null_count();
         self.end_seq.values()[..finished].partition_point(|end| (*end as u64) < seq)
@@ -365,12 +366,12 @@ impl CallSpine {
         self.tid.is_valid(row).then(|| self.tid.value(row) as u32)
     }
 
-    /// Returns how many traced calls are around it.
+    /// Returns the number of enclosing traced calls.
     pub fn depth(&self, row: usize) -> u32 {
         self.depth.value(row) as u32
     }
 
-    /// Returns the `start_seq` of the call around it.
+    /// Returns the `start_seq` of the enclosing call.
     pub fn parent_seq(&self, row: usize) -> Option<u64> {
         self.parent_seq
             .is_valid(row)
@@ -382,7 +383,7 @@ impl CallSpine {
         self.unwound.value(row)
     }
 
-    /// Returns whether a tail call replaced another call by it.
+    /// Returns whether a tail call replaced another call with it.
     pub fn tail(&self, row: usize) -> bool {
         self.tail.value(row)
     }
@@ -398,14 +399,14 @@ impl CallSpine {
     }
 }
 
-/// The calls of a page, with everything that is kept of them.
+/// The calls of a page, with all their data.
 #[derive(Clone, Debug)]
 pub struct CallPage {
     /// In the order of [`CALL_COLUMNS`].
     columns: Vec<Column>,
 }
 
-/// A column of calls. What its type is, is asked once and not for each call.
+/// A column of calls. Its type is checked once, not for each call.
 #[derive(Clone, Debug)]
 enum Column {
     Long(Int64Array),
@@ -469,13 +470,13 @@ impl CallPage {
     }
 }
 
-/// A sealed file of events that are no calls.
+/// A sealed file of events other than calls.
 pub struct EventsFile {
     file: Indexed,
     pages: Vec<PageBounds>,
 }
 
-/// What an event is, in a word.
+/// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EventHead<'a> {
     /// Its number.
@@ -506,7 +507,7 @@ impl EventsFile {
         &self.pages
     }
 
-    /// Hands the heads of a page's events to `each`, in order.
+    /// Passes the heads of a page's events to `each`, in order.
     ///
     /// # Errors
     /// [`Error::Columns`] or [`Error::Arrow`].
@@ -545,7 +546,7 @@ impl EventsFile {
         Ok(Some(event_row(&batch, 0)))
     }
 
-    /// Reads those of the events `seqs` that are in a page, in order; the page is read once.
+    /// Reads those of the events `seqs` that are in a page, in order; reads the page once.
     ///
     /// # Errors
     /// [`Error::Columns`] or [`Error::Arrow`].
@@ -585,7 +586,7 @@ impl StatesFile {
         })
     }
 
-    /// Reads the state that the pause `seq` showed, if it is in this file.
+    /// Reads the state of the pause `seq`, if it is in this file.
     ///
     /// # Errors
     /// [`Error::Columns`] or [`Error::Arrow`].
@@ -597,7 +598,7 @@ impl StatesFile {
         Ok(Some(state_row(&batch, 0)))
     }
 
-    /// Hands what each pause showed of memory to `each`, in order.
+    /// Passes the memory that each pause showed to `each`, in order.
     ///
     /// # Errors
     /// [`Error::Columns`] or [`Error::Arrow`].
@@ -623,14 +624,14 @@ impl StatesFile {
     }
 }
 
-/// What a pause showed of memory.
+/// The memory that a pause showed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shown<'a> {
     /// Number of the pause.
     pub seq: u64,
-    /// Where the saved bytes of the stack begin, and how many there are.
+    /// Address and length of the saved bytes of the stack.
     pub stack: Option<(u64, u64)>,
-    /// Where a watched place begins that was used, and what stood there then.
+    /// Address and content of a watched place that was used.
     pub watched: Option<(u64, &'a [u8])>,
 }
 

@@ -1,9 +1,9 @@
-//! Packs integers of a fixed bit width, lowest bit first, as Parquet's encodings want them. Knows no pages.
+//! Packs integers of a fixed bit width, lowest bit first, for Parquet's encodings. Independent of pages.
 
 /// Values that are packed at once: `width` whole words.
 pub(super) const UNIT: usize = 64;
 
-/// Appends `values`, of which only the low `width` bits may be set: `8 * width` bytes.
+/// Appends `values`, which may use only the low `width` bits: `8 * width` bytes.
 ///
 /// # Panics
 /// When `width` is above 64.
@@ -21,7 +21,7 @@ pub(super) fn pack(values: &[u64; UNIT], width: u32, out: &mut Vec<u8>) {
         33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63 64);
 }
 
-/// Appends any number of values; the last group of 8 is filled up with zeros.
+/// Appends any number of values; the last group of 8 is padded with zeros.
 pub(super) fn pack_groups_of_8(values: &[u32], width: u32, out: &mut Vec<u8>) {
     let start = out.len();
     for unit in values.chunks(UNIT) {

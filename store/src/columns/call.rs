@@ -1,4 +1,4 @@
-//! Names what is kept of a call and the columns that hold it. How columns are written is left to [`super::calls`].
+//! The fields of a call and the columns that hold them. [`super::calls`] writes the columns.
 
 use parquet::basic::{Repetition, Type};
 use parquet::errors::Result as ParquetResult;
@@ -41,7 +41,7 @@ pub(super) const RETURNED_XMM: u8 = 8;
 
 pub(super) const NONE: i64 = -1;
 
-/// A call as it began.
+/// The start of a call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallStart {
     /// Seq of the enter event; also the call's id.
@@ -54,21 +54,21 @@ pub struct CallStart {
     pub depth: u32,
     /// `seq` of the enclosing traced call.
     pub parent_seq: Option<u64>,
-    /// Whether a tail call replaced another call by this one.
+    /// Whether it is a tail call that replaced another call.
     pub tail: bool,
     /// Address of the stack word with the return address.
     pub slot: u64,
-    /// Where the caller goes on.
+    /// The address at which the caller continues.
     pub return_addr: u64,
     /// rdi, rsi, rdx, rcx, r8 and r9.
     pub args: [u64; INT_ARGS],
-    /// How many of `xmm` were captured.
+    /// Number of captured values in `xmm`.
     pub xmm_count: u8,
     /// Low 64 bits of xmm0 to xmm7.
     pub xmm: [u64; ENTER_MAX_XMM],
 }
 
-/// How a call ended.
+/// The end of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallEnd {
     /// It returned.
@@ -84,11 +84,11 @@ pub enum CallEnd {
         /// Low 64 bits of xmm0 and xmm1, where captured.
         xmm: Option<[u64; LEAVE_XMM]>,
     },
-    /// It was left by other means: an exception, longjmp, the end of its thread.
+    /// It ended without a return: by an exception, longjmp, or the end of its thread.
     Unwound {
         /// Seq of the leave event that stands for it.
         seq: u64,
-        /// When that was noticed, in nanoseconds.
+        /// The time at which that was noticed, in nanoseconds.
         ts_ns: i64,
     },
     /// It was still open when the recording ended.
@@ -104,18 +104,18 @@ pub struct CallColumn {
     pub(super) source: Source,
 }
 
-/// Where a column's values come from; numbers are those of buffered columns.
+/// The source of a column's values; numbers are those of buffered columns.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Source {
     /// Every row has a value.
     Always(usize),
-    /// Rows with -1 have none.
+    /// Rows with -1 are null.
     UnlessNone(usize),
-    /// Rows with that flag have one.
+    /// Rows without that flag are null.
     IfFlag(usize, u8),
     /// The flag is the value.
     Flag(u8),
-    /// Rows with more than that many captured xmm registers have one.
+    /// Rows with at most that many captured xmm registers are null.
     Xmm(usize),
 }
 
@@ -144,7 +144,7 @@ impl CallColumn {
         }
     }
 
-    /// Returns whether rows may have no value in this column.
+    /// Tells whether rows may be null in this column.
     pub const fn is_optional(&self) -> bool {
         !matches!(self.source, Source::Always(_) | Source::Flag(_))
     }

@@ -16,7 +16,7 @@ use super::call::{
 use super::chunk::{Chunk, Presence};
 use super::page::Tools;
 
-/// Rows after which the columns of a page are encoded. Columns that do not change have longer pages.
+/// Rows after which the columns of a page are encoded. Constant columns have longer pages.
 pub const PAGE_ROWS: usize = 8 << 10;
 /// Rows of a row group, except the last one of a file.
 pub const ROW_GROUP_ROWS: usize = 256 << 10;
@@ -80,7 +80,7 @@ impl<W: Write + Send> CallsWriter<W> {
         })
     }
 
-    /// Returns the rows given so far.
+    /// Returns the number of rows so far.
     pub fn rows(&self) -> u64 {
         self.rows_in_file
     }
@@ -105,7 +105,7 @@ impl<W: Write + Send> CallsWriter<W> {
         Ok(())
     }
 
-    /// Writes what is left and the footer, and returns the file.
+    /// Writes the rest and the footer, and returns the file.
     ///
     /// # Errors
     /// When the file cannot be written.
@@ -214,7 +214,7 @@ impl Rows {
         self.len = row + 1;
     }
 
-    /// Returns a column's values of the rows that have one, and which those are.
+    /// Returns a column's non-null values, and which rows have them.
     fn column<'a>(&'a self, source: Source, scratch: &'a mut Scratch) -> (&'a [i64], Presence<'a>) {
         let len = self.len;
         match source {

@@ -43,8 +43,8 @@ impl CapturesFile {
         &self.pages
     }
 
-    /// Reads a page, with up to `more` of those that follow it: to begin with a row group's columns costs as much as to read a
-    /// page or two. The page itself comes first.
+    /// Reads a page, with up to `more` of the pages after it: starting on a row group's columns costs as much as
+    /// reading a page or two. The requested page comes first.
     ///
     /// # Errors
     /// [`crate::Error::Columns`] or [`crate::Error::Arrow`].
@@ -82,12 +82,12 @@ impl CapturePage {
         }
     }
 
-    /// Returns how many there are.
+    /// Returns the number of captures.
     pub fn rows(&self) -> usize {
         self.seq.len()
     }
 
-    /// Returns how many of them belong to events before `seq`.
+    /// Returns the number of captures before event `seq`.
     pub fn before(&self, seq: u64) -> usize {
         self.seq.values().partition_point(|own| (*own as u64) < seq)
     }

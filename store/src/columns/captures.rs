@@ -1,6 +1,6 @@
-//! Writes the Parquet file of what was captured besides with enters and leaves: general registers and pieces of memory.
+//! Writes the Parquet file of captures at enters and leaves: general registers and pieces of memory.
 //!
-//! A row belongs to the event with its `seq`. The file is there only in parts with a capture.
+//! A row belongs to the event with its `seq`. Only parts with a capture have the file.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use super::rows::{Batch, RowsWriter};
 use crate::wire::{CAPTURE_REGISTER_WORDS, Capture};
 
-/// Rows of a page: what is read to see one of them.
+/// Rows of a page: the least that must be read to see one of them.
 pub const CAPTURE_PAGE_ROWS: usize = 1024;
 
 /// The columns of registers, in the order of [`Capture::registers`].
@@ -19,7 +19,7 @@ pub const CAPTURE_REGISTERS: [&str; CAPTURE_REGISTER_WORDS] = [
     "r14", "r15",
 ];
 
-/// What was captured with one event.
+/// The captured data of one event.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CaptureRow<'a> {
     /// Number of the enter or leave event.
@@ -47,7 +47,7 @@ pub fn captures_schema() -> SchemaRef {
 /// A file of captures being written.
 pub type CapturesWriter<W> = RowsWriter<W, CaptureBatch>;
 
-/// Captures that are not written yet.
+/// Captures that are not yet written.
 #[derive(Default)]
 pub struct CaptureBatch {
     seq: Int64Builder,

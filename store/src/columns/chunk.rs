@@ -1,6 +1,6 @@
-//! Collects the pages of one column chunk and hands them over as Parquet wants them: dictionary first, with indexes.
+//! Collects the pages of one column chunk and writes them in Parquet's order: dictionary first, with indexes.
 //!
-//! Pages in a row that hold one same value, or nothing but nulls, become one page.
+//! Consecutive pages of one same value, or of nulls only, become one page.
 
 use std::io;
 
@@ -20,7 +20,7 @@ use super::dictionary::Dictionary;
 use super::page::{Body, Physical, Plan, Tools};
 use super::rle;
 
-/// What a page without any value holds.
+/// The body of a page without values.
 const NO_VALUES: Body<'static> = Body {
     encoding: Encoding::PLAIN,
     bytes: &[],
@@ -28,12 +28,12 @@ const NO_VALUES: Body<'static> = Body {
     compressed: false,
 };
 
-/// Which rows of a page have a value.
+/// The rows of a page that have a value.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Presence<'a> {
     /// All of them.
     All,
-    /// Those with a 1 among the rows.
+    /// The rows with a 1.
     Levels(&'a [u32]),
 }
 
@@ -48,7 +48,7 @@ pub(super) struct Chunk {
     pages: Vec<DataPage>,
 }
 
-/// Rows that all hold the same, not yet a page.
+/// Rows with one same value, not yet a page.
 #[derive(Clone, Copy, Debug)]
 struct Constant {
     value: Option<i64>,
@@ -59,7 +59,7 @@ struct Constant {
 struct DataPage {
     rows: usize,
     nulls: usize,
-    /// Smallest and largest value; `None` where all are null.
+    /// Smallest and largest value; `None` if all are null.
     range: Option<(i64, i64)>,
     encoding: Encoding,
     levels_len: usize,
@@ -81,7 +81,7 @@ impl Chunk {
         }
     }
 
-    /// Appends rows; `values` are those of the present ones.
+    /// Appends rows; `values` has the values of the non-null ones.
     pub(super) fn push(
         &mut self,
         values: &[i64],
@@ -131,7 +131,7 @@ impl Chunk {
         Ok(())
     }
 
-    /// Puts a page into `tools`, with the chunk's plan while that fits and with a new one otherwise.
+    /// Puts a page into `tools`, with the chunk's plan while that fits, otherwise with a new one.
     fn encode(&mut self, values: &[i64], tools: &mut Tools) -> io::Result<(Plan, Encoding)> {
         let (physical, dictionary) = (self.physical, &mut self.dictionary);
         let plan = match self.plan {
@@ -177,8 +177,8 @@ impl Chunk {
         self.pages.push(page);
     }
 
-    /// Returns the chunk's bytes and what Parquet keeps about them, offsets counted from the chunk's start.
-    /// The chunk is empty after that and ready for the next row group.
+    /// Returns the chunk's bytes and its Parquet metadata, with offsets from the chunk's start.
+    /// The chunk is then empty and ready for the next row group.
     ///
     /// # Errors
     /// When the compressor or the page writer fails.
@@ -337,7 +337,7 @@ impl DataPage {
     }
 }
 
-/// What is counted while the pages of a chunk are written.
+/// The counts of a chunk while its pages are written.
 #[derive(Default)]
 struct Totals {
     rows: u64,
@@ -365,7 +365,7 @@ impl Totals {
     }
 }
 
-/// Returns whether there is only one value in `values`, which are some.
+/// Tells whether `values`, which is not empty, has only one distinct value.
 fn is_constant(values: &[i64]) -> bool {
     let first = values[0];
     let differs = |chunk: &[i64]| chunk.iter().fold(0, |any, value| any | (value ^ first)) != 0;

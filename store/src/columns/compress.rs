@@ -1,15 +1,15 @@
-//! Compresses pages with the one codec of sealed calls, where that pays.
+//! Compresses pages of sealed calls with their one codec, where that pays.
 
 use std::fmt;
 use std::io;
 
 use parquet::basic::{Compression, ZstdLevel};
 
-/// A page is kept compressed when at most this much of it is left, in percent.
+/// A page is stored compressed if that leaves at most this much of it, in percent.
 const WORTH_PERCENT: usize = 85;
 const LEVEL: i32 = 1;
 
-/// A compressor that keeps its tables and its output buffer from page to page.
+/// A compressor that reuses its tables and its output buffer from page to page.
 pub(super) struct Compressor {
     zstd: zstd::bulk::Compressor<'static>,
     out: Vec<u8>,
@@ -27,12 +27,12 @@ impl Compressor {
         })
     }
 
-    /// Returns the codec as Parquet names it.
+    /// Returns Parquet's name of the codec.
     pub(super) fn codec() -> Compression {
         Compression::ZSTD(ZstdLevel::try_new(LEVEL).expect("1 is a level of zstd"))
     }
 
-    /// Returns `bytes` compressed, however long that is.
+    /// Returns `bytes` compressed, whatever the length.
     pub(super) fn compress(&mut self, bytes: &[u8]) -> io::Result<&[u8]> {
         self.out.clear();
         self.out
@@ -41,14 +41,14 @@ impl Compressor {
         Ok(&self.out)
     }
 
-    /// Returns `bytes` compressed if that saves enough to be worth undoing it on every read.
+    /// Returns `bytes` compressed if that saves enough to pay for decompression on every read.
     pub(super) fn compress_if_worth(&mut self, bytes: &[u8]) -> io::Result<Option<&[u8]>> {
         let compressed = self.compress(bytes)?;
         Ok(is_worth(compressed.len(), bytes.len()).then_some(compressed))
     }
 }
 
-/// Returns whether `packed` instead of `raw` bytes are worth undoing the compression on every read.
+/// Tells whether `packed` instead of `raw` bytes pays for decompression on every read.
 pub(super) fn is_worth(packed: usize, raw: usize) -> bool {
     packed.saturating_mul(100) <= raw * WORTH_PERCENT
 }

@@ -1,14 +1,14 @@
-//! Writes Parquet's DELTA_BINARY_PACKED: differences in blocks, each with its smallest one and bit widths of its own.
+//! Writes Parquet's DELTA_BINARY_PACKED: differences in blocks, each with its own minimum and bit widths.
 
 use super::bitpack::{UNIT, pack, width_of};
 use super::rle::varint;
 
 /// Differences of a block.
 const BLOCK: usize = MINIBLOCKS * UNIT;
-/// Parts of a block that have a bit width of their own.
+/// Parts of a block with a bit width of their own.
 const MINIBLOCKS: usize = 4;
 
-/// Appends `values`, of which there must be at least one.
+/// Appends `values`: at least one.
 ///
 /// # Panics
 /// When there are no values.
@@ -32,7 +32,7 @@ pub(super) fn encode(values: &[i64], out: &mut Vec<u8>) {
     last_block(&values[from..], out);
 }
 
-/// Appends the differences that do not fill a block; `values` begins with the last value already written.
+/// Appends the differences that do not fill a block; `values` begins with the last written value.
 fn last_block(values: &[i64], out: &mut Vec<u8>) {
     let len = values.len() - 1;
     if len == 0 {
@@ -47,7 +47,7 @@ fn last_block(values: &[i64], out: &mut Vec<u8>) {
     block(&mut deltas, len, out);
 }
 
-/// Appends one block, without the miniblocks that lie wholly behind the first `len` differences.
+/// Appends one block, without the miniblocks that lie wholly after the first `len` differences.
 fn block(deltas: &mut [i64; BLOCK], len: usize, out: &mut Vec<u8>) {
     let min = smallest(deltas);
     varint(zigzag(min), out);

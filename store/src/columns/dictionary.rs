@@ -1,11 +1,11 @@
 //! Numbers the distinct values of one column chunk in order of appearance.
 
-/// Most distinct values; more are better off without a dictionary.
+/// Most distinct values; columns with more do better without a dictionary.
 pub(super) const MAX_VALUES: usize = 1 << 14;
 const FIRST_SLOTS: usize = 1 << 8;
 const EMPTY: u32 = u32::MAX;
 
-/// The distinct values and a hash table over them. Emptied for each chunk, its memory is kept.
+/// The distinct values and a hash table over them. It is cleared for each chunk; its memory is reused.
 #[derive(Debug, Default)]
 pub(super) struct Dictionary {
     values: Vec<i64>,
@@ -24,13 +24,13 @@ impl Dictionary {
         self.slots.fill(EMPTY);
     }
 
-    /// Returns the bits that a number needs.
+    /// Returns the bit width of a number.
     pub(super) fn width(&self) -> u32 {
         usize::BITS - self.values.len().saturating_sub(1).leading_zeros()
     }
 
-    /// Sets `numbers` to those of `values`. Returns whether the dictionary stays within `max_values`;
-    /// if not, it is as before and `numbers` mean nothing.
+    /// Sets `numbers` to the numbers of `values`. Tells whether the dictionary stays within `max_values`;
+    /// otherwise it is unchanged and `numbers` has no meaning.
     pub(super) fn number_all(
         &mut self,
         values: &[i64],

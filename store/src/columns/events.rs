@@ -35,7 +35,7 @@ use arrow::datatypes::{DataType, Field, Int32Type, Schema, SchemaRef};
 
 use super::rows::{Batch, ROW_GROUP_BYTES, RowsWriter};
 
-/// What happened.
+/// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventKind {
     /// The target runs from here on.
@@ -46,9 +46,9 @@ pub enum EventKind {
     Exec,
     /// The process forked.
     Fork,
-    /// First sign of a thread.
+    /// The first event of a thread.
     ThreadStart,
-    /// The thread has got another name.
+    /// The thread's name changed.
     ThreadName,
     /// The thread ended.
     ThreadExit,
@@ -62,21 +62,21 @@ pub enum EventKind {
     Stderr,
     /// Events were lost.
     Gap,
-    /// Something the user should know.
+    /// A message to the user.
     Warning,
     /// The user's words.
     Note,
-    /// The recorder let go of a running target.
+    /// The recorder detached from a running target.
     Detached,
     /// A return without a call.
     Leave,
     /// A live probe was added or changed.
     Probe,
-    /// A live probe was taken away.
+    /// A live probe was removed.
     ProbeRemoved,
     /// A thread was stopped.
     Pause,
-    /// A stopped thread goes on.
+    /// A stopped thread resumes.
     Resume,
     /// Memory or a register was changed.
     Write,
@@ -123,16 +123,16 @@ impl EventKind {
     }
 }
 
-/// One event. What each field means for each kind, the table above says.
+/// One event. The table above defines each field for each kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EventRow<'a> {
     /// Number in the recording's order.
     pub seq: u64,
     /// When, in nanoseconds.
     pub ts_ns: i64,
-    /// Which thread, if one and known.
+    /// The thread, if there is one and it is known.
     pub tid: Option<u32>,
-    /// What happened.
+    /// The kind of the event.
     pub kind: EventKind,
     /// Text for people.
     pub text: Option<&'a str>,
@@ -150,12 +150,12 @@ pub struct EventRow<'a> {
     pub probe: Option<u32>,
     /// A third text.
     pub detail: Option<&'a str>,
-    /// Raw bytes as they were before.
+    /// The raw bytes before.
     pub old: Option<&'a [u8]>,
 }
 
 impl<'a> EventRow<'a> {
-    /// Returns an event with nothing but its place and kind.
+    /// Returns an event with only its place and kind.
     pub fn new(seq: u64, ts_ns: i64, tid: Option<u32>, kind: EventKind) -> Self {
         Self {
             seq,
@@ -221,7 +221,7 @@ pub fn events_schema() -> SchemaRef {
 /// A file of events being written.
 pub type EventsWriter<W> = RowsWriter<W, EventBatch>;
 
-/// Events that are not written yet.
+/// Events that are not yet written.
 #[derive(Default)]
 pub struct EventBatch {
     seq: Int64Builder,

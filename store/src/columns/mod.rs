@@ -1,14 +1,14 @@
-//! Writes sealed ranges as Parquet: one file of calls and one of other events per part, one of states where threads were
-//! stopped, and one of captures where calls have any.
+//! Writes sealed ranges as Parquet: per part one file of calls and one of other events, one of states if threads were
+//! stopped, and one of captures if calls have any.
 //!
 //! Calls come at millions a second, so they have encoders of their own that choose per column chunk between the
-//! encodings of the Parquet format; other events are few and go through the `parquet` crate's Arrow writer.
+//! encodings of the Parquet format. Other events are few and go through the `parquet` crate's Arrow writer.
 //! [`CALL_COLUMNS`], [`events_schema`] and [`states_schema`] list the columns.
 //!
-//! A file of calls is in order of `end_seq`, unfinished calls at its end. Row groups have 262,144 rows, pages 8,192;
-//! pages in a row that hold one same value are one page. Column and offset indexes are there for every column. What
-//! the first page of a chunk looks like decides between DELTA_BINARY_PACKED, RLE_DICTIONARY, PLAIN and
-//! BYTE_STREAM_SPLIT, and whether its pages are compressed with zstd; flags are RLE. Data pages are version 2.
+//! A file of calls is in order of `end_seq`, with unfinished calls at its end. Row groups have 262,144 rows, pages
+//! 8,192; consecutive pages of one same value are one page. Every column has a column index and an offset index. The
+//! first page of a chunk decides between DELTA_BINARY_PACKED, RLE_DICTIONARY, PLAIN and BYTE_STREAM_SPLIT, and whether
+//! the chunk's pages are compressed with zstd; flags are RLE. Data pages are version 2.
 
 mod access;
 mod bitpack;

@@ -1,4 +1,4 @@
-//! Encodes the values of one page, after choosing the encoding that makes the first page of a chunk smallest.
+//! Encodes the values of one page. The first page of a chunk chooses the encoding: the smallest one.
 
 use std::io;
 
@@ -8,15 +8,15 @@ use super::compress::{Compressor, is_worth};
 use super::dictionary::{Dictionary, MAX_VALUES};
 use super::{delta, rle};
 
-/// A page with fewer values per distinct one than this is better off without a dictionary.
+/// A page with fewer values per distinct one than this does better without a dictionary.
 const VALUES_PER_DISTINCT: usize = 4;
 /// Bytes per value from which on encodings that only help the compressor are tried too.
 const LONG_VALUE: usize = 2;
 
-/// A page with more values per byte than this is not compressed: there is too little to win.
+/// A page with more values per byte than this is not compressed: the gain is too small.
 const COMPRESS_FROM_VALUES_PER_BYTE: usize = 8;
 
-/// What the column's values are in the file.
+/// The physical type of the column's values in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Physical {
     /// Bits, given as 0 and 1.
@@ -27,7 +27,7 @@ pub(super) enum Physical {
     Int64,
 }
 
-/// How the pages of a chunk are written, once one of them has shown what its values are like.
+/// How the pages of a chunk are written, chosen from the first page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Plan {
     shape: Shape,
@@ -43,7 +43,7 @@ enum Shape {
     Split,
 }
 
-/// The values of one page as they go into the file; the bytes lie in [`Tools`].
+/// The encoded values of one page; the bytes are in [`Tools`].
 #[derive(Debug)]
 pub(super) struct Body<'t> {
     pub(super) encoding: Encoding,
@@ -53,7 +53,7 @@ pub(super) struct Body<'t> {
     pub(super) compressed: bool,
 }
 
-/// What encoding needs besides the values, shared by all columns.
+/// The tools for encoding, shared by all columns.
 #[derive(Debug)]
 pub(super) struct Tools {
     compressor: Compressor,
@@ -95,7 +95,7 @@ impl Tools {
         })
     }
 
-    /// Returns the page that holds `value` in each of `rows` rows.
+    /// Returns the page with `value` in each of `rows` rows.
     pub(super) fn constant_body(
         &mut self,
         value: i64,
@@ -124,8 +124,8 @@ impl Tools {
         }
     }
 
-    /// Puts the values into `self.bytes` to see how long they are, `best` being the shortest so far. Returns what
-    /// they add to the dictionary page, in bytes; `None` when the shape is not possible or not promising.
+    /// Encodes the values into `self.bytes` to measure them, with `best` as the shortest length so far. Returns the
+    /// growth of the dictionary page in bytes; `None` when the shape is impossible or not promising.
     fn try_shape(
         &mut self,
         shape: Shape,
@@ -152,7 +152,7 @@ impl Tools {
         Some(added * 2)
     }
 
-    /// Puts the values into `self.bytes`. Returns `None` when the dictionary has no room for them.
+    /// Encodes the values into `self.bytes`. Returns `None` when the dictionary has no room for them.
     fn shape(
         &mut self,
         shape: Shape,
@@ -196,8 +196,8 @@ impl Tools {
 }
 
 impl Plan {
-    /// Returns the plan that makes this page smallest, with a dictionary only where one is given. Compression must
-    /// be worth its time.
+    /// Returns the plan that makes this page smallest, with a dictionary only if one is given. Compression must
+    /// pay for its time.
     ///
     /// # Errors
     /// When the compressor fails.
@@ -241,7 +241,7 @@ impl Plan {
         Self { shape, compress }
     }
 
-    /// Puts a page into `tools`, or returns `None` when the dictionary has no room for its values.
+    /// Encodes a page into `tools`, or returns `None` when the dictionary has no room for its values.
     pub(super) fn encode(
         self,
         values: &[i64],
@@ -252,7 +252,7 @@ impl Plan {
         tools.shape(self.shape, values, physical, dictionary)
     }
 
-    /// Returns the page that was put into `tools`.
+    /// Returns the page that was encoded into `tools`.
     pub(super) fn body(self, encoding: Encoding, tools: &mut Tools) -> io::Result<Body<'_>> {
         let packed = match self.compress {
             true => tools.compressor.compress_if_worth(&tools.bytes)?,
@@ -267,7 +267,7 @@ impl Plan {
     }
 }
 
-/// Appends what `write` appends, with its length in front, as booleans have it.
+/// Appends the output of `write`, preceded by its length, as Parquet does for booleans.
 fn bits(write: impl FnOnce(&mut Vec<u8>), out: &mut Vec<u8>) {
     out.extend([0; 4]);
     write(out);
@@ -275,7 +275,7 @@ fn bits(write: impl FnOnce(&mut Vec<u8>), out: &mut Vec<u8>) {
     out[..4].copy_from_slice(&len.to_le_bytes());
 }
 
-/// Appends values one after the other.
+/// Appends values one after another.
 fn plain(values: &[i64], physical: Physical, out: &mut Vec<u8>) {
     if physical == Physical::Int32 {
         out.extend(values.iter().flat_map(|v| (*v as i32).to_le_bytes()));

@@ -1,4 +1,4 @@
-//! Rows of sealed files, and how they are read from columns. Queries read columns instead.
+//! Reads rows from the columns of sealed files. Queries read columns instead.
 
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{Int32Type, Int64Type};
@@ -76,11 +76,11 @@ pub struct ReadEvent {
     pub probe: Option<u32>,
     /// A third text.
     pub detail: Option<String>,
-    /// Raw bytes as they were before.
+    /// The raw bytes before.
     pub old: Option<Vec<u8>>,
 }
 
-/// A row of states: what a stopped thread looked like.
+/// A row of states: the state of a stopped thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadState {
     /// Number of the pause among the events.
@@ -93,7 +93,7 @@ pub struct ReadState {
     pub reason: String,
     /// Number of the live probe that stopped it.
     pub probe: Option<u32>,
-    /// How often that was hit.
+    /// How often that probe was hit.
     pub hits: Option<u64>,
     /// Name of the function.
     pub function: Option<String>,
@@ -107,9 +107,9 @@ pub struct ReadState {
     pub values: Option<String>,
     /// Address of the watched place that was used.
     pub watch_addr: Option<u64>,
-    /// What stood there before.
+    /// The value before.
     pub watch_old: Option<Vec<u8>>,
-    /// What stands there now.
+    /// The value now.
     pub watch_new: Option<Vec<u8>>,
     /// The registers.
     pub registers: Option<SavedRegisters>,
@@ -172,7 +172,7 @@ pub(super) fn state_row(batch: &RecordBatch, row: usize) -> ReadState {
     }
 }
 
-/// Returns the registers of a row of states; `None` where one is not known.
+/// Returns the registers of a row of states; `None` if one is unknown.
 fn registers(batch: &RecordBatch, row: usize) -> Option<SavedRegisters> {
     let mut general = [0; GENERAL_REGISTERS];
     for (register, name) in general.iter_mut().zip(REGISTER_NAMES) {

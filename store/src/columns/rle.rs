@@ -1,11 +1,11 @@
-//! Writes Parquet's hybrid of run lengths and bit packing: dictionary indices, levels and booleans.
+//! Writes Parquet's RLE and bit-packing hybrid: dictionary indices, levels and booleans.
 
 use super::bitpack::pack_groups_of_8;
 
-/// Equal values in a row from which on a run is shorter than packing them, a multiple of 8.
+/// Number of equal values from which on a run is shorter than packing them, a multiple of 8.
 const MIN_RUN: usize = 16;
 
-/// Appends `values`, each of at most `width` bits, without a length in front.
+/// Appends `values`, each of at most `width` bits, without a length prefix.
 pub(super) fn encode(values: &[u32], width: u32, out: &mut Vec<u8>) {
     let mut packed_from = 0;
     let mut at = 0;

@@ -1,7 +1,7 @@
-//! Writes rows that come one by one as a Parquet file: they become columns in batches, and batches row groups.
+//! Writes rows that come one by one as a Parquet file: they become columns in batches, and batches become row groups.
 //!
-//! Memory stays bounded however long the rows are: a row group ends when its texts and bytes are many. What a row is and when
-//! a batch of them is full is said beside each kind of file.
+//! Memory stays bounded however long the rows are: a row group also ends when its texts and bytes are large. Each kind
+//! of file defines its row and the size of a batch.
 
 use std::io;
 
@@ -18,16 +18,16 @@ use parquet::schema::types::ColumnPath;
 
 /// Rows of a row group.
 const ROW_GROUP_ROWS: usize = 128 << 10;
-/// Bytes of text and output after which rows are handed on and the row group ends, so that memory stays bounded.
+/// Bytes of text and output after which rows are passed on and the row group ends, so that memory stays bounded.
 pub(super) const ROW_GROUP_BYTES: usize = 16 << 20;
 
 /// Rows as columns, until they are written.
 pub trait Batch: Default {
-    /// What is written as a row. The first two columns are `seq` and `ts_ns`.
+    /// The type of a row. The first two columns are `seq` and `ts_ns`.
     type Row<'a>;
-    /// Rows of a page: what is read to see one of them.
+    /// Rows of a page: the least that must be read to see one of them.
     const PAGE_ROWS: usize;
-    /// Bytes of different values of a column for which it has a dictionary: whoever reads a page reads all of that too.
+    /// Largest dictionary of a column, in bytes of distinct values. Reading a page reads the whole dictionary too.
     const DICTIONARY_BYTES: usize = DEFAULT_DICTIONARY_PAGE_SIZE_LIMIT;
 
     /// Returns the columns of the file.
@@ -36,10 +36,10 @@ pub trait Batch: Default {
     /// Appends a row.
     fn push(&mut self, row: &Self::Row<'_>);
 
-    /// Says whether the rows are to be written before the next one comes.
+    /// Tells whether the rows must be written before the next one comes.
     fn is_full(&self) -> bool;
 
-    /// Returns how much memory the rows take, about.
+    /// Returns the approximate memory of the rows.
     fn len_bytes(&self) -> usize;
 
     /// Returns the columns in the order of the schema, and forgets all rows.
@@ -69,7 +69,7 @@ impl<W: io::Write + Send, B: Batch> RowsWriter<W, B> {
         })
     }
 
-    /// Returns the rows given so far.
+    /// Returns the number of rows so far.
     pub fn rows(&self) -> u64 {
         self.rows_in_file
     }
@@ -87,7 +87,7 @@ impl<W: io::Write + Send, B: Batch> RowsWriter<W, B> {
         Ok(())
     }
 
-    /// Writes what is left and the footer, and returns the file.
+    /// Writes the rest and the footer, and returns the file.
     ///
     /// # Errors
     /// When the file cannot be written.
@@ -109,7 +109,7 @@ impl<W: io::Write + Send, B: Batch> RowsWriter<W, B> {
     }
 }
 
-/// Returns how such files are written, with so many rows in a page and so many bytes in a dictionary.
+/// Returns the writer properties of such files, with the limits of a page and of a dictionary.
 fn properties(page_rows: usize, dictionary_bytes: usize) -> ParquetResult<WriterProperties> {
     let by_seq = SortingColumn {
         column_idx: 0,

@@ -1,7 +1,7 @@
-//! Checksums of sealed files: noted while a file is written, compared with what is read of it.
+//! Checksums of sealed files: noted while a file is written, compared when it is read.
 //!
-//! Parquet's own page checksums are written by few and read by fewer. These are kept outside the file, in `seal.state`, one for
-//! each block of the file, so that whoever reads a range notices what is not as it was written.
+//! Few writers write Parquet's own page checksums, and fewer readers check them. These are kept outside the file, in
+//! `seal.state`, one per block of the file, so that reading a range detects a change in it.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
-/// Bytes that have one checksum in [`FileSum::blocks`].
+/// Bytes per checksum in [`FileSum::blocks`].
 pub const SUM_BLOCK_LEN: usize = 16 << 10;
 const SUM_LEN: usize = size_of::<u32>();
 
@@ -30,7 +30,7 @@ pub struct FileSum {
     pub len: u64,
     /// CRC-32C of all bytes.
     pub crc32c: u32,
-    /// CRC-32C of each [`SUM_BLOCK_LEN`] bytes and of what is left at the end, little endian. Empty where an
+    /// CRC-32C of each [`SUM_BLOCK_LEN`] bytes and of the rest at the end, little endian. Empty if an
     /// older writer noted none.
     #[serde(default, with = "serde_bytes")]
     pub blocks: Vec<u8>,
@@ -73,7 +73,7 @@ impl Summing {
     }
 }
 
-/// Where a sealed file is, and what it should be.
+/// The path of a sealed file, and its expected content.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SealedFile {
     /// The file.
@@ -82,7 +82,7 @@ pub struct SealedFile {
     pub sum: FileSum,
 }
 
-/// A sealed file that is read at given places. Each block is compared with its checksum when it is read first. Clones share it.
+/// A sealed file with random access. Each block is compared with its checksum when it is first read. Clones share it.
 #[derive(Clone, Debug)]
 pub struct CheckedFile {
     shared: Arc<Shared>,
@@ -93,7 +93,7 @@ struct Shared {
     path: PathBuf,
     file: File,
     sum: FileSum,
-    /// Which blocks were compared with their checksum and are right.
+    /// The blocks that were compared with their checksum and are intact.
     compared: Box<[AtomicBool]>,
 }
 
@@ -101,8 +101,8 @@ impl CheckedFile {
     /// Opens the file.
     ///
     /// # Errors
-    /// [`Error::Io`]; [`Error::Corrupt`] when it is not there, its length is another one, or there are not as many checksums as blocks, or
-    /// only one checksum, and that differs.
+    /// [`Error::Io`]; [`Error::Corrupt`] when it is missing, its length differs, the number of checksums does not match
+    /// the blocks, or there is only one checksum and it differs.
     pub fn open(sealed: &SealedFile) -> Result<Self> {
         let path = &sealed.path;
         let file = File::open(path).map_err(|source| match source.kind() {
@@ -133,7 +133,7 @@ impl CheckedFile {
         })
     }
 
-    /// Returns where the file is.
+    /// Returns the file's path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.shared.path
@@ -148,7 +148,7 @@ impl CheckedFile {
     /// Returns the bytes of a range, which must lie within the file.
     ///
     /// # Errors
-    /// [`Error::Io`]; [`Error::Corrupt`] when they are not what was written, with the first such block.
+    /// [`Error::Io`]; [`Error::Corrupt`] when they differ from the written ones, naming the first such block.
     pub fn read(&self, range: Range<u64>) -> Result<Bytes> {
         let Shared { path, sum, .. } = &*self.shared;
         if range.start > range.end || range.end > sum.len {
@@ -172,14 +172,14 @@ impl CheckedFile {
     }
 }
 
-/// Returns which blocks hold a range that is not empty.
+/// Returns the blocks of a non-empty range.
 fn blocks_around(range: &Range<u64>) -> Range<usize> {
     let block_len = SUM_BLOCK_LEN as u64;
     (range.start / block_len) as usize..range.end.div_ceil(block_len) as usize
 }
 
 impl Shared {
-    /// Reads a range that is not empty into memory that nobody has to fill with zeroes before.
+    /// Reads a non-empty range into memory that need not be zeroed first.
     fn read(&self, range: &Range<u64>) -> Result<Vec<u8>> {
         let failed = |error: io::Error| Error::io("read", &self.path)(error);
         let len = (range.end - range.start) as usize;
@@ -192,7 +192,7 @@ impl Shared {
                 Err(error) => return Err(failed(error.into())),
             }
         }
-        bytes.truncate(len); // A vector may have more room than was asked for.
+        bytes.truncate(len); // A vector may have more room than requested.
         Ok(bytes)
     }
 
@@ -211,7 +211,7 @@ impl Shared {
     }
 }
 
-/// Reads a whole file for which only one checksum was noted, as older writers did, and returns those of its blocks.
+/// Reads a whole file with only one noted checksum, as older writers noted it, and returns the checksums of its blocks.
 fn blocks_of(mut file: &File, path: &Path, crc32c: u32) -> Result<Vec<u8>> {
     let mut summing = Summing::default();
     let mut buffer = vec![0; 64 * SUM_BLOCK_LEN];
@@ -252,7 +252,7 @@ impl ChunkReader for CheckedFile {
     }
 }
 
-/// Reads a file from a place on.
+/// Reads a file from an offset on.
 #[derive(Debug)]
 pub struct From {
     file: CheckedFile,
@@ -293,7 +293,7 @@ mod tests {
         summing.finish()
     }
 
-    /// A file with `content` and the sums of the right content, and the folder it is in.
+    /// A file with `content`, the sums of the right content, and the folder.
     fn sealed(content: &[u8]) -> (tempfile::TempDir, SealedFile) {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("calls");

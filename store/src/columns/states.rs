@@ -1,7 +1,7 @@
-//! Writes the Parquet file of what stopped threads looked like: registers, stack and values, a row per pause.
+//! Writes the Parquet file of the states of stopped threads: registers, stack and values, a row per pause.
 //!
-//! Such rows are few and long, and questions about events have no use for them, so they have a file of their own. It
-//! is there only in parts with a pause.
+//! Such rows are few and long, and queries about events do not need them, so they have their own file. Only parts with
+//! a pause have it.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::calls::PAGE_ROWS;
 use super::rows::{Batch, ROW_GROUP_BYTES, RowsWriter};
 use crate::control::{GENERAL_REGISTERS, Pause, REGISTER_NAMES};
 
-/// Rows that are handed on together, unless they are long.
+/// Rows that are passed on together, unless they are long.
 const BATCH_ROWS: usize = 256;
 
 /// The state of a thread that was stopped.
@@ -22,9 +22,9 @@ pub struct StateRow<'a> {
     pub seq: u64,
     /// When, in nanoseconds.
     pub ts_ns: i64,
-    /// What was seen.
+    /// The state of the thread.
     pub pause: &'a Pause,
-    /// The pause's values as JSON, where it has any.
+    /// The pause's values as JSON, if it has any.
     pub values: Option<&'a str>,
 }
 
@@ -66,7 +66,7 @@ pub fn states_schema() -> SchemaRef {
 /// A file of states being written.
 pub type StatesWriter<W> = RowsWriter<W, StateBatch>;
 
-/// States that are not written yet.
+/// States that are not yet written.
 #[derive(Default)]
 pub struct StateBatch {
     seq: Int64Builder,

@@ -1,5 +1,5 @@
-//! Goal: every column gives back what was put in, whatever its values look like, and readers can skip. Method: columns
-//! of different shapes, lengths around pages and row groups, read back with the `parquet` crate.
+//! Goal: every column returns what was written, whatever its values look like, and readers can skip. Method: columns
+//! of different shapes, with lengths around pages and row groups, read back with the `parquet` crate.
 
 use std::fs::File;
 use std::ops::Range;
@@ -19,7 +19,7 @@ use super::{
     CALL_COLUMNS, CallEnd, CallStart, CallsWriter, PAGE_ROWS, ROW_GROUP_ROWS, ReadCall, read_calls,
 };
 
-/// What the values of a column look like.
+/// The shape of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shape {
     Constant,
@@ -43,7 +43,7 @@ const SHAPES: [Shape; 7] = [
     Shape::Steps,
 ];
 
-/// Returns value `row` of a column, by a hash: no state, so that it can be asked again.
+/// Returns value `row` of a column, by a hash: it is stateless, so it can be computed again.
 fn value(shape: Shape, column: u64, row: u64) -> u64 {
     let random = (row + column * 1_000_003 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let random = random ^ random >> 29;
@@ -59,7 +59,7 @@ fn value(shape: Shape, column: u64, row: u64) -> u64 {
     }
 }
 
-/// Returns the call in row `row` of a file whose columns begin with `shape`, and how it is read back.
+/// Returns the call in row `row` of a file whose columns begin with `shape`, and the row that is read back.
 fn call(shape: Shape, row: u64) -> (CallStart, i64, CallEnd, ReadCall) {
     let first = SHAPES.iter().position(|s| *s == shape).unwrap();
     let at = |column: u64| {

@@ -20,30 +20,30 @@ pub const VECTOR_REGISTERS: usize = 16;
 /// Bytes of each of them.
 pub const VECTOR_LEN: usize = 16;
 
-/// A probe that somebody set in the running program.
+/// A probe that a user set in the running program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LiveProbe {
     /// When it was added or changed.
     pub ticks: u64,
-    /// Its number, below 2^28, never used twice in a recording.
+    /// Its number, below 2^28, never reused in a recording.
     pub id: u32,
-    /// What it is.
+    /// Its kind.
     pub kind: ProbeKind,
-    /// Where it was asked to be, in the words of the person.
+    /// The requested location, in the user's words.
     pub location: String,
-    /// It counts only if this is true.
+    /// A hit counts only if this is true.
     pub condition: Option<String>,
     /// It acts on the Nth hit only; 0: on every one.
     pub hit_count: u64,
-    /// What it does, for people.
+    /// Its action, for people.
     pub action: String,
     /// Whether it is in place.
     pub state: ProbeState,
-    /// Where it is.
+    /// Its places.
     pub places: Vec<ProbePlace>,
 }
 
-/// What a live probe is.
+/// The kind of a live probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ProbeKind {
     /// The thread stops when it gets there.
@@ -84,7 +84,7 @@ pub struct ProbePlace {
     pub line: Option<u32>,
 }
 
-/// A thread was stopped, and what it looked like.
+/// A thread was stopped, with its state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pause {
     /// When.
@@ -95,7 +95,7 @@ pub struct Pause {
     pub reason: PauseReason,
     /// The live probe that stopped it.
     pub probe: Option<u32>,
-    /// How often that probe was hit, this time included.
+    /// The number of hits of that probe, this one included.
     pub hits: Option<u64>,
     /// Address of the next instruction, hooks undone.
     pub pc: u64,
@@ -117,7 +117,7 @@ pub struct Pause {
     pub watched: Option<Watched>,
 }
 
-/// What a thread looked like that passed a logpoint.
+/// The state of a thread that passed a logpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Passed {
     /// The address of the statement.
@@ -141,9 +141,9 @@ pub enum PauseReason {
     Watch,
     /// A C++ exception or a Rust panic.
     Exception,
-    /// Somebody asked for it.
+    /// A user requested it.
     User,
-    /// The program stands at its entry point.
+    /// The program is at its entry point.
     Entry,
     /// A signal is about to be delivered.
     Signal,
@@ -161,35 +161,35 @@ pub struct SavedRegisters {
     pub vectors: [[u8; VECTOR_LEN]; VECTOR_REGISTERS],
 }
 
-/// A place in memory that a watchpoint watches, and what happened to it.
+/// The place that a watchpoint watches, and how it changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Watched {
     /// Its first byte.
     pub addr: u64,
-    /// What stood there before, where known.
+    /// The value before, where known.
     pub old: Option<ByteBuf>,
-    /// What stands there now, where known.
+    /// The value now, where known.
     pub new: Option<ByteBuf>,
 }
 
-/// Somebody changed the program's memory or a register.
+/// A user changed the program's memory or a register.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Write {
     /// When.
     pub ticks: u64,
     /// In which thread; 0 where in none.
     pub tid: u32,
-    /// What was written to, in the words of the person.
+    /// The target of the write, in the user's words.
     pub target: String,
     /// Address of its first byte, where it lies in memory.
     pub addr: Option<u64>,
     /// Name of the register, where it lies in one.
     pub register: Option<String>,
-    /// What stood there before, where known.
+    /// The bytes before, where known.
     pub old: Option<ByteBuf>,
-    /// What stands there now.
+    /// The bytes now.
     pub new: ByteBuf,
-    /// Who did it.
+    /// The author.
     pub by: String,
 }
 
@@ -204,27 +204,27 @@ pub struct Exception {
     pub signal: Option<i32>,
     /// The thrown type, or `panic`.
     pub type_name: Option<String>,
-    /// Whether somebody may still handle it.
+    /// Whether it may still be handled.
     pub phase: ExceptionPhase,
-    /// The address that it is about: of the fault or of the throw.
+    /// Its address: of the fault or of the throw.
     pub addr: Option<u64>,
-    /// What it says, where that could be read.
+    /// Its message, where that could be read.
     pub message: Option<String>,
 }
 
-/// Whether somebody may still handle an exception.
+/// Whether an exception may still be handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ExceptionPhase {
     /// It was just thrown or is about to be delivered.
     FirstChance,
-    /// Nobody handles it: the program will end.
+    /// No handler: the program will end.
     Unhandled,
 }
 
 /// How the words of a logpoint's records become a message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogFormat {
-    /// Records from here on are of this format.
+    /// Records from here on have this format.
     pub ticks: u64,
     /// Number of the live probe.
     pub probe: u32,
@@ -235,27 +235,27 @@ pub struct LogFormat {
 /// A piece of a message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LogPart {
-    /// Always the same.
+    /// Constant text.
     Text(String),
     /// Made of words of the record.
     Value(LogValue),
     /// The name of a word of the record: `?` if it has none.
     Named {
-        /// The expression, in the words of the person.
+        /// The expression, in the user's words.
         expression: String,
-        /// The word, from 0 behind the record's head.
+        /// Index of the word, counted from the end of the record's head.
         word: u32,
         /// Numbers and their names.
         names: Vec<(u64, String)>,
     },
 }
 
-/// Which words of a logpoint's record are a value, and how to read them.
+/// The words of a logpoint's record that form a value, and how to read them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogValue {
-    /// The expression, in the words of the person.
+    /// The expression, in the user's words.
     pub expression: String,
-    /// Its first word, from 0 behind the record's head.
+    /// Index of its first word, counted from the end of the record's head.
     pub word: u32,
     /// How to read it.
     pub kind: LogKind,
@@ -264,7 +264,7 @@ pub struct LogValue {
 }
 
 impl LogValue {
-    /// Returns the word behind its last one.
+    /// Returns the index after its last word.
     pub fn end(&self) -> u64 {
         let words = u64::from(self.bytes).div_ceil(crate::wire::WORD_LEN as u64);
         let length = u64::from(self.kind == LogKind::Text);
@@ -281,9 +281,9 @@ pub enum LogKind {
     Unsigned,
     /// A number, in hexadecimal.
     Hex,
-    /// A floating point number of 4 or 8 bytes, as Rust writes it.
+    /// A floating point number of 4 or 8 bytes, in Rust's format.
     Float,
-    /// The same, as debuggers of C write it.
+    /// The same, in the format of C debuggers.
     CFloat,
     /// An address.
     Pointer,
@@ -344,7 +344,7 @@ impl ExceptionPhase {
     }
 }
 
-/// Writes the vector registers one behind the other.
+/// Writes the vector registers one after another.
 mod vectors {
     use serde::de::{Deserializer, Error};
     use serde::ser::Serializer;
@@ -367,7 +367,7 @@ mod vectors {
     }
 }
 
-/// Memory was copied while no thread ran; the pages are in a file of their own ([`crate::memory`]).
+/// Memory was copied while no thread ran; the pages are in their own file ([`crate::memory`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Snapshot {
     /// When.
@@ -378,7 +378,7 @@ pub struct Snapshot {
     pub reason: SnapshotReason,
     /// Bytes of memory it covers.
     pub covered: u64,
-    /// Bytes of memory that had changed since the one before, and are kept.
+    /// Bytes of memory that had changed since the one before, and are stored.
     pub changed: u64,
 }
 
@@ -389,13 +389,13 @@ pub enum SnapshotReason {
     Start,
     /// A thread is about to be paused, and no other runs.
     Pause,
-    /// It was asked for at regular times.
+    /// Taken at a regular interval.
     Interval,
-    /// A thread is about to be paused, and the others, which run on behind that, were held for it.
+    /// A thread is about to be paused. The others were held for the copy and run on after it.
     Held,
     /// The program exits.
     Exit,
-    /// The recording begins, of a program that ran before.
+    /// The recording begins, for a program that ran before.
     Attached,
 }
 

@@ -17,15 +17,15 @@ pub const PLACE_AT: usize = 12;
 /// Offset of the argument, whose meaning depends on the kind.
 pub const ARG_AT: usize = 16;
 
-/// Argument of a segment's last frame: the log goes on in the next segment.
+/// Argument of a segment's last frame: the log continues in the next segment.
 pub const END_CONTINUES: u64 = 0;
 /// Argument of the log's last frame: the log was closed cleanly.
 pub const END_CLOSED: u64 = 1;
 
-/// What a frame header says.
+/// The fields of a frame header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameHeader {
-    /// What the payload is.
+    /// The kind of the payload.
     pub kind: FrameKind,
     /// Length of the payload in bytes, without the padding.
     pub len: usize,
@@ -45,7 +45,7 @@ pub enum FrameFault {
     /// The header lacks its mark.
     #[error("no frame begins here")]
     Mark,
-    /// The payload would be longer than any frame's.
+    /// The payload would exceed the limit.
     #[error("a frame of {0} bytes is longer than any")]
     TooLong(usize),
     /// The frame was written for another place.
@@ -54,7 +54,7 @@ pub enum FrameFault {
     /// The checksum differs.
     #[error("the frame's checksum differs")]
     Crc,
-    /// The checksum holds, but no such kind is known.
+    /// The checksum holds, but the kind is unknown.
     #[error("unknown frame kind {0}")]
     Kind(u8),
 }
@@ -83,7 +83,7 @@ pub fn padding(len: usize) -> &'static [u8] {
     &[0; FRAME_ALIGN][..len.next_multiple_of(FRAME_ALIGN) - len]
 }
 
-/// Returns the header of a frame at `offset` whose payload is `parts` one after the other.
+/// Returns the header of a frame at `offset` whose payload is the concatenation of `parts`.
 ///
 /// `file_crc` is the checksum of the file's header.
 #[inline]
@@ -108,10 +108,10 @@ pub fn encode(
     bytes
 }
 
-/// Reads the length of the payload out of a header at `offset`, without having seen the payload.
+/// Reads the length of the payload from a header at `offset`, without the payload.
 ///
 /// # Errors
-/// The fault that shows already in the header.
+/// A fault that the header alone shows.
 pub fn payload_len(header: &[u8; FRAME_HEADER_LEN], offset: u64) -> Result<usize, FrameFault> {
     if *header == [0; FRAME_HEADER_LEN] {
         return Err(FrameFault::Zeros);
@@ -129,12 +129,12 @@ pub fn payload_len(header: &[u8; FRAME_HEADER_LEN], offset: u64) -> Result<usize
     Ok(len)
 }
 
-/// Returns the offset in bytes that a header says it was written for, as far as the header can say it.
+/// Returns the offset in bytes for which a header was written, modulo its range.
 pub fn stored_place(header: &[u8; FRAME_HEADER_LEN]) -> u64 {
     u64::from(u32_at(header, PLACE_AT)) * FRAME_ALIGN as u64
 }
 
-/// Checks the frame at `offset` that `bytes` begin with and returns its header.
+/// Checks the frame at `offset` at the start of `bytes` and returns its header.
 ///
 /// # Errors
 /// The first fault found.

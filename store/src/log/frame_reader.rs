@@ -1,4 +1,4 @@
-//! Reads the frames of one file in order with bounded memory; says what is wrong but not what that means.
+//! Reads the frames of one file in order with bounded memory. It reports what is wrong; callers decide what that means.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -11,14 +11,14 @@ use crate::format::{FILE_HEADER_LEN, FRAME_ALIGN, FRAME_HEADER_LEN, FRAME_MARK};
 use crate::log::frame::{self, FrameFault, FrameHeader, MARK_AT};
 use crate::storage::aligned::{ALIGN, Buffer};
 
-/// How much is read at once: little at first, as for a small file or a growing log, then more and more.
+/// Bytes that are read at once: few at first, as for a small file or a growing log, then more and more.
 /// A longer frame is read whole.
 const WINDOW_LEN: std::ops::RangeInclusive<usize> = 64 << 10..=4 << 20;
 
-/// How much is looked at at once when searching for the next frame in a damaged file.
+/// Bytes that are searched at once for the next frame in a damaged file.
 const SEARCH_LEN: usize = 1 << 20;
 
-/// Bytes that are compared with checksums when searching for frames that lie at a wrong place.
+/// Most bytes that are compared with checksums in a search for frames at a wrong place.
 const MOST_COMPARED: usize = 1 << 30;
 
 /// A reader of a file of frames.
@@ -73,7 +73,7 @@ impl FrameReader {
         Ok((reader, header))
     }
 
-    /// Returns the checksum of the file's header, with which the checksums of its frames begin.
+    /// Returns the checksum of the file's header, the start value for the checksums of its frames.
     pub fn file_crc(&self) -> u32 {
         self.file_crc
     }
@@ -83,7 +83,7 @@ impl FrameReader {
         self.offset = offset.max(FILE_HEADER_LEN as u64);
     }
 
-    /// Returns where the next frame begins, in bytes from the file's start.
+    /// Returns the offset of the next frame, in bytes.
     pub fn offset(&self) -> u64 {
         self.offset
     }
@@ -93,7 +93,7 @@ impl FrameReader {
         &self.path
     }
 
-    /// Returns the length of the file at this moment, in bytes.
+    /// Returns the present length of the file, in bytes.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -105,12 +105,12 @@ impl FrameReader {
         Ok(meta.len())
     }
 
-    /// Forgets what was read ahead, so that the next read sees the file as it is then.
+    /// Drops the read-ahead, so that the next read sees the present file.
     pub fn forget(&mut self) {
         self.window.len = 0;
     }
 
-    /// Reads the next frame and goes behind it. The inner `Err` is what is wrong with the bytes at
+    /// Reads the next frame and moves past it. The inner `Err` is what is wrong with the bytes at
     /// [`Self::offset`], where the reader then stays; at the very end of the file it is [`FrameFault::Short`].
     ///
     /// # Errors
@@ -137,7 +137,7 @@ impl FrameReader {
         self.window.held(offset + FRAME_HEADER_LEN as u64, len)
     }
 
-    /// Returns where the first whole frame after the current place begins, looking up to `end` bytes from the
+    /// Returns the start of the first whole frame after the current place, searching up to `end` bytes from the
     /// file's start.
     ///
     /// # Errors
@@ -167,8 +167,8 @@ impl FrameReader {
         Ok(None)
     }
 
-    /// Returns where the first frame lies that was written for another place, and for which, looking from the current
-    /// place to `end`, at every byte. What looks like a frame is compared with its checksum as long as that is little work.
+    /// Returns the first frame that was written for another place, and that place, searching from the current
+    /// place to `end`, at every byte. Candidates are compared with their checksums up to a limit of work.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -196,7 +196,7 @@ impl FrameReader {
         Ok(None)
     }
 
-    /// Returns for which place the frame at `offset` was written, if one lies there.
+    /// Returns the place for which the frame at `offset` was written, if there is one.
     fn displaced_at(&mut self, offset: u64, end: u64, work: &mut usize) -> Result<Option<u64>> {
         let bytes = self.read_at(offset, FRAME_HEADER_LEN)?;
         let Some(header) = bytes.first_chunk() else {
@@ -215,7 +215,7 @@ impl FrameReader {
         Ok(frame::check(bytes, file_crc, belongs).ok().map(|_| belongs))
     }
 
-    /// Returns `len` bytes from `offset` on, fewer only where the file ends.
+    /// Returns `len` bytes from `offset` on, fewer only at the end of the file.
     pub(super) fn bytes_at(&mut self, offset: u64, len: usize) -> Result<&[u8]> {
         self.read_at(offset, len)
     }
@@ -250,12 +250,12 @@ struct Window {
     direct: Direct,
 }
 
-/// The file once more, to be read past the page cache: a log is read once, and fresh pages of the cache for all of it
+/// A second handle for reads past the page cache: a log is read once, and fresh pages of the cache for all of it
 /// cost more than the disk (`storage::staged` says why).
 enum Direct {
     Unknown,
     Open(File),
-    /// It cannot be read so.
+    /// The file does not support that.
     No,
 }
 
@@ -270,7 +270,7 @@ impl Window {
         }
     }
 
-    /// Returns `len` bytes of `file` from `offset` on, fewer only where the file ends.
+    /// Returns `len` bytes of `file` from `offset` on, fewer only at the end of the file.
     fn bytes(&mut self, file: &File, path: &Path, offset: u64, len: usize) -> io::Result<&[u8]> {
         if !self.holds(offset, len) {
             self.fill(file, path, offset, len)?;
@@ -311,7 +311,7 @@ impl Window {
         Ok(())
     }
 
-    /// Reads at least `wanted` bytes past the page cache, if all of them are there and not just being written.
+    /// Reads at least `wanted` bytes past the page cache, if all of them exist and are not just being written.
     fn fill_directly(&mut self, file: &File, path: &Path, offset: u64, wanted: usize) -> bool {
         let start = offset / ALIGN as u64 * ALIGN as u64;
         let len = ((offset - start) as usize + wanted).next_multiple_of(ALIGN);
@@ -336,7 +336,7 @@ impl Window {
             .read_exact_at(&mut self.buffer.bytes_mut()[..len], start)
             .is_err()
         {
-            // The other way says what is wrong, if anything is.
+            // The other way reports the error, if any.
             self.direct = Direct::No;
             return false;
         }

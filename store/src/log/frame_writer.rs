@@ -21,10 +21,10 @@ pub struct FrameWriter<F: StorageFile = std::fs::File> {
 }
 
 impl FrameWriter {
-    /// Opens a file made earlier, cuts it to its first `len` bytes and goes on from there.
+    /// Opens an existing file, cuts it to its first `len` bytes and continues from there.
     ///
     /// # Errors
-    /// When the file is not the one `header` describes, or shorter than `len` bytes.
+    /// When the file differs from `header`, or is shorter than `len` bytes.
     pub fn resume(path: &Path, header: FileHeader, len: u64) -> Result<Self> {
         let reader = FrameReader::open(path, &header)?;
         let found = reader.file_len()?;
@@ -48,7 +48,8 @@ impl FrameWriter {
 }
 
 impl<F: StorageFile> FrameWriter<F> {
-    /// Creates the file `path`, which must not exist, and waits until its header is in it. On failure it is removed again.
+    /// Creates the file `path`, which must not exist, and waits until its header is written. Removes it again on
+    /// failure.
     ///
     /// # Errors
     /// [`Error::Io`] or [`Error::Append`].
@@ -73,11 +74,12 @@ impl<F: StorageFile> FrameWriter<F> {
         })
     }
 
-    /// Appends a frame whose payload is `parts` one after the other, with one `writev`, and returns its length in bytes.
+    /// Appends a frame whose payload is the concatenation of `parts`, with one `writev`, and returns its length in
+    /// bytes.
     ///
     /// # Errors
     /// [`Error::Append`] when the disk takes no more: the file then ends with the frame before, and a later
-    /// append may succeed. [`Error::WriterStopped`] when that could not be done.
+    /// append may succeed. [`Error::WriterStopped`] when that cut failed.
     #[inline]
     pub fn append(&mut self, kind: FrameKind, arg: u64, parts: [&[u8]; 2]) -> Result<usize> {
         let len = parts[0].len() + parts[1].len();
@@ -107,7 +109,7 @@ impl<F: StorageFile> FrameWriter<F> {
         self.len
     }
 
-    /// Returns whether no frame has been appended.
+    /// Tells whether no frame has been appended.
     pub fn is_empty(&self) -> bool {
         self.len <= FILE_HEADER_LEN as u64
     }
@@ -117,7 +119,7 @@ impl<F: StorageFile> FrameWriter<F> {
         &self.path
     }
 
-    /// Brings everything appended to the disk.
+    /// Syncs everything appended to the disk.
     ///
     /// # Errors
     /// [`Error::Sync`].
@@ -128,17 +130,17 @@ impl<F: StorageFile> FrameWriter<F> {
         })
     }
 
-    /// Lets readers see what was appended, soon.
+    /// Makes the appended frames visible to readers, soon.
     pub fn flush(&self) {
         self.file.flush();
     }
 
-    /// Nothing more will be appended: what is left is on its way.
+    /// Ends the file: the rest is on its way to the disk.
     pub(crate) fn end(&self) {
         self.file.end();
     }
 
-    /// Waits until what was appended is written.
+    /// Waits until the appended frames are written.
     ///
     /// # Errors
     /// [`Error::Append`].

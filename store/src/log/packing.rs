@@ -1,8 +1,8 @@
-//! Packed blocks: records without the words that an earlier record of the same block told already.
+//! Packed blocks: records without the words that an earlier record of the same block implies.
 //!
-//! Both sides keep the same `Known`, so a record is one head word and the words that differ from what is expected. It
-//! begins anew with each block, so that any block can be read without the others. Nothing is interpreted beyond where a
-//! record of a call ends, which function it names and at which slot; `docs/format.md` is the norm.
+//! Writer and reader keep the same `Known`, so a record is one head word and the words that differ from the prediction.
+//! Each block starts anew, so it can be read without the others. Of a call's record only its end, function and slot are
+//! interpreted; `docs/format.md` is the norm.
 
 mod pack;
 #[cfg(test)]
@@ -18,7 +18,7 @@ use crate::wire::{
     XMM_SHIFT,
 };
 
-/// A word as it lies in memory and on disk.
+/// A word as it is in memory and on disk.
 pub type Word = [u8; WORD_LEN];
 
 /// Words of a packed block before its first record: the length of the raw records in bytes, and their first ticks.
@@ -26,18 +26,18 @@ const PROLOGUE_WORDS: usize = 2;
 
 /// In a head: position of the context. Below it, bit `i` says that word `i + 1` of the record follows.
 const CONTEXT_SHIFT: u32 = 16;
-/// In a head: position of the ticks since the record before, signed; or how many raw words follow.
+/// In a head: position of the signed ticks since the record before; or of the number of raw words that follow.
 const TICKS_SHIFT: u32 = 24;
-/// In the head of a leave record: its rdx is the one that the call was entered with. Otherwise it is as any other word.
+/// In the head of a leave record: its rdx equals the rdx at the call's entry. Otherwise rdx is like any other word.
 const SAME_RDX: u64 = 1 << (CONTEXT_SHIFT - 1);
-/// Where rdx is in what [`Known`] keeps of a leave record, and in the words of an enter record.
+/// Index of rdx in the words that [`Known`] keeps of a leave record, and in the words of an enter record.
 const LEAVE_RDX: usize = 2;
 const ENTER_RDX: usize = 5;
 /// The context of raw words.
 const RAW: u64 = 0xff;
-/// Contexts of enter records: functions are told apart by that many low bits of their ids.
+/// Contexts of enter records: that many low bits of a function id choose the context.
 const FUNCTIONS: usize = 64;
-/// Leave records have as many contexts, behind those of the enter records.
+/// Leave records have as many contexts, after those of the enter records.
 const CONTEXTS: usize = 2 * FUNCTIONS;
 /// Calls that may be open at once before the outermost are forgotten.
 const OPEN: usize = 64;
@@ -48,15 +48,15 @@ const SLOT_MASK: u64 = !0 << SLOT_POSITION;
 
 const _: () = assert!(MAX_WORDS == CONTEXT_SHIFT as usize);
 
-/// What the next records are expected to hold.
+/// The expected content of the next records.
 struct Known {
     /// Words 1 and following of the last record of each context.
     words: [[u64; MAX_WORDS]; CONTEXTS],
-    /// One bit per context: it has been used in this block. Others count as zeroes, and cost nothing until used.
+    /// One bit per context: it has been used in this block. Unused contexts count as zeroes, and cost nothing.
     seen: [u64; CONTEXTS / 64],
-    /// Slot and function of the calls that are open, as a ring: [`SLOT_MASK`] of word 1, and the context.
+    /// Slot and function of the open calls, as a ring buffer: [`SLOT_MASK`] of word 1, and the context.
     open: [u64; OPEN],
-    /// The rdx that they were entered with.
+    /// Their rdx at the entry.
     rdx: [u64; OPEN],
     depth: usize,
     ticks: u64,
@@ -82,7 +82,7 @@ impl Known {
         self.ticks = ticks;
     }
 
-    /// Returns what the last record of a context held.
+    /// Returns the last record of a context.
     #[inline(always)]
     fn context(&mut self, context: usize) -> &mut [u64; MAX_WORDS] {
         let context = context % CONTEXTS;
@@ -95,18 +95,18 @@ impl Known {
         words
     }
 
-    /// Notes an enter record by its word 1 and its rdx. Only a hooked call has a leave to come.
+    /// Notes an enter record by its word 1 and its rdx. Only a hooked call gets a leave record.
     #[inline(always)]
     fn entered(&mut self, word1: u64, rdx: u64) {
         let is_hooked = kind(word1) == KIND_ENTER;
-        // Written in any case, above the innermost call: no branch.
+        // Write above the innermost call in any case: no branch.
         let above = self.depth.wrapping_add(1);
         self.open[above % OPEN] = word1 & SLOT_MASK | enter_context(word1) as u64;
         self.rdx[above % OPEN] = rdx;
         self.depth = if is_hooked { above } else { self.depth };
     }
 
-    /// Takes the innermost call: what its leave is expected to be.
+    /// Removes the innermost call and returns the expected values of its leave.
     #[inline(always)]
     fn left(&mut self) -> Left {
         let innermost = self.depth % OPEN;
@@ -120,12 +120,12 @@ impl Known {
     }
 }
 
-/// A call that is left.
+/// A call that ends.
 struct Left {
     context: usize,
     /// As in word 1.
     slot: u64,
-    /// As it was at the enter.
+    /// As at the entry.
     rdx: u64,
 }
 
@@ -140,7 +140,7 @@ fn kind(word1: u64) -> u8 {
     (word1 & ((1 << KIND_BITS) - 1)) as u8
 }
 
-/// Returns the length in words of an enter record with this word 1; `None`: it is none that readers take.
+/// Returns the length in words of an enter record with this word 1; `None`: readers do not accept it.
 fn enter_words(word1: u64) -> Option<usize> {
     let is_enter = matches!(
         kind(word1),
@@ -150,7 +150,7 @@ fn enter_words(word1: u64) -> Option<usize> {
     (is_enter && xmm <= ENTER_MAX_XMM).then_some(ENTER_WORDS + xmm)
 }
 
-/// Returns the length in words of a leave record with this word 1; `None`: it is none that readers take.
+/// Returns the length in words of a leave record with this word 1; `None`: readers do not accept it.
 fn leave_words(word1: u64) -> Option<usize> {
     let xmm = xmm_words(word1);
     let is_leave = kind(word1) == KIND_LEAVE && (xmm == 0 || xmm == LEAVE_XMM);
@@ -161,7 +161,7 @@ fn xmm_words(word1: u64) -> usize {
     (word1 >> XMM_SHIFT) as usize % (1 << (VALUE_SHIFT - XMM_SHIFT))
 }
 
-/// Returns the ticks between two times if a head can hold them.
+/// Returns the ticks between two times if they fit a head.
 #[inline(always)]
 fn ticks_field(earlier: u64, later: u64) -> Option<u64> {
     let passed = later.wrapping_sub(earlier);

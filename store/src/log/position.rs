@@ -1,4 +1,4 @@
-//! Names places in the log and the files of its segments.
+//! Positions in the log and the file names of its segments.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use crate::format::SEGMENT_SUFFIX;
 pub struct LogPosition {
     /// Number of the segment, from 0.
     pub segment: u32,
-    /// Bytes from the segment's start; 0 stands for its first frame too.
+    /// Bytes from the segment's start; 0 also stands for its first frame.
     pub offset: u64,
 }
 
@@ -30,7 +30,7 @@ pub fn segment_path(dir: &Path, number: u32) -> PathBuf {
     dir.join(format!("{number:06}{SEGMENT_SUFFIX}"))
 }
 
-/// Returns the numbers of the segments in the log folder `dir`, ascending. Other files are left aside.
+/// Returns the numbers of the segments in the log folder `dir`, ascending. Ignores other files.
 ///
 /// # Errors
 /// [`Error::Io`] when the folder cannot be read.

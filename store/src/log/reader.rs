@@ -1,6 +1,6 @@
-//! Reads the log in order, from any position, also while it grows; tells a torn tail from damage.
+//! Reads the log in order, from any position, also while it grows; distinguishes a torn tail from damage.
 //!
-//! Memory is bounded by the read window plus one frame and what it is unpacked to. A frame that was returned is never taken back.
+//! Memory is bounded by the read window plus one frame and its unpacked form. A returned frame is final.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,14 +16,14 @@ use crate::log::position::{LogPosition, segment_path, segments};
 use crate::log::torn::wrong_end;
 use crate::manifest::RecordingId;
 
-/// What the end of the log may look like.
+/// The allowed forms of the log's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tail {
     /// The recording was closed cleanly: anything but the closing frame at the end is an error.
     MustBeClosed,
-    /// The recorder died: a frame at the end that was never written whole is dropped, and anything else is an error.
+    /// The recorder died: an incomplete frame at the end is dropped, and anything else is an error.
     MayBeTorn,
-    /// The recording is being written: what is not whole at the end may become so.
+    /// The recording is being written: incomplete bytes at the end may become complete.
     Grows,
 }
 
@@ -37,7 +37,7 @@ pub struct LogReader {
     unpacker: Unpacker,
 }
 
-/// What the log holds next.
+/// The next item of the log.
 #[derive(Debug, PartialEq)]
 pub enum Step<'a> {
     /// A frame.
@@ -51,9 +51,9 @@ pub enum Step<'a> {
 pub enum End {
     /// The log was closed cleanly here.
     Closed,
-    /// The log may go on later: ask again.
+    /// The log may continue later: try again.
     ForNow {
-        /// Bytes after the last whole frame. When nobody writes the log any more, they are a torn frame and lost.
+        /// Bytes after the last whole frame. Once the log has no writer, they are a torn frame and lost.
         torn_bytes: u64,
     },
 }
@@ -63,13 +63,13 @@ pub enum End {
 pub struct Frame<'a> {
     /// Where the frame begins.
     pub position: LogPosition,
-    /// Where to go on after it.
+    /// Where reading continues after it.
     pub next: LogPosition,
-    /// What it holds.
+    /// Its content.
     pub body: FrameBody<'a>,
 }
 
-/// What a frame holds.
+/// The content of a frame.
 #[derive(Debug, PartialEq)]
 pub enum FrameBody<'a> {
     /// Whole records of one thread.
@@ -94,7 +94,7 @@ pub struct Block<'a> {
     pub bytes: &'a [u8],
 }
 
-/// What was found at the reader's position.
+/// The bytes found at the reader's position.
 enum Found {
     Frame(FrameHeader, LogPosition),
     End(End),
@@ -103,22 +103,22 @@ enum Found {
     NoHeader(Error),
 }
 
-/// What a fault means.
+/// The meaning of a fault.
 enum Verdict {
     End(End),
     Damage(Error),
 }
 
 impl LogReader {
-    /// Opens the log in the folder `dir` at the first segment that is still there.
+    /// Opens the log in the folder `dir` at the first existing segment.
     ///
     /// # Errors
-    /// [`Error::SegmentMissing`] when one is missing in between, or none is there and nobody writes the log.
+    /// [`Error::SegmentMissing`] when one is missing in between, or none exists and the log has no writer.
     pub fn open(dir: &Path, recording_id: RecordingId, tail: Tail) -> Result<Self> {
         let numbers = segments(dir)?;
         for pair in numbers.windows(2) {
             let next = pair[0] + 1;
-            // A folder that grows while it is listed may leave one out.
+            // Listing a growing folder may omit a segment.
             if pair[1] != next && !segment_path(dir, next).exists() {
                 return Err(missing(dir, next));
             }
@@ -132,7 +132,7 @@ impl LogReader {
         Ok(Self::open_at(dir, recording_id, tail, start))
     }
 
-    /// Opens the log at a position that an earlier reader returned. What is not there shows on reading.
+    /// Opens the log at a position that an earlier reader returned. A missing segment shows on reading.
     pub fn open_at(
         dir: &Path,
         recording_id: RecordingId,
@@ -149,7 +149,7 @@ impl LogReader {
         }
     }
 
-    /// Returns where the next frame begins.
+    /// Returns the position of the next frame.
     pub fn position(&self) -> LogPosition {
         self.position
     }
@@ -177,7 +177,7 @@ impl LogReader {
         }))
     }
 
-    /// Goes on until there is a frame or an end.
+    /// Continues until there is a frame or an end.
     fn settle(&mut self) -> Result<Settled> {
         let mut looked_again = false;
         loop {
@@ -191,7 +191,7 @@ impl LogReader {
             self.forget();
             match verdict {
                 Verdict::End(end) => return Ok(Settled::End(end)),
-                // The writer may have gone on between two looks at a growing file: only what stays is damage.
+                // The writer may have continued between two looks at a growing file: only a lasting fault is damage.
                 Verdict::Damage(_) if !looked_again => looked_again = true,
                 Verdict::Damage(error) => return Err(error),
             }
@@ -234,7 +234,7 @@ impl LogReader {
                 Ok(Found::Next)
             }
             END_CLOSED => {
-                // The position stays in front of the closing frame, so that asking again gives the same answer.
+                // The position stays before the closing frame, so that another call gives the same answer.
                 self.position.offset = start.offset;
                 if let Some(segment) = &mut self.segment {
                     segment.seek(start.offset);
@@ -280,7 +280,7 @@ impl LogReader {
         if self.tail == Tail::Grows && !later {
             return Ok(Found::End(End::ForNow { torn_bytes: 0 }));
         }
-        // The writer may have created it, and later ones, since it was looked for.
+        // The writer may have created it, and later ones, since the last look.
         match segment_path(&self.dir, number).exists() {
             true => Ok(Found::Next),
             false => Err(missing(&self.dir, number)),
@@ -321,7 +321,7 @@ impl LogReader {
         if may_be_torn && offset == end {
             return torn;
         }
-        // Zeros: the file system had recorded the file's length but not yet its bytes when the machine stopped.
+        // Zeros: when the machine stopped, the file system had recorded the file's length but not yet its bytes.
         if may_be_torn && self.tail == Tail::Grows && fault == FrameFault::Zeros {
             return torn;
         }
@@ -343,8 +343,8 @@ impl LogReader {
         }
     }
 
-    /// Decides whether a file without a header is one that is being written, or damage: a segment has its header before
-    /// the one before it says that the log goes on, and the first one before there is a manifest.
+    /// Decides whether a file without a header is being written, or damaged: a segment gets its header before
+    /// the one before it announces it, and the first one before the manifest exists.
     fn judge_header(&mut self, error: Error) -> Result<Verdict> {
         let path = segment_path(&self.dir, self.position.segment);
         let bytes = std::fs::read(&path).map_err(Error::io("read", &path))?;

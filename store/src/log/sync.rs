@@ -1,4 +1,4 @@
-//! Brings appended bytes to the disk from a thread of its own, so that the writer never waits for the disk.
+//! Syncs appended bytes to the disk on a thread of its own, so that the writer never waits for the disk.
 
 use std::mem;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::format::{SYNC_BYTES, SYNC_INTERVAL_MS};
 use crate::storage::{Storage, StorageFile};
 
-/// The thread that syncs, and the writer's side of it.
+/// The syncing thread, and the writer's side of it.
 pub(super) struct Syncer<F: StorageFile> {
     shared: Arc<Shared<F>>,
     thread: Option<JoinHandle<()>>,
@@ -20,7 +20,7 @@ pub(super) struct Syncer<F: StorageFile> {
 struct Shared<F> {
     /// Bytes appended since the last sync began.
     unsynced: AtomicU64,
-    /// Files to sync, the one being written last. Held for a push or a copy only.
+    /// Files to sync, the current one last. The lock is held for a push or a copy only.
     files: Mutex<Files<F>>,
     failure: OnceLock<Failure>,
     failed: AtomicBool,
@@ -31,7 +31,7 @@ struct Files<F> {
     /// Segments that take no more frames, and were not synced since.
     done: Vec<(PathBuf, Arc<F>)>,
     current: (PathBuf, Arc<F>),
-    /// Whether a segment was created since the folder was synced.
+    /// Whether a segment was created since the last sync of the folder.
     names_changed: bool,
 }
 
@@ -70,7 +70,7 @@ impl<F: StorageFile> Syncer<F> {
         })
     }
 
-    /// Tells that `count` bytes were appended. Takes no lock and makes no system call,
+    /// Reports that `count` bytes were appended. Takes no lock and makes no system call,
     /// except to wake the thread: after a sync, and once in 256 MiB.
     ///
     /// # Errors
@@ -84,7 +84,7 @@ impl<F: StorageFile> Syncer<F> {
         self.health()
     }
 
-    /// Tells that frames go to another file from now on.
+    /// Reports that frames go to another file from now on.
     pub(super) fn rolled(&self, current: (PathBuf, Arc<F>)) {
         let mut files = self.shared.lock();
         let done = mem::replace(&mut files.current, current);
@@ -92,7 +92,7 @@ impl<F: StorageFile> Syncer<F> {
         files.names_changed = true;
     }
 
-    /// Syncs everything a last time and ends the thread.
+    /// Syncs everything once more and ends the thread.
     ///
     /// # Errors
     /// [`Error::Sync`] when this or an earlier sync failed.
@@ -147,7 +147,7 @@ impl<F: StorageFile> Shared<F> {
         }
     }
 
-    /// Waits until there is something to sync, but for one interval at least unless it is much.
+    /// Waits until there is something to sync, at least one interval unless there is much.
     fn wait(&self) {
         let until = Instant::now() + Duration::from_millis(SYNC_INTERVAL_MS);
         let is_urgent = |unsynced| unsynced >= SYNC_BYTES || self.stop.load(Ordering::Acquire);
@@ -195,7 +195,7 @@ impl<F: StorageFile> Shared<F> {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Files<F>> {
-        // A panic elsewhere leaves the list whole: it is only pushed to or taken.
+        // A panic elsewhere leaves the list intact: it is only pushed to or taken.
         self.files
             .lock()
             .unwrap_or_else(|poisoned| poisoned.into_inner())

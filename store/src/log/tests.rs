@@ -1,7 +1,7 @@
-//! Shows that a log gives back what was appended, up to the last whole frame, whatever the disk does.
+//! Shows that a log returns what was appended, up to the last whole frame, whatever the disk does.
 //!
-//! Every test writes a small log, harms it in one way at every place where that makes a difference,
-//! and compares what is read with the frames that were appended.
+//! Every test writes a small log, damages it in one way at every place where that makes a difference,
+//! and compares the frames that are read with those that were appended.
 
 mod faults;
 mod harm;

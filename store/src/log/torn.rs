@@ -1,19 +1,19 @@
-//! Tells the end that a dead recorder leaves from damage: only what was never written is dropped.
+//! Distinguishes the torn end that a dead recorder leaves from damage: only bytes that were never written are dropped.
 //!
-//! A writer's bytes reach the file in order, so a recorder that is killed leaves a beginning of its last frame. Where the
-//! machine stops, sectors that the disk had not taken hold zeroes. Every other end was changed by somebody.
+//! A writer's bytes reach the file in order, so a killed recorder leaves a beginning of its last frame. After a machine
+//! failure, sectors that did not reach the disk hold zeroes. Any other end is a later change.
 
 use super::frame::FrameFault;
 use super::frame_reader::FrameReader;
 use crate::error::Result;
 
-/// What disks write at once, in bytes.
+/// Bytes that a disk writes at once.
 const SECTOR_LEN: u64 = 512;
-/// Fewer zeroes than these may be the content of a frame.
+/// Fewer zeroes than this may be the content of a frame.
 const LEAST_ZEROES: usize = 64;
 
-/// Returns what is wrong with the bytes from the reader's place to `end`, the file's end, or `None` where they are a frame
-/// that was never written whole. No whole frame follows in its place.
+/// Returns the fault of the bytes from the reader's place to `end`, the file's end, or `None` if they are an
+/// incompletely written frame. No whole frame follows in its place.
 ///
 /// # Errors
 /// [`crate::Error::Io`].

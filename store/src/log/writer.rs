@@ -19,10 +19,10 @@ use crate::wire::{Records, WORD_LEN};
 
 /// The one writer of a log.
 ///
-/// Appended frames are written from a thread of their own, so an error may come with a later append. The log is then
-/// whole up to some frame before. On other storages than [`Staged`] that is the frame just before, and the append may be
-/// tried again; after [`Error::Sync`] or [`Error::WriterStopped`] it may not. A writer that is dropped without
-/// [`Self::close`] leaves a log that readers take as unfinished.
+/// A separate thread writes the appended frames, so an error may come with a later append. The log is then
+/// whole up to an earlier frame. On storages other than [`Staged`] that is the frame just before, and the append may be
+/// retried; not after [`Error::Sync`] or [`Error::WriterStopped`]. A writer that is dropped without
+/// [`Self::close`] leaves a log that readers treat as unfinished.
 pub struct LogWriter<S: Storage = Staged> {
     storage: S,
     dir: PathBuf,
@@ -31,16 +31,16 @@ pub struct LogWriter<S: Storage = Staged> {
     roll_len: u64,
     segment: FrameWriter<S::File>,
     syncer: Syncer<S::File>,
-    /// `None` only while it is being used.
+    /// `None` only while it is in use.
     packer: Option<Packer>,
-    /// What the blocks hold.
+    /// The content of the blocks.
     events: u64,
 }
 
 /// Proof that a log was closed cleanly.
 #[derive(Debug)]
 pub struct ClosedLog {
-    /// Where the log ends.
+    /// The end of the log.
     pub end: LogPosition,
 }
 
@@ -84,7 +84,7 @@ impl<S: Storage + Clone> LogWriter<S> {
 }
 
 impl<S: Storage> LogWriter<S> {
-    /// Appends whole records of one ring: `parts` one after the other (two where the ring wraps). Long blocks become
+    /// Appends whole records of one ring: the concatenation of `parts` (two where the ring wraps). Long blocks become
     /// several frames, and after an error the first of them may be there.
     ///
     /// # Errors
@@ -103,7 +103,7 @@ impl<S: Storage> LogWriter<S> {
         let arg = frame::block_arg(ring, tenancy);
         match parts.map(<[u8]>::as_chunks) {
             [(first, []), (second, [])] => {
-                // Out of `self` for the time of its use, so that its memory can be appended.
+                // Taken out of `self` while in use, so that its memory can be appended.
                 let mut packer = self.packer.take().unwrap_or_default();
                 let result = self.append_words(&mut packer, arg, [first, second]);
                 self.packer = Some(packer);
@@ -113,7 +113,7 @@ impl<S: Storage> LogWriter<S> {
         }
     }
 
-    /// Appends records packed, as long as that makes them shorter. The rest stays as it is.
+    /// Appends records packed, while that makes them shorter. The rest stays raw.
     fn append_words(
         &mut self,
         packer: &mut Packer,
@@ -139,7 +139,7 @@ impl<S: Storage> LogWriter<S> {
         }
     }
 
-    /// Returns how many events the blocks hold that were appended: calls count twice, control events do not count.
+    /// Returns the number of events in the appended blocks: calls count twice, control events do not count.
     pub fn events(&self) -> u64 {
         self.events
     }
@@ -162,12 +162,12 @@ impl<S: Storage> LogWriter<S> {
         self.append(FrameKind::Watermark, ticks, [&[], &[]])
     }
 
-    /// Lets readers see what was appended, soon. Frames that make up a buffer need no such help.
+    /// Makes the appended frames visible to readers, soon. Frames that fill a buffer need no such help.
     pub fn flush(&self) {
         self.segment.flush();
     }
 
-    /// Waits until readers can see all that was appended.
+    /// Waits until readers can see all appended frames.
     ///
     /// # Errors
     /// [`Error::Append`] when it could not be written.
@@ -175,7 +175,7 @@ impl<S: Storage> LogWriter<S> {
         self.segment.finish()
     }
 
-    /// Returns where the next frame will begin, unless it begins the next segment.
+    /// Returns the position of the next frame, unless it begins the next segment.
     pub fn position(&self) -> LogPosition {
         LogPosition {
             segment: self.number,
@@ -183,7 +183,7 @@ impl<S: Storage> LogWriter<S> {
         }
     }
 
-    /// Ends the log and brings all of it to the disk.
+    /// Ends the log and syncs all of it to the disk.
     ///
     /// # Errors
     /// As for [`Self::append_block`]; the log is then unfinished, but readable up to its last frame.
@@ -211,13 +211,13 @@ impl<S: Storage> LogWriter<S> {
         self.syncer.appended(count as u64)
     }
 
-    /// Goes on in a new segment, unless the present one has no frame yet.
+    /// Continues in a new segment, unless the present one has no frame yet.
     #[cold]
     fn roll(&mut self) -> Result<()> {
         if self.segment.len() == FILE_HEADER_LEN as u64 {
             return Ok(());
         }
-        // First the next segment, then the frame that says that there is one: should the recorder die in between, readers
+        // Create the next segment before the frame that announces it: if the recorder dies in between, readers
         // find both or know that there is none.
         let number = self.number + 1;
         let next = create_segment(&self.storage, &self.dir, self.recording_id, number)?;

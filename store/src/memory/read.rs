@@ -1,4 +1,4 @@
-//! Reads what memory held as of a snapshot, a page at a time, with bounded memory; trusts no byte of a file.
+//! Reads memory as of a snapshot, a page at a time, with bounded memory; trusts no byte of a file.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -14,10 +14,10 @@ use crate::log::frame_reader::{FrameReader, RawFrame};
 use crate::manifest::RecordingId;
 use crate::recording::{Recording, RecordingState};
 
-/// Runs that are kept unpacked: 4 MiB.
+/// Most runs that are kept unpacked: 4 MiB.
 const KEPT_RUNS: usize = 64;
 
-/// Files that are kept open: a program may have no more than 1,024, and a recording may have more snapshots.
+/// Most files that are kept open: a program may have no more than 1,024, and a recording may have more snapshots.
 const KEPT_FILES: usize = 16;
 
 /// All snapshots of a recording.
@@ -26,13 +26,13 @@ pub struct Memory {
     recording_id: RecordingId,
     /// In order: snapshot `n` is the `n`th.
     snapshots: Vec<Snapshot>,
-    /// The snapshots from which on other memory is covered than by the one before, and what; the first is snapshot 0.
+    /// Each snapshot that covers other memory than the one before it, and that memory; the first is snapshot 0.
     coverage: Vec<(usize, Arc<[Region]>)>,
-    /// The snapshots behind the first that have a page, in order, by its address.
+    /// By a page's address: the snapshots after the first that have the page, in order.
     changes: FxHashMap<u64, Vec<u32>>,
-    /// The files that were read last, by snapshot; the latest first.
+    /// The files read last, by snapshot; the latest first.
     open: VecDeque<(usize, FrameReader)>,
-    /// The runs that were read last, by snapshot and address; the latest first.
+    /// The runs read last, by snapshot and address; the latest first.
     kept: VecDeque<(usize, u64, Arc<[u8]>)>,
 }
 
@@ -42,22 +42,22 @@ struct Snapshot {
     runs: Box<[Run]>,
 }
 
-/// What a page held, or a part of one.
+/// The content of a page, or of a part of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Seen {
-    /// These bytes, as many as were asked for.
+    /// These bytes, as many as requested.
     Bytes(Vec<u8>),
-    /// Zeroes: nobody had written it.
+    /// Zeroes: it had never been written.
     Zeroes,
     /// The snapshot does not cover it.
     Uncovered,
 }
 
 impl Memory {
-    /// Opens the snapshots of a recording. One that is being written, or was when the recorder died, is left out.
+    /// Opens the snapshots of a recording, except one that is being written or was when the recorder died.
     ///
     /// # Errors
-    /// [`Error::Io`], or what is wrong with a file, with its offset.
+    /// [`Error::Io`], or the fault of a file, with its offset.
     pub fn open(recording: &Recording) -> Result<Self> {
         let mut memory = Self {
             dir: recording.dir().to_path_buf(),
@@ -108,7 +108,7 @@ impl Memory {
         self.snapshots.len()
     }
 
-    /// Refuses a recording without snapshot `id`, which an event tells of: it was finished before that event was written.
+    /// Refuses a recording that lacks the snapshot `id` of an event: it was finished before that event was written.
     ///
     /// # Errors
     /// [`Error::Truncated`] naming the file.
@@ -141,7 +141,7 @@ impl Memory {
             .map(|snapshot| snapshot.path.as_path())
     }
 
-    /// Returns what snapshot `id` covers, lowest address first; nothing where there is no such snapshot.
+    /// Returns the memory that snapshot `id` covers, lowest address first; nothing if the snapshot does not exist.
     pub fn regions(&self, id: u32) -> &[Region] {
         match (id as usize) < self.snapshots.len() {
             true => &self.coverage[self.coverage_of(id as usize)].1,
@@ -149,13 +149,13 @@ impl Memory {
         }
     }
 
-    /// Returns which entry of `coverage` is about a snapshot.
+    /// Returns the entry of `coverage` for a snapshot.
     fn coverage_of(&self, number: usize) -> usize {
         let behind = self.coverage.partition_point(|(from, _)| *from <= number);
         behind - 1
     }
 
-    /// Returns what the page with the byte at `addr` held when snapshot `id` was taken.
+    /// Returns the page with the byte at `addr` as of snapshot `id`.
     ///
     /// # Errors
     /// [`Error::Io`] or [`Error::Corrupt`], naming file and offset.
@@ -164,7 +164,7 @@ impl Memory {
         self.part(id, page..page.saturating_add(PAGE_LEN))
     }
 
-    /// Returns what a part of a page held when snapshot `id` was taken.
+    /// Returns a part of a page as of snapshot `id`.
     ///
     /// # Errors
     /// As for [`Self::page`].
@@ -205,7 +205,7 @@ impl Memory {
         (page - run.addr < u64::from(run.len)).then_some((at, run))
     }
 
-    /// Tells whether each of the snapshots `from..=until` covers a page: it was there all the time.
+    /// Tells whether each of the snapshots `from..=until` covers a page: it was always mapped.
     fn was_covered(&self, page: u64, from: usize, until: usize) -> bool {
         self.coverage[self.coverage_of(from)..=self.coverage_of(until)]
             .iter()
@@ -223,7 +223,7 @@ impl Memory {
         Ok(bytes)
     }
 
-    /// Reads a run from the file of the snapshot `at`, which is opened if it is not open any more.
+    /// Reads a run from the file of the snapshot `at`; reopens the file if needed.
     fn read(&mut self, at: usize, run: Run) -> Result<Vec<u8>> {
         let path = &self.snapshots[at].path;
         let known = self.open.iter().position(|(number, _)| *number == at);
@@ -249,7 +249,7 @@ impl Memory {
     /// Reads every run of every snapshot. Returns how many bytes of memory they hold.
     ///
     /// # Errors
-    /// What is wrong with the first that is damaged, with its file and offset.
+    /// The fault of the first damaged one, with its file and offset.
     pub fn check(&mut self) -> Result<u64> {
         let mut len = 0;
         for at in 0..self.snapshots.len() {
@@ -290,14 +290,14 @@ fn are_pages_in_order(mut ranges: impl Iterator<Item = (u64, u64)>) -> bool {
     })
 }
 
-/// Reads what a snapshot's file says that it has.
+/// Reads the index of a snapshot's file.
 fn contents_of(path: &Path, recording_id: RecordingId, id: u32) -> Result<Contents> {
     let mut reader = FrameReader::open(path, &header_of(recording_id, id))?;
     let end_at = reader.file_len()?.saturating_sub(FRAME_HEADER_LEN as u64);
     reader.seek(end_at);
     let contents_at = match reader.next_frame()? {
         Ok(frame) if frame.header.kind == FrameKind::SegmentEnd => frame.header.arg,
-        // Its writer has not come to the end.
+        // Its writer has not finished.
         _ => {
             return Err(Error::Truncated {
                 path: path.to_path_buf(),
@@ -325,7 +325,7 @@ fn whole<'a, E: std::fmt::Display>(
     frame.map_err(|fault| Error::corrupt(path, offset, fault.to_string()))
 }
 
-/// Returns the pages of a frame's payload; `None`: it is none.
+/// Returns the pages of a frame's payload; `None`: it is malformed.
 fn unpack(payload: &[u8]) -> Option<Vec<u8>> {
     let (prefix, bytes) = payload.split_first_chunk::<PREFIX_LEN>()?;
     let [a, b, c, d, codec @ ..] = *prefix;

@@ -1,5 +1,5 @@
-//! Goal: a page reads as it was at each snapshot, and no bytes of a file harm its reader. Method: made-up memory that changes
-//! from snapshot to snapshot, held against a model; files that were cut and changed.
+//! Goal: a page reads as it was at each snapshot, and no bytes of a file harm its reader. Method: made-up memory that
+//! changes from snapshot to snapshot, compared with a model; files that were cut and changed.
 
 use std::collections::BTreeMap;
 
@@ -71,7 +71,7 @@ fn a_page_is_that_of_the_newest_snapshot_that_has_it() {
     assert!(memory.check().unwrap() > 0);
 }
 
-/// What was unmapped and mapped anew holds zeroes, not what it held before.
+/// Memory that was unmapped and mapped anew holds zeroes, not its earlier content.
 #[test]
 fn memory_that_was_gone_in_between_is_new() {
     let dir = tempfile::tempdir().unwrap();
@@ -140,7 +140,7 @@ fn a_changed_byte_is_found_and_harms_nobody() {
     }
 }
 
-/// Says that this process is the child of a test, and where its recording is.
+/// Marks this process as a test's child, and names its recording.
 const CHILD: &str = "HINDSIGHT_TEST_OF_MANY_SNAPSHOTS";
 const MANY: u32 = 2_000;
 

@@ -10,7 +10,7 @@ use crate::log::frame_writer::FrameWriter;
 use crate::manifest::RecordingId;
 use crate::storage::{self, Storage, StorageFile};
 
-/// Bytes of a snapshot that are compressed: the program waits, and beyond that compressing would make it wait long.
+/// Most bytes of a snapshot that are compressed: the program waits meanwhile.
 const COMPRESSED_LEN: u64 = 32 << 20;
 /// The fastest level of zstd that is not meant for speed alone.
 const LEVEL: i32 = 1;
@@ -47,7 +47,7 @@ impl<F: StorageFile> SnapshotWriter<F> {
         })
     }
 
-    /// Appends pages in a row, the first of which is at `addr`. Runs come lowest address first.
+    /// Appends consecutive pages, the first at `addr`. Runs come lowest address first.
     ///
     /// # Errors
     /// [`Error::Append`] when the disk takes no more.
@@ -83,7 +83,8 @@ impl<F: StorageFile> SnapshotWriter<F> {
         Ok(())
     }
 
-    /// Says what the snapshot covers, and waits until readers can see all of it. Returns the length of the file in bytes.
+    /// Writes what the snapshot covers, and waits until readers can see all of it. Returns the length of the file in
+    /// bytes.
     ///
     /// # Errors
     /// [`Error::Append`] or [`Error::Encode`].

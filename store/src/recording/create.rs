@@ -19,7 +19,7 @@ use crate::manifest::Manifest;
 use crate::recording::RecordingState;
 use crate::storage::{self, FILE_MODE};
 
-/// What to do when the name of a new recording is taken.
+/// The action when the name of a new recording is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnTaken {
     /// Return [`Error::Exists`].
@@ -62,7 +62,7 @@ impl OpenRecording {
         let dir = create_dir(&named(path)?, on_taken)?;
         let filled = fill(&dir, &manifest);
         if filled.is_err() {
-            // The folder is ours alone: on a full disk it would only be in the way.
+            // The folder is ours alone: on a full disk it would only take space.
             let _ = fs::remove_dir_all(&dir);
         }
         let (marker, log) = filled?;
@@ -76,7 +76,7 @@ impl OpenRecording {
         Ok(Created { open, log })
     }
 
-    /// Returns the recording as its readers see it while it is being made.
+    /// Returns the recording as readers see it while it is being made.
     pub fn recording(&self) -> &Recording {
         &self.recording
     }
@@ -98,10 +98,10 @@ impl OpenRecording {
     }
 }
 
-/// Tells beforehand whether a recording of that name can be made: returns its folder, with the ending.
+/// Tells in advance whether a recording of that name can be made: returns its folder, with the ending.
 ///
 /// # Errors
-/// [`Error::BadName`], [`Error::Exists`], or [`Error::NotCreated`] where the folder around it is missing or read-only.
+/// [`Error::BadName`], [`Error::Exists`], or [`Error::NotCreated`] if the parent folder is missing or read-only.
 pub fn may_be_created(path: &Path) -> Result<PathBuf> {
     let dir = named(path)?;
     if dir.symlink_metadata().is_ok() {
@@ -120,7 +120,7 @@ pub fn may_be_created(path: &Path) -> Result<PathBuf> {
     }
 }
 
-/// Returns the folder of a recording that is to be called `path`: with the ending, which needs a name before it.
+/// Returns the folder of a recording to be called `path`: with the ending, which needs a name before it.
 fn named(path: &Path) -> Result<PathBuf> {
     let bytes = path.as_os_str().as_encoded_bytes();
     let end = bytes.iter().rposition(|byte| *byte != b'/');
@@ -146,7 +146,7 @@ fn parent(dir: &Path) -> &Path {
     parent.unwrap_or(Path::new("."))
 }
 
-/// Creates what a new recording has in its folder, and holds the lock on its marker.
+/// Creates the content of a new recording's folder, and locks its marker.
 fn fill(dir: &Path, manifest: &Manifest) -> Result<(File, LogWriter)> {
     let marker = create_marker(dir)?;
     for part in [LOG_DIR, COLUMNS_DIR] {

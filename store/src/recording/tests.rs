@@ -1,4 +1,4 @@
-//! Shows how recordings are named, found, told apart and refused.
+//! Shows how recordings are named, found, distinguished and refused.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

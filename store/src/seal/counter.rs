@@ -1,8 +1,8 @@
-//! Numbers the events of a recording that is being written, and writes nothing: how many there are by now, and which
-//! numbers the last stops of its threads have.
+//! Numbers the events of a recording that is being written, without writing: how many there are so far, and the numbers
+//! of the last stops of its threads.
 //!
-//! It goes on where it stopped, so that asking again costs what was recorded meanwhile. The numbers are those that sealing
-//! gives, since the same code gives them.
+//! Each call continues from the last one, so it costs only what was recorded meanwhile. The numbers are those of
+//! sealing, because the same code assigns them.
 
 use std::collections::BTreeMap;
 
@@ -15,20 +15,20 @@ use crate::format::FileKind;
 use crate::log::{FrameBody, LogReader, Step};
 use crate::recording::Recording;
 
-/// How often the recorder may drop what is being read before that is an error.
+/// How often the recorder may remove segments that are being read before that is an error.
 const ATTEMPTS: u32 = 8;
 
 /// A reader of a recording's numbers.
 pub struct Counter {
     recording: Recording,
-    /// `None` once everything is sealed: nothing will come any more.
+    /// `None` once everything is sealed: no more records will come.
     reader: Option<LogReader>,
     merge: Merge,
     out: Numbered<Stops>,
 }
 
 impl Counter {
-    /// Begins behind what the recording has sealed; stops that are sealed already are not known.
+    /// Begins after the sealed part of the recording; it does not know the stops that are already sealed.
     ///
     /// # Errors
     /// When the state of sealing cannot be read.
@@ -48,7 +48,7 @@ impl Counter {
         Ok(counter)
     }
 
-    /// Takes in what was recorded since the last time, as far as readers can see it.
+    /// Adds the records since the last call, as far as readers can see them.
     ///
     /// # Errors
     /// When the log cannot be read.
@@ -57,20 +57,20 @@ impl Counter {
         loop {
             attempt += 1;
             match self.read() {
-                // What was to be read next is sealed now.
+                // The recorder has meanwhile sealed the next part of the log.
                 Err(Error::SegmentMissing { .. }) if attempt < ATTEMPTS => self.begin()?,
                 read => return read,
             }
         }
     }
 
-    /// Returns how many events there are; the last one has one less as its number.
+    /// Returns the number of events; the last one has one less as its number.
     #[must_use]
     pub fn events(&self) -> u64 {
         self.out.next_seq
     }
 
-    /// Returns the number of a thread's last stop, unless that was sealed before the counter was opened.
+    /// Returns the number of a thread's last stop, unless it was sealed before the counter was opened.
     #[must_use]
     pub fn last_stop(&self, tid: u32) -> Option<u64> {
         self.out.sink.by_thread.get(&tid).copied()

@@ -1,4 +1,4 @@
-//! Names the moments at which a crash must do no harm; tests stop at each of them.
+//! Names the moments at which a crash must do no harm; tests crash at each of them.
 
 /// Passes one such moment.
 #[cfg(not(test))]
@@ -28,7 +28,7 @@ mod armed {
         CRASH_AT.set(crash_at);
     }
 
-    /// Returns how many points this thread passed since [`arm`].
+    /// Returns the number of points that this thread has passed since [`arm`].
     pub(in crate::seal) fn passed() -> u32 {
         PASSED.get()
     }

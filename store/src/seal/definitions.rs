@@ -1,4 +1,5 @@
-//! Copies definitions out of the log before its segments go; cut back to what the last checkpoint counted after a crash.
+//! Copies definitions out of the log before its segments are removed. After a crash the file is cut back to the last
+//! checkpoint.
 
 use std::fs;
 use std::io;
@@ -11,26 +12,26 @@ use crate::format::FrameKind;
 use crate::log::frame_writer::FrameWriter;
 use crate::storage::{Disk, Storage};
 
-/// A file of definitions and how much of it counts.
+/// A file of definitions, and the length of its valid part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DefinitionsFile {
     /// The file: a file header and CONTROL frames.
     pub path: PathBuf,
-    /// Length of the part that counts, in bytes.
+    /// Length of the valid part, in bytes.
     pub len: u64,
 }
 
-/// The writer of a file of definitions, which is made by the first of them.
+/// The writer of a file of definitions; the first definition creates the file.
 pub(super) struct Definitions {
     path: PathBuf,
     header: FileHeader,
     file: Option<FrameWriter>,
-    /// Whether the file's name is not on the disk yet.
+    /// Whether the file's name is not yet on the disk.
     is_new: bool,
 }
 
 impl Definitions {
-    /// Goes on behind the first `len` bytes of the file and forgets the rest; 0 stands for no file.
+    /// Continues after the first `len` bytes of the file and forgets the rest; 0 stands for no file.
     pub(super) fn resume(path: PathBuf, header: FileHeader, len: u64) -> Result<Self> {
         let file = match len {
             0 => {
@@ -47,7 +48,7 @@ impl Definitions {
         })
     }
 
-    /// Appends a definition; other control events are left aside.
+    /// Appends a definition; ignores other control events.
     pub(super) fn push(&mut self, control: &Control) -> Result<()> {
         if !control.is_definition() {
             return Ok(());
@@ -62,7 +63,7 @@ impl Definitions {
         Ok(())
     }
 
-    /// Brings everything appended to the disk, and the file's name.
+    /// Syncs everything appended, and the file's name.
     pub(super) fn sync(&mut self) -> Result<()> {
         let Some(file) = &self.file else {
             return Ok(());
@@ -77,7 +78,7 @@ impl Definitions {
         Ok(())
     }
 
-    /// Returns the file and its length; none when there was no definition.
+    /// Returns the file and its length; none without definitions.
     pub(super) fn file(&self) -> Option<DefinitionsFile> {
         let file = self.file.as_ref()?;
         Some(DefinitionsFile {

@@ -1,4 +1,4 @@
-//! Says how records and control events other than enters and leaves look as rows of the events table.
+//! Maps records and control events, other than enters and leaves, to rows of the events table.
 
 use super::live::Live;
 use super::pair::{Numbered, Sink};
@@ -45,7 +45,7 @@ const SIGNALS: [&str; 31] = [
     "SIGSYS",
 ];
 
-/// Takes a record of a thread. Enters, leaves and thread exits are not meant here; output to other files is no event.
+/// Adds a record of a thread, other than enters, leaves and thread exits; output to other files is no event.
 pub(super) fn record<S: Sink>(
     record: &Record<'_>,
     live: &Live,
@@ -105,12 +105,12 @@ pub(super) fn record<S: Sink>(
     }
 }
 
-/// Takes the gap that stands for the unreadable rest of a block, of unknown length.
+/// Adds the gap for the unreadable rest of a block, of unknown length.
 pub(super) fn torn<S: Sink>(tid: Option<u32>, ts_ns: i64, out: &mut Numbered<S>) -> Result<()> {
     gap(tid, None, GapReason::Torn, ts_ns, out)
 }
 
-/// Takes a control event. Definitions and the ends of threads are no events here.
+/// Adds a control event. Definitions and ends of threads are no events here.
 pub(super) fn control<S: Sink>(
     control: &Control,
     live: &mut Live,

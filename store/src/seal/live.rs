@@ -1,4 +1,4 @@
-//! Says how the events of live control look as rows, and keeps what later records need: the logpoints' formats and the
+//! Maps the events of live control to rows, and keeps what later records need: the logpoints' formats and the
 //! live probes' conditions, as of the moment that is released.
 
 use std::collections::BTreeMap;
@@ -13,14 +13,14 @@ use crate::control::{Control, Exception, LiveProbe, LogPart, Passed, Pause, Paus
 use crate::error::Result;
 use crate::wire::{self, Capture, Section};
 
-/// What is known of live probes.
+/// The live probes.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Live {
     formats: BTreeMap<u32, Vec<LogPart>>,
     probes: BTreeMap<u32, Known>,
 }
 
-/// What is known of one.
+/// A live probe.
 #[derive(Debug, Serialize, Deserialize)]
 struct Known {
     text: String,
@@ -28,7 +28,7 @@ struct Known {
 }
 
 impl Live {
-    /// Takes a control event of live control; others are none of it.
+    /// Adds a control event of live control; ignores others.
     pub(super) fn control<S: Sink>(
         &mut self,
         control: &Control,
@@ -104,7 +104,7 @@ impl Live {
         }
     }
 
-    /// Takes a record of a logpoint that was passed.
+    /// Adds a record of a passed logpoint.
     pub(super) fn logpoint<S: Sink>(
         &self,
         probe: u32,
@@ -125,7 +125,7 @@ impl Live {
         })
     }
 
-    /// Takes a record of a condition that could not be evaluated because of `addr`.
+    /// Adds a record of a condition that could not be evaluated because of `addr`.
     pub(super) fn condition_error<S: Sink>(
         &self,
         probe: u32,
@@ -186,7 +186,7 @@ fn pause<S: Sink>(pause: &Pause, ts_ns: i64, out: &mut Numbered<S>) -> Result<()
     })
 }
 
-/// Keeps what a thread looked like that passed a logpoint.
+/// Keeps the state of a thread that passed a logpoint.
 fn capture<S: Sink>(
     passed: &Passed,
     (seq, ts_ns, tid): (u64, i64, Option<u32>),
@@ -213,7 +213,7 @@ fn capture<S: Sink>(
     }
 }
 
-/// Returns why and where a thread was stopped, in a line.
+/// Returns the reason and place of a stop, in one line.
 fn pause_text(pause: &Pause) -> String {
     let why = match pause.reason {
         PauseReason::AllThreads => "all threads",

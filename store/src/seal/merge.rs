@@ -1,8 +1,8 @@
 //! Releases the records of all threads and the control events in one order: by time, control events first, then by
 //! ring and tenancy.
 //!
-//! Only what is older than the watermark is released, because nothing older can come any more; records of a later
-//! frame that claim to be older count as of the watermark. What waits in memory is what lies between two watermarks.
+//! It releases only what is older than the watermark, because nothing older can come any more. Records of a later
+//! frame that claim to be older count as of the watermark. Memory holds the records between two watermarks.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
@@ -18,7 +18,7 @@ use super::thread::Thread;
 use crate::control::Control;
 use crate::error::Result;
 
-/// Everything that waits to be released, and the open calls of all threads.
+/// Everything that waits for its release, and the open calls of all threads.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Merge {
     controls: VecDeque<(u64, Control)>,
@@ -26,7 +26,7 @@ pub(super) struct Merge {
     #[serde(skip)]
     index: HashMap<(u32, u32), usize>,
     watermark: u64,
-    /// Absent in what the format's first version noted.
+    /// Absent in states of the format's first version.
     #[serde(default)]
     live: Live,
     #[serde(skip)]
@@ -35,7 +35,7 @@ pub(super) struct Merge {
     pool: Vec<Vec<u8>>,
 }
 
-/// A release under way: the next record of each source that has one.
+/// A release in progress: the next record of each source that has one.
 #[derive(Debug, Default)]
 struct Release {
     /// Records from here on stay.
@@ -50,7 +50,7 @@ struct Head {
     source: Source,
 }
 
-/// Where records come from, in the order that decides between records of one moment.
+/// The sources of records, in the order that decides between records of one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Source {
     Controls,
@@ -58,14 +58,14 @@ enum Source {
 }
 
 impl Merge {
-    /// Forgets what need not be kept when the merge is written down.
+    /// Drops data that need not be stored with the merge.
     pub(super) fn trim(&mut self) {
         self.threads
             .iter_mut()
             .for_each(|thread| thread.queue.trim());
     }
 
-    /// Makes a merge that was read back usable.
+    /// Makes a restored merge usable.
     pub(super) fn restore(&mut self) {
         let numbered = self.threads.iter().enumerate();
         self.index = numbered.map(|(i, t)| (t.id, i)).collect();
@@ -106,7 +106,7 @@ impl Merge {
         self.controls.push_back((ticks, control));
     }
 
-    /// Begins to release everything older than `ticks`, from which on nothing older comes.
+    /// Begins to release everything older than `ticks`; nothing older comes any more.
     pub(super) fn set_watermark(&mut self, ticks: u64) {
         self.watermark = self.watermark.max(ticks.min(LAST_TICKS));
         self.begin_release(self.watermark);
@@ -117,12 +117,12 @@ impl Merge {
         self.begin_release(u64::MAX);
     }
 
-    /// Returns whether a release is under way.
+    /// Tells whether a release is in progress.
     pub(super) fn is_releasing(&self) -> bool {
         self.release.is_some()
     }
 
-    /// Releases until nothing is left to release or `budget` events were. Takes them off `budget`.
+    /// Releases until nothing is left or `budget` events were released. Subtracts them from `budget`.
     ///
     /// # Errors
     /// Those of the sink.
@@ -192,7 +192,7 @@ impl Merge {
         self.release = Some(release);
     }
 
-    /// Makes place for a thread and forgets earlier tenants of its ring that left nothing behind.
+    /// Adds a thread and forgets earlier tenants of its ring that have no records left.
     fn add_thread(&mut self, id: (u32, u32)) -> usize {
         let (ring, tenancy) = id;
         self.threads
@@ -202,7 +202,7 @@ impl Merge {
         self.threads.len() - 1
     }
 
-    /// Releases the first control event and returns when the next one is.
+    /// Releases the first control event and returns the time of the next one.
     fn release_control<S: Sink>(
         &mut self,
         budget: &mut u64,
@@ -265,7 +265,7 @@ impl Release {
         }
     }
 
-    /// Returns from which ticks on `source` must let others go first.
+    /// Returns the ticks from which on `source` must let others go first.
     fn stop_at(&self, source: Source) -> u64 {
         let Some(Reverse(other)) = self.heads.peek() else {
             return self.limit;

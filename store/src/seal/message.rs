@@ -1,16 +1,16 @@
-//! Makes the message of a logpoint's record, and JSON of expressions and values, as text that is stored once.
+//! Makes the message of a logpoint's record, and the JSON of expressions and values, as text that is stored once.
 //!
-//! Whatever a format says and whatever words there are, there is a message: `?` stands for what the words do not hold.
+//! Every format and every word give a message: `?` stands for values that the words do not hold.
 
 use std::fmt::{Arguments, Write};
 
 use crate::control::{LogKind, LogPart, LogValue};
 use crate::wire::WORD_LEN;
 
-/// Stands for a value that is not known.
+/// Stands for an unknown value.
 const UNKNOWN: &str = "?";
 
-/// Returns the message that `words` give in the format `parts`, and its values as JSON where it has any.
+/// Returns the message of `words` in the format `parts`, and its values as JSON, if it has any.
 pub(super) fn render(parts: &[LogPart], words: &[u8]) -> (String, Option<String>) {
     let mut message = String::new();
     let mut values = Vec::new();
@@ -42,7 +42,7 @@ pub(super) fn render(parts: &[LogPart], words: &[u8]) -> (String, Option<String>
     (message, json)
 }
 
-/// Returns an object in JSON, or `None` where there is nothing to put into it. Of one name the first value counts.
+/// Returns an object in JSON, or `None` if it would be empty. The first value of a name counts.
 pub(super) fn object<'a>(values: impl IntoIterator<Item = (&'a str, &'a str)>) -> Option<String> {
     let mut names: Vec<&str> = Vec::new();
     let mut json = String::new();
@@ -128,7 +128,7 @@ fn push_narrow(text: &mut String, kind: LogKind, bits: u64, bytes: u32) {
     }
 }
 
-/// Appends a number as C's `%g` would, with as many digits as tell it apart; `rest` are its bits behind the exponent,
+/// Appends a number as C's `%g` would, with as many digits as tell it apart; `rest` are its bits after the exponent,
 /// `scientific` its digits as in `1.25e-7`.
 fn push_c_float(text: &mut String, number: f64, rest: u64, scientific: &str) {
     let sign = if number.is_sign_negative() { "-" } else { "" };

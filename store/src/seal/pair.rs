@@ -1,8 +1,8 @@
-//! Pairs the enters and leaves of one thread to calls, and gives every event its number.
+//! Pairs the enters and leaves of one thread to calls, and numbers every event.
 //!
-//! Stacks grow down: an enter at a slot shows that calls at lower slots are gone, and so is one at the same slot
-//! unless it was replaced by a tail call; a leave shows that calls at lower slots are gone. Calls that are gone
-//! without a leave of their own get one that says `unwound`, right before the event that shows it.
+//! Stacks grow down. An enter at a slot shows that calls at lower slots have ended, and so has one at the same slot
+//! unless a tail call replaced it. A leave shows that calls at lower slots have ended. Calls that ended without a leave
+//! of their own get one marked `unwound`, right before the event that shows it.
 
 use super::stacks::{Open, Stacks};
 use crate::clock::Clock;
@@ -10,9 +10,9 @@ use crate::columns::{CallEnd, CallStart, CaptureRow, EventKind, EventRow, StateR
 use crate::error::Result;
 use crate::wire::{ENTER_MAX_XMM, Enter, EnterForm, Leave};
 
-/// Takes finished calls and other events, in order of their numbers.
+/// Receives finished calls and other events, in order of their numbers.
 pub(super) trait Sink {
-    /// Takes a call.
+    /// Receives a call.
     fn call(
         &mut self,
         tid: Option<u32>,
@@ -20,20 +20,20 @@ pub(super) trait Sink {
         child_ns: i64,
         end: &CallEnd,
     ) -> Result<()>;
-    /// Takes an event.
+    /// Receives an event.
     fn event(&mut self, row: &EventRow<'_>) -> Result<()>;
-    /// Takes what a thread looked like at a pause, right after that event.
+    /// Receives the state of a thread at a pause, right after that event.
     fn state(&mut self, row: &StateRow<'_>) -> Result<()>;
-    /// Takes what was captured with an enter or leave, right after that event.
+    /// Receives the capture of an enter or leave, right after that event.
     fn capture(&mut self, row: &CaptureRow<'_>) -> Result<()>;
 }
 
-/// A sink that numbers what it takes.
+/// A sink that numbers its events.
 pub(super) struct Numbered<S> {
     pub(super) sink: S,
     pub(super) clock: Clock,
     pub(super) next_seq: u64,
-    /// When the last event was, in nanoseconds.
+    /// Time of the last event, in nanoseconds.
     pub(super) last_ts_ns: i64,
 }
 
@@ -47,7 +47,7 @@ impl<S: Sink> Numbered<S> {
         seq
     }
 
-    /// Numbers and takes an event that is not part of a call.
+    /// Numbers and adds an event that is not part of a call.
     pub(super) fn event<'a>(
         &mut self,
         ts_ns: i64,
@@ -60,7 +60,7 @@ impl<S: Sink> Numbered<S> {
     }
 }
 
-/// Takes an enter.
+/// Adds an enter.
 #[inline]
 pub(super) fn enter<S: Sink>(
     stacks: &mut Stacks,
@@ -108,7 +108,7 @@ fn begun(seq: u64, ts_ns: i64, parent: Option<(u64, u32)>, enter: &Enter<'_>) ->
     }
 }
 
-/// Takes an enter whose end is not known, nor what is inside of it: its end is told at once, without a return.
+/// Adds an enter whose end and inner calls are unknown: it ends at once, without a return.
 #[cold]
 fn entered_only<S: Sink>(
     tid: Option<u32>,
@@ -122,7 +122,7 @@ fn entered_only<S: Sink>(
         .call(tid, &start, 0, &CallEnd::Unwound { seq, ts_ns })
 }
 
-/// Takes a leave.
+/// Adds a leave.
 #[inline]
 pub(super) fn leave<S: Sink>(
     stacks: &mut Stacks,

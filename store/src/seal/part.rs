@@ -1,5 +1,5 @@
-//! Writes parts: a file of calls and a file of other events each, one of states where threads were stopped, and one of
-//! captures where calls have any; drafts until they are whole and on the disk.
+//! Writes parts: a file of calls and a file of other events each, one of states if threads were stopped, and one of
+//! captures if calls have any. The files are drafts until they are complete and on the disk.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -19,11 +19,11 @@ use crate::columns::{
 use crate::error::{Error, Result};
 use crate::storage::{Disk, FILE_MODE, Storage};
 
-/// Ending of a file that is not whole yet.
+/// Ending of an incomplete file.
 const DRAFT_SUFFIX: &str = ".draft";
 
-/// What a part holds. Its events are those with `first_seq <= seq < end_seq`, except that the enter event of a call is
-/// in the part of its leave event.
+/// The content of a part. Its events are those with `first_seq <= seq < end_seq`, except that the enter event of a call
+/// is in the part of its leave event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
     /// Number of the part, from 0.
@@ -32,11 +32,11 @@ pub struct Part {
     pub first_seq: u64,
     /// The event after the last one.
     pub end_seq: u64,
-    /// No event of the part is older, in nanoseconds; calls may have begun before.
+    /// Lower bound of the part's event times, in nanoseconds; calls may have begun before.
     pub from_ts_ns: i64,
-    /// When the last event was, in nanoseconds.
+    /// Time of the last event, in nanoseconds.
     pub to_ts_ns: i64,
-    /// Rows of calls, with unfinished ones.
+    /// Rows of calls, including unfinished ones.
     pub calls: u64,
     /// How many of them were still open when the recording ended.
     pub unfinished: u64,
@@ -49,13 +49,13 @@ pub struct Part {
     /// Rows of states: pauses.
     #[serde(default)]
     pub states: u64,
-    /// The file of states; `None` where there is none because it would have no row.
+    /// The file of states; `None` if it would have no row.
     #[serde(default)]
     pub states_file: Option<FileSum>,
     /// Rows of captures.
     #[serde(default)]
     pub captures: u64,
-    /// The file of captures; `None` where there is none because it would have no row.
+    /// The file of captures; `None` if it would have no row.
     #[serde(default)]
     pub captures_file: Option<FileSum>,
 }
@@ -81,7 +81,7 @@ impl Part {
         dir.join(format!("captures-{number:06}.parquet"))
     }
 
-    /// Returns the number of the part whose file `name` is, draft or not.
+    /// Returns the part number of the file `name`, draft or not.
     pub(super) fn number_from_name(name: &str) -> Option<u32> {
         let name = name.strip_suffix(DRAFT_SUFFIX).unwrap_or(name);
         let name = name.strip_suffix(".parquet")?;
@@ -95,7 +95,7 @@ impl Part {
     }
 }
 
-/// Writes parts into one folder, one after the other. A part is begun by its first row.
+/// Writes parts into one folder, one after the other. A part begins with its first row.
 pub(super) struct Parts {
     dir: PathBuf,
     /// Whether files must survive a crash of the machine.
@@ -108,9 +108,9 @@ pub(super) struct Parts {
 struct PartWriter {
     calls: CallsWriter<Summed>,
     events: EventsWriter<Summed>,
-    /// Begun by the part's first pause.
+    /// Opened at the part's first pause.
     states: Option<StatesWriter<Summed>>,
-    /// Begun by the part's first capture.
+    /// Opened at the part's first capture.
     captures: Option<CapturesWriter<Summed>>,
 }
 
@@ -126,13 +126,13 @@ impl Parts {
         }
     }
 
-    /// Returns the rows of calls and of events of the part being written.
+    /// Returns the numbers of calls and of events in the current part.
     pub(super) fn rows(&self) -> (u64, u64) {
         let rows = |part: &PartWriter| (part.calls.rows(), part.events.rows());
         self.current.as_ref().map_or((0, 0), rows)
     }
 
-    /// Takes a call that was still open at the end of the recording.
+    /// Adds a call that was still open at the end of the recording.
     pub(super) fn unfinished(
         &mut self,
         tid: Option<u32>,
@@ -143,7 +143,7 @@ impl Parts {
         self.call(tid, start, child_ns, &CallEnd::Unfinished)
     }
 
-    /// Makes the part being written whole. Returns `None` when it has no rows.
+    /// Completes the current part. Returns `None` when it has no rows.
     pub(super) fn finish(
         &mut self,
         seqs: Range<u64>,
@@ -187,7 +187,7 @@ impl Parts {
         }))
     }
 
-    /// Makes the file of states whole, if there is one; returns its rows and its sum.
+    /// Completes the file of states, if there is one; returns its rows and its sum.
     fn finish_states(
         &self,
         states: Option<StatesWriter<Summed>>,
@@ -287,7 +287,7 @@ impl Sink for Parts {
     }
 }
 
-/// A file that sums up what is written to it.
+/// A file that sums up its content while it is written.
 struct Summed {
     file: File,
     sum: Summing,
@@ -331,7 +331,7 @@ impl Write for Summed {
     }
 }
 
-/// Returns whether the file `name` is not whole yet.
+/// Tells whether the file `name` is incomplete.
 pub(super) fn is_draft(name: &str) -> bool {
     name.ends_with(DRAFT_SUFFIX)
 }

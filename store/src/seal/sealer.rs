@@ -1,4 +1,4 @@
-//! Drives sealing: reads the log, releases, rolls parts, writes checkpoints and drops segments that are done.
+//! Drives sealing: reads the log, releases records, rolls parts, writes checkpoints and removes finished segments.
 //!
 //! Order of a checkpoint: the part's files are synced and get their names, the definitions are synced, `seal.state` is
 //! replaced, and only then are log segments removed. A crash between any two of these leaves files that the next
@@ -29,7 +29,7 @@ const CLOSE_STEP: u64 = 1 << 20;
 pub struct Sealer {
     recording: Recording,
     options: SealOptions,
-    /// Where new parts go; `None` for the recording's own folder.
+    /// Folder of new parts; `None` for the recording's own folder.
     out_dir: Option<PathBuf>,
     reader: Option<LogReader>,
     merge: Merge,
@@ -37,7 +37,7 @@ pub struct Sealer {
     definitions: Definitions,
     /// As of the last checkpoint, and the parts since.
     state: SealState,
-    /// Parts in `state` that lie in the recording's own folder.
+    /// Parts in `state` that are in the recording's own folder.
     own_parts: usize,
     part_log_bytes: u64,
     bytes_done: u64,
@@ -46,7 +46,7 @@ pub struct Sealer {
 }
 
 impl Sealer {
-    /// Seals into the recording itself, going on where an earlier sealer stopped. There must be one at a time.
+    /// Seals into the recording itself, from where an earlier sealer stopped. Only one may run at a time.
     ///
     /// # Errors
     /// When the state, the log or the folder cannot be used.
@@ -59,7 +59,7 @@ impl Sealer {
         Ok(sealer)
     }
 
-    /// Seals what the recording has not sealed itself into the folder `out_dir`, and writes nothing to the recording.
+    /// Seals the unsealed rest of the recording into the folder `out_dir`, and writes nothing to the recording.
     ///
     /// # Errors
     /// When the state, the log or the folder cannot be used.
@@ -110,7 +110,7 @@ impl Sealer {
         Ok(sealer)
     }
 
-    /// Returns how far sealing has come at the last checkpoint.
+    /// Returns the progress at the last checkpoint.
     pub fn state(&self) -> &SealState {
         &self.state
     }
@@ -119,7 +119,7 @@ impl Sealer {
     ///
     /// # Errors
     /// Those of the log's reader, or when columns cannot be written. The sealer is then of no use any more; another
-    /// one goes on from the last checkpoint.
+    /// one resumes from the last checkpoint.
     pub fn step(&mut self, max_events: u64) -> Result<Progress> {
         let mut budget = max_events.max(1);
         loop {
@@ -139,8 +139,8 @@ impl Sealer {
         }
     }
 
-    /// Numbers what is left and makes the last part whole, with unfinished calls at its end. `progress` is called
-    /// from time to time. Where the recording itself is sealed and the log goes on, this is a checkpoint.
+    /// Numbers the rest and completes the last part, with unfinished calls at its end. Calls `progress`
+    /// from time to time. If the recording itself is sealed and its log continues, this is a checkpoint.
     ///
     /// # Errors
     /// As for [`Self::step`].
@@ -164,11 +164,11 @@ impl Sealer {
         Ok(self.sealed())
     }
 
-    /// Ends the part being written and notes how far sealing has come. In the recording's own folder, segments of
-    /// the log that are done are removed then.
+    /// Ends the current part and notes the progress. In the recording's own folder, finished segments of
+    /// the log are then removed.
     ///
     /// # Panics
-    /// While a step is not finished with what it released.
+    /// While a step still has released events to number.
     ///
     /// # Errors
     /// As for [`Self::step`].
@@ -207,7 +207,7 @@ impl Sealer {
         self.drop_segments_unless_kept()
     }
 
-    /// Reads a frame, or returns false when there is none for now.
+    /// Reads a frame; returns false when there is none for now.
     fn read_frame(&mut self, budget: &mut u64) -> Result<bool> {
         let Some(reader) = &mut self.reader else {
             return Ok(false);
@@ -269,8 +269,8 @@ impl Sealer {
         Ok(())
     }
 
-    /// Replaces `seal.state` by what is true now, unless open calls and waiting records do not fit one: a later
-    /// checkpoint will do, and until then the log stays.
+    /// Replaces `seal.state` by the present state, unless open calls and waiting records do not fit one: then a later
+    /// checkpoint does it, and until then the log stays.
     fn write_state(&mut self, closed: bool) -> Result<()> {
         let mut state = self.state.clone();
         state.next_seq = self.out.next_seq;
@@ -317,7 +317,7 @@ impl Sealer {
         Ok(())
     }
 
-    /// Removes files that a sealer began but did not count before it crashed.
+    /// Removes files that a crashed sealer began but did not count.
     fn remove_strays(&self) -> Result<()> {
         let dir = self.recording.columns_dir();
         for entry in fs::read_dir(&dir).map_err(Error::io("read", &dir))? {
@@ -345,7 +345,7 @@ impl Sealer {
         })
     }
 
-    /// Returns the bytes of the log behind the reader.
+    /// Returns the bytes of the log after the reader's position.
     fn bytes_left(&self) -> Result<u64> {
         let Some(position) = self.reader.as_ref().map(LogReader::position) else {
             return Ok(0);

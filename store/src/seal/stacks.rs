@@ -1,18 +1,17 @@
-//! Keeps the open calls of one thread, on its main stack and on others, and finds the stack a slot lies on.
+//! Keeps the open calls of one thread, on its main stack and on others, and finds the stack of a slot.
 //!
-//! The main stack is the one the thread's record tells. Slots elsewhere belong to signal stacks and coroutines;
-//! they are told apart by distance, and such a stack is forgotten when its last call ends. How calls pair up is
-//! left to [`super::pair`].
+//! The thread's record gives its main stack. Slots elsewhere belong to signal stacks and coroutines; distance tells
+//! these stacks apart, and each is forgotten when its last call ends. [`super::pair`] pairs the calls.
 
 use serde::{Deserialize, Serialize};
 
 use crate::columns::CallStart;
 use crate::wire::EnterForm;
 
-/// How far from the slots seen on the main stack another one may lie, in bytes, where its bounds are not known.
+/// Most bytes between a slot and those seen on the main stack, if the stack's bounds are unknown.
 pub(super) const MAIN_REACH: u64 = 256 << 10;
-/// The same for other stacks. Coroutines often lie side by side on stacks of 64 KiB, and to take two of them for one
-/// would end the calls of one by returns of the other.
+/// The same for other stacks. Coroutines often have adjacent stacks of 64 KiB. If two of them counted as one,
+/// returns of one would end calls of the other.
 pub(super) const OTHER_REACH: u64 = 32 << 10;
 
 /// Index of the main stack.
@@ -29,14 +28,14 @@ pub(super) struct Stacks {
     switches: u64,
 }
 
-/// What is known of the main stack.
+/// How the bounds of the main stack are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Bounds {
     /// Its first and its last slot.
     Known,
-    /// Nothing: it is where the thread's first call was, as far as calls reached.
+    /// Unknown bounds: the stack is around the thread's first call, as far as calls reached.
     Seen,
-    /// Nothing, and there was no call yet.
+    /// Unknown bounds, and no call yet.
     Unseen,
 }
 
@@ -45,11 +44,11 @@ enum Bounds {
 pub(super) struct Stack {
     /// Open calls, the outermost first; slots never rise.
     pub(super) open: Vec<Open>,
-    /// The call on another stack that is the parent of the first one here.
+    /// The call on another stack that is the parent of this stack's first call.
     pub(super) base: Option<Base>,
     low: u64,
     high: u64,
-    /// Value of `switches` when it became active last.
+    /// Value of `switches` when it last became active.
     active_since: u64,
 }
 
@@ -57,13 +56,13 @@ pub(super) struct Stack {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Open {
     pub(super) start: CallStart,
-    /// Time in direct callees that ended, in nanoseconds.
+    /// Time in finished direct callees, in nanoseconds.
     pub(super) child_ns: i64,
     /// Whether a leave record will come.
     pub(super) hooked: bool,
 }
 
-/// The parent of a stack's first call: its place on its own stack, and its id.
+/// The parent of a stack's first call: its index on its own stack, and its id.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Base {
     index: usize,
@@ -83,7 +82,7 @@ impl Default for Stacks {
 }
 
 impl Stacks {
-    /// Tells the main stack's lowest address and its end; 0 and 0 when they are not known.
+    /// Sets the main stack's lowest address and its end; 0 and 0 when they are unknown.
     pub(super) fn set_main(&mut self, low: u64, end: u64) {
         if low < end && self.bounds == Bounds::Unseen {
             self.bounds = Bounds::Known;
@@ -97,7 +96,7 @@ impl Stacks {
         &mut self.stacks[index]
     }
 
-    /// Returns the stack that `slot` lies on and makes it the active one; a new one when it lies on none.
+    /// Returns the stack of `slot` and makes it the active one; a new one if none fits.
     #[inline]
     pub(super) fn at_enter(&mut self, slot: u64) -> usize {
         if self.stacks[self.active].holds(slot) {
@@ -119,7 +118,7 @@ impl Stacks {
         index
     }
 
-    /// Returns the stack that `slot` lies on and makes it the active one; `None` when it lies on none.
+    /// Returns the stack of `slot` and makes it the active one; `None` if none fits.
     #[inline]
     pub(super) fn at_leave(&mut self, slot: u64) -> Option<usize> {
         if self.stacks[self.active].holds(slot) {
@@ -131,7 +130,7 @@ impl Stacks {
         Some(index)
     }
 
-    /// Returns id and depth of the call that encloses the next one on stack `index`, after noting it there.
+    /// Notes the call that encloses the next one on stack `index`, and returns its id and depth.
     #[inline]
     pub(super) fn parent(&mut self, index: usize) -> Option<(u64, u32)> {
         if let Some(top) = self.stacks[index].open.last() {
@@ -151,7 +150,7 @@ impl Stacks {
         base.map(|base| (base.seq, base.depth))
     }
 
-    /// Adds to the time in callees of the call that encloses the only one left on stack `index`.
+    /// Adds to the callee time of the call that encloses the last open one on stack `index`.
     pub(super) fn add_to_base(&mut self, index: usize, dur_ns: i64) {
         let Some(base) = self.stacks[index].base.take() else {
             return;
@@ -165,7 +164,7 @@ impl Stacks {
         }
     }
 
-    /// Forgets stack `index` if it has no open call, unless it is the main one.
+    /// Removes stack `index` if it has no open call, unless it is the main one.
     #[inline]
     pub(super) fn drop_if_empty(&mut self, index: usize) {
         if index == MAIN || !self.stacks[index].open.is_empty() {
@@ -177,7 +176,7 @@ impl Stacks {
         self.active = recent.map_or(MAIN, |(index, _)| index);
     }
 
-    /// Returns a stack with open calls: the one used last among the others, the main one only after them.
+    /// Returns a stack with open calls: the last used one other than the main stack, or else the main one.
     pub(super) fn next_to_end(&self) -> Option<usize> {
         let open = self
             .stacks
@@ -193,7 +192,7 @@ impl Stacks {
         self.stacks.iter().flat_map(|stack| &stack.open)
     }
 
-    /// Returns the stack whose slots lie nearest to `slot`, if that is near enough.
+    /// Returns the stack with the slots nearest to `slot`, if they are near enough.
     #[inline(never)]
     fn find(&self, slot: u64) -> Option<usize> {
         let stacks = self.stacks.iter().enumerate();
@@ -248,7 +247,7 @@ impl Stack {
 }
 
 impl Open {
-    /// Returns a call that just began in the way `form` says.
+    /// Returns a call that just began, entered as `form` says.
     #[inline]
     pub(super) fn new(start: CallStart, form: EnterForm) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! Keeps how far sealing has come, in the file `seal.state`, replaced as a whole after each part.
+//! Keeps the progress of sealing in the file `seal.state`, replaced as a whole after each part.
 
 use std::io;
 use std::path::Path;
@@ -15,27 +15,27 @@ use crate::log::LogPosition;
 
 const LEVEL: i32 = 1;
 
-/// Most bytes of open calls and waiting records that a state takes; the rest of a frame is left to the parts.
+/// Most bytes of open calls and waiting records in a state; the rest of a frame is for the parts.
 const MAX_PENDING_LEN: usize = MAX_PAYLOAD_LEN / 2;
 
-/// What sealing needs to go on, and what readers of the columns need to know.
+/// The data with which sealing resumes, and the data that readers of the columns need.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SealState {
     /// The parts so far, in order.
     pub parts: Vec<Part>,
-    /// The number that the next event gets.
+    /// The number of the next event.
     pub next_seq: u64,
-    /// When the last numbered event was, in nanoseconds.
+    /// Time of the last numbered event, in nanoseconds.
     pub last_ts_ns: i64,
-    /// Where in the log sealing goes on.
+    /// Where in the log sealing resumes.
     pub position: LogPosition,
-    /// Everything older than that many ticks is numbered.
+    /// Everything older than this many ticks is numbered.
     pub watermark: u64,
-    /// Length of the part of `definitions.seg` that counts, in bytes; 0 when there is no such file.
+    /// Length of the valid part of `definitions.seg`, in bytes; 0 when the file does not exist.
     pub definitions_len: u64,
-    /// Whether everything is sealed: the log is not needed any more.
+    /// Whether everything is sealed: the log is no longer needed.
     pub closed: bool,
-    /// Open calls and records that wait, compressed.
+    /// Open calls and waiting records, compressed.
     pending: Pending,
 }
 
@@ -48,10 +48,10 @@ struct Pending {
 }
 
 impl SealState {
-    /// Reads the state, or returns that of the beginning when there is none yet.
+    /// Reads the state, or returns the initial one if there is none yet.
     ///
     /// # Errors
-    /// What is wrong with the file, or that it belongs to another recording.
+    /// When the file is damaged, or belongs to another recording.
     pub fn read(path: &Path, header: FileHeader) -> Result<Self> {
         match document::read::<Self>(path) {
             Ok((found, state)) => {
@@ -73,7 +73,7 @@ impl SealState {
         document::write(path, header, self)
     }
 
-    /// Notes what waits to be released and which calls are open. Returns whether that fits a state.
+    /// Stores the waiting records and open calls. Tells whether they fit a state.
     pub(super) fn set_pending(&mut self, merge: &mut Merge) -> Result<bool> {
         merge.trim();
         let what = "open calls";
@@ -86,7 +86,7 @@ impl SealState {
         Ok(self.pending.compressed.len() <= MAX_PENDING_LEN)
     }
 
-    /// Returns what [`Self::set_pending`] noted. `path` names the file in errors.
+    /// Returns the data that [`Self::set_pending`] stored. `path` names the file in errors.
     pub(super) fn pending(&self, path: &Path) -> Result<Merge> {
         if self.pending.len == 0 {
             return Ok(Merge::default());

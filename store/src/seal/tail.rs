@@ -1,4 +1,4 @@
-//! Gives a reader the whole recording as columns, sealed parts and tail, while a recorder may be sealing it too.
+//! Gives a reader the whole recording as columns, sealed parts and tail, even while a recorder seals it.
 
 use std::path::Path;
 
@@ -12,10 +12,10 @@ use crate::recording::{Recording, RecordingState};
 /// How often the recorder may overtake a reader before that is an error.
 const ATTEMPTS: u32 = 8;
 
-/// Seals what the recording has not sealed itself into the empty folder `out_dir`, and writes nothing to the recording.
+/// Seals the unsealed rest of the recording into the empty folder `out_dir`, and writes nothing to the recording.
 ///
-/// Of a live recording that is everything older than the last watermark, otherwise everything. When the recorder
-/// drops a segment that is being read, the reader starts over from the recorder's newer checkpoint.
+/// In a live recording, that is everything older than the last watermark, otherwise everything. When the recorder
+/// removes a segment that is being read, the reader starts over from the recorder's newer checkpoint.
 ///
 /// # Errors
 /// When the state, the log or the folder cannot be used.

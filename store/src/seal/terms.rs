@@ -1,4 +1,4 @@
-//! Names what a caller tells a sealer and hears from it.
+//! The types by which a sealer and its caller communicate.
 
 use super::definitions::DefinitionsFile;
 use super::part::Part;
@@ -7,7 +7,7 @@ use crate::columns::SealedFile;
 /// When parts end, and what happens to the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SealOptions {
-    /// A part ends at the first watermark after that many calls.
+    /// A part ends at the first watermark after this many calls.
     pub part_calls: u64,
     /// The same for other events.
     pub part_events: u64,
@@ -31,22 +31,22 @@ impl Default for SealOptions {
 /// How the numbering ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// Nobody writes the log any more: everything in it counts.
+    /// The log has no writer any more: everything in it counts.
     Close,
-    /// The log goes on: only what is older than the last watermark counts.
+    /// The log continues: only what is older than the last watermark counts.
     LiveTail,
 }
 
-/// How far sealing has come.
+/// The progress of sealing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Events numbered so far, from the recording's beginning.
+    /// Events numbered so far, from the start of the recording.
     pub events: u64,
     /// Bytes of the log read by this sealer.
     pub bytes_done: u64,
-    /// Bytes of the log that there were for it to read, as far as known.
+    /// Bytes of the log that the sealer had to read, as far as known.
     pub bytes_total: u64,
-    /// Whether there is nothing more to do for now.
+    /// Whether there is nothing to do for now.
     pub caught_up: bool,
 }
 
@@ -59,7 +59,7 @@ pub struct Sealed {
     pub definitions: Vec<DefinitionsFile>,
     /// Number of events.
     pub events: u64,
-    /// When the last numbered event was, in nanoseconds.
+    /// Time of the last numbered event, in nanoseconds.
     pub last_ts_ns: i64,
     /// Bytes at the log's end that are not a whole frame.
     pub torn_bytes: u64,
@@ -68,14 +68,14 @@ pub struct Sealed {
 /// A part and its files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SealedPart {
-    /// What it holds.
+    /// Its content.
     pub part: Part,
     /// The file of calls.
     pub calls: SealedFile,
     /// The file of events.
     pub events: SealedFile,
-    /// The file of states; there is none where the part has no states.
+    /// The file of states, if the part has states.
     pub states: SealedFile,
-    /// The file of captures; there is none where the part has no captures.
+    /// The file of captures, if the part has captures.
     pub captures: SealedFile,
 }

@@ -1,5 +1,5 @@
-//! Goal: a crash at any moment of sealing loses nothing and doubles nothing. Method: count the moments, crash at each
-//! of them, damage what was not yet counted, seal on, and compare with a run without a crash.
+//! Goal: a crash at any moment of sealing loses nothing and duplicates nothing. Method: count the moments, crash at
+//! each of them, damage what was not yet counted, resume sealing, and compare with a run without a crash.
 
 use std::fs;
 use std::path::Path;
@@ -18,7 +18,7 @@ use crate::synth::{self, Synth};
 
 const TOP: u64 = 0x7f00_0010_0000;
 
-/// Segments of the test's log, in bytes: small, so that many are dropped.
+/// Segments of the test's log, in bytes: small, so that many are removed.
 const SEGMENT_LEN: u64 = 2000;
 
 #[derive(Debug, Default, PartialEq)]
@@ -147,7 +147,7 @@ fn crash_at(recording: &Recording, at: u32) -> bool {
     crashed
 }
 
-/// Does to files that no state counts what a power failure may do.
+/// Changes uncounted files as a power failure may.
 fn damage_what_is_not_counted(recording: &Recording) {
     let header = recording.file_header(FileKind::SealState);
     let state = SealState::read(&recording.seal_state_path(), header).unwrap();
@@ -378,7 +378,7 @@ fn progress_ends_with_all_bytes_done() {
         .unwrap();
     let last = seen.last().unwrap();
     assert!(last.bytes_done > 10_000 && last.events > 300, "{last:?}");
-    // What follows the last frame of the last segment, and segments' own headers and last frames, are no frames.
+    // Bytes after the last frame of the last segment, and headers and last frames of segments, are no frames.
     assert!(last.bytes_total - last.bytes_done < 200, "{last:?}");
     assert!(seen.is_sorted_by_key(|progress| progress.bytes_done));
 }

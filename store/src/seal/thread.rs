@@ -1,4 +1,4 @@
-//! Releases the records of one thread and keeps what is known of the thread.
+//! Releases the records of one thread and keeps the thread's metadata.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,10 +11,10 @@ use crate::columns::{CaptureRow, EventKind};
 use crate::error::Result;
 use crate::wire::{Record, Records};
 
-/// Buffers that are kept for the next blocks.
+/// Most buffers that are kept for the next blocks.
 const MAX_POOL: usize = 64;
 
-/// One thread: a ring in one of its uses.
+/// One thread: one use of a ring.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Thread {
     /// Ring and tenancy.
@@ -22,7 +22,7 @@ pub(super) struct Thread {
     tid: Option<u32>,
     /// Whether its end was seen.
     ended: bool,
-    /// The event of its last enter or leave: what a capture belongs to.
+    /// The event of its last enter or leave: captures belong to it.
     #[serde(default)]
     last_call: Option<u64>,
     pub(super) queue: Queue,
@@ -30,7 +30,7 @@ pub(super) struct Thread {
 }
 
 impl Thread {
-    /// Returns a thread of which nothing is known yet.
+    /// Returns an empty thread.
     pub(super) fn new(id: (u32, u32)) -> Self {
         Self {
             id,
@@ -52,12 +52,12 @@ impl Thread {
         self.stacks.open()
     }
 
-    /// Returns whether nothing of it is left: no record that waits and no open call.
+    /// Tells whether it is finished: no record waits and no call is open.
     pub(super) fn is_over(&self) -> bool {
         self.queue.is_empty() && self.open().next().is_none()
     }
 
-    /// Releases records older than `stop_at`, at most `budget` of them, and returns when the next one is.
+    /// Releases records older than `stop_at`, at most `budget` of them, and returns the time of the next one.
     pub(super) fn release<S: Sink>(
         &mut self,
         stop_at: u64,
@@ -79,7 +79,7 @@ impl Thread {
         Ok(None)
     }
 
-    /// Releases records of a block and returns when its next one is, if one is left.
+    /// Releases records of a block and returns the time of its next one, if there is one.
     fn release_block<S: Sink>(
         &mut self,
         block: &mut Block,
@@ -96,7 +96,7 @@ impl Thread {
             };
             let raw_ticks = record.as_ref().ok().map(|record| record.ticks);
             let ticks = self.queue.clamp(raw_ticks, block.floor);
-            // A capture goes with the event before it, so that both are in the same order.
+            // A capture is released with the event before it, so that both are in the same order.
             let goes_on = matches!(&record, Ok(decoded) if decoded.record.is_capture());
             if (ticks >= stop_at || *budget == 0) && !goes_on {
                 block.at = offset;
@@ -154,7 +154,7 @@ impl Thread {
                 return self.end(tid, ts_ns, out);
             }
             Record::Capture(capture) => {
-                // Without its call (the recording begins here) it says nothing.
+                // Without its call (the recording begins here) it has no meaning.
                 let Some(seq) = self.last_call.take() else {
                     return Ok(());
                 };
@@ -171,12 +171,12 @@ impl Thread {
         describe::record(record, live, self.tid, ts_ns, out)
     }
 
-    /// Ends the thread's open calls, without a word about the thread itself.
+    /// Ends the thread's open calls, without an event of the thread itself.
     pub(super) fn end_calls<S: Sink>(&mut self, ts_ns: i64, out: &mut Numbered<S>) -> Result<()> {
         pair::end_all(&mut self.stacks, self.tid, ts_ns, out)
     }
 
-    /// Ends the thread `tid` with its open calls; the second time only those.
+    /// Ends the thread `tid` with its open calls; the second time only the calls.
     pub(super) fn end<S: Sink>(
         &mut self,
         tid: u32,

@@ -1,6 +1,6 @@
-//! Buffers whose bytes begin at a multiple of the block length, as direct reads and writes need it.
+//! Buffers that start at a multiple of the block length, as direct I/O requires.
 
-/// What offsets, lengths and addresses of direct input and output are multiples of; enough for all file systems in use.
+/// The alignment of offsets, lengths and addresses for direct I/O; enough for all file systems in use.
 pub const ALIGN: usize = 4096;
 
 /// Aligned bytes.
@@ -14,17 +14,17 @@ impl Buffer {
     /// Returns a buffer of `len` zeroes.
     pub fn new(len: usize) -> Self {
         let bytes = vec![0; len + ALIGN];
-        // A vector that never grows stays where it is.
+        // A vector that never grows does not move.
         let from = bytes.as_ptr().align_offset(ALIGN);
         assert!(from < ALIGN, "addresses are integers on this machine");
         Self { bytes, from, len }
     }
 
-    /// Returns a buffer of `len` zeroes whose pages exist: the first use is as fast as any other.
+    /// Returns a buffer of `len` zeroes whose pages exist, so that its first use is as fast as any other.
     pub fn touched(len: usize) -> Self {
         let mut buffer = Self::new(len);
         for byte in buffer.bytes_mut().iter_mut().step_by(ALIGN) {
-            // A store that the compiler keeps.
+            // A store that the compiler does not remove.
             *std::hint::black_box(byte) = 0;
         }
         buffer
@@ -35,7 +35,7 @@ impl Buffer {
         &self.bytes[self.from..self.from + self.len]
     }
 
-    /// Returns its bytes, to be changed.
+    /// Returns its bytes, mutable.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.bytes[self.from..self.from + self.len]
     }

@@ -1,4 +1,4 @@
-//! Which way to the disk is faster now: past the page cache or through it?
+//! Decides which way to the disk is faster now: past the page cache or through it.
 
 use std::time::{Duration, Instant};
 
@@ -11,23 +11,23 @@ pub enum Way {
     Buffered,
 }
 
-/// Shorter writes tell little and go through the cache.
+/// Shorter writes say little about speed and go through the cache.
 const LEAST_BYTES: usize = 1 << 20;
 /// Writes after which the slower way gets another try.
 const TRY_AGAIN_AFTER: u32 = 128;
-/// Seconds per byte, 1 GB/s: copying into the cache is not faster than that, so a direct way that is needs no comparison. The
-/// copying would take a core for milliseconds from whoever fills the buffers.
+/// Seconds per byte, 1 GB/s: copying into the cache is not faster than that, so a direct way that is needs no
+/// comparison. The copying would take a core for milliseconds from the thread that fills the buffers.
 const FAST: f64 = 1e-9;
-/// A write through the cache keeps a core busy that others need; past it, the core is free. So the cache must be that
-/// much faster.
+/// A write through the cache keeps a core busy that others need; past the cache, the core is free. So the cache must be
+/// this much faster.
 const CACHE_COST: f64 = 2.0;
-/// Weight of the latest time.
+/// Weight of the latest measurement.
 const LATEST: f64 = 0.25;
 
-/// How fast both ways were lately.
+/// The recent speed of both ways.
 #[derive(Debug, Default)]
 pub struct Speeds {
-    /// Seconds per byte; `None`: not tried yet.
+    /// Seconds per byte; `None`: not measured yet.
     direct: Option<f64>,
     buffered: Option<f64>,
     since_try: u32,
@@ -35,7 +35,7 @@ pub struct Speeds {
 }
 
 impl Speeds {
-    /// Returns the way to take for `len` bytes.
+    /// Returns the way for `len` bytes.
     pub fn choose(&mut self, len: usize) -> Way {
         if self.no_direct || len < LEAST_BYTES {
             return Way::Buffered;
@@ -63,7 +63,7 @@ impl Speeds {
         worse
     }
 
-    /// Runs `write`, which writes `len` bytes that way, and learns from it.
+    /// Runs `write`, which writes `len` bytes in one of the ways, and measures it.
     pub fn time<T>(&mut self, way: Way, len: usize, write: impl FnOnce() -> T) -> T {
         let began = Instant::now();
         let result = write();
@@ -73,7 +73,7 @@ impl Speeds {
         result
     }
 
-    /// Takes the way through the cache from now on.
+    /// Uses the way through the cache from now on.
     pub fn give_up(&mut self) {
         self.no_direct = true;
     }

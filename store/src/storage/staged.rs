@@ -1,11 +1,11 @@
 //! Writes files through buffers of its own and a thread, so that the writer never waits for the disk.
 //!
-//! Whole buffers go to the disk past the page cache (O_DIRECT in open(2)) where that is faster. The pages of the cache
-//! are fresh memory for every byte of a log, and on virtual machines fresh memory comes at half a gigabyte a second. On
-//! slow disks the cache is the faster one. Both are timed, and the better one is used.
+//! Whole buffers go to the disk past the page cache (O_DIRECT in open(2)) where that is faster. Every byte of a log
+//! would need fresh page-cache memory, and virtual machines supply that at half a gigabyte a second. On slow disks the
+//! cache is faster. Both ways are timed, and the better one is used.
 //!
-//! A file's bytes reach it in order, so what can be read is always a beginning of what was appended. After a failed
-//! write nothing more is written, and each append tells of the failure.
+//! A file's bytes reach it in order, so its content is always a beginning of what was appended. After a failed
+//! write nothing more is written, and each append reports the failure.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, IoSlice};
@@ -21,18 +21,18 @@ use super::{Disk, Storage, StorageFile};
 
 /// Length of a buffer, in bytes.
 const BUFFER_BYTES: usize = 4 << 20;
-/// Buffers of one storage: what the writer may be ahead of the disk. Disks hesitate for tens of milliseconds now and then.
-/// More would be fresh memory, which can cost more than waiting.
+/// Buffers of one storage: how far the writer may be ahead of the disk. Disks sometimes pause for tens of milliseconds.
+/// More buffers would be fresh memory, which can cost more than waiting.
 const BUFFERS: usize = 6;
 
-/// A [`Storage`] that stages what is written.
+/// A [`Storage`] that stages writes.
 #[derive(Clone)]
 pub struct Staged {
     jobs: Sender<Job>,
     pool: Arc<Pool>,
 }
 
-/// Buffers that nobody uses. The one that was used last is used next: while the disk keeps up, few are ever touched.
+/// Unused buffers. The one that was used last is used next: while the disk keeps up, few are ever touched.
 struct Pool {
     free: Mutex<Vec<Buffer>>,
     given: Condvar,
@@ -45,19 +45,19 @@ pub struct StagedFile {
     storage: Staged,
 }
 
-/// Bytes that are not yet handed on. One thread appends, so its lock is never waited for.
+/// Bytes that are not yet passed on. One thread appends, so its lock is never contended.
 struct Staging {
-    /// `None`: nothing was appended since the last whole buffer, or nothing more will be.
+    /// `None`: nothing was appended since the last whole buffer, or appending has ended.
     buffer: Option<Buffer>,
-    /// Where in the file the buffer's first byte belongs: a multiple of [`ALIGN`], unless `finish` came in between.
+    /// File offset of the buffer's first byte: a multiple of [`ALIGN`], unless `finish` came in between.
     start: u64,
     /// Bytes in the buffer.
     len: usize,
-    /// How many of them were handed on.
+    /// How many of them were passed on.
     handed_on: usize,
 }
 
-/// Where the bytes go.
+/// The file on the disk.
 struct Target {
     buffered: File,
     direct: Option<File>,
@@ -67,14 +67,14 @@ struct Target {
 
 #[derive(Default)]
 struct TargetState {
-    /// Jobs that are not done.
+    /// Unfinished jobs.
     jobs: usize,
-    /// Bytes of the file that were written.
+    /// Written bytes of the file.
     good_len: u64,
     failure: Option<(io::ErrorKind, Option<i32>, String)>,
 }
 
-/// Something to write.
+/// A write.
 enum Job {
     /// The bytes of a buffer from `from` to `to`; the buffer's first byte belongs to `start`.
     Whole {
@@ -93,10 +93,10 @@ enum Job {
 }
 
 impl Staged {
-    /// Starts the thread that writes.
+    /// Starts the writing thread.
     ///
     /// # Errors
-    /// When there can be no more threads.
+    /// When the thread cannot be made.
     pub fn start() -> io::Result<Self> {
         let (jobs, todo) = mpsc::channel();
         let pool = Arc::new(Pool {
@@ -176,7 +176,7 @@ impl Staged {
 }
 
 impl StorageFile for StagedFile {
-    /// Takes all bytes. Waits when the disk is `BUFFERS` buffers behind.
+    /// Takes all bytes. Waits when `BUFFERS` buffers are not yet on the disk.
     fn append(&self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
         self.target.check()?;
         let mut staging = lock(&self.staging);
@@ -198,7 +198,7 @@ impl StorageFile for StagedFile {
         self.target.buffered.set_len(len.min(good_len))
     }
 
-    /// Syncs what was written until now; see [`StorageFile::finish`].
+    /// Syncs everything written so far; see [`StorageFile::finish`].
     fn sync(&self) -> io::Result<()> {
         self.target.check()?;
         self.target.buffered.sync_data()
@@ -242,7 +242,7 @@ impl StorageFile for StagedFile {
 }
 
 impl StagedFile {
-    /// Copies what fits the buffer and hands the buffer on when it is full. Returns how many bytes that was.
+    /// Copies as much as fits the buffer and passes the buffer on when it is full. Returns the number of bytes.
     fn stage(&self, staging: &mut Staging, bytes: &[u8]) -> usize {
         let len = staging.len;
         let buffer = staging
@@ -285,7 +285,7 @@ impl StagedFile {
 
 impl Drop for StagedFile {
     fn drop(&mut self) {
-        // Whoever wanted to know of a failure has asked before.
+        // A caller that cares about a failure has called `finish` itself.
         let _ = self.finish();
     }
 }
@@ -311,7 +311,7 @@ impl Pool {
 }
 
 impl Target {
-    /// Waits until there is nothing to write, and says whether all was written.
+    /// Waits until there is nothing to write, and tells whether all was written.
     fn wait(&self) -> io::Result<()> {
         let mut state = lock(&self.state);
         while state.jobs > 0 {
@@ -332,14 +332,15 @@ impl Target {
         }
     }
 
-    /// Notes how a job ended: `Ok`, with the file whole up to `end`, or with what was written until it failed.
+    /// Notes the result of a job: `Ok`, with the file whole up to `end`, or the failure with the bytes written before
+    /// it.
     fn done(&self, end: u64, result: io::Result<()>) {
         let mut state = lock(&self.state);
         if state.failure.is_none() {
             state.good_len = end;
             if let Err(error) = result {
                 state.failure = Some((error.kind(), error.raw_os_error(), error.to_string()));
-                // Only what is whole is of use; if the disk does not even shorten, readers find the end themselves.
+                // Only whole data is useful; if the disk cannot even shorten the file, readers find the end themselves.
                 let _ = self.buffered.set_len(end);
             }
         }
@@ -349,7 +350,7 @@ impl Target {
     }
 }
 
-/// Does the jobs, in order, until all files are gone.
+/// Runs the jobs, in order, until all files are gone.
 fn write_all(jobs: &Receiver<Job>, pool: &Pool) {
     let mut speeds = Speeds::default();
     for job in jobs {
@@ -380,7 +381,7 @@ fn write_all(jobs: &Receiver<Job>, pool: &Pool) {
     }
 }
 
-/// Writes the buffer's bytes from file offset `at` on, up to `to` bytes of it, and moves `at` along.
+/// Writes the buffer's bytes from file offset `at` on, up to `to` bytes of it, and advances `at`.
 fn write_buffer(
     target: &Target,
     buffer: &Buffer,
@@ -404,7 +405,7 @@ fn write_buffer(
                 });
                 *at = end.max(*at);
                 match result {
-                    // This file system has no such way.
+                    // This file system does not support it.
                     Err(error) if error.raw_os_error() == Some(libc::EINVAL) => speeds.give_up(),
                     result => result?,
                 }
@@ -421,7 +422,7 @@ fn write_buffer(
     write_at(&target.buffered, &bytes[rest..to], at)
 }
 
-/// Writes all bytes at `at`, which moves along.
+/// Writes all bytes at `at`, and advances it.
 fn write_at(file: &File, mut bytes: &[u8], at: &mut u64) -> io::Result<()> {
     while !bytes.is_empty() {
         match file.write_at(bytes, *at) {
@@ -438,7 +439,7 @@ fn write_at(file: &File, mut bytes: &[u8], at: &mut u64) -> io::Result<()> {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Nothing in here is left half done by a panic.
+    // A panic leaves nothing in here half done.
     mutex
         .lock()
         .unwrap_or_else(std::sync::PoisonError::into_inner)
@@ -451,7 +452,7 @@ mod tests {
     use std::fs;
     use std::time::{Duration, Instant};
 
-    /// Pieces of these lengths, flushed after some of them, make the same file as written one after the other.
+    /// Pieces of these lengths, with some flushes, make the same file as sequential writes.
     fn check(lens: &[(usize, bool)]) {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("file");
@@ -524,7 +525,7 @@ mod tests {
         }
     }
 
-    /// A full device: the failure is told by a later append, and by everything after it.
+    /// A full device: a later append reports the failure, and so does every call after it.
     #[test]
     fn a_failure_is_told_and_stays() {
         let storage = Staged::start().unwrap();

@@ -9,7 +9,7 @@ use crate::wire;
 
 /// Where the made-up program is mapped.
 const BASE: u64 = 0x5555_5555_4000;
-/// Where its threads stop: in `price`, behind the prologue.
+/// Where its threads stop: in `price`, after the prologue.
 const PRICE: u64 = BASE + 0x1048;
 /// Its main thread and another one.
 const MAIN: u32 = 4242;
@@ -17,7 +17,7 @@ const WORKER: u32 = 4243;
 const STACK: u64 = 0x7f00_0000_8000;
 
 impl Synth {
-    /// Passes logpoint `probe`, whose record has these words.
+    /// Passes logpoint `probe` with these words in its record.
     pub fn logpoint(&mut self, probe: u32, words: &[u64]) -> &mut Self {
         self.record_with(|block, ticks| wire::push_logpoint(block, ticks, probe, words))
     }
@@ -27,7 +27,7 @@ impl Synth {
         self.record_with(|block, ticks| wire::push_condition_error(block, ticks, probe, addr))
     }
 
-    /// Appends the control event that `make` gives for its moment, 10 ticks after the last one unless told otherwise.
+    /// Appends the control event that `make` returns for its time, 10 ticks after the last one by default.
     pub fn live(&mut self, make: impl FnOnce(u64) -> Control) -> &mut Self {
         let ticks = self.next_ticks();
         self.ticks_set = false;
@@ -84,7 +84,7 @@ pub fn debugged() -> Synth {
     synth
 }
 
-/// A breakpoint that is hit, a value that is changed, a step.
+/// A breakpoint hit, a changed value, a step.
 fn stops(synth: &mut Synth, price: u32) {
     let breakpoint = |ticks, state| LiveProbe {
         ticks,
@@ -159,7 +159,7 @@ fn stops(synth: &mut Synth, price: u32) {
         .leave_value(STACK, 7);
 }
 
-/// A logpoint whose message the reader makes, one whose message the recorder made, and a condition that fails.
+/// A logpoint with a message from the reader, one with a message from the recorder, and a condition that fails.
 fn messages(synth: &mut Synth) {
     let logpoint = |ticks, id, condition: Option<&str>| LiveProbe {
         ticks,

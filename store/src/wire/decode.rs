@@ -23,14 +23,14 @@ const LOG_LEN: usize = LOG_WORDS * WORD_LEN;
 const CONDITION_ERROR_LEN: usize = CONDITION_ERROR_WORDS * WORD_LEN;
 const BYTES_LEN: usize = BYTES_WORDS * WORD_LEN;
 
-/// A record and where it stands.
+/// A record and its place.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Decoded<'a> {
-    /// What the time stamp counter showed; `Clock` turns it into time.
+    /// The time stamp counter; `Clock` turns it into time.
     pub ticks: u64,
     /// Where the record begins, in bytes from the block's start.
     pub offset: usize,
-    /// What it says.
+    /// The record.
     pub record: Record<'a>,
 }
 
@@ -40,10 +40,10 @@ pub enum WireFault {
     /// The block ends inside a record.
     #[error("the block ends inside a record of kind {0}")]
     Torn(u8),
-    /// The kind is not one of those known.
+    /// The kind is unknown.
     #[error("unknown record kind {0}")]
     UnknownKind(u8),
-    /// The number of xmm words is not one this kind can have.
+    /// This kind cannot have that number of xmm words.
     #[error("a record of kind {kind} cannot have {count} xmm words")]
     XmmCount {
         /// The record's kind.
@@ -51,21 +51,21 @@ pub enum WireFault {
         /// The number found.
         count: u8,
     },
-    /// The number of words of a logpoint is not one it can have.
+    /// A logpoint cannot have that number of words.
     #[error("a logpoint record cannot have {0} words of values")]
     LogCount(u64),
-    /// The sections of a capture do not end where it does.
+    /// The sections of a capture do not fill it exactly.
     #[error("the sections of a capture record do not fit into it")]
     Capture,
 }
 
-/// The record that cannot be read: it and everything after it in the block are lost.
+/// The unreadable record: it and everything after it in the block are lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("at offset {offset} of the block: {fault}")]
 pub struct WireError {
     /// Where the unreadable part begins, in bytes from the block's start.
     pub offset: usize,
-    /// Why.
+    /// The reason.
     pub fault: WireFault,
 }
 
@@ -207,7 +207,7 @@ fn without_padding(name: &[u8]) -> &[u8] {
     &name[..len]
 }
 
-/// Decodes the kinds that are not on the way of every call.
+/// Decodes the rarer kinds.
 #[inline(never)]
 fn rare(bytes: &[u8], kind: u8) -> Result<(Record<'_>, &[u8]), WireFault> {
     match kind {

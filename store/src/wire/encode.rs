@@ -13,13 +13,13 @@ use super::{
 /// The fields of an enter record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EnterFields<'a> {
-    /// Which of the three enter records.
+    /// The kind of enter record.
     pub form: EnterForm,
     /// Function id, below 2^28.
     pub function_id: u32,
     /// Address of the return address, a multiple of 8 below 2^47.
     pub slot: u64,
-    /// Where the caller goes on.
+    /// Return address: where the caller continues.
     pub return_addr: u64,
     /// rdi, rsi, rdx, rcx, r8 and r9.
     pub args: [u64; INT_ARGS],
@@ -154,7 +154,7 @@ pub fn push_capture(
     block.extend_from_slice(&payload);
 }
 
-/// Returns the flags of a capture and what follows its head.
+/// Returns the flags of a capture and the words after its head.
 pub(crate) fn capture_payload(
     registers: Option<[u64; CAPTURE_REGISTER_WORDS]>,
     sections: &[Section<'_>],

@@ -1,4 +1,4 @@
-//! Defines what records say; the words of an enter record are read when asked for.
+//! The types of the records; accessors read the words of an enter record on demand.
 
 use std::fmt;
 
@@ -21,9 +21,9 @@ pub enum GapReason {
     NoFreeRing,
     /// A block could not be read to its end.
     Torn,
-    /// The program has forbidden the thread what recording takes; how much it did since is not known.
+    /// The program has forbidden the thread a feature that recording needs; the number of losses is unknown.
     Forbidden,
-    /// Memory was not copied when it was due; the number is that of the copies.
+    /// A due copy of memory was not made; the number counts copies.
     NotCopied,
     /// A code this release does not know.
     Other(u64),
@@ -68,20 +68,20 @@ impl fmt::Display for GapReason {
     }
 }
 
-/// Which of the enter records it is.
+/// The kind of an enter record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EnterForm {
-    /// A leave record at the same slot will come.
+    /// A leave record at the same slot follows.
     Hooked,
     /// As `Hooked`, and that leave also ends the call this one replaced.
     Tail,
-    /// No leave record will come.
+    /// No leave record follows.
     NoLeave,
-    /// As `NoLeave`; nor do slots tell which call is inside which, since stacks move and threads change them (Go).
+    /// As `NoLeave`; and slots do not show how calls nest, since stacks move and threads change them (Go).
     Only,
 }
 
-/// An entered function. Words are read when asked for.
+/// An entered function. Its accessors read the words on demand.
 #[derive(Clone, Copy)]
 pub struct Enter<'a> {
     pub(super) fixed: &'a [u8; ENTER_LEN],
@@ -90,7 +90,7 @@ pub struct Enter<'a> {
 }
 
 impl Enter<'_> {
-    /// Returns which of the three enter records it is.
+    /// Returns the kind of enter record.
     #[inline]
     pub fn form(&self) -> EnterForm {
         self.form
@@ -110,7 +110,7 @@ impl Enter<'_> {
         slot_from_word1(word(self.fixed, 1))
     }
 
-    /// Returns the address the caller goes on at.
+    /// Returns the return address.
     #[inline]
     pub fn return_addr(&self) -> u64 {
         word(self.fixed, 2) & ((1 << FUNCTION_HIGH_SHIFT) - 1)
@@ -128,7 +128,7 @@ impl Enter<'_> {
         word_at(self.xmm, index)
     }
 
-    /// Returns how many xmm registers were captured, from xmm0 on: 0 to 8.
+    /// Returns the number of captured xmm registers, from xmm0 on: 0 to 8.
     #[inline]
     pub fn xmm_count(&self) -> usize {
         self.xmm.len() / WORD_LEN
@@ -170,7 +170,7 @@ pub struct Leave {
     pub xmm: Option<[u64; LEAVE_XMM]>,
 }
 
-/// What was captured besides with an enter or leave.
+/// Captured data of an enter or leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capture<'a> {
     registers: Option<&'a [u8; CAPTURE_REGISTER_WORDS * WORD_LEN]>,
@@ -182,12 +182,12 @@ pub struct Capture<'a> {
 pub struct Section<'a> {
     /// Address of its first byte.
     pub addr: u64,
-    /// What was there.
+    /// The captured bytes.
     pub bytes: &'a [u8],
 }
 
 impl<'a> Capture<'a> {
-    /// Returns what `payload` holds; `None` when that is not whole.
+    /// Decodes `payload`; `None` when it is incomplete.
     pub(crate) fn new(flags: u64, payload: &'a [u8]) -> Option<Self> {
         let (registers, sections) = match flags & CAPTURE_REGISTERS {
             0 => (None, payload),
@@ -217,18 +217,18 @@ impl<'a> Capture<'a> {
         self.sections
     }
 
-    /// Returns the memory, without what could not be read.
+    /// Returns the memory, without unreadable parts.
     pub fn sections(&self) -> impl Iterator<Item = Section<'a>> {
         sections(self.sections)
     }
 }
 
-/// Returns the memory in the sections of a capture up to what is not whole, without what could not be read.
+/// Returns the memory in the complete sections of a capture, without unreadable parts.
 pub fn sections(bytes: &[u8]) -> impl Iterator<Item = Section<'_>> {
     all_sections(bytes).map(|(section, _)| section)
 }
 
-/// Returns the thread pointer (fs_base) that the sections of a capture tell, if they do.
+/// Returns the thread pointer (fs_base) in the sections of a capture, if there is one.
 pub fn thread_pointer(bytes: &[u8]) -> Option<u64> {
     let mut sections = all_sections(bytes);
     sections.find_map(|(section, is_thread)| is_thread.then_some(section.addr))
@@ -256,14 +256,14 @@ fn split_section(bytes: &[u8]) -> Option<(Section<'_>, &[u8])> {
     Some((Section { addr, bytes }, rest))
 }
 
-/// What a record says.
+/// The content of a record.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Record<'a> {
     /// A function was entered.
     Enter(Enter<'a>),
     /// A function returned.
     Leave(Leave),
-    /// Which thread the ring belongs to from here on.
+    /// The thread of the ring from here on.
     Thread {
         /// Thread id.
         tid: u32,
@@ -286,7 +286,7 @@ pub enum Record<'a> {
         /// Thread id.
         tid: u32,
     },
-    /// The thread has got another name.
+    /// The thread's name changed.
     ThreadName {
         /// Thread id.
         tid: u32,
@@ -317,7 +317,7 @@ pub enum Record<'a> {
         /// The words that its format reads, eight bytes each.
         words: &'a [u8],
     },
-    /// What was captured besides with the enter or leave before it.
+    /// Captured data of the enter or leave before it.
     Capture(Capture<'a>),
     /// A condition of a live probe could not be evaluated.
     ConditionError {
@@ -329,7 +329,7 @@ pub enum Record<'a> {
 }
 
 impl Record<'_> {
-    /// Returns whether it only adds to the record before it.
+    /// Tells whether it only adds to the record before it.
     #[inline]
     pub fn is_capture(&self) -> bool {
         matches!(self, Self::Capture(_))

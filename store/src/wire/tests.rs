@@ -1,4 +1,4 @@
-//! Shows that records survive encoding, and that nothing a target writes makes the decoder panic or lose its place.
+//! Shows that records survive encoding, and that no target's bytes make the decoder panic or lose its place.
 
 use proptest::prelude::*;
 

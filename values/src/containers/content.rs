@@ -1,14 +1,14 @@
-//! What a container is to its reader, whatever language it is of.
+//! The content of a container, independent of its language.
 
 use crate::containers::items::Items;
 use crate::containers::spot::Spot;
 use crate::containers::text::Text;
 
-/// What there is to show.
+/// The content to show.
 pub(crate) enum Content {
     /// A string.
     Text(Text),
-    /// Elements by number.
+    /// Indexed elements.
     Sequence(Items),
     /// Elements that are their own keys.
     Set(Items),
@@ -16,7 +16,7 @@ pub(crate) enum Content {
     Map(Items),
     /// Single bits, written as one number, the last bit first.
     Bits(Items),
-    /// Words and values in between; and what can be looked at by name.
+    /// Words and values in between; and parts that can be accessed by name.
     Parts {
         text: Vec<Part>,
         children: Vec<(String, Spot)>,

@@ -1,4 +1,4 @@
-//! The elements of a container: how many, and one after the other, from any of them on.
+//! The elements of a container: their number, and a walk over them from any index on.
 
 use std::collections::HashSet;
 
@@ -18,20 +18,20 @@ impl Element {
     }
 }
 
-/// Where the entries of a container have their keys and values.
+/// Offsets of keys and values in the entries of a container.
 pub(crate) struct Pair {
-    /// `None` where the value is the key.
+    /// `None` if the value is the key.
     key: Option<Slot>,
     value: Slot,
 }
 
 impl Pair {
-    /// Entries that are a key alone.
+    /// Entries that consist of a key alone.
     pub(crate) fn single(value: Slot) -> Pair {
         Pair { key: None, value }
     }
 
-    /// Entries that are a structure of both.
+    /// Entries that are a structure of key and value.
     pub(crate) fn of(entry: &Slot, key: &str, value: &str) -> Result<Pair, Unknown> {
         Ok(Pair {
             key: Some(entry.inner(key)?),
@@ -48,18 +48,18 @@ impl Pair {
     }
 }
 
-/// Takes elements; false when it has enough.
+/// Receives elements; returns false when it has enough.
 pub(crate) type Each<'f> = &'f mut dyn FnMut(Element) -> bool;
 
-/// A way to go through the elements.
+/// An iteration over the elements.
 pub(crate) trait Visit {
-    /// Hands out elements from number `from` on, until there are no more or `each` has enough.
+    /// Passes elements from number `from` on to `each`, until there are no more or `each` has enough.
     ///
     /// # Errors
-    /// The next one cannot be found; those before it were handed out.
+    /// The next element cannot be found; those before it were passed.
     fn visit(&self, reach: &Reach, from: u64, each: Each) -> Result<(), Unknown>;
 
-    /// The address of the first element, where all lie side by side.
+    /// The address of the first element, if all are contiguous.
     fn start(&self) -> Option<u64> {
         None
     }
@@ -67,7 +67,7 @@ pub(crate) trait Visit {
 
 /// The elements of a container.
 pub(crate) struct Items {
-    /// As the container states it; `None` if it does not.
+    /// The container's own count; `None` if it has none.
     pub len: Option<u64>,
     pub visit: Box<dyn Visit>,
 }
@@ -80,7 +80,7 @@ impl Items {
         }
     }
 
-    /// The number of elements, counted if it is stated nowhere.
+    /// The number of elements, counted if the container does not state it.
     pub(crate) fn len(&self, reach: &Reach) -> Result<u64, Unknown> {
         if let Some(len) = self.len {
             return Ok(len);
@@ -94,7 +94,7 @@ impl Items {
     }
 }
 
-/// Elements one behind the other.
+/// Elements one after another.
 pub(crate) struct Run {
     pub element: Type,
     pub start: At,
@@ -102,7 +102,7 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// Elements in memory, of a length that memory can hold.
+    /// Elements in memory, with a length that fits memory.
     pub(crate) fn items(
         reach: &Reach,
         element: Type,
@@ -144,7 +144,7 @@ impl Visit for Run {
     }
 }
 
-/// Elements in a ring of `capacity` places, from place `head` on.
+/// Elements in a ring buffer of `capacity` places, from place `head` on.
 pub(crate) struct Ring {
     pub element: Type,
     pub start: u64,
@@ -176,7 +176,7 @@ impl Visit for Ring {
 pub(crate) struct Bits {
     pub element: Type,
     pub start: Spot,
-    /// Bits before the first one.
+    /// Number of bits before the first one.
     pub skip: u64,
     pub len: u64,
 }
@@ -199,7 +199,7 @@ impl Visit for Bits {
     }
 }
 
-/// The nodes that were seen, so that a chain which leads back to one of them ends.
+/// The visited nodes, so that a cyclic chain ends.
 #[derive(Default)]
 pub(crate) struct Seen(HashSet<u64>);
 

@@ -1,4 +1,4 @@
-//! Containers in one line: in Rust as `{:?}` writes them, in C++ much as gdb does.
+//! Formats containers on one line: in Rust as `{:?}` does, in C++ much as gdb does.
 
 use crate::containers::Container;
 use crate::containers::content::{Content, Part};
@@ -8,13 +8,13 @@ use crate::render::unknown;
 use debuginfo::types::Language;
 use debuginfo::value::{Look, Value};
 
-/// Damaged elements that are written of a container with no others: it is not made yet, or no more.
+/// Most damaged elements that are shown of a container with no intact ones: it is not constructed yet, or destroyed.
 const MAX_DAMAGED: usize = 8;
 
-/// How much of a container is written.
+/// Limits of a container's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Elements; behind them comes `...`.
+    /// Elements; `...` stands for the rest.
     pub elements: usize,
     /// Units of a string.
     pub text: usize,
@@ -29,11 +29,11 @@ impl Default for Limits {
     }
 }
 
-/// Writes one value that is inside a container.
+/// Formats one value inside a container.
 pub type Show<'s> = &'s mut dyn FnMut(&Value) -> String;
 
 impl Container {
-    /// Writes the container as one line; `show` writes the values in it. What cannot be read is said in angle brackets.
+    /// Formats the container on one line; `show` formats the values in it. Errors are shown in angle brackets.
     #[must_use]
     pub fn line(&self, limits: &Limits, look: &Look<'_>, show: Show) -> String {
         let reach = self.reach(look.machine, look.space);
@@ -130,7 +130,7 @@ impl Container {
     }
 }
 
-/// Says once what is not known of elements that follow each other.
+/// Shows a repeated error of consecutive elements only once.
 fn without_repeats(elements: Vec<String>) -> Vec<String> {
     let is_same = |a: &String, b: &String| a == b && a.starts_with("<unknown:");
     let runs = elements.chunk_by(is_same);

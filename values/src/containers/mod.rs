@@ -1,9 +1,9 @@
-//! Containers of Rust's std and of libstdc++ as people expect them: strings as text, vectors as their elements, maps by
-//! key, smart pointers as what they point to.
+//! Containers of Rust's std and of libstdc++ as users expect them: strings as text, vectors as their elements, maps by
+//! key, smart pointers as their targets.
 //!
-//! Layouts are what the debug information says; releases of a library are told apart by the members that there are.
-//! Damaged or unfinished containers give an error: every walk is bounded, notices where it has been, and nothing is
-//! allocated by a number that was read.
+//! Layouts come from the debug information; the members that exist tell versions of a library apart. Damaged or
+//! unfinished containers give an error: every walk is bounded and detects cycles, and no number from memory sizes an
+//! allocation.
 
 mod content;
 mod cxx;
@@ -33,12 +33,12 @@ pub use line::{Limits, Show};
 pub(crate) use presented::printers;
 pub use room::{Room, room};
 
-/// What an element is looked up by.
+/// The key of a lookup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Key {
-    /// An integer: a number of a sequence, or a key.
+    /// An integer: an index into a sequence, or a key.
     Integer(i128),
-    /// A text: a string that is a key, or a key as it is written, such as `RED` or `(1, 2)`.
+    /// A text: a string key, or a key as it is shown, such as `RED` or `(1, 2)`.
     Text(String),
 }
 
@@ -47,7 +47,7 @@ pub enum Key {
 pub struct Entry {
     /// The key, in a map.
     pub key: Option<Value>,
-    /// What it is called below the container: `[3]`, `["key"]`, `value`, `strong`.
+    /// Its name below the container: `[3]`, `["key"]`, `value`, `strong`.
     pub name: String,
     /// The element.
     pub value: Value,
@@ -56,15 +56,15 @@ pub struct Entry {
 /// The first parts of a container.
 #[derive(Debug, Clone)]
 pub struct Entries {
-    /// Those that were found.
+    /// The parts that were found.
     pub list: Vec<Entry>,
-    /// There are more than were asked for.
+    /// The container has more than the limit.
     pub more: bool,
-    /// Why there are no more, if the container is damaged or not known behind them.
+    /// Why there are no more, if the container is damaged or unknown after them.
     pub error: Option<Unknown>,
 }
 
-/// Parts that were seen at different moments need not fit together: then nothing is damaged.
+/// Parts that were seen at different moments need not be consistent: that is no damage.
 fn mixed(why: Unknown, certainty: Certainty) -> Unknown {
     match certainty {
         Certainty::Stale { .. } if why.cause == Cause::Corrupt => Unknown::because(APART),
@@ -72,17 +72,17 @@ fn mixed(why: Unknown, certainty: Certainty) -> Unknown {
     }
 }
 
-/// A value that is shown otherwise than as its members.
+/// A value that is not shown as its members.
 pub struct Container {
-    /// In front of the contents: `std::vector`; nothing in Rust.
+    /// The label before the contents: `std::vector`; empty in Rust.
     label: String,
     language: Language,
     content: Content,
-    /// How far what was read to find it may be trusted.
+    /// The certainty of the reads that led to it.
     certainty: Certainty,
-    /// What was read to find it.
+    /// The reads that led to it.
     trail: Trail,
-    /// Where the object itself lies; empty if it is in no memory.
+    /// The addresses of the object itself; empty if it is not in memory.
     own: Range<u64>,
 }
 
@@ -90,7 +90,7 @@ impl Container {
     /// Recognises a container by its type; `None` for all other values.
     ///
     /// # Errors
-    /// It is one, but not known, damaged or of a release that is not known here.
+    /// It is a container, but unknown, damaged or of an unknown release.
     #[must_use]
     pub fn of(value: &Value, look: &Look<'_>) -> Option<Result<Container, Unknown>> {
         if value.is_apart() {
@@ -102,7 +102,7 @@ impl Container {
         let led_by = match spot.at {
             At::Memory(_) => value.reached,
             At::Bytes(..) | At::Nowhere(_) => {
-                // Nothing was read yet that it could disagree with.
+                // No earlier read can contradict this one.
                 let _ = reach.led_by(Piece::elsewhere(value.certainty));
                 value.certainty
             }
@@ -149,7 +149,7 @@ impl Container {
         }
     }
 
-    /// Returns the address of its text or of its elements, where they lie in memory side by side.
+    /// Returns the address of its text or of its elements, if they are contiguous in memory.
     #[must_use]
     pub fn start(&self) -> Option<u64> {
         match &self.content {
@@ -158,7 +158,7 @@ impl Container {
         }
     }
 
-    /// Tells whether it is a string with a NUL behind its text.
+    /// Tells whether it is a string with a NUL after its text.
     #[must_use]
     pub fn is_terminated(&self) -> bool {
         match &self.content {
@@ -167,7 +167,7 @@ impl Container {
         }
     }
 
-    /// Tells whether elements are found by number.
+    /// Tells whether elements are found by index.
     #[must_use]
     pub fn is_numbered(&self) -> bool {
         matches!(
@@ -176,11 +176,11 @@ impl Container {
         )
     }
 
-    /// Returns the number of elements or, for a string, of its units; `None` for what has no elements, such as smart
-    /// pointers.
+    /// Returns the number of elements or, for a string, of its units; `None` for containers without elements, such as
+    /// smart pointers.
     ///
     /// # Errors
-    /// It is counted nowhere, and counting ended too early.
+    /// The count is not stored, and counting ended too early.
     #[must_use]
     pub fn len(&self, look: &Look<'_>) -> Option<Result<u64, Unknown>> {
         if let Content::Text(text) = &self.content {
@@ -189,13 +189,13 @@ impl Container {
         Some(self.items()?.len(&self.reach(look.machine, look.space)))
     }
 
-    /// Tells whether elements are found by key: [`Container::lookup`] asks for a key, not for a number.
+    /// Tells whether elements are found by key: [`Container::lookup`] takes a key, not an index.
     #[must_use]
     pub fn is_keyed(&self) -> bool {
         matches!(self.content, Content::Set(_) | Content::Map(_))
     }
 
-    /// Returns the string that the container is: its first bytes, at most `max`, and whether these are all.
+    /// Returns the string of the container: its first bytes, at most `max`, and whether these are all.
     #[must_use]
     pub fn text(&self, look: &Look<'_>, max: u64) -> Option<Result<(Vec<u8>, bool), Unknown>> {
         let Content::Text(text) = &self.content else {
@@ -204,10 +204,10 @@ impl Container {
         Some(text.read(&self.reach(look.machine, look.space), max))
     }
 
-    /// Returns element `index`, counted from 0 in the order in which the container hands them out; of a string a unit.
+    /// Returns element `index`, counted from 0 in the container's order; for a string a unit.
     ///
     /// # Errors
-    /// There are fewer, or those before it cannot be followed.
+    /// There are fewer, or the elements before it cannot be followed.
     pub fn at(&self, index: u64, look: &Look<'_>) -> Result<Value, Unknown> {
         let reach = self.reach(look.machine, look.space);
         if let Content::Text(text) = &self.content {
@@ -233,11 +233,11 @@ impl Container {
         }
     }
 
-    /// Returns what is called or stored under `key`: in a map the value, in a set the element, in a sequence the element
-    /// of that number, in anything else the part of that name.
+    /// Looks up `key`: returns the value in a map, the element in a set, the element
+    /// with that index in a sequence, and otherwise the part of that name.
     ///
     /// # Errors
-    /// There is none, or it cannot be found.
+    /// It does not exist, or cannot be found.
     pub fn lookup(&self, key: &Key, look: &Look<'_>) -> Result<Value, Unknown> {
         match (&self.content, key) {
             (Content::Set(items) | Content::Map(items), _) => self.search(items, key, look),
@@ -329,8 +329,8 @@ impl Container {
         read(spot, reach).reached_by(self.certainty.and(reach.certainty()))
     }
 
-    /// A part with a name. One that lies in the object itself, in an optional or a variant, is none if it was seen when the
-    /// object was another; what a pointer leads to is what was seen there.
+    /// A named part. A part in the object itself, as in an optional or a variant, is unknown if it was seen when the
+    /// object was another; the target of a pointer is as it was seen there.
     fn part(&self, spot: &Spot, reach: &Reach) -> Value {
         match spot.at {
             At::Memory(address) if self.own.contains(&address) => self.alone(spot, reach),
@@ -338,12 +338,12 @@ impl Container {
         }
     }
 
-    /// An element by itself: none if it was seen when the container was another.
+    /// A single element: unknown if it was seen when the container was another.
     fn alone(&self, spot: &Spot, reach: &Reach) -> Value {
         self.checked(spot, reach, &|seen| reach.ends_at(seen))
     }
 
-    /// One of several elements, which must also have been seen when those before it were what they are.
+    /// One of several elements: those before it must have been the same when it was seen.
     fn element(&self, spot: &Spot, reach: &Reach) -> Value {
         self.checked(spot, reach, &|seen| reach.led_by(*seen))
     }
@@ -359,7 +359,7 @@ impl Container {
             let len = bytes.len() as u64;
             let seen = Piece::just_read(*address, len, value.certainty, reach.machine);
             if let Err(why) = check(&seen) {
-                // Of its members some may be as new as what led here.
+                // Some of its members may be as new as the data that led here.
                 value.bytes = Err(why);
                 value.certainty = Certainty::Known;
             }
@@ -387,7 +387,7 @@ fn beyond(index: u64, len: u64) -> Unknown {
     Unknown::because(format!("there is no element {index}")).with_hint(format!("there are {len}"))
 }
 
-/// A key as it is written.
+/// A key as it is shown.
 fn written(key: &Value, look: &Look<'_>) -> String {
     render_with(key, &RenderOptions::default(), look)
 }
@@ -407,7 +407,7 @@ fn is_key(value: &Value, key: &Key, look: &Look<'_>) -> bool {
     }
 }
 
-/// Where a value is.
+/// The location of a value.
 fn spot(value: &Value) -> Spot {
     let at = match (&value.place, &value.bytes) {
         (ValuePlace::Memory(address), _) if value.bits.is_none() => At::Memory(*address),
@@ -436,7 +436,7 @@ fn nothing() -> Unknown {
     Unknown::because("there is no value")
 }
 
-/// Knows nothing: for questions about types alone.
+/// A machine that knows nothing: for questions about types alone.
 struct Nothing;
 
 impl Machine for Nothing {

@@ -1,4 +1,4 @@
-//! Names of generic types taken apart: the path in front of the arguments, and the arguments.
+//! Splits names of generic types into the path before the arguments, and the arguments.
 
 /// Returns the path of a type's name: no arguments, and no inline namespaces of libstdc++.
 pub(crate) fn path(name: &str) -> String {
@@ -6,7 +6,7 @@ pub(crate) fn path(name: &str) -> String {
     name[..end].trim().replace("__cxx11::", "")
 }
 
-/// Returns the outermost generic arguments of `name` as they stand there; none if it has none.
+/// Returns the outermost generic arguments of `name` as written; empty if there are none.
 pub(crate) fn arguments(name: &str) -> Vec<&str> {
     let Some(start) = name.find('<') else {
         return Vec::new();
@@ -16,7 +16,7 @@ pub(crate) fn arguments(name: &str) -> Vec<&str> {
     let (mut depth, mut from) = (0usize, 0);
     let mut before = ' ';
     for (at, c) in inside.char_indices() {
-        // The angle of an arrow, as in `fn(i32) -> i32`, closes nothing.
+        // The angle bracket of an arrow, as in `fn(i32) -> i32`, closes nothing.
         let closes = matches!(c, ')' | ']' | '}') || (c == '>' && before != '-');
         before = c;
         match c {

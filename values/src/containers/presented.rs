@@ -1,4 +1,4 @@
-//! Containers behind the seam for types that are shown otherwise than as their members.
+//! Containers as a presentation: the interface for types that are not shown as their members.
 
 use crate::containers::Container;
 use crate::containers::content::{Content, Part};

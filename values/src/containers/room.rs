@@ -1,21 +1,21 @@
-//! Strings that can be written in place: where their characters are, for how many there is room, and where their length
-//! stands. A string whose characters others may see too is none of them.
+//! Strings that can be written in place: where their characters are, their capacity, and where their length is. Strings
+//! that may share their characters are excluded.
 
 use crate::containers::spot::{Reach, Spot, path_of};
 use crate::containers::{cxx, rust, spot};
 use debuginfo::Unknown;
 use debuginfo::value::{Look, Value};
 
-/// Where a string's characters are.
+/// The storage of a string's characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Room {
-    /// The first one.
+    /// The address of the first one.
     pub start: u64,
-    /// How many there is room for, a zero at the end not counted.
+    /// The capacity, without a terminating zero.
     pub capacity: u64,
-    /// Where their number stands, as a word.
+    /// The address of the length, a word.
     pub len_at: u64,
-    /// A zero ends them.
+    /// A zero terminates them.
     pub is_terminated: bool,
     /// They must be UTF-8.
     pub is_utf8: bool,
@@ -24,7 +24,7 @@ pub struct Room {
 /// Returns the room of a `std::string` or `String`; `None` for all other values.
 ///
 /// # Errors
-/// It is one, but damaged, or its characters cannot be written in place.
+/// It is a string, but damaged, or its characters cannot be written in place.
 pub fn room(value: &Value, look: &Look<'_>) -> Option<Result<Room, Unknown>> {
     let reach = Reach::new(look.machine, look.space);
     let spot = spot(value);
@@ -36,7 +36,7 @@ pub fn room(value: &Value, look: &Look<'_>) -> Option<Result<Room, Unknown>> {
     }
 }
 
-/// The place of a length, which must have one.
+/// The address of a length, which must have one.
 pub(super) fn length(spot: &Spot) -> Result<u64, Unknown> {
     spot.address()
         .map_err(|_| Unknown::because("it does not lie in memory"))

@@ -1,6 +1,6 @@
-//! Where something lies and of which type it is, without having been read: what containers are taken apart with.
+//! A typed memory location that is not read yet: the cursor of the container readers.
 //!
-//! Nothing is read but what is asked for, and every read is bounded by a constant, never by a number from memory.
+//! It reads only on demand, and every read is bounded by a constant, never by a number from memory.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -10,16 +10,16 @@ use debuginfo::types::{Discriminants, Member, MemberOffset, Role, Type, TypeKind
 use debuginfo::value::trail::{Piece, Trail};
 use debuginfo::{AddressSpace, Certainty, Machine, Unknown};
 
-/// Nodes, blocks and groups that one walk through a container may take.
+/// Most nodes, blocks and groups of one walk through a container.
 const MAX_STEPS: u64 = 1 << 20;
-/// Bytes that one read may ask for.
+/// Most bytes of one read.
 const MAX_READ: u64 = 1 << 16;
-/// How deep base classes and wrappers are looked through.
+/// Most levels of base classes and wrappers that are searched.
 const MAX_NESTING: usize = 16;
-/// The first address that no program can have memory at.
+/// The end of the addresses that a program can use.
 const END_OF_MEMORY: u64 = 1 << 47;
 
-/// The machine, and what was spent and found out while reading from it.
+/// The machine, with the budget and the results of the reads so far.
 pub(crate) struct Reach<'a> {
     pub machine: &'a dyn Machine,
     pub space: &'a AddressSpace,
@@ -33,7 +33,7 @@ impl<'a> Reach<'a> {
         Reach::along(Trail::default(), machine, space)
     }
 
-    /// Goes on where another one got to.
+    /// Continues from another one.
     pub(crate) fn along(
         trail: Trail,
         machine: &'a dyn Machine,
@@ -56,27 +56,27 @@ impl<'a> Reach<'a> {
         Ok(())
     }
 
-    /// The certainty of all that was read so far.
+    /// The certainty of all reads so far.
     pub(crate) fn certainty(&self) -> Certainty {
         self.certainty.get()
     }
 
-    /// The way to here.
+    /// The reads that led here.
     pub(crate) fn into_trail(self) -> Trail {
         self.trail.into_inner()
     }
 
-    /// Notes what was read elsewhere and leads on.
+    /// Adds a read that was made elsewhere and leads further.
     pub(crate) fn led_by(&self, piece: Piece) -> Result<(), Unknown> {
         self.trail.borrow_mut().add(piece, self.machine)
     }
 
-    /// Checks that what all reads led to was there when they were seen.
+    /// Checks that the pointers of all reads were valid when their targets were seen.
     pub(crate) fn ends_at(&self, piece: &Piece) -> Result<(), Unknown> {
         self.trail.borrow().ends_at(piece, self.machine)
     }
 
-    /// Reads memory: at most so much as a constant allows. What was seen at another moment than what led here is not read.
+    /// Reads memory, within a constant limit. It refuses data that was seen at another moment than the pointers to it.
     pub(crate) fn read(&self, address: u64, len: u64) -> Result<Vec<u8>, Unknown> {
         if len > MAX_READ {
             return Err(Unknown::because(format!(
@@ -110,36 +110,36 @@ impl<'a> Reach<'a> {
     }
 }
 
-/// Little-endian bytes as a number; those beyond eight are left out.
+/// Little-endian bytes as a number; bytes beyond eight are ignored.
 fn number(bytes: &[u8]) -> u64 {
     let digits = bytes.iter().take(8).rev();
     digits.fold(0, |n, b| n << 8 | u64::from(*b))
 }
 
-/// Where the bytes are.
+/// The location of the bytes.
 #[derive(Debug, Clone)]
 pub(crate) enum At {
     Memory(u64),
-    /// In a copy of a value that has no address, from here on.
+    /// In a copy of a value without an address, from this offset on.
     Bytes(Arc<[u8]>, usize),
-    /// In no place at all, for this reason.
+    /// Nowhere, for this reason.
     Nowhere(Unknown),
 }
 
-/// Something of a type at a place.
+/// A typed location.
 #[derive(Debug, Clone)]
 pub(crate) struct Spot {
     pub ty: Type,
     pub at: At,
 }
 
-/// The size of `ty`, or that it is not known.
+/// The size of `ty`, or an error if it is unknown.
 pub(crate) fn size(ty: &Type) -> Result<u64, Unknown> {
     let unknown = || Unknown::because(format!("the size of {} is not known", ty.name()));
     ty.size().ok_or_else(unknown)
 }
 
-/// What `ty` lacks: everything, if its description is in another file's debug information.
+/// The error for a part that `ty` lacks: everything, if its description is in another file's debug information.
 fn lacks(ty: &Type, what: &str) -> Unknown {
     let what = match ty.size() {
         None => "is only declared in the debug information",
@@ -158,7 +158,7 @@ pub(crate) fn argument(ty: &Type, index: usize) -> Result<Type, Unknown> {
         .ok_or_else(unknown)
 }
 
-/// The number that argument `index` of a template is.
+/// The number given as argument `index` of a template.
 pub(crate) fn argument_value(ty: &Type, index: usize) -> Option<u64> {
     let value = ty.template_arguments().get(index)?.value?;
     u64::try_from(value).ok()
@@ -169,7 +169,7 @@ pub(crate) fn path_of(ty: &Type) -> String {
     names::path(&ty.strip().own_name().unwrap_or_default())
 }
 
-/// What the first pointer inside `ty` points to: pointers are wrapped in structures and options.
+/// The target type of the first pointer inside `ty`: pointers are wrapped in structures and options.
 pub(crate) fn first_target(ty: &Type) -> Option<Type> {
     fn inside(ty: &Type, nesting: usize) -> Option<Type> {
         let nesting = nesting.checked_sub(1)?;
@@ -185,7 +185,7 @@ pub(crate) fn first_target(ty: &Type) -> Option<Type> {
     inside(ty, MAX_NESTING)
 }
 
-/// The variant with a discriminant of the bits in `mask`.
+/// The variant with a discriminant in the bits of `mask`.
 fn find_variant(list: &[Variant], discriminant: u128, mask: u128) -> Option<&Variant> {
     let named = list.iter().find(|v| match &v.discriminants {
         Discriminants::These(ranges) => ranges
@@ -212,7 +212,7 @@ impl Spot {
         }
     }
 
-    /// The same bytes as something else.
+    /// The same bytes as another type.
     pub(crate) fn cast(&self, ty: &Type) -> Spot {
         Spot {
             ty: ty.clone(),
@@ -220,7 +220,7 @@ impl Spot {
         }
     }
 
-    /// What lies `offset` bytes further on.
+    /// The location `offset` bytes further on.
     pub(crate) fn inner(&self, ty: &Type, offset: u64) -> Spot {
         let at = match &self.at {
             At::Memory(address) => At::Memory(address.wrapping_add(offset)),
@@ -247,7 +247,7 @@ impl Spot {
         bases.filter_map(|m| self.member(m)).collect()
     }
 
-    /// The members that take up room, with their names.
+    /// The members that take up space, with their names.
     pub(crate) fn members(&self) -> Vec<(Option<String>, Spot)> {
         let members = self.ty.members().into_iter();
         let sized = members.filter(|m| m.role == Role::Member && m.ty.size() != Some(0));
@@ -256,7 +256,7 @@ impl Spot {
             .collect()
     }
 
-    /// The member `name`, of the type itself or of what is inside without a name: bases, unnamed unions.
+    /// The member `name`, of the type itself or of an unnamed part: bases, unnamed unions.
     pub(crate) fn find(&self, name: &str) -> Option<Spot> {
         self.find_within(name, MAX_NESTING)
     }
@@ -275,13 +275,13 @@ impl Spot {
         inside.find_map(|spot| spot.find_within(name, nesting))
     }
 
-    /// The member `name`, or that the type has none: it is of a version that is not known here.
+    /// The member `name`, or an error if the type has none: its version is unknown.
     pub(crate) fn field(&self, name: &str) -> Result<Spot, Unknown> {
         let unknown = || lacks(&self.ty, &format!("has no member {name}"));
         self.find(name).ok_or_else(unknown)
     }
 
-    /// The first of several members that there is.
+    /// The first existing one of several members.
     pub(crate) fn any_field(&self, names: &[&str]) -> Result<Spot, Unknown> {
         let found = names.iter().find_map(|name| self.find(name));
         let unknown = || {
@@ -291,7 +291,7 @@ impl Spot {
         found.ok_or_else(unknown)
     }
 
-    /// A member of a member of ...
+    /// A nested member.
     pub(crate) fn path(&self, names: &[&str]) -> Result<Spot, Unknown> {
         let mut spot = self.clone();
         for name in names {
@@ -323,7 +323,7 @@ impl Spot {
         }
     }
 
-    /// The unsigned number that the bytes are: an integer, a pointer, or a structure around one.
+    /// The bytes as an unsigned number: an integer, a pointer, or a structure around one.
     pub(crate) fn number(&self, reach: &Reach) -> Result<u64, Unknown> {
         let size = size(&self.ty)?;
         if size == 0 || size > 8 {
@@ -333,7 +333,7 @@ impl Spot {
         Ok(number(&self.read(reach, size)?))
     }
 
-    /// What the pointer here, or the first one inside, points to.
+    /// The target of the pointer here, or of the first one inside.
     pub(crate) fn target(&self, reach: &Reach) -> Result<Spot, Unknown> {
         let unknown = || Unknown::because(format!("{} is not a pointer", self.ty.name()));
         let ty = first_target(&self.ty).ok_or_else(unknown)?;
@@ -375,7 +375,7 @@ impl Spot {
     }
 }
 
-/// A member of a type that many values are of, found once for all of them.
+/// A member of a type with many values, looked up once for all of them.
 #[derive(Debug, Clone)]
 pub(crate) struct Slot {
     pub ty: Type,
@@ -383,7 +383,7 @@ pub(crate) struct Slot {
 }
 
 impl Slot {
-    /// All of a value.
+    /// The whole value.
     pub(crate) fn whole(ty: &Type) -> Slot {
         Slot {
             ty: ty.clone(),
@@ -401,7 +401,7 @@ impl Slot {
         })
     }
 
-    /// The member `name` of the member.
+    /// The member `name` of this member.
     pub(crate) fn inner(&self, name: &str) -> Result<Slot, Unknown> {
         let inner = Slot::of(&self.ty, &[name])?;
         Ok(Slot {
@@ -410,7 +410,7 @@ impl Slot {
         })
     }
 
-    /// The same place as something else.
+    /// The same location as another type.
     pub(crate) fn cast(self, ty: &Type) -> Slot {
         Slot {
             ty: ty.clone(),
@@ -423,7 +423,7 @@ impl Slot {
         Spot::memory(&self.ty, address.wrapping_add(self.offset))
     }
 
-    /// The pointer or other word that the member of the value at `address` is.
+    /// The pointer or other word in the member of the value at `address`.
     pub(crate) fn word(&self, reach: &Reach, address: u64) -> Result<u64, Unknown> {
         reach.word(address.wrapping_add(self.offset))
     }

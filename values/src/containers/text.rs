@@ -1,4 +1,4 @@
-//! Strings of containers: which bytes they are, and how each language writes them.
+//! Strings in containers: their bytes, and their form in each language.
 
 use std::fmt::Write;
 
@@ -6,10 +6,10 @@ use crate::containers::spot::{Reach, Spot};
 use crate::strings::{quoted, to_utf8};
 use debuginfo::Unknown;
 
-/// What the bytes are, which decides how they are written.
+/// The encoding of the bytes, which decides how they are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// Rust's `str`, and strings of the operating system: UTF-8, for the most part.
+    /// Rust's `str`, and strings of the operating system: usually UTF-8.
     Rust,
     /// Rust's `CStr`: bytes.
     RustBytes,
@@ -17,7 +17,7 @@ pub(crate) enum Form {
     Cpp { prefix: &'static str, unit: u64 },
 }
 
-/// A string that has not been read.
+/// A string that is not read yet.
 #[derive(Debug, Clone)]
 pub(crate) struct Text {
     pub form: Form,
@@ -26,7 +26,7 @@ pub(crate) struct Text {
     pub len: u64,
 }
 
-/// Bytes of a string that are read at most, whatever is asked for.
+/// Most bytes of a string that are read, whatever the limit of the caller.
 const MAX_BYTES: u64 = 1 << 16;
 
 impl Text {
@@ -37,7 +37,7 @@ impl Text {
         }
     }
 
-    /// Checks that memory can hold so much.
+    /// Checks that the length fits memory.
     pub(crate) fn checked(self, reach: &Reach) -> Result<Text, Unknown> {
         if let Ok(address) = self.start.address() {
             reach.fits(address, self.len, self.unit())?;
@@ -61,14 +61,14 @@ impl Text {
         Ok((bytes, units == self.len))
     }
 
-    /// The first units as UTF-8; those that are no characters are replaced, single bytes are kept.
+    /// The first units as UTF-8; invalid units are replaced, single bytes are kept.
     pub(crate) fn utf8(&self, reach: &Reach, max_units: u64) -> Result<Vec<u8>, Unknown> {
         let (bytes, _) = self.read(reach, max_units)?;
         let width = usize::try_from(self.unit()).unwrap_or(1);
         Ok(to_utf8(&bytes, width))
     }
 
-    /// The string as its language writes it, with `...` behind it if it is longer than `max_units`.
+    /// The string as its language writes it, followed by `...` if it is longer than `max_units`.
     pub(crate) fn write(&self, reach: &Reach, max_units: u64) -> Result<String, Unknown> {
         let (mut bytes, whole) = self.read(reach, max_units)?;
         if !whole && self.unit() == 1 {
@@ -90,7 +90,7 @@ impl Text {
     }
 }
 
-/// Takes the first bytes of a character off the end, whose last ones were not read.
+/// Removes an incomplete character from the end.
 fn drop_cut_character(bytes: &mut Vec<u8>) {
     let Err(error) = std::str::from_utf8(bytes) else {
         return;
@@ -100,7 +100,7 @@ fn drop_cut_character(bytes: &mut Vec<u8>) {
     }
 }
 
-/// As `{:?}` writes a `str`; bytes that are no UTF-8 as `{:?}` writes them in an `OsStr`.
+/// Formats a `str` as `{:?}` does, and invalid UTF-8 as `{:?}` does in an `OsStr`.
 fn rust(bytes: &[u8]) -> String {
     let mut out = String::from("\"");
     for chunk in bytes.utf8_chunks() {

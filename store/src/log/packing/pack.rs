@@ -1,7 +1,7 @@
-//! Packs the records of a block; takes words of any content, and leaves to the caller what cannot be packed.
+//! Packs the records of a block. Words may have any content; the caller handles records that cannot be packed.
 //!
-//! This runs once for every call of a traced program, on the way from the rings to the disk, so there is no branch per
-//! word: each one is written, and the place of the next one moves only if it was worth keeping.
+//! This runs once for every call of a traced program, on the way from the rings to the disk, so it has no branch per
+//! word: it writes each word, and advances only if the word must be kept.
 
 use super::{
     CONTEXT_SHIFT, ENTER_RDX, Known, LEAVE_RDX, MAX_WORDS, PROLOGUE_WORDS, RAW, SAME_RDX,
@@ -12,21 +12,22 @@ use crate::wire::{
     ENTER_WORDS, KIND_CAPTURE, KIND_ENTER, KIND_LEAVE, LEAVE_WORDS, Records, VALUE_SHIFT, WORD_LEN,
 };
 
-/// Records are packed in pieces of this many words at most: what is written and read again soon stays near the processor.
+/// Records are packed in pieces of at most this many words: data that is soon read again stays in the processor's
+/// cache.
 const PIECE_WORDS: usize = 32 << 10;
-/// Words that a record may take when packed. A power of two, so that a masked index is always inside.
+/// Most words of a packed record. A power of two, so that a masked index is always in bounds.
 const ROOM: usize = (MAX_WORDS + 1).next_power_of_two();
 
 const _: () = assert!(PIECE_WORDS * WORD_LEN <= PACKED_MAX_LEN);
 
-/// Tells whether the record that `words` begin with is an event: what was captured with another one is none.
+/// Tells whether the record at the start of `words` is an event; captures of another record are none.
 #[inline(always)]
 pub fn is_event(words: &[Word]) -> bool {
     let word1 = words.get(1).map_or(0, |word| u64::from_le_bytes(*word));
     kind(word1) != KIND_CAPTURE
 }
 
-/// Packs records, one piece after the other.
+/// Packs records, one piece after another.
 pub struct Packer {
     known: Box<Known>,
     out: Box<[Word]>,
@@ -34,9 +35,9 @@ pub struct Packer {
 
 /// A packed piece of a block.
 pub struct Packed<'a> {
-    /// How many of the words are in it, from the first on: whole records. 0: the first record can only be stored raw.
+    /// Number of packed words, from the first on: whole records. 0: the first record can only be stored raw.
     pub taken: usize,
-    /// How many events those are: records but what was captured besides with others.
+    /// Number of events among them: all records except captures.
     pub events: u64,
     /// The payload of its frame.
     pub payload: &'a [u8],
@@ -46,14 +47,14 @@ impl Default for Packer {
     fn default() -> Self {
         Self {
             known: Box::new(Known::new()),
-            // What is not packed has a head of its own and at least two words.
+            // An unpacked record has a head of its own and at least two words.
             out: vec![[0; WORD_LEN]; PROLOGUE_WORDS + PIECE_WORDS / 2 * 3 + ROOM].into(),
         }
     }
 }
 
 impl Packer {
-    /// Packs the whole records that `words` begin with, up to a piece.
+    /// Packs the whole records at the start of `words`, up to one piece.
     pub fn pack(&mut self, words: &[Word]) -> Packed<'_> {
         let base = words.first().map_or(0, |word| u64::from_le_bytes(*word));
         self.known.begin(base);
@@ -74,8 +75,8 @@ impl Packer {
         }
     }
 
-    /// Packs the record that `words` begin with to word `at`, unless it is longer than `most` words. Returns how many
-    /// words it has, raw and packed.
+    /// Packs the record at the start of `words` to word `at`, unless it is longer than `most` words. Returns its length
+    /// in words, raw and packed.
     #[inline(always)]
     fn record(&mut self, words: &[Word], most: usize, at: usize) -> Option<(usize, usize)> {
         let word1 = u64::from_le_bytes(*words.get(1)?);
@@ -83,7 +84,7 @@ impl Packer {
             .first_chunk_mut()
             .expect("a piece leaves room for any record");
         let known = &mut *self.known;
-        // Nearly all records are of these two: their lengths are constants for the loops below.
+        // Nearly all records have one of these two lengths, which are constants for the loops below.
         if kind_and_xmm(word1) == KIND_LEAVE
             && let Some(record) = words.first_chunk::<LEAVE_WORDS>()
             && LEAVE_WORDS <= most
@@ -136,7 +137,7 @@ impl Packer {
     }
 }
 
-/// Packs an enter record; returns its length. `None`: its ticks are too far from those before.
+/// Packs an enter record; returns its length. `None`: its ticks are too far from the ones before.
 #[inline(always)]
 fn enter(known: &mut Known, record: &[Word], word1: u64, out: &mut [Word; ROOM]) -> Option<usize> {
     let ticks = known.pass(record)?;
@@ -147,7 +148,7 @@ fn enter(known: &mut Known, record: &[Word], word1: u64, out: &mut [Word; ROOM])
     Some(len)
 }
 
-/// Packs a leave record; returns its length. `None`: its ticks are too far from those before.
+/// Packs a leave record; returns its length. `None`: its ticks are too far from the ones before.
 #[inline(always)]
 fn leave(known: &mut Known, record: &[Word], out: &mut [Word; ROOM]) -> Option<usize> {
     let ticks = known.pass(record)?;
@@ -162,8 +163,8 @@ fn leave(known: &mut Known, record: &[Word], out: &mut [Word; ROOM]) -> Option<u
     Some(len)
 }
 
-/// Puts the words of `record` that are not the `known` ones behind the head that `out` begins with, and makes them known.
-/// Returns one bit for each of them, and their number with the head.
+/// Writes the words of `record` that differ from the `known` ones after the head at the start of `out`, and makes them
+/// known. Returns one bit for each of them, and their number with the head.
 #[inline(always)]
 fn changed(record: &[Word], known: &mut [u64; MAX_WORDS], out: &mut [Word; ROOM]) -> (u64, usize) {
     let mut mask = 0;
@@ -190,7 +191,7 @@ fn kind_and_xmm(word1: u64) -> u8 {
 }
 
 impl Known {
-    /// Goes on to the time of `record`; returns what its head says of it.
+    /// Advances to the time of `record`; returns the time field of its head.
     #[inline(always)]
     fn pass(&mut self, record: &[Word]) -> Option<u64> {
         let ticks = u64::from_le_bytes(record[0]);

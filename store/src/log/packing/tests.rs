@@ -1,4 +1,4 @@
-//! Goal: a packed block says exactly what the raw one says, and no bytes harm whoever unpacks them. Method: made-up words,
+//! Goal: a packed block says exactly what the raw one says, and no bytes harm their reader. Method: made-up words,
 //! made-up runs of programs, and packed blocks that were changed.
 
 use proptest::prelude::*;
@@ -28,7 +28,7 @@ fn from_values(values: &[u64]) -> Vec<u8> {
         .collect()
 }
 
-/// Packs all that can be packed, unpacks and compares it. Returns how many bytes that was, raw and packed.
+/// Packs everything possible, unpacks and compares it. Returns the number of bytes, raw and packed.
 fn there_and_back(block: &[u8]) -> (usize, usize) {
     let (mut packer, mut unpacker) = (Packer::default(), Unpacker::default());
     let (mut raw, mut packed_len) = (0, 0);
@@ -156,7 +156,7 @@ fn a_call_of_a_loop_takes_two_heads_and_the_words_that_change() {
     assert!((40.0..41.0).contains(&per_call), "{per_call} bytes a call");
 }
 
-/// A leaf function leaves rdx as it was; of a nested call, the outer rdx comes back behind the inner one.
+/// A leaf function leaves rdx as it was; of a nested call, the outer rdx comes back after the inner one.
 #[test]
 fn an_rdx_that_the_call_left_alone_takes_no_word() {
     let calls = 10_000;
@@ -205,7 +205,7 @@ fn what_ends_inside_a_record_or_is_none_is_left() {
     }
 }
 
-/// Longer than a piece, so that no packed block may hold it; shorter ones it may.
+/// Longer than a piece, so no packed block may hold it; shorter ones are allowed.
 #[test]
 fn long_bytes_are_left_and_short_ones_taken() {
     for (len, is_taken) in [(0, true), (4096, true), (PACKED_MAX_LEN, false)] {
@@ -222,7 +222,7 @@ proptest! {
         there_and_back(&from_values(&values));
     }
 
-    /// Words that are records more often, with numbers that repeat.
+    /// Words that are often records, with repeating numbers.
     #[test]
     fn any_records_come_back(
         records in prop::collection::vec((any::<u64>(), 0u64..0x300, 0u64..4, 2usize..18), 0..100)
@@ -283,7 +283,7 @@ fn each_fault_has_its_name() {
     assert_eq!(unpack(&[too_long, 0]), Err(PackingFault::Length(too_long)));
     assert_eq!(unpack(&[12, 0]), Err(PackingFault::Length(12)));
     assert_eq!(unpack(&[72, 0]), Err(PackingFault::Short));
-    // Nothing was told of any context yet, so word 1 is no record's.
+    // The context is still empty, so word 1 belongs to no record.
     assert_eq!(
         unpack(&[72, 0, head(0, 0, 0)]),
         Err(PackingFault::Record(2))
@@ -329,7 +329,7 @@ fn each_fault_has_its_name() {
     );
 }
 
-/// The most that few bytes can ask for: heads alone, each of which stands for the longest record.
+/// The most memory that few bytes can demand: heads alone, each of which stands for the longest record.
 #[test]
 fn nothing_unpacks_to_more_than_a_block_may_hold() {
     let longest = 0x80 | 1u64;

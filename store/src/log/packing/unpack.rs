@@ -1,4 +1,4 @@
-//! Unpacks blocks; takes any bytes, and no bytes make it need more memory than [`PACKED_MAX_LEN`].
+//! Unpacks blocks. It accepts any bytes, and never needs more memory than [`PACKED_MAX_LEN`].
 
 use super::{
     CONTEXT_SHIFT, CONTEXTS, ENTER_RDX, FUNCTIONS, Known, LEAVE_RDX, MAX_WORDS, PROLOGUE_WORDS,
@@ -7,27 +7,27 @@ use super::{
 use crate::format::PACKED_MAX_LEN;
 use crate::wire::{ENTER_WORDS, LEAVE_WORDS, WORD_LEN};
 
-/// Why a payload is no packed block.
+/// Why a payload is not a packed block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PackingFault {
-    /// It ends before all records were there, or is no whole number of words.
+    /// It ends before its last record, or is not a whole number of words.
     #[error("the packed block is cut short")]
     Short,
-    /// Something follows the last record, or the last record goes on behind the length that was told.
+    /// Something follows the last record, or the last record extends past the stated length.
     #[error("the packed block is longer than it says")]
     Long,
-    /// No block is unpacked to that many bytes.
+    /// No block unpacks to that many bytes.
     #[error("no packed block holds {0} bytes")]
     Length(u64),
-    /// A head names no context.
+    /// A head has an unknown context.
     #[error("word {0} of the packed block is no head of a record")]
     Context(usize),
-    /// The record's first word is not one of a record of that context, or more words follow than it has.
+    /// The record's first word does not belong to that context, or more words follow than the record has.
     #[error("word {0} of the packed block begins no record of a call")]
     Record(usize),
 }
 
-/// Unpacks blocks, and keeps what it needs for it.
+/// Unpacks blocks, and keeps its buffers.
 pub struct Unpacker {
     known: Box<Known>,
     pub(super) out: Vec<Word>,
@@ -46,7 +46,7 @@ impl Unpacker {
     /// Returns the records of the packed block `payload`, as the target wrote them.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The fault.
     pub fn unpack(&mut self, payload: &[u8]) -> Result<&[u8], PackingFault> {
         self.out.clear();
         let (words, []) = payload.as_chunks() else {
@@ -71,7 +71,7 @@ impl Unpacker {
         Ok(self.out.as_flattened())
     }
 
-    /// Unpacks the record whose head is word `at`; returns how many packed words it has.
+    /// Unpacks the record whose head is word `at`; returns the number of its packed words.
     #[inline(always)]
     fn record(&mut self, words: &[Word], at: usize, end: usize) -> Result<usize, PackingFault> {
         let (head, rest) = words[at..].split_first().ok_or(PackingFault::Short)?;
@@ -131,7 +131,7 @@ impl Unpacker {
         Ok(taken + 1)
     }
 
-    /// Takes words that were not packed.
+    /// Copies words that were not packed.
     #[cold]
     fn raw(
         &mut self,

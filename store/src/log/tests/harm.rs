@@ -1,4 +1,4 @@
-//! Logs that were cut, changed, mixed up or made up.
+//! Logs that were cut, changed, reordered or forged.
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::log::{End, LogPosition, LogReader, Step, Tail, segment_path};
 use crate::manifest::RecordingId;
 use crate::synth::RECORDING_ID;
 
-/// Where each frame of the only segment begins, and the segment's end.
+/// The start of each frame of the only segment, and the segment's end.
 fn frame_starts(dir: &Path) -> Vec<usize> {
     let mut reader = LogReader::open(dir, RECORDING_ID, Tail::MayBeTorn).unwrap();
     let mut starts = Vec::new();
@@ -51,7 +51,7 @@ fn a_log_cut_at_any_byte_opens_up_to_its_last_whole_frame() {
         let expected = (frames[..kept].to_vec(), end);
         let grows = read(dir.path(), Tail::Grows).unwrap();
         assert_eq!(grows, expected, "cut at {cut}");
-        // A recorder that dies leaves a header at least.
+        // A recorder that dies leaves at least a header.
         match read(dir.path(), Tail::MayBeTorn) {
             Ok(found) => assert_eq!(found, expected, "cut at {cut}"),
             Err(Error::Truncated { offset, .. }) => assert_eq!(offset as usize, cut),
@@ -86,7 +86,7 @@ fn a_byte_changed_anywhere_is_found_in_its_frame() {
             }
             other => panic!("changed at {at}: {other:?}"),
         }
-        // Only a last frame that seems to go on behind the file's end can be a torn one.
+        // Only a last frame that seems to extend past the end of the file can be torn.
         match read(dir.path(), Tail::MayBeTorn) {
             Ok((found, End::ForNow { .. })) => {
                 assert_eq!(
@@ -187,7 +187,7 @@ fn a_closed_log_without_its_last_segment_is_refused() {
         matches!(closed, Err(Error::SegmentMissing { .. })),
         "{closed:?}"
     );
-    // The segment before says that the log goes on: it was there.
+    // The segment before says that the log continues: it was there.
     let died = read(dir.path(), Tail::MayBeTorn);
     assert!(
         matches!(died, Err(Error::SegmentMissing { .. })),
@@ -197,7 +197,7 @@ fn a_closed_log_without_its_last_segment_is_refused() {
     assert_eq!(end, End::ForNow { torn_bytes: 0 });
 }
 
-/// Bytes that are doubled, taken out or put in move all that follows: no frame lies at its place, and none is a torn tail.
+/// Duplicated, removed or inserted bytes move all that follows: no frame is at its place, and none is a torn tail.
 #[test]
 fn frames_behind_bytes_that_were_doubled_or_taken_out_are_no_torn_tail() {
     let dir = tempfile::tempdir().unwrap();

@@ -41,7 +41,7 @@ pub(super) fn reader(dir: &Path, tail: Tail) -> Result<LogReader> {
     LogReader::open(dir, RECORDING_ID, tail)
 }
 
-/// Reads everything that is there now.
+/// Reads everything present.
 pub(super) fn collect(reader: &mut LogReader) -> Result<(Vec<SynthFrame>, End)> {
     let mut frames = Vec::new();
     loop {
@@ -68,7 +68,7 @@ pub(super) fn owned(body: FrameBody<'_>) -> SynthFrame {
     }
 }
 
-/// A disk with so much space left, that can also fail to sync or to truncate. It never waits for the real one.
+/// A disk with limited space that can also fail to sync or to truncate. It never waits for the real one.
 #[derive(Clone, Default)]
 pub(super) struct FaultyDisk {
     pub(super) state: Arc<DiskState>,
@@ -81,7 +81,7 @@ pub(super) struct DiskState {
     pub(super) synced_bytes: AtomicU64,
     pub(super) sync_fails: AtomicBool,
     pub(super) truncate_fails: AtomicBool,
-    /// Writes that each `append` is cut down to at most this many bytes, 0 for no limit.
+    /// Each `append` writes at most this many bytes, 0 for no limit.
     pub(super) write_limit: AtomicU64,
 }
 

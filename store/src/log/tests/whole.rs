@@ -1,4 +1,4 @@
-//! Logs that nothing happened to.
+//! Undamaged logs.
 
 use std::sync::Barrier;
 use std::thread;
@@ -204,7 +204,7 @@ fn a_long_block_is_read_back_from_less_than_half_of_its_bytes() {
     assert!(found == [first, &second].concat());
 }
 
-/// A checksum says nothing about what a writer meant.
+/// A valid checksum does not make the content valid.
 #[test]
 fn a_packed_block_that_cannot_be_unpacked_is_damage() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! `any` and `function`: what is inside is told by the name of a function that they point to.
+//! `any` and `function`: the name of a function that they point to reveals the type of the content.
 
 use crate::containers::content::{Content, Part};
 use crate::containers::names;

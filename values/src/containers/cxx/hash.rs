@@ -21,7 +21,7 @@ pub(super) fn table(spot: &Spot, reach: &Reach) -> Result<Items, Unknown> {
     Ok(Items::new(Some(len), chain))
 }
 
-/// The nodes' type: the table's allocator is for them.
+/// The type of the nodes, from the table's allocator.
 fn node(table: &Spot, reach: &Reach) -> Result<Type, Unknown> {
     let bases = table.bases();
     let mut allocators = bases

@@ -9,7 +9,7 @@ use debuginfo::Unknown;
 pub(super) fn list(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
     let holder = spot.field("_M_impl")?;
     let header = holder.field("_M_node")?;
-    // Before the new ABI nothing counts.
+    // Before the new ABI there was no count.
     let len = header.find("_M_size").or_else(|| header.find("_M_data"));
     let len = match len {
         Some(len) => Some(len.number(reach)?),
@@ -39,7 +39,7 @@ pub(super) fn forward_list(spot: &Spot, reach: &Reach) -> Result<Content, Unknow
     Ok(Content::Sequence(Items::new(None, chain)))
 }
 
-/// Where a node has the pointer to the next one, and its value.
+/// The members of a node: the pointer to the next one, and the value.
 fn slots(list: &Spot, holder: &Spot, reach: &Reach) -> Result<(Slot, Slot), Unknown> {
     let node = node_type(holder, reach)?;
     let value = Slot::of(&node, &NODE_VALUE)?;
@@ -53,7 +53,7 @@ struct Chain {
     next: Slot,
     value: Slot,
     first: u64,
-    /// What the last node's pointer is.
+    /// The pointer of the last node.
     end: u64,
     len: Option<u64>,
 }

@@ -1,5 +1,5 @@
-//! Containers of libstdc++, recognised by their names in `std`; layouts come from the debug information, and versions of
-//! the library are told apart by the members that there are.
+//! Containers of libstdc++, recognised by their names in `std`. Layouts come from the debug information; the members
+//! that exist tell versions of the library apart.
 
 mod erased;
 mod hash;
@@ -20,7 +20,7 @@ use debuginfo::types::{Type, TypeKind, find_type};
 
 type Found = Option<Result<(String, Content), Unknown>>;
 
-/// Recognises a container of C++: what it is called in front of its contents, and these.
+/// Recognises a container of C++: returns its label and its contents.
 pub(super) fn content(spot: &Spot, reach: &Reach) -> Found {
     let spot = spot.cast(&spot.ty.strip());
     if !matches!(spot.ty.kind(), TypeKind::Struct | TypeKind::Class) {
@@ -73,7 +73,7 @@ fn standard(spot: &Spot, name: &str, reach: &Reach) -> Option<Result<Content, Un
     })
 }
 
-/// The type of the nodes that the allocator among the bases of `holder` is for.
+/// The type of the nodes, from the allocator among the bases of `holder`.
 fn node_type(holder: &Spot, reach: &Reach) -> Result<Type, Unknown> {
     let bases = holder.bases();
     let mut found = bases
@@ -90,7 +90,7 @@ fn node_type(holder: &Spot, reach: &Reach) -> Result<Type, Unknown> {
     })
 }
 
-/// Argument `index` of a template, by name if need be: gcc does not describe the arguments of all allocators.
+/// Argument `index` of a template, from the type's name if necessary: gcc omits the arguments of some allocators.
 fn named_argument(ty: &Type, index: usize, reach: &Reach) -> Option<Type> {
     if let Ok(described) = argument(ty, index) {
         return Some(described);
@@ -100,7 +100,7 @@ fn named_argument(ty: &Type, index: usize, reach: &Reach) -> Option<Type> {
     find_type(reach.space, None, arguments.get(index)?)
 }
 
-/// The members that hold a node's value: a buffer aligned for it, or in old releases the value itself.
+/// The member that holds a node's value: an aligned buffer, or in old releases the value itself.
 const NODE_VALUE: [&str; 5] = [
     "_M_storage",
     "_M_value_field",

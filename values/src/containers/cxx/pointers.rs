@@ -5,7 +5,7 @@ use crate::containers::cxx::wrappers::elements;
 use crate::containers::spot::{Reach, Spot, path_of};
 use debuginfo::Unknown;
 
-/// The pointer as `get()` returns it, and what it points to if that can be looked at.
+/// The pointer as `get()` returns it, and its target if that can be read.
 fn pointing(label: &str, pointer: Spot, alive: bool, reach: &Reach) -> Result<Content, Unknown> {
     let address = pointer.number(reach)?;
     let mut text = vec![Part::words(format!("{label} = {{get() = {address:#x}"))];
@@ -23,7 +23,7 @@ fn pointing(label: &str, pointer: Spot, alive: bool, reach: &Reach) -> Result<Co
 
 pub(super) fn unique(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
     let holder = spot.field("_M_t")?;
-    // A structure around the tuple came with the deleters that move.
+    // The structure around the tuple came with movable deleters.
     let tuple = holder.find("_M_t").unwrap_or(holder);
     let unknown = || Unknown::because("its pointer is not where it was in known releases");
     let is_tuple = path_of(&tuple.ty) == "std::tuple";
@@ -62,7 +62,7 @@ pub(super) fn shared(spot: &Spot, weak: bool, reach: &Reach) -> Result<Content, 
     Ok(content)
 }
 
-/// A pointer that stands for what it points to.
+/// A pointer that is shown as its target.
 pub(super) fn plain(spot: &Spot, field: &str, reach: &Reach) -> Result<Content, Unknown> {
     let target = spot.field(field)?.target(reach)?;
     Ok(Content::around(" -> ", "*", target, ""))

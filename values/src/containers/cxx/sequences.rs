@@ -1,4 +1,4 @@
-//! Containers of C++ with elements by number: `vector`, `deque`, `array`, `bitset` and what borrows from them.
+//! Indexed containers of C++: `vector`, `deque`, `array`, `bitset` and the types that borrow from them.
 
 use crate::containers::content::Content;
 use crate::containers::items::{Bits, Each, Element, Items, Run, Visit};
@@ -6,14 +6,14 @@ use crate::containers::spot::{Reach, Spot, argument, argument_value, size};
 use debuginfo::Unknown;
 use debuginfo::types::Type;
 
-/// Bits that a `bitset` may have: more are damage.
+/// Most bits of a `bitset`: more are damage.
 const MAX_BITS: u64 = 1 << 32;
 
 fn backwards(start: u64, end: u64) -> Unknown {
     Unknown::corrupt(format!("from {start:#x} to {end:#x}"))
 }
 
-/// How many elements of `size` lie from `start` to `end`.
+/// The number of elements of `size` from `start` to `end`.
 fn distance(start: u64, end: u64, size: u64) -> Result<u64, Unknown> {
     let bytes = end.checked_sub(start);
     let count = bytes
@@ -36,14 +36,14 @@ pub(super) fn vector(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
     }
     let size = size(&element)?;
     let len = match distance(start, finish, size) {
-        // Made up addresses need not be a number of elements apart.
+        // The distance of made-up addresses need not be a whole number of elements.
         Err(_) if reach.machine.is_symbolic() && size > 0 => finish.abs_diff(start) / size,
         len => len?,
     };
     Ok(Content::Sequence(Run::items(reach, element, start, len)?))
 }
 
-/// `vector<bool>`: its iterators are a word and a bit of it.
+/// `vector<bool>`: its iterators are a word and a bit in it.
 fn bits(element: Type, start: &Spot, finish: &Spot, reach: &Reach) -> Result<Content, Unknown> {
     let position = |spot: &Spot| -> Result<(u64, u64), Unknown> {
         let bit = spot.field("_M_offset")?.number(reach)?;
@@ -105,7 +105,7 @@ pub(super) fn array(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
     Ok(Content::Sequence(Items::new(Some(len), run)))
 }
 
-/// A pointer and a length, which for `span` may be an argument of the template.
+/// A pointer and a length; for `span` the length may be a template argument.
 pub(super) fn span(spot: &Spot, start: &str, len: &str, reach: &Reach) -> Result<Content, Unknown> {
     let element = argument(&spot.ty, 0)?;
     let start = spot.field(start)?.number(reach)?;
@@ -148,14 +148,14 @@ pub(super) fn deque(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
     Ok(Content::Sequence(Items::new(Some(blocks.len), blocks)))
 }
 
-/// The blocks of a `deque`, all equally large.
+/// The blocks of a `deque`, all of the same size.
 struct Blocks {
     element: Type,
     size: u64,
-    /// Where the pointer to the first block in use is.
+    /// Address of the pointer to the first used block.
     map: u64,
     per_block: u64,
-    /// Elements in front of the first one.
+    /// Number of unused places before the first element.
     skip: u64,
     len: u64,
 }

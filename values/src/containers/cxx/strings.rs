@@ -7,7 +7,7 @@ use crate::containers::text::{Form, Text};
 use debuginfo::Unknown;
 use debuginfo::types::Type;
 
-/// Bytes in front of a counted string: its length, its capacity, its count. This layout is frozen.
+/// Bytes before a counted string: its length, its capacity, its count. This layout is frozen.
 const COUNTED_HEADER: u64 = 24;
 
 fn form(character: &Type) -> Result<Form, Unknown> {
@@ -29,12 +29,12 @@ fn text(character: &Type, start: Spot, len: u64, reach: &Reach) -> Result<Conten
     Ok(Content::Text(Text { form, start, len }.checked(reach)?))
 }
 
-/// Where the characters are.
+/// The address of the characters.
 fn start_of(spot: &Spot, reach: &Reach) -> Result<u64, Unknown> {
     let holder = spot.field("_M_dataplus")?;
     let start = match (holder.find("_M_p"), holder.ty.size()) {
         (Some(start), _) => start,
-        // clang describes the holder only where it makes one, which is in the library. The pointer is all that it holds.
+        // clang describes the holder only where it is constructed, which is in the library. It holds only the pointer.
         (None, None) => {
             let word = debuginfo::types::builtin("u64").expect("u64 is a base type");
             holder.inner(&word, 0)
@@ -55,7 +55,7 @@ pub(super) fn string(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
     text(&character, Spot::memory(&character, start), len, reach)
 }
 
-/// How many characters there is room for, the zero at the end not counted.
+/// The capacity in characters, without the terminating zero.
 fn capacity(spot: &Spot, character: &Type, start: u64, reach: &Reach) -> Result<u64, Unknown> {
     let local = spot.field("_M_local_buf")?;
     let is_local = matches!(local.at, At::Memory(address) if address == start);

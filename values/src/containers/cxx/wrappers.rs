@@ -1,14 +1,14 @@
-//! Values with little around them: `tuple`, `optional`, `variant`, `atomic`, `complex`, durations, adaptors.
+//! Thin wrappers of C++: `tuple`, `optional`, `variant`, `atomic`, `complex`, durations, adaptors.
 
 use crate::containers::content::{Content, Part};
 use crate::containers::cxx::NODE_VALUE;
 use crate::containers::spot::{Reach, Spot, argument, argument_value, path_of, size};
 use debuginfo::Unknown;
 
-/// Elements of a tuple and alternatives of a variant that are looked at; more are damage.
+/// Most elements of a tuple and alternatives of a variant: more are damage.
 const MAX_ELEMENTS: u64 = 256;
 
-/// Values between commas and braces, under their numbers.
+/// Values between commas and braces, named by their numbers.
 fn listed(values: Vec<Spot>) -> Content {
     let mut text = vec![Part::words(" = {")];
     for (i, value) in values.iter().enumerate() {
@@ -27,7 +27,7 @@ pub(super) fn tuple(spot: &Spot) -> Result<Content, Unknown> {
     Ok(listed(elements(spot)))
 }
 
-/// The elements of a tuple: each level of its bases holds one and the rest.
+/// The elements of a tuple: each level of its bases holds one element and the rest.
 pub(super) fn elements(tuple: &Spot) -> Vec<Spot> {
     let (mut found, mut level) = (Vec::new(), Some(tuple.clone()));
     for _ in 0..=MAX_ELEMENTS {
@@ -35,7 +35,7 @@ pub(super) fn elements(tuple: &Spot) -> Vec<Spot> {
         for base in spot.bases() {
             match path_of(&base.ty).as_str() {
                 "std::_Tuple_impl" => level = Some(base),
-                // Before the attribute for empty members, an empty element is a base of the base.
+                // Before the attribute for empty members, an empty element was a base of the base.
                 "std::_Head_base" => match base.find("_M_head_impl") {
                     Some(head) => found.push(head),
                     None => found.extend(argument(&base.ty, 1).map(|ty| base.cast(&ty))),
@@ -49,7 +49,7 @@ pub(super) fn elements(tuple: &Spot) -> Vec<Spot> {
 
 pub(super) fn optional(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
     let payload = spot.field("_M_payload")?;
-    // In the first releases the flag lay beside the value.
+    // In the first releases the flag was next to the value.
     let flag = payload
         .find("_M_engaged")
         .or_else(|| spot.find("_M_engaged"));
@@ -79,7 +79,7 @@ pub(super) fn variant(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
     if index >= MAX_ELEMENTS {
         return Err(corrupt());
     }
-    // The alternatives are an argument each, or one pack of them.
+    // The alternatives are one argument each, or one pack.
     let mut union = spot.field("_M_u")?;
     for _ in 0..index {
         union = union.find("_M_rest").ok_or_else(corrupt)?;
@@ -114,7 +114,7 @@ pub(super) fn complex(spot: &Spot) -> Result<Content, Unknown> {
     })
 }
 
-/// A duration: a number of periods, each so many seconds long.
+/// A duration: a number of periods of a given length in seconds.
 pub(super) fn duration(spot: &Spot) -> Result<Content, Unknown> {
     let count = spot.field("__r")?;
     let period = argument(&spot.ty, 1)?;
@@ -143,7 +143,7 @@ pub(super) fn duration(spot: &Spot) -> Result<Content, Unknown> {
     })
 }
 
-/// `stack`, `queue` and `priority_queue` show as the container that they are made of.
+/// `stack`, `queue` and `priority_queue` are shown as their underlying container.
 pub(super) fn adaptor(spot: &Spot) -> Result<Content, Unknown> {
     Ok(Content::around(" of ", "c", spot.field("c")?, ""))
 }

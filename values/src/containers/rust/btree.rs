@@ -6,7 +6,7 @@ use crate::containers::rust::element_type;
 use crate::containers::spot::{Reach, Slot, Spot, argument, first_target, size};
 use debuginfo::Unknown;
 
-/// Levels of a tree that could hold all of memory.
+/// Height of a tree that could fill all of memory.
 const MAX_HEIGHT: u64 = 48;
 
 pub(super) fn map(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
@@ -21,7 +21,7 @@ pub(super) fn set(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
 fn items(map: &Spot, keys: bool, reach: &Reach) -> Result<Items, Unknown> {
     let len = map.field("length")?.number(reach)?;
     let root = map.field("root")?;
-    // `None` is a null pointer to the root; the rest lies where `Some` has it.
+    // `None` is a null pointer to the root; the other members are where `Some` has them.
     let variants = root.ty.variants().map(|v| v.list).unwrap_or_default();
     let some = variants.iter().find(|v| v.name.as_deref() == Some("Some"));
     let unknown = || Unknown::because(format!("{} has no root that is known", map.ty.name()));
@@ -69,14 +69,14 @@ struct Tree {
     len_of_node: Slot,
     key_size: u64,
     value_size: u64,
-    /// Keys that a node has room for.
+    /// Capacity of a node in keys.
     room: u64,
     root: u64,
     height: u64,
     len: u64,
 }
 
-/// A node on the way down, and which of its keys is next.
+/// A node on the way down, and the index of its next key.
 struct Level {
     node: u64,
     height: u64,
@@ -119,7 +119,7 @@ impl Tree {
         }
     }
 
-    /// Goes down to the first leaf below the last level.
+    /// Descends to the first leaf below the last level.
     fn descend(&self, path: &mut Vec<Level>, reach: &Reach) -> Result<(), Unknown> {
         while let Some(last) = path.last().filter(|level| level.height > 0) {
             path.push(self.child(last, reach)?);

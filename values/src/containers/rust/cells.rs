@@ -1,4 +1,4 @@
-//! Values with little around them: cells, locks, atomics, ranges, durations.
+//! Thin wrappers of Rust: cells, locks, atomics, ranges, durations.
 
 use std::time::Duration;
 
@@ -74,7 +74,7 @@ fn once_cell(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
     })
 }
 
-/// A value that is there once a `Once` says so.
+/// A value that exists once its `Once` is complete.
 fn once(spot: &Spot, field: &str, name: &str, reach: &Reach) -> Result<Content, Unknown> {
     let state = spot.path(&["once", "inner"])?;
     // Older releases number the states upwards, from incomplete to complete.
@@ -92,7 +92,7 @@ fn once(spot: &Spot, field: &str, name: &str, reach: &Reach) -> Result<Content, 
 fn lock(spot: &Spot, name: &str, reach: &Reach) -> Result<Content, Unknown> {
     let value = spot.path(&["data", "value"])?;
     let poisoned = spot.field("poison")?.number(reach)? != 0;
-    // The first word of either lock is its state; anything but zero is somebody who holds it.
+    // The first word of either lock is its state; it is not zero while the lock is held.
     let state = spot.field("inner")?.any_field(&["futex", "state"]);
     let locked = state.and_then(|s| s.number(reach)).unwrap_or(0) != 0;
     let locked = if locked { ", locked: true" } else { "" };
@@ -101,13 +101,13 @@ fn lock(spot: &Spot, name: &str, reach: &Reach) -> Result<Content, Unknown> {
     Ok(Content::around(&before, "data", value, &after))
 }
 
-/// What a lock guards that `lock` points to.
+/// The value guarded by the lock that `lock` points to.
 fn guard(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
     let lock = spot.field("lock")?.target(reach)?;
     Ok(transparent(lock.path(&["data", "value"])?))
 }
 
-/// What a pointer in `field` points to.
+/// The target of the pointer in `field`.
 fn guarded(spot: &Spot, field: &str, reach: &Reach) -> Result<Content, Unknown> {
     Ok(transparent(spot.field(field)?.target(reach)?))
 }

@@ -1,4 +1,4 @@
-//! `HashMap` and `HashSet`: hashbrown's table of control bytes, with the entries in front of them, last one first.
+//! `HashMap` and `HashSet`: hashbrown's table of control bytes, with the entries before them in reverse order.
 
 use crate::containers::content::Content;
 use crate::containers::items::{Each, Element, Items, Pair, Visit, miscounted};
@@ -8,7 +8,7 @@ use debuginfo::Unknown;
 
 /// Control bytes that are read at a time.
 const CHUNK: u64 = 4096;
-/// The bit of a control byte that says: empty, or deleted.
+/// The bit of a control byte that marks an empty or deleted bucket.
 const VACANT: u8 = 0x80;
 
 pub(super) fn map(spot: &Spot, path: &[&str], reach: &Reach) -> Result<Content, Unknown> {
@@ -22,7 +22,7 @@ pub(super) fn set(spot: &Spot, path: &[&str], reach: &Reach) -> Result<Content, 
 fn items(spot: &Spot, path: &[&str], keys: bool, reach: &Reach) -> Result<Items, Unknown> {
     let table = spot.path(path)?;
     let entry = element_type(&table.ty)?;
-    // Before hashbrown 0.9 the fields were the table's own.
+    // Before hashbrown 0.9 the fields belonged to the table itself.
     let inner = table.find("table").unwrap_or(table);
     let mask = inner.field("bucket_mask")?.number(reach)?;
     let whole = Slot::whole(&entry);
@@ -48,7 +48,7 @@ fn items(spot: &Spot, path: &[&str], keys: bool, reach: &Reach) -> Result<Items,
 
 struct Table {
     entries: Pair,
-    /// Bytes of an entry.
+    /// Size of an entry in bytes.
     size: u64,
     control: u64,
     buckets: u64,

@@ -1,4 +1,4 @@
-//! Containers of Rust's std, recognised by their paths; layouts come from the debug information.
+//! Containers of Rust's std, recognised by their paths. Layouts come from the debug information.
 
 mod btree;
 mod cells;
@@ -59,7 +59,7 @@ fn structure(spot: &Spot, path: &str, reach: &Reach) -> Found {
     Some(content)
 }
 
-/// The content of what shows as the value inside it.
+/// The content of a wrapper that is shown as the value inside it.
 fn transparent(inside: Spot) -> Content {
     Content::Parts {
         text: vec![Part::Value(inside.clone())],
@@ -67,7 +67,7 @@ fn transparent(inside: Spot) -> Content {
     }
 }
 
-/// The type of a name's first generic argument, or of argument 0 itself where the debug information lists it.
+/// The type of a name's first generic argument, or of argument 0 itself if the debug information lists it.
 fn element_type(ty: &Type) -> Result<Type, Unknown> {
     super::spot::argument(ty, 0)
 }

@@ -1,4 +1,4 @@
-//! References, `Box`, `Rc` and `Arc`: thin ones, ones with a length, and ones with a table of a trait's functions.
+//! References, `Box`, `Rc` and `Arc`: thin pointers, pointers with a length, and pointers with a trait's vtable.
 
 use crate::containers::content::{Content, Part};
 use crate::containers::items::Run;
@@ -9,7 +9,7 @@ use crate::containers::text::{Form, Text};
 use debuginfo::Unknown;
 use debuginfo::scope::trait_object_type;
 
-/// A box of one word, which stands for what it points to.
+/// A box of one word, shown as its target.
 pub(super) fn thin(spot: &Spot, path: &str, reach: &Reach) -> Found {
     (path == "alloc::boxed::Box").then(|| Ok(transparent(spot.target(reach)?)))
 }
@@ -29,7 +29,7 @@ pub(super) fn wide(spot: &Spot, path: &str, reach: &Reach) -> Found {
     Some(slice(spot, &len, pointee, reach))
 }
 
-/// What the pointer's name says it points to.
+/// The target type in the pointer's name.
 fn pointee(name: &str) -> &str {
     let marks = ["&mut ", "&", "*const ", "*mut "];
     let bare = marks.iter().find_map(|mark| name.strip_prefix(mark));
@@ -43,7 +43,7 @@ fn slice(spot: &Spot, len: &Spot, pointee: &str, reach: &Reach) -> Result<Conten
     elements(start, len, pointee, reach)
 }
 
-/// The elements of a type without a size, from `start` on.
+/// The elements of an unsized type, from `start` on.
 fn elements(start: Spot, len: u64, pointee: &str, reach: &Reach) -> Result<Content, Unknown> {
     let form = match pointee {
         "str" | "std::path::Path" | "std::ffi::os_str::OsStr" => Form::Rust,
@@ -60,7 +60,7 @@ fn elements(start: Spot, len: u64, pointee: &str, reach: &Reach) -> Result<Conte
     Ok(Content::Text(Text { form, start, len }.checked(reach)?))
 }
 
-/// A value behind a trait: of the type that its table is for.
+/// The value of a trait object; its table gives the type.
 fn object(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
     let address = spot.field("pointer")?.number(reach)?;
     let table = spot.field("vtable")?.number(reach)?;
@@ -70,7 +70,7 @@ fn object(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
     }
 }
 
-/// What is left to say of a value whose type nothing tells; `spot` is the pointer to it.
+/// The content of a value of unknown type; `spot` is the pointer to it.
 fn nameless(spot: &Spot, address: u64, table: u64) -> Content {
     let name = spot.ty.own_name().unwrap_or_default();
     let pointee = pointee(&name);
@@ -92,7 +92,7 @@ fn inner_pointer(spot: &Spot) -> Result<Spot, Unknown> {
     Ok(pointer)
 }
 
-/// The allocation behind an `Rc` or `Arc`.
+/// The allocation of an `Rc` or `Arc`.
 struct Shared {
     strong: Spot,
     weak: Spot,
@@ -114,7 +114,7 @@ fn shared(spot: &Spot, reach: &Reach) -> Result<Shared, Unknown> {
 }
 
 impl Shared {
-    /// The counts as `strong_count` and `weak_count` tell them.
+    /// The counts as `strong_count` and `weak_count` return them.
     fn counts(&self, reach: &Reach) -> Result<(u64, u64), Unknown> {
         let strong = self.strong.number(reach)?;
         let weak = self.weak.number(reach)?;
@@ -146,7 +146,7 @@ impl Shared {
         )
     }
 
-    /// The value comes behind the counts, as far on as its alignment asks for.
+    /// The value follows the counts, at the next address with its alignment.
     fn object(&self, spot: &Spot, table: u64, reach: &Reach) -> Result<Content, Unknown> {
         let align = reach.word(table.wrapping_add(16))?;
         let unaligned = self.value.address()?;
@@ -172,7 +172,7 @@ pub(super) fn counted(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
     Ok(content)
 }
 
-/// A `Weak`, which may point to nothing at all or to a value that is gone.
+/// A `Weak`, which may have no target, or a target that was dropped.
 pub(super) fn weak(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
     let pointer = inner_pointer(spot)?;
     let first = pointer.find("data_ptr").or_else(|| pointer.find("pointer"));

@@ -9,7 +9,7 @@ use crate::containers::text::{Form, Text};
 use debuginfo::Unknown;
 use debuginfo::types::Type;
 
-/// Where a vector's storage begins, how many elements fit and how many there are.
+/// Address, capacity and length of a vector's storage.
 struct Parts {
     start: u64,
     capacity: u64,
@@ -18,7 +18,7 @@ struct Parts {
 
 fn parts(vec: &Spot, reach: &Reach) -> Result<Parts, Unknown> {
     let buffer = vec.field("buf")?;
-    // Since 2024 the part that does not depend on the element's type is a structure of its own.
+    // Since 2024 the part that is independent of the element's type is a structure of its own.
     let buffer = buffer.find("inner").unwrap_or(buffer);
     Ok(Parts {
         start: buffer.field("ptr")?.number(reach)?,
@@ -27,7 +27,7 @@ fn parts(vec: &Spot, reach: &Reach) -> Result<Parts, Unknown> {
     })
 }
 
-/// More elements than there is room for are damage, and so is room that memory does not have.
+/// A length above the capacity is damage, and so is a capacity beyond memory.
 fn check(parts: &Parts, element: &Type, reach: &Reach) -> Result<(), Unknown> {
     let size = size(element)?;
     if size > 0 && parts.len > parts.capacity && !reach.machine.is_symbolic() {
