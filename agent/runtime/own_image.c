@@ -1,6 +1,6 @@
 /* Replacements that the self-contained runtime has besides those of
  * interpose.c: they tell unwinders of this image, which no linker knows, so
- * that exceptions find their way through leave code; and they see what musl's
+ * that exceptions find their way through return trampoline; and they see what musl's
  * stdio writes.
  *
  * Rules of this file: as in interpose.c.

@@ -51,7 +51,7 @@ impl Die<'_> {
 type UnitCache<'a> = HashMap<(Home, usize), Rc<Unit<Slice<'a>>>>;
 
 /// A reader of entries for one thread.
-pub(crate) struct Session<'t, 'a> {
+pub(crate) struct DieReader<'t, 'a> {
     pub table: &'t UnitTable<'a>,
     units: RefCell<UnitCache<'a>>,
     /// Steps that the unit being read may still take.
@@ -62,9 +62,9 @@ pub(crate) struct Session<'t, 'a> {
     stands_for: Cell<Option<(usize, usize)>>,
 }
 
-impl<'t, 'a> Session<'t, 'a> {
-    pub(crate) fn new(table: &'t UnitTable<'a>) -> Session<'t, 'a> {
-        Session {
+impl<'t, 'a> DieReader<'t, 'a> {
+    pub(crate) fn new(table: &'t UnitTable<'a>) -> DieReader<'t, 'a> {
+        DieReader {
             table,
             units: RefCell::default(),
             steps: Cell::new(STEPS_PER_UNIT),

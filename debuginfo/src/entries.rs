@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use crate::dies::{Home, Session};
+use crate::dies::{DieReader, Home};
 use crate::files::Files;
 use crate::functions::{self, Neighbours, SplitFiles};
 use crate::kept::KeptUnits;
@@ -35,11 +35,11 @@ impl Entries {
     }
 
     /// Hands a session on unit `index` of `.debug_info` to `work`, with the unit's index there: for a skeleton that is
-    /// its split half, if it is found. Attributes of split units are complete ([`Session::skeleton`] is set).
+    /// its split half, if it is found. Attributes of split units are complete ([`DieReader::skeleton`] is set).
     pub(crate) fn in_unit<T>(
         &self,
         index: usize,
-        work: impl FnOnce(&Session<'_, '_>, usize) -> T,
+        work: impl FnOnce(&DieReader<'_, '_>, usize) -> T,
     ) -> Option<T> {
         self.in_whole_unit(&self.units()?.session(), index, work)
     }
@@ -47,9 +47,9 @@ impl Entries {
     /// As [`Entries::in_unit`], with a session on the module's units.
     pub(crate) fn in_whole_unit<'a, T>(
         &self,
-        session: &Session<'_, 'a>,
+        session: &DieReader<'_, 'a>,
         index: usize,
-        work: impl FnOnce(&Session<'_, '_>, usize) -> T,
+        work: impl FnOnce(&DieReader<'_, '_>, usize) -> T,
     ) -> Option<T> {
         let unit = session.unit(Home::Info, index).ok()?;
         functions::in_whole_unit(session, index, &unit, self.neighbours(), work)

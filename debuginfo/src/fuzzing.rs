@@ -16,8 +16,8 @@ use std::sync::Arc;
 pub use location::location;
 
 use crate::{
-    AddressSpace, Certainty, Machine, Mapped, Module, OpenOptions, Register, Result, Site, Svma,
-    Unknown, Value, backtrace, disassemble_function,
+    AddressSpace, Certainty, FrameContext, Machine, Mapped, Module, OpenOptions, Register, Result,
+    Svma, Unknown, Value, backtrace, disassemble_function,
 };
 
 /// How many ways there are to take the bytes: what the first byte is divided by.
@@ -71,7 +71,7 @@ const SECTION_NAMES: [&str; 16] = [
 ];
 
 /// What is done with each value.
-pub type Show<'a> = &'a dyn Fn(&Site<'_>, &Value);
+pub type Show<'a> = &'a dyn Fn(&FrameContext<'_>, &Value);
 
 /// Reads `data` in the way that its first byte says; files are written to the folder `dir`.
 ///

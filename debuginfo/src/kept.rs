@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use self_cell::self_cell;
 
-use crate::dies::{Session, UnitTable};
+use crate::dies::{DieReader, UnitTable};
 use crate::dwarf::DebugSections;
 use crate::elf::Elf;
 use crate::error::Warning;
@@ -61,8 +61,8 @@ impl KeptUnits {
     }
 
     /// A reader of its entries.
-    pub(crate) fn session(&self) -> Session<'_, '_> {
-        Session::new(self.table())
+    pub(crate) fn session(&self) -> DieReader<'_, '_> {
+        DieReader::new(self.table())
     }
 
     fn sections(&self) -> &Sections<'_> {

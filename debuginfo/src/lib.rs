@@ -65,11 +65,11 @@ pub use lines::{
     Standing, StepLine, with_source_copies,
 };
 pub use location::ValuePlace;
-pub use location::{Site, at_frame};
+pub use location::{FrameContext, at_frame};
 pub use machine::{Ages, Cause, Certainty, EntryPlace, Machine, Register, Unknown};
 pub use model::{
-    Binding, CodeRange, EntryFrame, Function, Functions, Param, Place, PltEntry, RetPlace, RetReg,
-    Segment, SegmentFlags, Svma, Symbol, SymbolKind, UsedXmm, ValueKind,
+    Binding, CodeRange, EntryFrame, Function, Functions, Param, ParameterPlace, PltEntry, RetPlace,
+    RetReg, Segment, SegmentFlags, Svma, Symbol, SymbolKind, UsedXmm, ValueKind,
 };
 pub use module::{Module, OpenOptions};
 pub use scope::{Described, Variable, global_names, has_variable, returned, variables_at};

@@ -141,7 +141,7 @@ pub enum ValueKind {
 /// Where a piece of an argument is when the function is entered, before its first instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
-pub enum Place {
+pub enum ParameterPlace {
     /// An integer argument register: 0 to 5 for rdi, rsi, rdx, rcx, r8, r9.
     Int(u8),
     /// A vector argument register: 0 to 7 for xmm0 to xmm7.
@@ -165,9 +165,9 @@ pub struct Param {
     /// What it is.
     pub kind: ValueKind,
     /// Where it is at entry: all of it, or the bytes in front of `second_at` if `place2` is set.
-    pub place: Place,
+    pub place: ParameterPlace,
     /// Where the rest is, for a value passed in two registers (or, in Rust, a register and the stack).
-    pub place2: Option<Place>,
+    pub place2: Option<ParameterPlace>,
     /// The byte of the value at which the part in `place2` begins: 8, except that Rust passes a pair of smaller
     /// scalars in two registers as well.
     pub second_at: u8,

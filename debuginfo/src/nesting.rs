@@ -2,7 +2,7 @@
 
 use gimli::DwTag;
 
-use crate::dies::{Die, Session};
+use crate::dies::{Die, DieReader};
 
 /// The entries of one unit that give their children a scope, by offset.
 #[derive(Debug, Default)]
@@ -24,7 +24,11 @@ impl Scope {
 
 impl ScopeTable {
     /// Lists the entries with one of `tags` in the unit of `die`; those that damage leaves open reach to the unit's end.
-    pub(crate) fn read<'a>(session: &Session<'_, 'a>, die: &Die<'a>, tags: &[DwTag]) -> ScopeTable {
+    pub(crate) fn read<'a>(
+        session: &DieReader<'_, 'a>,
+        die: &Die<'a>,
+        tags: &[DwTag],
+    ) -> ScopeTable {
         let mut scopes: Vec<Scope> = Vec::new();
         let mut open: Vec<(isize, usize)> = Vec::new();
         let Ok(mut entries) = die.unit.entries_raw(None) else {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use common::{Bench, function, open, program, run};
-use debuginfo::{Function, Module, OpenOptions, Place, SymbolKind, ValueKind, Warning};
+use debuginfo::{Function, Module, OpenOptions, ParameterPlace, SymbolKind, ValueKind, Warning};
 
 fn compile(bench: &Bench, options: &[&str]) -> PathBuf {
     let options = [&["-g", "-O1", "-Wl,--build-id"], options].concat();
@@ -301,8 +301,8 @@ fn names_and_types_in_a_supplementary_file() {
         .map(|p| (&*p.name, p.kind.clone(), p.place))
         .collect();
     let expected = [
-        ("first", int(8, true), Place::Int(0)),
-        ("second", int(2, false), Place::Int(1)),
+        ("first", int(8, true), ParameterPlace::Int(0)),
+        ("second", int(2, false), ParameterPlace::Int(1)),
     ];
     assert_eq!(params, expected);
 }

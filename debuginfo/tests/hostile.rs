@@ -5,7 +5,7 @@
 mod common;
 
 use common::{Bench, open, peak_memory_kib};
-use debuginfo::{Functions, Place, Warning};
+use debuginfo::{Functions, ParameterPlace, Warning};
 
 /// Most memory that any of these files may take, all tests of this program together.
 const MEMORY_KIB: u64 = 1 << 20;
@@ -91,8 +91,11 @@ fn types_that_are_their_own_alias_member_or_element_are_unknown() {
     "#;
     let functions = functions("", entries, "");
     assert_eq!(functions.list.len(), 3);
-    let places: Vec<Place> = functions.list.iter().map(|f| f.params[0].place).collect();
-    assert_eq!(places[..2], [Place::Unknown, Place::Unknown]);
+    let places: Vec<ParameterPlace> = functions.list.iter().map(|f| f.params[0].place).collect();
+    assert_eq!(
+        places[..2],
+        [ParameterPlace::Unknown, ParameterPlace::Unknown]
+    );
 }
 
 #[test]

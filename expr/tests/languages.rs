@@ -293,7 +293,7 @@ fn children(
     space: &AddressSpace,
     machine: &dyn Machine,
     name: &str,
-    site: &debuginfo::location::Site<'_>,
+    site: &debuginfo::location::FrameContext<'_>,
 ) -> Vec<String> {
     let variables = debuginfo::scope::variables_at(site);
     let variable = variables.iter().find(|v| v.name == name).unwrap();

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use common::{Bench, function, open, program, run};
 use core_file::CoreFile;
-use debuginfo::{AddressSpace, Mapped, Place, ValueKind, backtrace};
+use debuginfo::{AddressSpace, Mapped, ParameterPlace, ValueKind, backtrace};
 use expr::Context;
 use values::{RenderOptions, render};
 
@@ -233,10 +233,10 @@ fn decimal_numbers_are_no_binary_ones() {
             .map(|p| (p.kind.clone(), p.place))
             .collect();
         let expected = [
-            (ValueKind::Struct { bytes: 8 }, Place::Sse(0)),
-            (ValueKind::Struct { bytes: 4 }, Place::Sse(1)),
-            (ValueKind::Struct { bytes: 16 }, Place::Sse(2)),
-            (ValueKind::Float { bytes: 8 }, Place::Sse(3)),
+            (ValueKind::Struct { bytes: 8 }, ParameterPlace::Sse(0)),
+            (ValueKind::Struct { bytes: 4 }, ParameterPlace::Sse(1)),
+            (ValueKind::Struct { bytes: 16 }, ParameterPlace::Sse(2)),
+            (ValueKind::Float { bytes: 8 }, ParameterPlace::Sse(3)),
         ];
         assert_eq!(found, expected);
         assert_eq!(take.ret, ValueKind::Struct { bytes: 8 });

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use store::control::{Control, FunctionDef, Param, Place, ValueKind};
+use store::control::{Control, FunctionDef, Param, ParameterPlace, ValueKind};
 use store::recording::{Created, OnTaken, OpenRecording, Recording};
 use store::seal::{Ending, SealOptions, Sealer};
 use store::wire::{self, EnterFields, EnterForm, Leave};
@@ -132,7 +132,11 @@ fn define(log: &mut store::log::LogWriter) -> Result<()> {
             linkage: format!("f{id}"),
             file: Some(format!("src/file{}.c", id / 12)),
             line: Some(id + 1),
-            params: vec![Param::in_one_place("n", int.clone(), Place::Int(0))],
+            params: vec![Param::in_one_place(
+                "n",
+                int.clone(),
+                ParameterPlace::Int(0),
+            )],
             ret: int.clone(),
             params_known: true,
             ret_place: None,

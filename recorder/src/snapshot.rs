@@ -32,7 +32,7 @@ pub(crate) use self::pagemap::resident;
 use self::pagemap::{HAS_PAGE, IS_OF_FILE};
 use crate::{
     clock,
-    leave_code::{self, LeaveCode, LeaveOffsets},
+    return_trampoline::{self, LeaveOffsets, ReturnTrampoline},
 };
 
 /// Beyond that, snapshots are written past the page cache, from buffers of their own.
@@ -166,7 +166,7 @@ impl Snapshots {
         &mut self,
         storage: &S,
         mappings: Vec<Copied>,
-        leave: &LeaveCode,
+        leave: &ReturnTrampoline,
     ) -> io::Result<(u64, u64)>
     where
         S::File: StorageFile,
@@ -280,7 +280,7 @@ struct Copy<'a, F: StorageFile> {
     scans: bool,
     /// The addresses of those that were known before, lowest first.
     known_pages: Vec<u64>,
-    leave: &'a LeaveCode,
+    leave: &'a ReturnTrampoline,
     known: &'a mut HashMap<u64, u128>,
     writer: SnapshotWriter<F>,
     /// Bytes that had changed.
@@ -372,7 +372,7 @@ impl<F: StorageFile> Copy<'_, F> {
 
     /// Puts the program's return addresses where ours stand.
     fn unhook(&self, addr: u64, bytes: &mut [u8]) {
-        leave_code::unhook(&self.memory, self.leave, addr, bytes);
+        return_trampoline::unhook(&self.memory, self.leave, addr, bytes);
     }
 
     /// Writes the pages that have changed, those in a row as one run.

@@ -12,7 +12,7 @@ use store::seal::SealedPart;
 
 use crate::cache::Cache;
 use crate::error::Result;
-use crate::least::Least;
+use crate::min_tree::MinTree;
 
 /// Most pages whose spans in time are kept: 8,192 calls of 60 bytes each.
 const SPINES: usize = 192;
@@ -86,7 +86,7 @@ struct Spine {
     by_start: Vec<u16>,
     tids: Vec<u32>,
     /// The smallest `start_seq` of each group of calls.
-    least: Least,
+    least: MinTree,
 }
 
 impl Spine {
@@ -102,7 +102,7 @@ impl Spine {
         Self {
             by_start,
             tids,
-            least: Least::new(least),
+            least: MinTree::new(least),
             calls,
         }
     }
@@ -139,7 +139,7 @@ pub(crate) struct Calls {
     files: Vec<CallsFile>,
     blocks: Vec<Block>,
     /// The smallest `start_seq` of each page.
-    least: Least,
+    least: MinTree,
     spines: Cache<u32, Spine>,
     pages: Cache<u32, CallPage>,
 }
@@ -159,7 +159,7 @@ impl Calls {
         let least = blocks.iter().map(|block| block.starts.0).collect();
         Ok(Self {
             files,
-            least: Least::new(least),
+            least: MinTree::new(least),
             blocks,
             spines: Cache::new(SPINES),
             pages: Cache::new(PAGES),

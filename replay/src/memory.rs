@@ -68,7 +68,7 @@ struct Piece {
 }
 
 /// Bytes that some event showed, and how to get them.
-struct Source<'s> {
+struct ByteSource<'s> {
     address: u64,
     len: u64,
     held: Held<'s>,
@@ -76,7 +76,7 @@ struct Source<'s> {
     is_constant: bool,
 }
 
-impl Source<'_> {
+impl ByteSource<'_> {
     fn range(&self) -> Range<u64> {
         self.address..self.address.saturating_add(self.len)
     }
@@ -312,7 +312,7 @@ impl State<'_> {
     }
 
     /// Fills gaps from a source; fetches its bytes only if it covers some.
-    fn fill_from(&self, source: Source<'_>, range: &Range<u64>, gaps: &mut Gaps) -> Result<()> {
+    fn fill_from(&self, source: ByteSource<'_>, range: &Range<u64>, gaps: &mut Gaps) -> Result<()> {
         if gaps.want(&source.range()) {
             gaps.fill(&self.fetched(source, range)?);
         }
@@ -320,7 +320,7 @@ impl State<'_> {
     }
 
     /// Returns the sources of the gaps, latest first, except this event, read-only memory and saved stacks.
-    fn sources(&self, gaps: &Gaps, last: Option<&Last>) -> Result<Vec<Source<'_>>> {
+    fn sources(&self, gaps: &Gaps, last: Option<&Last>) -> Result<Vec<ByteSource<'_>>> {
         let Some(range) = &gaps.hull() else {
             return Ok(Vec::new());
         };
@@ -329,7 +329,7 @@ impl State<'_> {
         for capture in captures.before(self.seq, MAX_CAPTURES, &gaps.left)? {
             for (index, section) in capture.sections().enumerate() {
                 if gaps.want(&range_of(&section)) {
-                    sources.push(Source {
+                    sources.push(ByteSource {
                         address: section.addr,
                         len: section.bytes.len() as u64,
                         held: Held::Captured(capture.clone(), index),
@@ -343,7 +343,8 @@ impl State<'_> {
         sources.extend(self.shown(&self.timeline.pauses.watched, range));
         if let Some(last) = last {
             // It also shows everything older than itself.
-            let covers = |source: &Source<'_>| self.timeline.snapshots.covers(last, source.address);
+            let covers =
+                |source: &ByteSource<'_>| self.timeline.snapshots.covers(last, source.address);
             sources.retain(|source| source.shown >= last.seq || !covers(source));
             for source in sources.iter_mut().filter(|source| source.shown >= last.seq) {
                 source.is_constant |= last.is_still && covers(source);
@@ -351,7 +352,7 @@ impl State<'_> {
             let snapshots = &self.timeline.snapshots;
             let mut shown = snapshots.pieces(last, range)?;
             shown.retain(|(address, _)| !snapshots.is_older(last, *address));
-            sources.extend(shown.into_iter().map(|(address, bytes)| Source {
+            sources.extend(shown.into_iter().map(|(address, bytes)| ByteSource {
                 address,
                 len: bytes.len() as u64,
                 held: Held::Bytes(bytes),
@@ -364,7 +365,7 @@ impl State<'_> {
     }
 
     /// The bytes of a source within `range`, or slightly more.
-    fn fetched(&self, source: Source<'_>, range: &Range<u64>) -> Result<Piece> {
+    fn fetched(&self, source: ByteSource<'_>, range: &Range<u64>) -> Result<Piece> {
         let (address, bytes) = match source.held {
             Held::Bytes(bytes) => (source.address, bytes),
             Held::Slice(bytes) => (source.address, bytes.to_vec()),
@@ -421,7 +422,7 @@ impl State<'_> {
     }
 
     /// The return addresses of the enclosing calls within `range`.
-    fn slots(&self, range: &Range<u64>) -> Result<Vec<Source<'_>>> {
+    fn slots(&self, range: &Range<u64>) -> Result<Vec<ByteSource<'_>>> {
         let mut sources = Vec::new();
         for index in 0..MAX_SLOTS {
             let Some(link) = self.open_call(index)? else {
@@ -430,7 +431,7 @@ impl State<'_> {
             if overlap(&(link.slot..link.slot.saturating_add(WORD)), range).is_some()
                 && let Some(address) = link.returns_to
             {
-                sources.push(Source {
+                sources.push(ByteSource {
                     address: link.slot,
                     len: WORD,
                     held: Held::Bytes(address.to_le_bytes().to_vec()),
@@ -451,13 +452,13 @@ impl State<'_> {
         &self,
         shown: &'s [(u64, u64, Vec<u8>)],
         range: &Range<u64>,
-    ) -> impl Iterator<Item = Source<'s>> {
+    ) -> impl Iterator<Item = ByteSource<'s>> {
         let until = shown.partition_point(|(seq, ..)| *seq <= self.seq);
         let inside = shown[..until].iter().filter(|(_, address, bytes)| {
             let end = address.saturating_add(bytes.len() as u64);
             overlap(&(*address..end), range).is_some()
         });
-        inside.map(|(seq, address, bytes)| Source {
+        inside.map(|(seq, address, bytes)| ByteSource {
             address: *address,
             len: bytes.len() as u64,
             held: Held::Slice(bytes),

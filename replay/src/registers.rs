@@ -12,7 +12,7 @@
 
 use debuginfo::Register;
 use store::columns::{ReadCall, ReadState};
-use store::control::{Place, REGISTER_NAMES};
+use store::control::{ParameterPlace, REGISTER_NAMES};
 
 use crate::calls::CallHead;
 use crate::error::Result;
@@ -117,8 +117,8 @@ impl Registers {
     /// Finds the registers that the event shows, if it is an enter or leave of the thread.
     fn own(state: &State<'_>) -> Result<Option<Box<Self>>> {
         let (source, call) = match *state.event()? {
-            Event::Enter(call) => (Source::Enter(call), call),
-            Event::Leave(call) if call.returned() => (Source::Leave(call), call),
+            Event::Enter(call) => (RegisterSource::Enter(call), call),
+            Event::Leave(call) if call.returned() => (RegisterSource::Leave(call), call),
             _ => return Ok(None),
         };
         if call.tid != Some(state.tid) {
@@ -138,23 +138,23 @@ impl Registers {
         let mut sources = Vec::new();
         let pause = timeline.marks.last_pause(state.tid, seq);
         if let Some(pause) = pause.filter(|pause| *pause >= born) {
-            sources.push((pause, Source::Pause(pause)));
+            sources.push((pause, RegisterSource::Pause(pause)));
             for write in timeline.marks.between(Kind::Write, pause + 1, seq) {
                 if write.tid == Some(state.tid) {
-                    sources.push((write.seq, Source::Write(write.seq)));
+                    sources.push((write.seq, RegisterSource::Write(write.seq)));
                 }
             }
         }
         // The registers of a held thread were seen when it stopped: older calls show nothing newer.
         let floor = pause.unwrap_or(born).max(born);
         if let Some(call) = last_entered(timeline, state.tid, seq, floor)? {
-            sources.push((call.start, Source::Enter(call)));
+            sources.push((call.start, RegisterSource::Enter(call)));
         }
         if let Some(call) = last_returned(timeline, state.tid, seq, floor)? {
-            sources.push((call.end.unwrap_or(call.start), Source::Leave(call)));
+            sources.push((call.end.unwrap_or(call.start), RegisterSource::Leave(call)));
         }
         if let Some(at) = last_logged(timeline, state.tid, seq, floor)? {
-            sources.push((at, Source::Logpoint(at)));
+            sources.push((at, RegisterSource::Logpoint(at)));
         }
         sources.sort_by_key(|(at, _)| *at);
         let held = match pause {
@@ -176,17 +176,23 @@ impl Registers {
         Ok(all)
     }
 
-    fn apply(&mut self, timeline: &Timeline, at: u64, source: &Source, known: bool) -> Result<()> {
+    fn apply(
+        &mut self,
+        timeline: &Timeline,
+        at: u64,
+        source: &RegisterSource,
+        known: bool,
+    ) -> Result<()> {
         match source {
-            Source::Enter(head) => {
+            RegisterSource::Enter(head) => {
                 self.enter(timeline, head, &timeline.call(head)?, known);
                 self.captured(timeline, at, known)?;
             }
-            Source::Leave(head) => {
+            RegisterSource::Leave(head) => {
                 self.leave(timeline, head, &timeline.call(head)?, known)?;
                 self.captured(timeline, at, known)?;
             }
-            Source::Logpoint(seq) => {
+            RegisterSource::Logpoint(seq) => {
                 self.captured(timeline, at, known)?;
                 if let Event::Other(event) = timeline.event(*seq)?
                     && let Some(place) = event.addr
@@ -194,11 +200,11 @@ impl Registers {
                     self.set(Register::RIP, place, at, known);
                 }
             }
-            Source::Pause(seq) => {
+            RegisterSource::Pause(seq) => {
                 let state = timeline.pauses.state(*seq)?;
                 self.pause(&state, known);
             }
-            Source::Write(seq) => {
+            RegisterSource::Write(seq) => {
                 if let Event::Other(event) = timeline.event(*seq)?
                     && let (Some(name), Some(bytes)) = (&event.aux, &event.bytes)
                 {
@@ -237,7 +243,7 @@ impl Registers {
 
     fn enter(&mut self, timeline: &Timeline, head: &CallHead, call: &ReadCall, known: bool) {
         let at = head.start;
-        for (number, value) in Place::INT_REGISTERS.into_iter().zip(call.args) {
+        for (number, value) in ParameterPlace::INT_REGISTERS.into_iter().zip(call.args) {
             self.set(Register(number), value, at, known);
         }
         for (index, value) in call.xmm.iter().enumerate() {
@@ -347,7 +353,7 @@ impl Registers {
 }
 
 /// An event that showed registers.
-enum Source {
+enum RegisterSource {
     Enter(CallHead),
     Leave(CallHead),
     Logpoint(u64),

@@ -50,7 +50,7 @@ pub struct AddressTarget {
 
 /// Where, understood.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Spot {
+pub enum TypedPlace {
     /// Functions that match.
     Function(String),
     /// A line.
@@ -66,13 +66,13 @@ impl Target {
     ///
     /// # Errors
     /// [`Code::BadRequest`].
-    pub fn spot(&self) -> Result<Spot, Failure> {
+    pub fn spot(&self) -> Result<TypedPlace, Failure> {
         match self {
             Target::Text(text) => parse(text),
             Target::Function(target) if target.function.trim().is_empty() => Err(empty()),
-            Target::Function(target) => Ok(Spot::Function(target.function.trim().to_owned())),
-            Target::Line(target) => checked(target.clone()).map(Spot::Line),
-            Target::Address(target) => address(&target.address).map(Spot::Address),
+            Target::Function(target) => Ok(TypedPlace::Function(target.function.trim().to_owned())),
+            Target::Line(target) => checked(target.clone()).map(TypedPlace::Line),
+            Target::Address(target) => address(&target.address).map(TypedPlace::Address),
         }
     }
 }
@@ -93,26 +93,28 @@ impl std::fmt::Display for Target {
 ///
 /// # Errors
 /// [`Code::BadRequest`].
-pub fn parse(text: &str) -> Result<Spot, Failure> {
+pub fn parse(text: &str) -> Result<TypedPlace, Failure> {
     let text = text.trim();
     if text.is_empty() {
         return Err(empty());
     }
     if let Some(rest) = text.strip_prefix('*') {
-        return address(rest.trim()).map(Spot::Address).map_err(|failure| {
-            failure.hint(format!(
-                "write it as *0x401136; for functions that match: --function '{text}'"
-            ))
-        });
+        return address(rest.trim())
+            .map(TypedPlace::Address)
+            .map_err(|failure| {
+                failure.hint(format!(
+                    "write it as *0x401136; for functions that match: --function '{text}'"
+                ))
+            });
     }
     if text.starts_with("0x") || text.starts_with("0X") {
-        return address(text).map(Spot::Address);
+        return address(text).map(TypedPlace::Address);
     }
     if is_number(text) {
-        return number(text).map(Spot::LineHere);
+        return number(text).map(TypedPlace::LineHere);
     }
     let Some((rest, last)) = text.rsplit_once(':').filter(|(_, last)| is_number(last)) else {
-        return Ok(Spot::Function(text.to_owned()));
+        return Ok(TypedPlace::Function(text.to_owned()));
     };
     let target = match rest.rsplit_once(':') {
         Some((file, line)) if is_number(line) => LineTarget {
@@ -126,7 +128,7 @@ pub fn parse(text: &str) -> Result<Spot, Failure> {
             column: None,
         },
     };
-    checked(target).map(Spot::Line)
+    checked(target).map(TypedPlace::Line)
 }
 
 /// Reads an address: hexadecimal with `0x`, or decimal.
@@ -191,8 +193,8 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn line(file: &str, line: u32, column: Option<u32>) -> Spot {
-        Spot::Line(LineTarget {
+    fn line(file: &str, line: u32, column: Option<u32>) -> TypedPlace {
+        TypedPlace::Line(LineTarget {
             file: file.to_owned(),
             line,
             column,
@@ -201,16 +203,16 @@ mod tests {
 
     #[test]
     fn every_form_is_understood() {
-        let function = |name: &str| Spot::Function(name.to_owned());
+        let function = |name: &str| TypedPlace::Function(name.to_owned());
         assert_eq!(parse("main").unwrap(), function("main"));
         assert_eq!(parse(" ns::Klass::* ").unwrap(), function("ns::Klass::*"));
         assert_eq!(parse("a.c:12").unwrap(), line("a.c", 12, None));
         assert_eq!(parse("/x/a.c:12:3").unwrap(), line("/x/a.c", 12, Some(3)));
         assert_eq!(parse("a:b.c:12").unwrap(), line("a:b.c", 12, None));
-        assert_eq!(parse("*0x40").unwrap(), Spot::Address(0x40));
-        assert_eq!(parse("0X40").unwrap(), Spot::Address(0x40));
-        assert_eq!(parse("*64").unwrap(), Spot::Address(64));
-        assert_eq!(parse("42").unwrap(), Spot::LineHere(42));
+        assert_eq!(parse("*0x40").unwrap(), TypedPlace::Address(0x40));
+        assert_eq!(parse("0X40").unwrap(), TypedPlace::Address(0x40));
+        assert_eq!(parse("*64").unwrap(), TypedPlace::Address(64));
+        assert_eq!(parse("42").unwrap(), TypedPlace::LineHere(42));
         assert_eq!(parse("operator()").unwrap(), function("operator()"));
     }
 
@@ -242,10 +244,10 @@ mod tests {
             spot(json!({"file": "a.c", "line": 3})),
             line("a.c", 3, None)
         );
-        assert_eq!(spot(json!({"address": "0x10"})), Spot::Address(16));
+        assert_eq!(spot(json!({"address": "0x10"})), TypedPlace::Address(16));
         // A function may be called like a line.
         let function = json!({"function": "a.c:12"});
-        assert_eq!(spot(function), Spot::Function("a.c:12".to_owned()));
+        assert_eq!(spot(function), TypedPlace::Function("a.c:12".to_owned()));
         let both = json!({"function": "f", "file": "a.c", "line": 3});
         assert!(serde_json::from_value::<Target>(both).is_err());
     }

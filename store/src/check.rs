@@ -212,7 +212,7 @@ pub fn check(path: &Path, mut progress: impl FnMut(u64)) -> Result<Report> {
         Err(_) => None,
     };
     if let Some(id) = id {
-        let scope = log::Scope {
+        let scope = log::LogContext {
             dir: &log_dir,
             id,
             tail,

@@ -278,7 +278,7 @@ pub struct Param {
     /// How to read its bits.
     pub kind: ValueKind,
     /// Its place when the function is entered: all of it, or the part before `second`.
-    pub place: Place,
+    pub place: ParameterPlace,
     /// The place of the rest, if it is passed in two registers, like a `&str`.
     #[serde(default)]
     pub second: Option<SecondPlace>,
@@ -290,7 +290,7 @@ pub struct Param {
 impl Param {
     /// Makes one that is wholly in one place.
     #[must_use]
-    pub fn in_one_place(name: &str, kind: ValueKind, place: Place) -> Param {
+    pub fn in_one_place(name: &str, kind: ValueKind, place: ParameterPlace) -> Param {
         Param {
             name: name.to_owned(),
             kind,
@@ -329,12 +329,12 @@ pub struct SecondPlace {
     /// Its first byte inside the parameter, from 1 to 8.
     pub from: u8,
     /// Its place.
-    pub place: Place,
+    pub place: ParameterPlace,
 }
 
 /// The place of a parameter in the System V calling convention.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Place {
+pub enum ParameterPlace {
     /// In rdi, rsi, rdx, rcx, r8, r9: 0 to 5.
     Int(u8),
     /// In xmm0 to xmm7: 0 to 7.
@@ -343,7 +343,7 @@ pub enum Place {
     Memory,
 }
 
-impl Place {
+impl ParameterPlace {
     /// DWARF's numbers of the integer argument registers: rdi, rsi, rdx, rcx, r8, r9 (System V ABI for x86-64, figure
     /// 3.36).
     pub const INT_REGISTERS: [u16; 6] = [5, 4, 1, 2, 8, 9];
@@ -354,9 +354,11 @@ impl Place {
     #[must_use]
     pub fn register(self) -> Option<u16> {
         match self {
-            Place::Int(number) => Place::INT_REGISTERS.get(usize::from(number)).copied(),
-            Place::Sse(number) => Some(Place::XMM0 + u16::from(number)),
-            Place::Memory => None,
+            ParameterPlace::Int(number) => ParameterPlace::INT_REGISTERS
+                .get(usize::from(number))
+                .copied(),
+            ParameterPlace::Sse(number) => Some(ParameterPlace::XMM0 + u16::from(number)),
+            ParameterPlace::Memory => None,
         }
     }
 }
@@ -426,10 +428,10 @@ mod tests {
                     signed: true,
                     names: vec![(-1, "none".into())],
                 },
-                place: Place::Int(0),
+                place: ParameterPlace::Int(0),
                 second: Some(SecondPlace {
                     from: 8,
-                    place: Place::Sse(1),
+                    place: ParameterPlace::Sse(1),
                 }),
                 is_indirect: false,
             }],

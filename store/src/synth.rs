@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::clock::ClockCalibration;
-use crate::control::{Control, FunctionDef, Param, Place, ValueKind};
+use crate::control::{Control, FunctionDef, Param, ParameterPlace, ValueKind};
 use crate::error::Result;
 use crate::format::FORMAT_VERSION;
 use crate::log::{ClosedLog, LogWriter};
@@ -93,7 +93,11 @@ impl Synth {
             linkage: name.into(),
             file: Some("synth.c".into()),
             line: Some(id + 1),
-            params: vec![Param::in_one_place("n", int.clone(), Place::Int(0))],
+            params: vec![Param::in_one_place(
+                "n",
+                int.clone(),
+                ParameterPlace::Int(0),
+            )],
             ret: int,
             params_known: true,
             ret_place: None,

@@ -1,12 +1,12 @@
 //! Shows values that are made of arbitrary bytes; none may make it panic, run on without end or take memory out of proportion.
 
 use debuginfo::value::Look;
-use debuginfo::{Site, Value};
+use debuginfo::{FrameContext, Value};
 
 use crate::{RenderOptions, cast, children, encode, float, render, writes};
 
 /// Renders a value, looks inside it, and encodes texts for it: what [`debuginfo::fuzzing`] does with what it finds.
-pub fn show(site: &Site<'_>, value: &Value) {
+pub fn show(site: &FrameContext<'_>, value: &Value) {
     let options = RenderOptions {
         max_elements: 4,
         max_depth: 3,

@@ -3,7 +3,7 @@
 use gimli::constants as dw;
 
 use super::Types;
-use crate::dies::{Die, Session};
+use crate::dies::{Die, DieReader};
 use crate::types::{BitRange, bit_range, constant_offset};
 
 /// A data member or a base class.
@@ -28,7 +28,7 @@ impl<'a> Types<'_, '_, 'a> {
 }
 
 /// Reads a member; `None` for one that is not part of the object (a static member) or has no type.
-pub(super) fn member<'a>(session: &Session<'_, 'a>, die: Die<'a>) -> Option<Member<'a>> {
+pub(super) fn member<'a>(session: &DieReader<'_, 'a>, die: Die<'a>) -> Option<Member<'a>> {
     if session.flag(&die, dw::DW_AT_external) || session.flag(&die, dw::DW_AT_declaration) {
         return None;
     }

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::dies::{Die, Home, Session};
+use crate::dies::{Die, DieReader, Home};
 use crate::model::ValueKind;
 use crate::types::enumerators;
 use shape::{Encoding, Shape};
@@ -112,7 +112,7 @@ type Key = (Home, usize, usize);
 
 /// Answers questions about types, remembering the answers.
 pub(crate) struct Types<'s, 't, 'a> {
-    session: &'s Session<'t, 'a>,
+    session: &'s DieReader<'t, 'a>,
     /// The unit whose functions are asked about.
     unit: (Home, usize),
     known: RefCell<HashMap<(Key, Abi), Rc<TypeInfo>>>,
@@ -121,7 +121,7 @@ pub(crate) struct Types<'s, 't, 'a> {
 
 impl<'s, 't, 'a> Types<'s, 't, 'a> {
     /// `unit` is the one whose functions are asked about.
-    pub(crate) fn new(session: &'s Session<'t, 'a>, unit: (Home, usize)) -> Types<'s, 't, 'a> {
+    pub(crate) fn new(session: &'s DieReader<'t, 'a>, unit: (Home, usize)) -> Types<'s, 't, 'a> {
         Types {
             session,
             unit,

@@ -12,12 +12,12 @@ use super::scopes::Scopes;
 use super::signature::{Signature, Signatures, Trust};
 use crate::abi::{Abi, Types};
 use crate::code::Code;
-use crate::dies::{Die, Home, Session};
+use crate::dies::{Die, DieReader, Home};
 use crate::model::{CodeRange, Function, Svma};
 
 /// Readers shared by the functions of one unit.
 struct Builder<'s, 't, 'a> {
-    session: &'s Session<'t, 'a>,
+    session: &'s DieReader<'t, 'a>,
     code: &'s Code,
     files: Files<'s, 't, 'a>,
     scopes: Scopes<'s, 't, 'a>,
@@ -29,7 +29,7 @@ struct Builder<'s, 't, 'a> {
 /// Builds the functions that `candidates` of unit `index` stand for; fewer, and why, if the unit asks for more work
 /// than its size warrants.
 pub(super) fn build(
-    session: &Session<'_, '_>,
+    session: &DieReader<'_, '_>,
     index: usize,
     scan: &Scan,
     candidates: &[&Candidate],
@@ -61,7 +61,7 @@ pub(super) fn build(
     (functions, None)
 }
 
-fn language<'a>(session: &Session<'_, 'a>, root: &Die<'a>) -> Option<DwLang> {
+fn language<'a>(session: &DieReader<'_, 'a>, root: &Die<'a>) -> Option<DwLang> {
     match session.attr(root, dw::DW_AT_language)? {
         AttributeValue::Language(language) => Some(language),
         _ => None,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use gimli::{AttributeValue, DebugLineOffset, Dwarf, IncompleteLineProgram, Reader, Section, Unit};
 
-use crate::dies::{Die, Home, Session};
+use crate::dies::{Die, DieReader, Home};
 use crate::dwarf::Slice;
 use crate::units::root_attributes;
 
@@ -19,14 +19,14 @@ type Tables<'a> = HashMap<TableKey, Option<Rc<Program<'a>>>>;
 
 /// Resolves file numbers, remembering the answers.
 pub(crate) struct Files<'s, 't, 'a> {
-    session: &'s Session<'t, 'a>,
+    session: &'s DieReader<'t, 'a>,
     known: RefCell<Known>,
     /// Line tables by offset: type units share the one of their unit.
     tables: RefCell<Tables<'a>>,
 }
 
 impl<'s, 't, 'a> Files<'s, 't, 'a> {
-    pub(crate) fn new(session: &'s Session<'t, 'a>) -> Files<'s, 't, 'a> {
+    pub(crate) fn new(session: &'s DieReader<'t, 'a>) -> Files<'s, 't, 'a> {
         Files {
             session,
             known: RefCell::default(),

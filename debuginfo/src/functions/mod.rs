@@ -17,7 +17,7 @@ use std::sync::OnceLock;
 use gimli::{Unit, UnitType};
 
 use crate::code::Code;
-use crate::dies::{Home, Session, UnitTable, bad_unit};
+use crate::dies::{DieReader, Home, UnitTable, bad_unit};
 use crate::dwarf::{DebugSections, Slice};
 use crate::error::Warning;
 use crate::kept::KeptUnits;
@@ -81,7 +81,7 @@ fn read(units: &KeptUnits, code: &Code, neighbours: Option<Neighbours<'_>>) -> F
     };
     let threads = parallel::threads_for(units.info_bytes());
     let count = table.headers(Home::Info).len();
-    let session = || Session::new(table);
+    let session = || DieReader::new(table);
     let walked = parallel::map(count, threads, session, |s, unit| reader.walk(s, unit));
     let chosen = choose(&walked);
     let built = parallel::map(chosen.len(), threads, session, |s, index| {
@@ -103,11 +103,11 @@ fn read(units: &KeptUnits, code: &Code, neighbours: Option<Neighbours<'_>>) -> F
 /// that unit: the split half of a skeleton (`None` if it is not found), or else the unit itself. Split files are looked
 /// for among `neighbours`, or not at all.
 pub(crate) fn in_whole_unit<'a, T>(
-    session: &Session<'_, 'a>,
+    session: &DieReader<'_, 'a>,
     index: usize,
     unit: &Unit<Slice<'a>>,
     neighbours: Option<Neighbours<'_>>,
-    work: impl FnOnce(&Session<'_, '_>, usize) -> T,
+    work: impl FnOnce(&DieReader<'_, '_>, usize) -> T,
 ) -> Option<T> {
     let Some(skeleton) = split::skeleton(session, unit) else {
         return Some(work(session, index));
@@ -137,7 +137,7 @@ fn choose(walked: &[Walked]) -> Vec<(usize, Vec<&Candidate>)> {
 }
 
 impl Reader<'_, '_> {
-    fn walk(&self, session: &Session<'_, '_>, index: usize) -> Walked {
+    fn walk(&self, session: &DieReader<'_, '_>, index: usize) -> Walked {
         let header = &self.table.headers(Home::Info)[index];
         let nothing = |warning| Walked {
             scan: Scan::default(),
@@ -182,7 +182,7 @@ impl Reader<'_, '_> {
 
     fn build(
         &self,
-        session: &Session<'_, '_>,
+        session: &DieReader<'_, '_>,
         index: usize,
         walked: &Walked,
         candidates: &[&Candidate],
@@ -216,10 +216,10 @@ impl Reader<'_, '_> {
 
     fn with_split<T>(
         &self,
-        session: &Session<'_, '_>,
+        session: &DieReader<'_, '_>,
         index: usize,
         skeleton: &Skeleton,
-        then: impl FnOnce(&Session<'_, '_>, usize) -> T,
+        then: impl FnOnce(&DieReader<'_, '_>, usize) -> T,
     ) -> Result<T, Warning> {
         let unit = session
             .unit(Home::Info, index)

@@ -5,7 +5,7 @@ use gimli::constants as dw;
 use super::scopes::Scopes;
 use crate::code::Code;
 use crate::demangle::{self, Mangling};
-use crate::dies::{Die, Session};
+use crate::dies::{Die, DieReader};
 use crate::dwarf::Slice;
 
 /// Names of one function.
@@ -32,7 +32,7 @@ pub(crate) enum Change {
 /// them lies directly below its unit. No
 /// symbol is looked for at an `svma` that is none, such as `u64::MAX` for an inlined function.
 pub(crate) fn names<'a>(
-    session: &Session<'_, 'a>,
+    session: &DieReader<'_, 'a>,
     scopes: &Scopes<'_, '_, 'a>,
     chain: &[Die<'a>],
     svma: u64,

@@ -4,7 +4,7 @@ use gimli::constants as dw;
 use gimli::{AttributeValue, Unit, UnitOffset};
 
 use crate::code::Code;
-use crate::dies::{Session, Value};
+use crate::dies::{DieReader, Value};
 use crate::dwarf::Slice;
 
 /// Ranges of one function that are looked at.
@@ -57,7 +57,7 @@ struct Extent<'a> {
 }
 
 /// Walks the whole unit.
-pub(super) fn scan<'a>(session: &Session<'_, 'a>, unit: &Unit<Slice<'a>>, code: &Code) -> Scan {
+pub(super) fn scan<'a>(session: &DieReader<'_, 'a>, unit: &Unit<Slice<'a>>, code: &Code) -> Scan {
     let mut scan = Scan::default();
     session.begin(unit);
     if let Err(error) = walk(session, unit, code, &mut scan) {
@@ -67,7 +67,7 @@ pub(super) fn scan<'a>(session: &Session<'_, 'a>, unit: &Unit<Slice<'a>>, code: 
 }
 
 fn walk<'a>(
-    session: &Session<'_, 'a>,
+    session: &DieReader<'_, 'a>,
     unit: &Unit<Slice<'a>>,
     code: &Code,
     scan: &mut Scan,
@@ -160,7 +160,12 @@ impl<'a> Extent<'a> {
     }
 
     /// The function's first instruction.
-    fn start(&self, session: &Session<'_, 'a>, unit: &Unit<Slice<'a>>, code: &Code) -> Option<u64> {
+    fn start(
+        &self,
+        session: &DieReader<'_, 'a>,
+        unit: &Unit<Slice<'a>>,
+        code: &Code,
+    ) -> Option<u64> {
         if self.declaration {
             return None;
         }

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use gimli::UnitOffset;
 use gimli::constants as dw;
 
-use crate::dies::{Die, Home, Session};
+use crate::dies::{Die, DieReader, Home};
 use crate::nesting::ScopeTable;
 
 /// What gives functions a scope.
@@ -23,12 +23,12 @@ type ScopesByUnit = HashMap<(Home, usize), Rc<ScopeTable>>;
 
 /// Scopes of the units asked about so far, each unit walked once.
 pub(crate) struct Scopes<'s, 't, 'a> {
-    session: &'s Session<'t, 'a>,
+    session: &'s DieReader<'t, 'a>,
     units: RefCell<ScopesByUnit>,
 }
 
 impl<'s, 't, 'a> Scopes<'s, 't, 'a> {
-    pub(crate) fn new(session: &'s Session<'t, 'a>) -> Scopes<'s, 't, 'a> {
+    pub(crate) fn new(session: &'s DieReader<'t, 'a>) -> Scopes<'s, 't, 'a> {
         Scopes {
             session,
             units: RefCell::default(),

@@ -10,8 +10,8 @@ use gimli::constants as dw;
 use crate::abi::args::{self, Found, Locations, Passed, Spills};
 use crate::abi::{Abi, TypeInfo, Types};
 use crate::code::Code;
-use crate::dies::{Die, Session};
-use crate::model::{Param, Place, RetPlace, RetReg, UsedXmm, ValueKind};
+use crate::dies::{Die, DieReader};
+use crate::model::{Param, ParameterPlace, RetPlace, RetReg, UsedXmm, ValueKind};
 
 /// Bytes of a function that are searched for the stores of its arguments.
 const PROLOGUE_BYTES: usize = 512;
@@ -39,7 +39,7 @@ pub(super) struct Signature {
 
 /// Reads signatures of functions of one unit.
 pub(super) struct Signatures<'x, 's, 't, 'a> {
-    pub session: &'x Session<'t, 'a>,
+    pub session: &'x DieReader<'t, 'a>,
     pub types: &'x Types<'s, 't, 'a>,
     pub code: &'x Code,
     pub abi: Abi,
@@ -209,7 +209,7 @@ impl<'a> Signatures<'_, '_, '_, 'a> {
         let certain = matches!(self.abi, Abi::SysV { .. }) && trust == Trust::All;
         let mut spills: Option<Spills> = None;
         let mut of = |formal: &Formal<'a>, info: &TypeInfo, declared: &Passed| {
-            let certain = certain && declared.place != Place::Unknown;
+            let certain = certain && declared.place != ParameterPlace::Unknown;
             let die = formal.chain.first().filter(|_| formal.concrete)?;
             match locations.of(die) {
                 Found::AtEntry(passed) => Some(passed),
@@ -246,10 +246,10 @@ fn settle(declared: &[Passed], stated: &[Option<Passed>], trust: Trust) -> Vec<P
         None => Certainty::All,
     };
     let join = |(declared, stated): (&Passed, &Option<Passed>)| {
-        let on_stack = matches!(declared.place, Place::Memory { .. });
+        let on_stack = matches!(declared.place, ParameterPlace::Memory { .. });
         match (declared.place, stated) {
-            (Place::Empty, _) if declared.place2.is_none() => *declared,
-            (Place::Unknown, stated) => stated.unwrap_or(Passed::UNKNOWN),
+            (ParameterPlace::Empty, _) if declared.place2.is_none() => *declared,
+            (ParameterPlace::Unknown, stated) => stated.unwrap_or(Passed::UNKNOWN),
             _ if certainty == Certainty::All => *declared,
             _ if certainty == Certainty::Registers && !on_stack => *declared,
             (_, stated) => stated.unwrap_or(Passed::UNKNOWN),
@@ -276,9 +276,10 @@ enum Conflict {
 
 /// Tells how the places differ, where both are known.
 fn conflict(declared: &Passed, stated: Passed) -> Option<Conflict> {
-    let open = |place: Place| matches!(place, Place::Unknown | Place::Empty);
-    let on_stack = |place: Place| matches!(place, Place::Memory { .. });
-    let differ = |a: Place, b: Place| match a == b || open(a) || open(b) {
+    let open =
+        |place: ParameterPlace| matches!(place, ParameterPlace::Unknown | ParameterPlace::Empty);
+    let on_stack = |place: ParameterPlace| matches!(place, ParameterPlace::Memory { .. });
+    let differ = |a: ParameterPlace, b: ParameterPlace| match a == b || open(a) || open(b) {
         true => None,
         false if on_stack(a) && on_stack(b) => Some(Conflict::Stack),
         false => Some(Conflict::Register),
@@ -289,13 +290,13 @@ fn conflict(declared: &Passed, stated: Passed) -> Option<Conflict> {
 }
 
 fn is_unknown(passed: &Passed) -> bool {
-    passed.place == Place::Unknown || passed.place2 == Some(Place::Unknown)
+    passed.place == ParameterPlace::Unknown || passed.place2 == Some(ParameterPlace::Unknown)
 }
 
 /// One more than the highest vector register used.
 fn last_xmm(passed: &Passed) -> u8 {
     let xmm = |place| match place {
-        Place::Sse(index) => index + 1,
+        ParameterPlace::Sse(index) => index + 1,
         _ => 0,
     };
     xmm(passed.place).max(passed.place2.map_or(0, xmm))

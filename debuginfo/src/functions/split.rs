@@ -6,7 +6,7 @@ use std::sync::Arc;
 use gimli::{Dwarf, DwarfPackage, DwoId, Unit, UnitType};
 
 use crate::cache::Cache;
-use crate::dies::{Home, Session, UnitTable};
+use crate::dies::{DieReader, Home, UnitTable};
 use crate::dwarf::{DebugSections, Slice};
 use crate::elf::Elf;
 use crate::error::Warning;
@@ -20,7 +20,10 @@ pub(super) struct Skeleton {
 }
 
 /// Reads the reference to a split file from a unit's root; `None` for an ordinary unit.
-pub(super) fn skeleton<'a>(session: &Session<'_, 'a>, unit: &Unit<Slice<'a>>) -> Option<Skeleton> {
+pub(super) fn skeleton<'a>(
+    session: &DieReader<'_, 'a>,
+    unit: &Unit<Slice<'a>>,
+) -> Option<Skeleton> {
     let id = unit.dwo_id?;
     let name = unit.dwo_name().ok()??;
     let dwarf = &session.table.dwarf;
@@ -82,7 +85,7 @@ pub(super) fn with_split<'a, T>(
     skeleton_unit: &Unit<Slice<'a>>,
     skeleton: &Skeleton,
     neighbours: Option<Neighbours<'_>>,
-    then: impl FnOnce(&Session<'_, '_>, usize) -> T,
+    then: impl FnOnce(&DieReader<'_, '_>, usize) -> T,
 ) -> Result<T, Warning> {
     let missing = || Warning::SplitUnitMissing {
         name: skeleton.path.display().to_string(),
@@ -104,7 +107,7 @@ pub(super) fn with_split<'a, T>(
         }
     };
     let split = UnitTable::read(dwarf, &skeleton.path, None);
-    let mut session = Session::new(&split);
+    let mut session = DieReader::new(&split);
     session.skeleton = Some((&table.dwarf, skeleton_unit));
     let count = split.headers(Home::Info).len();
     let is_wanted = |index: &usize| match split.headers(Home::Info)[*index].type_() {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Show;
 use crate::address_space::{AddressSpace, Mapped};
-use crate::location::Site;
+use crate::location::FrameContext;
 use crate::machine::{Certainty, Machine, Register, Unknown};
 use crate::module::Module;
 use crate::scope::{globals, variables_at};
@@ -48,7 +48,7 @@ impl Machine for MadeUp {
 
 /// Asks for everything about the variables of `module`.
 pub(super) fn ask(module: &Arc<Module>, show: Show<'_>) {
-    let show = |site: &Site<'_>, value: &Value| {
+    let show = |site: &FrameContext<'_>, value: &Value| {
         look(site, value);
         show(site, value);
     };
@@ -63,16 +63,16 @@ pub(super) fn ask(module: &Arc<Module>, show: Show<'_>) {
     let functions = module.functions().list.iter().take(MAX_FUNCTIONS);
     let ranges = functions.flat_map(|f| f.ranges.first());
     let places = ranges.flat_map(|r| [r.start.0, r.start.0.midpoint(r.end.0)]);
-    let outside = Site::outside(&space, &MadeUp);
+    let outside = FrameContext::outside(&space, &MadeUp);
     for svma in places {
         let address = svma.wrapping_add(BIAS);
-        let caller = Site {
+        let caller = FrameContext {
             lookup_pc: address,
             cfa: Some(BIAS + 0x2000),
             ..outside
         };
         for inline_depth in 0..3 {
-            let site = Site {
+            let site = FrameContext {
                 lookup_pc: address,
                 inline_depth,
                 cfa: Some(BIAS + 0x1000),
@@ -98,13 +98,13 @@ pub(super) fn ask(module: &Arc<Module>, show: Show<'_>) {
     }
 }
 
-fn variables(site: &Site<'_>, show: Show<'_>) {
+fn variables(site: &FrameContext<'_>, show: Show<'_>) {
     for variable in variables_at(site).iter().take(MAX_VARIABLES) {
         show(site, &variable.read(site));
     }
 }
 
-fn look(site: &Site<'_>, value: &Value) {
+fn look(site: &FrameContext<'_>, value: &Value) {
     let look = Look {
         space: site.space,
         machine: site.machine,

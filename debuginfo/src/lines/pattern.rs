@@ -9,7 +9,7 @@ use gimli::constants as dw;
 
 use super::resolve;
 use crate::demangle;
-use crate::dies::{Die, Session};
+use crate::dies::{Die, DieReader};
 use crate::glob::Glob;
 use crate::module::Module;
 use crate::types::{DieId, Type, same_text, with_session, without_arguments};
@@ -162,7 +162,7 @@ impl<'p> Pattern<'p> {
 }
 
 /// The types of a function's parameters as its debug information names them.
-fn declared<'a>(module: &Arc<Module>, session: &Session<'_, 'a>, chain: &[Die<'a>]) -> String {
+fn declared<'a>(module: &Arc<Module>, session: &DieReader<'_, 'a>, chain: &[Die<'a>]) -> String {
     for die in chain {
         let mut types = Vec::new();
         session.each_child(die, |tag, offset| {

@@ -3,7 +3,7 @@
 //! The rules are those that other debuggers have settled on: LLVM's line tables say where; of gcc's unoptimised code, it
 //! is the second row; of gcc's optimised code the entry, since its variables have locations from the first instruction on.
 
-use super::scopes::{Scope, Scopes};
+use super::scopes::{FunctionScope, Scopes};
 use super::table::Lines;
 use super::units::{CodeUnit, Compiler};
 use crate::module::Module;
@@ -27,7 +27,7 @@ pub(crate) fn around(module: &Module, svma: u64) -> (u64, u64) {
 }
 
 /// Where breakpoints on `function`, which lies in `unit`, go: the first address at which its variables can be read.
-pub(super) fn end(module: &Module, unit: &CodeUnit, function: &Scope) -> u64 {
+pub(super) fn end(module: &Module, unit: &CodeUnit, function: &FunctionScope) -> u64 {
     match unit.locates_at_entry(module) {
         true => function.entry(),
         false => behind(module, unit, function),
@@ -35,7 +35,7 @@ pub(super) fn end(module: &Module, unit: &CodeUnit, function: &Scope) -> u64 {
 }
 
 /// The first address behind the prologue of `function`, which lies in `unit`.
-pub(super) fn behind(module: &Module, unit: &CodeUnit, function: &Scope) -> u64 {
+pub(super) fn behind(module: &Module, unit: &CodeUnit, function: &FunctionScope) -> u64 {
     let entry = function.entry();
     let Some((from, to)) = function.ranges.first().copied() else {
         return entry;

@@ -11,7 +11,7 @@ use gimli::{AttributeValue, DwTag, UnitOffset};
 
 use super::model::SourceLine;
 use crate::code::Code;
-use crate::dies::{Die, Home, Session};
+use crate::dies::{Die, DieReader, Home};
 use crate::functions::files::Files;
 use crate::functions::names::names;
 use crate::functions::scopes::Scopes as NameScopes;
@@ -22,7 +22,7 @@ const MAX_RANGES: usize = 4096;
 
 /// A function, or one copy of an inlined function.
 #[derive(Debug)]
-pub(crate) struct Scope {
+pub(crate) struct FunctionScope {
     /// Offset of its entry in the unit (the split half, if the unit has one).
     pub die: UnitOffset,
     /// For an inlined copy: the function or copy that it was inlined into, an index of the list.
@@ -41,7 +41,7 @@ pub(crate) struct Scope {
     next: usize,
 }
 
-impl Scope {
+impl FunctionScope {
     /// Tells whether its code holds `svma`.
     pub(crate) fn contains(&self, svma: u64) -> bool {
         self.ranges
@@ -58,7 +58,7 @@ impl Scope {
 /// All functions with code of a unit, and the inlined copies in them.
 #[derive(Debug, Default)]
 pub(crate) struct Scopes {
-    pub list: Vec<Scope>,
+    pub list: Vec<FunctionScope>,
     /// First address, end and index of the functions' parts, by address.
     functions: Vec<(u64, u64, usize)>,
     /// The ranges of the lexical blocks of each function or copy. Blocks that declare nothing do not count: compilers
@@ -71,7 +71,7 @@ type Ranges = Vec<(u64, u64)>;
 impl Scopes {
     /// Reads unit `index` of `module`; as much as can be read of a damaged one.
     pub(super) fn read(module: &Module, index: usize) -> Scopes {
-        let read = |session: &Session<'_, '_>, index| {
+        let read = |session: &DieReader<'_, '_>, index| {
             let root = session.root(Home::Info, index).ok()?;
             session.begin(&root.unit);
             let mut walk = Walk {
@@ -137,7 +137,7 @@ impl Scopes {
 
 /// A walk over one unit.
 struct Walk<'s, 't, 'a> {
-    session: &'s Session<'t, 'a>,
+    session: &'s DieReader<'t, 'a>,
     root: &'s Die<'a>,
     code: &'s Code,
     files: Files<'s, 't, 'a>,
@@ -293,7 +293,7 @@ impl<'a> Walk<'_, '_, 'a> {
                 column: small(extent.call_column),
             })
         });
-        self.scopes.list.push(Scope {
+        self.scopes.list.push(FunctionScope {
             die: offset,
             parent: around.filter(|_| !is_function),
             ranges,

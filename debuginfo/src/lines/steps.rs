@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::model::SourceLine;
-use super::scopes::Scope;
+use super::scopes::FunctionScope;
 use crate::address_space::AddressSpace;
 use crate::model::Svma;
 
@@ -130,7 +130,7 @@ impl AddressSpace {
             let unit = mapped.module.units().find(svma)?;
             let scopes = unit.scopes(&mapped.module);
             let chain = scopes.chain(svma).into_iter();
-            let chain: Vec<&Scope> = chain.map(|at| &scopes.list[at]).collect();
+            let chain: Vec<&FunctionScope> = chain.map(|at| &scopes.list[at]).collect();
             Some(chain.len() - 1 - of_line(&chain, file, line)?)
         });
         found.unwrap_or(0)
@@ -146,9 +146,9 @@ impl AddressSpace {
 
 /// Which of the functions around an address, from the outside to the inside, a line belongs to: the one that is declared last
 /// before it, unless it was called there.
-fn of_line(chain: &[&Scope], file: &str, line: u32) -> Option<usize> {
+fn of_line(chain: &[&FunctionScope], file: &str, line: u32) -> Option<usize> {
     let declared = |at: usize| {
-        let scope: &Scope = chain[at];
+        let scope: &FunctionScope = chain[at];
         let is_here = scope.file.as_deref() == Some(file);
         scope.line.filter(|declared| is_here && *declared <= line)
     };

@@ -8,7 +8,7 @@ use gimli::{AttributeValue, DebugLineOffset, Unit, UnitType};
 
 use super::scopes::Scopes;
 use super::table::{self, Lines};
-use crate::dies::{Home, Session};
+use crate::dies::{DieReader, Home};
 use crate::dwarf::Slice;
 use crate::functions::files;
 use crate::module::Module;
@@ -192,7 +192,7 @@ impl CodeUnit {
 
     /// Which compiler made it: of a split unit, its other half says so.
     pub(super) fn compiler(&self, module: &Module) -> Compiler {
-        let ask = |session: &Session<'_, '_>, index| compiler(session, index);
+        let ask = |session: &DieReader<'_, '_>, index| compiler(session, index);
         let read = || {
             module
                 .entries()
@@ -208,7 +208,7 @@ impl CodeUnit {
         if self.compiler(module) != Compiler::Gnu {
             return false;
         }
-        let ask = |session: &Session<'_, '_>, index| has_lists(session, index);
+        let ask = |session: &DieReader<'_, '_>, index| has_lists(session, index);
         *self
             .has_lists
             .get_or_init(|| module.entries().in_unit(self.index, ask) == Some(true))
@@ -218,7 +218,7 @@ impl CodeUnit {
 type Ranges = Vec<(u64, u64)>;
 
 /// What the root of unit `index` says; `None` for a unit without code and lines.
-fn root(session: &Session<'_, '_>, index: usize, module: &Module) -> Option<(CodeUnit, Ranges)> {
+fn root(session: &DieReader<'_, '_>, index: usize, module: &Module) -> Option<(CodeUnit, Ranges)> {
     let header = session.table.headers(Home::Info).get(index)?;
     if let UnitType::Type { .. } | UnitType::SplitType { .. } = header.type_() {
         return None;
@@ -262,7 +262,7 @@ const LLVM: [&str; 9] = [
 ];
 
 /// Which compiler made unit `index`.
-fn compiler(session: &Session<'_, '_>, index: usize) -> Compiler {
+fn compiler(session: &DieReader<'_, '_>, index: usize) -> Compiler {
     let Ok(root) = session.root(Home::Info, index) else {
         return Compiler::Other;
     };
@@ -286,7 +286,7 @@ impl Compiler {
 }
 
 /// Whether a variable of the unit is described by a list of locations.
-fn has_lists(session: &Session<'_, '_>, index: usize) -> bool {
+fn has_lists(session: &DieReader<'_, '_>, index: usize) -> bool {
     let Ok(unit) = session.unit(Home::Info, index) else {
         return false;
     };

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Mnemonic};
 
-use super::Site;
+use super::FrameContext;
 use crate::lines::prologue_of;
 use crate::machine::{Register, Unknown};
 use crate::model::Svma;
@@ -67,6 +67,6 @@ fn is_epilogue(module: &Module, svma: u64) -> bool {
 }
 
 /// The address in the module's file that `site` looks variables up at.
-pub(super) fn svma_of(site: &Site<'_>, bias: u64) -> u64 {
+pub(super) fn svma_of(site: &FrameContext<'_>, bias: u64) -> u64 {
     site.lookup_pc.wrapping_sub(bias)
 }

@@ -10,7 +10,7 @@ use gimli::{
 
 use super::evaluate::Evaluator;
 use super::{Context, MAX_CALLERS, with_context};
-use crate::dies::{Die, Session};
+use crate::dies::{Die, DieReader};
 use crate::dwarf::Slice;
 use crate::machine::{Certainty, Unknown};
 use crate::scope::function_at;
@@ -93,7 +93,7 @@ enum Wanted<'w> {
 }
 
 impl Wanted<'_> {
-    fn is_it<'a>(self, session: &Session<'_, 'a>, parameter: &Die<'a>) -> bool {
+    fn is_it<'a>(self, session: &DieReader<'_, 'a>, parameter: &Die<'a>) -> bool {
         match self {
             Wanted::Location(wanted) => {
                 let location = session.attr(parameter, dw::DW_AT_location);
@@ -207,7 +207,7 @@ impl Callee {
     }
 }
 
-fn name<'a>(session: &Session<'_, 'a>, chain: &[Die<'a>]) -> Option<Vec<u8>> {
+fn name<'a>(session: &DieReader<'_, 'a>, chain: &[Die<'a>]) -> Option<Vec<u8>> {
     let of = |name| chain.iter().find_map(|d| session.string(d, name));
     let name = of(dw::DW_AT_linkage_name).or_else(|| of(dw::DW_AT_name))?;
     Some(name.slice().to_vec())

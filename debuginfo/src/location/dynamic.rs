@@ -9,7 +9,7 @@ use gimli::constants as dw;
 use gimli::{AttributeValue, DwAt, Expression, UnitOffset};
 
 use super::evaluate::Evaluator;
-use super::{Context, Site, ValuePlace, with_context};
+use super::{Context, FrameContext, ValuePlace, with_context};
 use crate::dies::{Die, Value as Attribute};
 use crate::dwarf::Slice;
 use crate::machine::{Certainty, Unknown};
@@ -24,7 +24,7 @@ const DIMENSION_BYTES: u64 = 24;
 /// Returns a value whose type says all; `function` is the one with code whose frame it is in, `record` what it is a member of.
 pub(crate) fn decided(
     value: Value,
-    site: &Site<'_>,
+    site: &FrameContext<'_>,
     function: Option<DieId>,
     record: Option<u64>,
 ) -> Value {
@@ -82,7 +82,7 @@ fn is_without_length(ty: &Type) -> bool {
 }
 
 /// Elements are shown with the bounds that they had when they were seen.
-fn of_one_moment(object: u64, ty: &Type, found: Value, site: &Site<'_>) -> Value {
+fn of_one_moment(object: u64, ty: &Type, found: Value, site: &FrameContext<'_>) -> Value {
     let bytes = HEAD_BYTES + DIMENSION_BYTES * ty.dimensions().len() as u64;
     let byte = crate::types::builtin("u8").expect("u8 is a base type");
     let descriptor = Value::at(byte.array(bytes), object, site.machine);

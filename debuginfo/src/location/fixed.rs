@@ -6,7 +6,7 @@ use std::sync::Arc;
 use gimli::constants as dw;
 use gimli::{Expression, Operation};
 
-use super::{Context, Site, base, bias_of, with_context};
+use super::{Context, FrameContext, base, bias_of, with_context};
 use crate::dies::{Die, Value as Attribute};
 use crate::dwarf::Slice;
 use crate::machine::Register;
@@ -24,7 +24,7 @@ pub(crate) enum FixedPlace {
 
 impl FixedPlace {
     /// The address at `site`; `None` if there is no frame to count from.
-    pub(crate) fn address(&self, site: &Site<'_>, module: &Arc<Module>) -> Option<u64> {
+    pub(crate) fn address(&self, site: &FrameContext<'_>, module: &Arc<Module>) -> Option<u64> {
         match self {
             FixedPlace::Address(svma) => Some(svma.wrapping_add(bias_of(site, module))),
             FixedPlace::Frame(_) if site.is_left => None,
@@ -35,7 +35,7 @@ impl FixedPlace {
 
 /// Finds the variable `id`, which belongs to `function`, if it is at such a place.
 pub(crate) fn fixed_place(
-    site: &Site<'_>,
+    site: &FrameContext<'_>,
     module: &Arc<Module>,
     id: DieId,
     function: Option<DieId>,

@@ -1,6 +1,6 @@
 //! Sites from the frames of a backtrace.
 
-use super::Site;
+use super::FrameContext;
 use crate::address_space::AddressSpace;
 use crate::machine::Machine;
 use crate::unwind::{Frame, FrameMachine};
@@ -15,7 +15,7 @@ pub fn at_frame<T>(
     machine: &dyn Machine,
     frames: &[Frame],
     index: usize,
-    work: impl FnOnce(&Site<'_>) -> T,
+    work: impl FnOnce(&FrameContext<'_>) -> T,
 ) -> Option<T> {
     frames.get(index)?;
     let mut chain = vec![index];
@@ -52,15 +52,15 @@ fn nest(
     frames: &[Frame],
     chain: &[usize],
     machines: &[FrameMachine<'_>],
-    caller: Option<&Site<'_>>,
-    work: &mut dyn FnMut(&Site<'_>),
+    caller: Option<&FrameContext<'_>>,
+    work: &mut dyn FnMut(&FrameContext<'_>),
 ) {
     let (Some((at, inner)), Some((machine, others))) = (chain.split_last(), machines.split_last())
     else {
         return;
     };
     let frame = &frames[*at];
-    let site = Site {
+    let site = FrameContext {
         space,
         machine,
         lookup_pc: frame.lookup_pc,

@@ -21,7 +21,7 @@ use gimli::constants as dw;
 use gimli::{AttributeValue, Expression};
 
 use crate::address_space::AddressSpace;
-use crate::dies::{Die, Session, Value as Attribute};
+use crate::dies::{Die, DieReader, Value as Attribute};
 use crate::dwarf::Slice;
 use crate::machine::{Certainty, Machine, Register, Unknown};
 use crate::module::Module;
@@ -78,7 +78,7 @@ pub struct Piece {
 
 /// A moment at one frame: what locations are evaluated with.
 #[derive(Clone, Copy)]
-pub struct Site<'a> {
+pub struct FrameContext<'a> {
     /// The modules.
     pub space: &'a AddressSpace,
     /// Registers as of the frame, and memory.
@@ -93,15 +93,15 @@ pub struct Site<'a> {
     /// theirs.
     pub is_left: bool,
     /// The frame that called this one, which knows what arguments were at entry.
-    pub caller: Option<&'a Site<'a>>,
+    pub caller: Option<&'a FrameContext<'a>>,
 }
 
 /// The moment without a frame, for what needs none: global variables.
-impl<'a> Site<'a> {
+impl<'a> FrameContext<'a> {
     /// Makes a site that is in no function.
     #[must_use]
-    pub fn outside(space: &'a AddressSpace, machine: &'a dyn Machine) -> Site<'a> {
-        Site {
+    pub fn outside(space: &'a AddressSpace, machine: &'a dyn Machine) -> FrameContext<'a> {
+        FrameContext {
             space,
             machine,
             lookup_pc: 0,
@@ -121,10 +121,10 @@ pub(crate) struct Located {
 
 /// The module's part of a question.
 pub(crate) struct Context<'x, 't, 'a> {
-    pub site: &'x Site<'x>,
+    pub site: &'x FrameContext<'x>,
     pub module: &'x Arc<Module>,
     pub bias: u64,
-    pub session: &'x Session<'t, 'a>,
+    pub session: &'x DieReader<'t, 'a>,
     /// The function with code that the variable belongs to.
     pub function: Option<Die<'a>>,
     pub nesting: usize,
@@ -132,7 +132,7 @@ pub(crate) struct Context<'x, 't, 'a> {
 
 /// Finds the variable `id`, which belongs to `function`, for a value of type `ty`.
 pub(crate) fn locate(
-    site: &Site<'_>,
+    site: &FrameContext<'_>,
     module: &Arc<Module>,
     id: DieId,
     function: Option<DieId>,
@@ -153,7 +153,7 @@ pub(crate) fn locate(
 }
 
 fn with_context<T>(
-    site: &Site<'_>,
+    site: &FrameContext<'_>,
     module: &Arc<Module>,
     id: DieId,
     function: Option<DieId>,
@@ -183,7 +183,7 @@ fn with_context<T>(
 }
 
 /// What is added to addresses of the module's file.
-fn bias_of(site: &Site<'_>, module: &Arc<Module>) -> u64 {
+fn bias_of(site: &FrameContext<'_>, module: &Arc<Module>) -> u64 {
     let mut mapped = site.space.modules().iter();
     let mapped = mapped.find(|m| Arc::ptr_eq(&m.module, module));
     mapped.map_or(0, |m| m.bias)
@@ -191,7 +191,7 @@ fn bias_of(site: &Site<'_>, module: &Arc<Module>) -> u64 {
 
 /// The address of a member that is computed from that of its object.
 pub(crate) fn computed_member(
-    site: &Site<'_>,
+    site: &FrameContext<'_>,
     module: &Arc<Module>,
     member: DieId,
     object: u64,

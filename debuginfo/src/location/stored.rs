@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use super::base;
-use super::{Piece, Site, ValuePlace, with_context};
+use super::{FrameContext, Piece, ValuePlace, with_context};
 use crate::abi::args::{Found, FrameBase, Locations};
 use crate::lines::prologue_of;
 use crate::machine::{Certainty, Register, Unknown};
-use crate::model::{Param, Place, Svma};
+use crate::model::{Param, ParameterPlace, Svma};
 use crate::module::Module;
 use crate::types::DieId;
 
@@ -26,7 +26,7 @@ pub(crate) struct Stored {
 
 /// Finds that for the parameter `id`, called `name`, of `function`; `None` if its description is right all the time.
 pub(crate) fn stored(
-    site: &Site<'_>,
+    site: &FrameContext<'_>,
     module: &Arc<Module>,
     id: DieId,
     function: Option<DieId>,
@@ -68,7 +68,7 @@ impl Stored {
     /// Where a parameter of `size` bytes is at `site`, which is in its function; `None` if its description tells.
     pub(crate) fn place(
         &self,
-        site: &Site<'_>,
+        site: &FrameContext<'_>,
         module: &Arc<Module>,
         size: Option<u64>,
     ) -> Option<ValuePlace> {
@@ -86,7 +86,7 @@ impl Stored {
 }
 
 /// Where the caller has put a parameter.
-fn passed(param: &Param, site: &Site<'_>, size: Option<u64>) -> Option<ValuePlace> {
+fn passed(param: &Param, site: &FrameContext<'_>, size: Option<u64>) -> Option<ValuePlace> {
     let first = part(param.place, site)?;
     if param.indirect {
         return pointed_to(&first, site).map(ValuePlace::Memory);
@@ -107,21 +107,21 @@ fn passed(param: &Param, site: &Site<'_>, size: Option<u64>) -> Option<ValuePlac
         .then(|| ValuePlace::Pieces(vec![piece(first, from), piece(second, rest)]))
 }
 
-fn part(place: Place, site: &Site<'_>) -> Option<ValuePlace> {
+fn part(place: ParameterPlace, site: &FrameContext<'_>) -> Option<ValuePlace> {
     match place {
-        Place::Int(_) | Place::Sse(_) => crate::abi::args::register_of(place)
+        ParameterPlace::Int(_) | ParameterPlace::Sse(_) => crate::abi::args::register_of(place)
             .map(|number| ValuePlace::Register(Register(number))),
         // The return address lies below the canonical frame address.
-        Place::Memory { offset } => {
+        ParameterPlace::Memory { offset } => {
             let address = site.cfa?.wrapping_sub(WORD).wrapping_add(offset.into());
             Some(ValuePlace::Memory(address))
         }
-        Place::Empty | Place::Unknown => None,
+        ParameterPlace::Empty | ParameterPlace::Unknown => None,
     }
 }
 
 /// The address in a word, if it is known.
-fn pointed_to(place: &ValuePlace, site: &Site<'_>) -> Option<u64> {
+fn pointed_to(place: &ValuePlace, site: &FrameContext<'_>) -> Option<u64> {
     match place {
         ValuePlace::Register(register) => match site.machine.register(*register).ok()? {
             (address, Certainty::Known) => Some(address),

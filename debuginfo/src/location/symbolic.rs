@@ -7,7 +7,7 @@ use gimli::constants as dw;
 use gimli::{Expression, Operation, UnitOffset};
 
 use super::ir::{Int, IntOp};
-use super::{Context, Site, ValuePlace, base, with_context};
+use super::{Context, FrameContext, ValuePlace, base, with_context};
 use crate::dies::Die;
 use crate::dwarf::Slice;
 use crate::machine::Register;
@@ -35,7 +35,7 @@ pub(crate) type Found<T> = Result<T, String>;
 
 /// Finds the variable `id`, which belongs to `function`, at the address that `site` looks things up by.
 pub(crate) fn symbolic(
-    site: &Site<'_>,
+    site: &FrameContext<'_>,
     module: &Arc<Module>,
     id: DieId,
     function: Option<DieId>,

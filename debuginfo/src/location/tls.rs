@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::{Site, bias_of};
+use super::{FrameContext, bias_of};
 use crate::elf::{TlsSegment, TlsSlot};
 use crate::machine::{Certainty, Register, Unknown};
 use crate::module::Module;
@@ -15,7 +15,7 @@ const NOT_YET: u64 = u64::MAX;
 
 /// Where byte `offset` of the thread-local storage of `module` is for the site's thread.
 pub(super) fn address(
-    site: &Site<'_>,
+    site: &FrameContext<'_>,
     module: &Arc<Module>,
     offset: u64,
 ) -> Result<(u64, Certainty), Unknown> {
@@ -54,7 +54,7 @@ pub(super) fn indexed(module: &Module, word: u64) -> Result<u64, Unknown> {
 
 /// Where the storage of a library begins.
 fn library(
-    site: &Site<'_>,
+    site: &FrameContext<'_>,
     module: &Arc<Module>,
     thread: u64,
 ) -> Result<(u64, Certainty), Unknown> {

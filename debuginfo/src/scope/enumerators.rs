@@ -7,8 +7,8 @@ use gimli::constants as dw;
 
 use super::functions::copies_at;
 use crate::address_space::Mapped;
-use crate::dies::{Die, Session};
-use crate::location::Site;
+use crate::dies::{Die, DieReader};
+use crate::location::FrameContext;
 use crate::types::{DieId, EntryKind, Language, Type, name_fit, qualified, with_session};
 
 /// Enumerations with one name among their enumerators that are looked at.
@@ -18,7 +18,7 @@ const MAX_DEPTH: usize = 64;
 
 /// Finds the enumerators that `name` means: those of the nearest place that has any, in this order: the blocks of the function
 /// at the site, its unit, its module, the program.
-pub fn enumerators(site: &Site<'_>, name: &str) -> Vec<(Type, i128)> {
+pub fn enumerators(site: &FrameContext<'_>, name: &str) -> Vec<(Type, i128)> {
     let local = local_ones(site, name);
     if !local.is_empty() {
         return local;
@@ -40,7 +40,7 @@ pub fn has_enumerator(mapped: &Mapped, name: &str) -> bool {
     candidates.next().is_some()
 }
 
-fn in_module(mapped: &Mapped, site: &Site<'_>, name: &str) -> Vec<(Type, i128)> {
+fn in_module(mapped: &Mapped, site: &FrameContext<'_>, name: &str) -> Vec<(Type, i128)> {
     let module = &mapped.module;
     let is_here = mapped.range.contains(&site.lookup_pc);
     let unit = is_here.then(|| super::function_at(module, mapped.svma(site.lookup_pc)));
@@ -89,7 +89,7 @@ fn fitting(ty: &Type, id: Option<DieId>, name: &str) -> Option<(u8, i128)> {
 }
 
 /// Those of enumerations that the function at the site declares, its innermost inlined call first.
-fn local_ones(site: &Site<'_>, name: &str) -> Vec<(Type, i128)> {
+fn local_ones(site: &FrameContext<'_>, name: &str) -> Vec<(Type, i128)> {
     let Some(mapped) = site.space.at(site.lookup_pc) else {
         return Vec::new();
     };
@@ -119,7 +119,12 @@ fn local_ones(site: &Site<'_>, name: &str) -> Vec<(Type, i128)> {
 }
 
 /// Collects the enumerations that a function or block declares.
-fn declared_in<'a>(session: &Session<'_, 'a>, die: &Die<'a>, depth: usize, found: &mut Vec<DieId>) {
+fn declared_in<'a>(
+    session: &DieReader<'_, 'a>,
+    die: &Die<'a>,
+    depth: usize,
+    found: &mut Vec<DieId>,
+) {
     let mut blocks = Vec::new();
     session.each_child(die, |tag, offset| {
         match tag {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use gimli::constants as dw;
 
-use crate::dies::{Die, Home, Session};
-use crate::location::Site;
+use crate::dies::{Die, DieReader, Home};
+use crate::location::FrameContext;
 use crate::model::Svma;
 use crate::module::Module;
 use crate::types::{DieId, Type, qualified, with_session};
@@ -41,7 +41,7 @@ pub(super) fn copies_at(module: &Module, svma: Svma) -> Vec<DieId> {
 }
 
 /// The name of the function at the site with its namespaces and classes; empty if nothing tells.
-pub fn scope_at(site: &Site<'_>) -> String {
+pub fn scope_at(site: &FrameContext<'_>) -> String {
     let mapped = site.space.at(site.lookup_pc);
     let name = mapped.and_then(|m| name_at(&m.module, m.svma(site.lookup_pc), site.inline_depth));
     name.unwrap_or_default()
@@ -66,7 +66,7 @@ fn name_at(module: &Module, svma: Svma, inline_depth: usize) -> Option<String> {
 }
 
 /// The ranges of code that an entry covers.
-pub(super) fn ranges<'a>(session: &Session<'_, 'a>, die: &Die<'a>) -> Vec<(u64, u64)> {
+pub(super) fn ranges<'a>(session: &DieReader<'_, 'a>, die: &Die<'a>) -> Vec<(u64, u64)> {
     let dwarf = session.dwarf(die);
     let address = |value| dwarf.attr_address(&die.unit, value).ok().flatten();
     let low = session.attr(die, dw::DW_AT_low_pc).and_then(address);

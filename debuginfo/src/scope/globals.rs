@@ -9,7 +9,7 @@ use super::Variable;
 use super::known::{Described, Learned};
 use crate::address_space::{AddressSpace, Mapped};
 use crate::dies::Home;
-use crate::location::Site;
+use crate::location::FrameContext;
 use crate::module::Module;
 use crate::types::{ComputedOffset, DieId, EntryKind, Language, Member, MemberOffset};
 use crate::types::{language_of, name_fit, qualified, with_session};
@@ -21,7 +21,7 @@ const DECLARED: u8 = 16;
 
 /// Finds the global variable or static member that `name` means at the site, see [`globals`].
 #[must_use]
-pub fn global(site: &Site<'_>, name: &str) -> Option<Variable> {
+pub fn global(site: &FrameContext<'_>, name: &str) -> Option<Variable> {
     globals(site, name).into_iter().next()
 }
 
@@ -30,7 +30,7 @@ pub fn global(site: &Site<'_>, name: &str) -> Option<Variable> {
 /// what the program exports as well; what other modules have is none of them, unless one of these modules imports the name.
 /// There are none either where the name may mean several variables.
 #[must_use]
-pub fn globals(site: &Site<'_>, name: &str) -> Vec<Variable> {
+pub fn globals(site: &FrameContext<'_>, name: &str) -> Vec<Variable> {
     let own = near(site, name);
     if !own.is_empty() {
         return own.into_iter().map(|one| one.variable).collect();
@@ -50,7 +50,7 @@ pub fn globals(site: &Site<'_>, name: &str) -> Vec<Variable> {
 /// Returns the variables of which `name` may mean each, because nothing at the site prefers one: static ones of other files, or
 /// those of other namespaces.
 #[must_use]
-pub fn rivals(site: &Site<'_>, name: &str) -> Vec<Variable> {
+pub fn rivals(site: &FrameContext<'_>, name: &str) -> Vec<Variable> {
     let modules = site.space.near(site.lookup_pc);
     let mut all = modules.into_iter().map(|m| visible(m, site, name));
     let found = all.find(|found| !found.is_empty()).unwrap_or_default();
@@ -61,7 +61,7 @@ pub fn rivals(site: &Site<'_>, name: &str) -> Vec<Variable> {
 }
 
 /// Finds those of the nearest module that has any; none if it cannot be told which is meant.
-fn near(site: &Site<'_>, name: &str) -> Vec<Candidate> {
+fn near(site: &FrameContext<'_>, name: &str) -> Vec<Candidate> {
     let modules = site.space.near(site.lookup_pc);
     let mut all = modules.into_iter().map(|m| visible(m, site, name));
     let found = all.find(|found| !found.is_empty()).unwrap_or_default();
@@ -72,7 +72,7 @@ fn near(site: &Site<'_>, name: &str) -> Vec<Candidate> {
 }
 
 /// Finds those of a module that code at the site can see.
-fn visible(mapped: &Mapped, site: &Site<'_>, name: &str) -> Vec<Candidate> {
+fn visible(mapped: &Mapped, site: &FrameContext<'_>, name: &str) -> Vec<Candidate> {
     let mut found = candidates(mapped, site, name);
     let here = site.space.at(site.lookup_pc);
     if here.is_some_and(|here| here.number != mapped.number) {
@@ -112,7 +112,7 @@ fn is_undecided(found: &[Candidate]) -> bool {
             != (second.variable.id.index, &second.variable.name)
 }
 
-fn candidates(mapped: &Mapped, site: &Site<'_>, name: &str) -> Vec<Candidate> {
+fn candidates(mapped: &Mapped, site: &FrameContext<'_>, name: &str) -> Vec<Candidate> {
     let found = in_module(&mapped.module, name);
     let unit = unit_in(mapped, site);
     // With one there is nothing to prefer.
@@ -146,7 +146,7 @@ fn candidates(mapped: &Mapped, site: &Site<'_>, name: &str) -> Vec<Candidate> {
 }
 
 /// Finds those of one module, the nearest to the site first.
-pub fn globals_of(mapped: &Mapped, site: &Site<'_>, name: &str) -> Vec<Variable> {
+pub fn globals_of(mapped: &Mapped, site: &FrameContext<'_>, name: &str) -> Vec<Variable> {
     let found = candidates(mapped, site, name).into_iter();
     found.map(|one| one.variable).collect()
 }
@@ -185,7 +185,7 @@ impl Variable {
 
 /// Tells whether `name` is a global variable that the source of the site's function sees: one of its unit, in the function's own
 /// namespaces or in none.
-pub fn is_in_file(site: &Site<'_>, name: &str) -> bool {
+pub fn is_in_file(site: &FrameContext<'_>, name: &str) -> bool {
     let Some(mapped) = site.space.at(site.lookup_pc) else {
         return false;
     };
@@ -204,11 +204,11 @@ pub fn is_in_file(site: &Site<'_>, name: &str) -> bool {
 
 /// Returns the unit of the code at the site.
 #[must_use]
-pub fn unit_at(site: &Site<'_>) -> Option<usize> {
+pub fn unit_at(site: &FrameContext<'_>) -> Option<usize> {
     unit_in(site.space.at(site.lookup_pc)?, site)
 }
 
-fn unit_in(mapped: &Mapped, site: &Site<'_>) -> Option<usize> {
+fn unit_in(mapped: &Mapped, site: &FrameContext<'_>) -> Option<usize> {
     let is_here = mapped.range.contains(&site.lookup_pc);
     let svma = mapped.svma(site.lookup_pc);
     let function = is_here.then(|| super::function_at(&mapped.module, svma));

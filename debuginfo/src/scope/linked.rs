@@ -8,7 +8,7 @@ use gimli::constants as dw;
 use super::Variable;
 use super::globals::definitions;
 use crate::address_space::Mapped;
-use crate::location::Site;
+use crate::location::FrameContext;
 use crate::types::{Type, with_session};
 
 /// What linking tells of a variable.
@@ -57,7 +57,7 @@ impl Variable {
     }
 
     /// The type that its definition has, if its own is incomplete: the file that only declares it may not know more.
-    pub(super) fn complete(&self, ty: Type, site: &Site<'_>) -> Type {
+    pub(super) fn complete(&self, ty: Type, site: &FrameContext<'_>) -> Type {
         if ty.size().is_some() {
             return ty;
         }
@@ -74,7 +74,7 @@ impl Variable {
     }
 
     /// Finds what is meant by it at `site`; `None` if its own description tells.
-    pub(super) fn linked(&self, site: &Site<'_>) -> Option<Linked> {
+    pub(super) fn linked(&self, site: &FrameContext<'_>) -> Option<Linked> {
         if self.function.is_some() {
             return None;
         }
@@ -114,7 +114,7 @@ impl Variable {
 }
 
 /// The address of the variable that the program itself has under a linker's name and shares with its libraries.
-fn in_program(site: &Site<'_>, name: &str) -> Option<u64> {
+fn in_program(site: &FrameContext<'_>, name: &str) -> Option<u64> {
     let mut programs = site.space.modules().iter();
     let program = programs.find(|mapped| !mapped.module.is_library())?;
     let svma = program.module.code.data().exported(name)?;

@@ -10,9 +10,9 @@ use super::Variable;
 use super::functions::{copies_at, ranges};
 use super::known::{Described, Learned};
 use crate::address_space::AddressSpace;
-use crate::dies::{Die, Session};
+use crate::dies::{Die, DieReader};
 use crate::functions::files::Files;
-use crate::location::Site;
+use crate::location::FrameContext;
 use crate::model::Svma;
 use crate::module::Module;
 use crate::types::{DieId, with_session};
@@ -24,9 +24,9 @@ const MAX_VARIABLES: usize = 1 << 14;
 
 /// Lists parameters and variables that can be seen at the site, the innermost block's first, each block's in the order
 /// of the source. Those of a function that was inlined there are listed for its own frame only, see
-/// [`Site::inline_depth`].
+/// [`FrameContext::inline_depth`].
 #[must_use]
-pub fn variables_at(site: &Site<'_>) -> Vec<Variable> {
+pub fn variables_at(site: &FrameContext<'_>) -> Vec<Variable> {
     match described_at(site) {
         Some((module, all)) => all.iter().map(|one| one.variable(module)).collect(),
         None => Vec::new(),
@@ -35,7 +35,7 @@ pub fn variables_at(site: &Site<'_>) -> Vec<Variable> {
 
 /// Tells whether the function at the site, not what was inlined into it, has a variable called `name` in any of its blocks.
 #[must_use]
-pub fn has_variable(site: &Site<'_>, name: &str) -> bool {
+pub fn has_variable(site: &FrameContext<'_>, name: &str) -> bool {
     let Some(mapped) = site.space.at(site.lookup_pc) else {
         return false;
     };
@@ -45,7 +45,7 @@ pub fn has_variable(site: &Site<'_>, name: &str) -> bool {
 }
 
 /// Finds the innermost of them that is called `name`.
-pub fn variable_at(site: &Site<'_>, name: &str) -> Option<Variable> {
+pub fn variable_at(site: &FrameContext<'_>, name: &str) -> Option<Variable> {
     let (module, all) = described_at(site)?;
     let found = all.iter().find(|one| one.name == name)?;
     Some(found.variable(module))
@@ -61,7 +61,9 @@ pub fn variables_of(space: &AddressSpace, address: u64) -> Vec<Variable> {
     all.map(|one| one.variable(&mapped.module)).collect()
 }
 
-fn described_at<'s>(site: &Site<'s>) -> Option<(&'s Arc<Module>, Arc<Vec<Arc<Described>>>)> {
+fn described_at<'s>(
+    site: &FrameContext<'s>,
+) -> Option<(&'s Arc<Module>, Arc<Vec<Arc<Described>>>)> {
     let mapped = site.space.at(site.lookup_pc)?;
     let (module, svma) = (&mapped.module, mapped.svma(site.lookup_pc));
     let depth = site.inline_depth;
@@ -101,7 +103,7 @@ fn read(module: &Arc<Module>, svma: Svma, depth: usize, blocks: Blocks) -> Vec<D
 }
 
 struct Walk<'w, 't, 'a> {
-    session: &'w Session<'t, 'a>,
+    session: &'w DieReader<'t, 'a>,
     files: Files<'w, 't, 'a>,
     function: DieId,
     inline_depth: usize,

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use gimli::constants as dw;
 
 use crate::location::ir::Int;
-use crate::location::{self, Piece, Site, ValuePlace};
+use crate::location::{self, FrameContext, Piece, ValuePlace};
 use crate::machine::{Certainty, EntryPlace, Machine, Unknown};
 use crate::module::Module;
 use crate::types::{DieId, Link, Type, with_session};
@@ -107,12 +107,12 @@ impl Variable {
     /// Reads its value at `site`, which must be in the frame that it was found for or in one that is inlined there. What
     /// cannot be known is in the value.
     #[must_use]
-    pub fn read(&self, site: &Site<'_>) -> Value {
+    pub fn read(&self, site: &FrameContext<'_>) -> Value {
         location::decided(self.described(site), site, self.function, None)
     }
 
     /// The value as its type describes it.
-    fn described(&self, site: &Site<'_>) -> Value {
+    fn described(&self, site: &FrameContext<'_>) -> Value {
         let ty = self.ty();
         if self.is_parameter
             && self.inline_depth == 0
@@ -147,7 +147,7 @@ impl Variable {
     }
 
     /// Tells whether it needs no frame: a global variable, a static one of a function, a constant.
-    pub fn is_static(&self, site: &Site<'_>) -> bool {
+    pub fn is_static(&self, site: &FrameContext<'_>) -> bool {
         let fixed = || location::fixed_place(site, &self.module, self.id, self.function);
         let place = self.learned.place.get_or_init(fixed);
         let is_constant = || {
@@ -161,7 +161,7 @@ impl Variable {
     }
 
     /// When its function stores it, if it is a parameter that gets to its place only then.
-    fn stored(&self, site: &Site<'_>) -> Option<&location::Stored> {
+    fn stored(&self, site: &FrameContext<'_>) -> Option<&location::Stored> {
         let find =
             || location::stored(site, &self.module, self.id, self.function, &self.about.name);
         let is_candidate = self.is_parameter && site.inline_depth == 0;
@@ -172,7 +172,7 @@ impl Variable {
     ///
     /// # Errors
     /// There is no such place; the text says why.
-    pub fn symbolic(&self, site: &Site<'_>) -> Result<location::Symbolic, String> {
+    pub fn symbolic(&self, site: &FrameContext<'_>) -> Result<location::Symbolic, String> {
         match self.linked(site) {
             Some(Linked::Address(address)) => {
                 return Ok(location::Symbolic::Memory(Int::Const(address)));

@@ -7,7 +7,7 @@ use gimli::constants as dw;
 use gimli::{AttributeValue, EvaluationResult};
 
 use crate::address_space::AddressSpace;
-use crate::dies::{Die, Home, Session};
+use crate::dies::{Die, DieReader, Home};
 use crate::model::Svma;
 use crate::module::Module;
 use crate::types::{DieId, Type};
@@ -51,7 +51,7 @@ fn read(module: &Arc<Module>) -> HashMap<Svma, DieId> {
 }
 
 /// The address of the table that a variable is, and the type that its own type belongs to.
-fn table<'a>(session: &Session<'_, 'a>, die: &Die<'a>) -> Option<(Svma, DieId)> {
+fn table<'a>(session: &DieReader<'_, 'a>, die: &Die<'a>) -> Option<(Svma, DieId)> {
     let name = session.string(die, dw::DW_AT_name)?;
     if !name.slice().ends_with(b"{vtable}") {
         return None;
@@ -67,7 +67,7 @@ fn table<'a>(session: &Session<'_, 'a>, die: &Die<'a>) -> Option<(Svma, DieId)> 
     Some((address, id))
 }
 
-fn fixed_address<'a>(session: &Session<'_, 'a>, die: &Die<'a>) -> Option<Svma> {
+fn fixed_address<'a>(session: &DieReader<'_, 'a>, die: &Die<'a>) -> Option<Svma> {
     let AttributeValue::Exprloc(expression) = session.attr(die, dw::DW_AT_location)? else {
         return None;
     };

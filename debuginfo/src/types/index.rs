@@ -10,7 +10,7 @@ use gimli::{AttributeSpecification, AttributeValue, DwTag, UnitOffset};
 
 use super::node::DieId;
 use super::text;
-use crate::dies::{Die, Home, Session};
+use crate::dies::{Die, DieReader, Home};
 use crate::dwarf::Slice;
 use crate::entries::Entries;
 use crate::parallel;
@@ -65,7 +65,7 @@ impl Index {
             .flat_map(|home| (0..table.headers(home).len()).map(move |index| (home, index)))
             .collect();
         let threads = parallel::threads_for(kept.info_bytes());
-        let session = || Session::new(table);
+        let session = || DieReader::new(table);
         let found = parallel::map(units.len(), threads, session, |session, at| {
             let (home, index) = units[at];
             match home {
@@ -139,7 +139,7 @@ impl Index {
 }
 
 /// The names of one unit.
-fn names_of(session: &Session<'_, '_>, home: Home, index: usize) -> Vec<Entry> {
+fn names_of(session: &DieReader<'_, '_>, home: Home, index: usize) -> Vec<Entry> {
     let mut entries = Vec::new();
     if let Ok(root) = session.root(home, index) {
         session.begin(&root.unit);
@@ -178,7 +178,7 @@ struct Seen<'a> {
 }
 
 fn walk<'a>(
-    session: &Session<'_, 'a>,
+    session: &DieReader<'_, 'a>,
     root: &Die<'a>,
     found: &mut Vec<Entry>,
 ) -> gimli::Result<()> {
@@ -245,7 +245,7 @@ impl<'a> Seen<'a> {
 }
 
 fn entry<'a>(
-    session: &Session<'_, 'a>,
+    session: &DieReader<'_, 'a>,
     die: &Die<'a>,
     kind: EntryKind,
     seen: &Seen<'a>,

@@ -7,7 +7,7 @@ use super::arrays::{Bound, Dimension};
 use super::node::{DieId, Keyword, Qualifier, Shape};
 use super::read::with_session;
 use super::{Count, KnownTypes, Language, MAX_STEPS, Type};
-use crate::dies::{Die, Home, Session};
+use crate::dies::{Die, DieReader, Home};
 use crate::entries::Entries;
 use crate::nesting::ScopeTable;
 
@@ -63,7 +63,7 @@ pub(crate) fn qualified(known: &KnownTypes, id: DieId, plain: &str) -> String {
     named.unwrap_or_else(|| plain.to_owned())
 }
 
-fn name_of<'a>(session: &Session<'_, 'a>, die: &Die<'a>) -> Option<String> {
+fn name_of<'a>(session: &DieReader<'_, 'a>, die: &Die<'a>) -> Option<String> {
     let name = session.string(die, dw::DW_AT_name)?;
     Some(name.to_string_lossy().into_owned())
 }

@@ -4,7 +4,7 @@ use gimli::constants as dw;
 
 use super::members::{BitRange, Enumerator};
 use super::read::constant;
-use crate::dies::{Die, Session, Value};
+use crate::dies::{Die, DieReader, Value};
 
 /// Enumerators of one type that are read.
 const MAX_ENUMERATORS: usize = 1 << 16;
@@ -28,7 +28,7 @@ fn plus(location: &Value<'_>) -> Option<u64> {
 
 /// The bits of the member `die`, if it is a bit field; its storage begins at byte `offset` where that is known.
 pub(crate) fn bit_range<'a>(
-    session: &Session<'_, 'a>,
+    session: &DieReader<'_, 'a>,
     die: &Die<'a>,
     offset: Option<u64>,
 ) -> Option<BitRange> {
@@ -53,12 +53,12 @@ pub(crate) fn bit_range<'a>(
 }
 
 /// The size of a member's type, for bit fields that do not state their storage.
-pub(super) fn storage_size<'a>(session: &Session<'_, 'a>, die: &Die<'a>) -> Option<u64> {
+pub(super) fn storage_size<'a>(session: &DieReader<'_, 'a>, die: &Die<'a>) -> Option<u64> {
     stated_size(session, &session.follow(die, dw::DW_AT_type)?)
 }
 
 /// The size in bytes that a type, or what it is another name of, states.
-pub(crate) fn stated_size<'a>(session: &Session<'_, 'a>, die: &Die<'a>) -> Option<u64> {
+pub(crate) fn stated_size<'a>(session: &DieReader<'_, 'a>, die: &Die<'a>) -> Option<u64> {
     let mut ty = die.clone();
     for _ in 0..super::MAX_STEPS {
         if let Some(size) = session.unsigned(&ty, dw::DW_AT_byte_size) {
@@ -72,7 +72,7 @@ pub(crate) fn stated_size<'a>(session: &Session<'_, 'a>, die: &Die<'a>) -> Optio
 
 /// The enumerators of an enumeration.
 pub(crate) fn enumerators<'a>(
-    session: &Session<'_, 'a>,
+    session: &DieReader<'_, 'a>,
     die: &Die<'a>,
     signed: bool,
 ) -> Vec<Enumerator> {

@@ -11,7 +11,7 @@ use super::node::{
 };
 use super::parts::{bit_range, constant_offset, enumerators, storage_size};
 use super::{Language, Type, TypeKind};
-use crate::dies::{Die, Home, Session, Value};
+use crate::dies::{Die, DieReader, Home, Value};
 use crate::entries::Entries;
 
 /// Children of one entry that are read.
@@ -23,7 +23,7 @@ const MAX_NESTED_VARIANTS: usize = 8;
 pub(crate) fn with_session<T>(
     entries: &Entries,
     id: DieId,
-    work: impl for<'t, 'a> FnOnce(&Session<'t, 'a>, &Die<'a>) -> T,
+    work: impl for<'t, 'a> FnOnce(&DieReader<'t, 'a>, &Die<'a>) -> T,
 ) -> Option<T> {
     if id.home != Home::Info {
         return at_entry(&entries.units()?.session(), id, work);
@@ -36,9 +36,9 @@ pub(crate) fn with_session<T>(
 }
 
 fn at_entry<'t, 'a, T>(
-    session: &Session<'t, 'a>,
+    session: &DieReader<'t, 'a>,
     id: DieId,
-    work: impl FnOnce(&Session<'t, 'a>, &Die<'a>) -> T,
+    work: impl FnOnce(&DieReader<'t, 'a>, &Die<'a>) -> T,
 ) -> Option<T> {
     let unit = session.unit(id.home, id.index).ok()?;
     session.begin(&unit);
@@ -81,7 +81,7 @@ pub(super) fn node(entries: &Entries, id: DieId) -> Node {
 }
 
 /// The language of the unit that an entry lies in.
-pub(crate) fn language_of<'a>(session: &Session<'_, 'a>, die: &Die<'a>) -> Language {
+pub(crate) fn language_of<'a>(session: &DieReader<'_, 'a>, die: &Die<'a>) -> Language {
     let Some(language) = session.language(die) else {
         return Language::Other;
     };
@@ -129,7 +129,7 @@ pub(crate) fn constant(value: Value<'_>, signed: bool) -> Option<i128> {
 }
 
 pub(super) struct Reader<'s, 't, 'a> {
-    pub(super) session: &'s Session<'t, 'a>,
+    pub(super) session: &'s DieReader<'t, 'a>,
     pub(super) language: Language,
 }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use gimli::constants as dw;
 
 use crate::cache::Cache;
-use crate::dies::{Die, Session};
+use crate::dies::{Die, DieReader};
 use crate::model::{Binding, Svma, SymbolKind};
 use crate::module::Module;
 use crate::scope::function_at;
@@ -182,7 +182,7 @@ fn calls_of(module: &Arc<Module>, entry: u64) -> Option<Arc<Calls>> {
     module.unwind().calls.get(&entry, read)
 }
 
-fn read<'a>(module: &Arc<Module>, session: &Session<'_, 'a>, function: &Die<'a>) -> Calls {
+fn read<'a>(module: &Arc<Module>, session: &DieReader<'_, 'a>, function: &Die<'a>) -> Calls {
     let is_stated = |name| session.flag(function, name);
     let is_whole = [
         dw::DW_AT_call_all_calls,
@@ -215,7 +215,7 @@ fn read<'a>(module: &Arc<Module>, session: &Session<'_, 'a>, function: &Die<'a>)
 }
 
 /// Visits all call sites of a function, those of inlined calls included.
-fn each_call<'a>(session: &Session<'_, 'a>, function: &Die<'a>, mut visit: impl FnMut(&Die<'a>)) {
+fn each_call<'a>(session: &DieReader<'_, 'a>, function: &Die<'a>, mut visit: impl FnMut(&Die<'a>)) {
     let Ok(mut entries) = function.unit.entries_raw(Some(function.offset)) else {
         return;
     };
@@ -240,7 +240,7 @@ fn each_call<'a>(session: &Session<'_, 'a>, function: &Die<'a>, mut visit: impl 
 }
 
 /// The entry of the function that a call site names.
-fn target<'a>(module: &Arc<Module>, session: &Session<'_, 'a>, site: &Die<'a>) -> Option<u64> {
+fn target<'a>(module: &Arc<Module>, session: &DieReader<'_, 'a>, site: &Die<'a>) -> Option<u64> {
     let origin = session
         .follow(site, dw::DW_AT_call_origin)
         .or_else(|| session.follow(site, dw::DW_AT_abstract_origin))?;

@@ -1,6 +1,8 @@
 //! From a value to those inside it and behind it.
 
-use super::{Look, Site, Value, ValueError, ValuePlace, ada, elements, number, place, variants};
+use super::{
+    FrameContext, Look, Value, ValueError, ValuePlace, ada, elements, number, place, variants,
+};
 use crate::location;
 use crate::machine::{Ages, Certainty, Unknown};
 use crate::scope::static_member;
@@ -108,7 +110,7 @@ pub fn member_value(value: &Value, member: &Member, look: &Look<'_>) -> Result<V
                 let why = "a virtual base class of an object that is not in memory";
                 return Ok(Value::unknown(member.ty.clone(), Unknown::because(why)));
             };
-            let site = Site::outside(look.space, look.machine);
+            let site = FrameContext::outside(look.space, look.machine);
             let address = location::computed_member(&site, module, *id, object);
             Ok(match address {
                 Ok(address) => {
@@ -118,7 +120,7 @@ pub fn member_value(value: &Value, member: &Member, look: &Look<'_>) -> Result<V
             })
         }
         MemberOffset::Static(_) => {
-            let site = Site::outside(look.space, look.machine);
+            let site = FrameContext::outside(look.space, look.machine);
             Ok(match static_member(member, &value.ty.strip()) {
                 Some(variable) => variable.read(&site),
                 None => {
@@ -250,6 +252,6 @@ pub(crate) fn decided(value: Value, look: &Look<'_>, record: Option<&Value>) -> 
     ) {
         return value;
     }
-    let site = Site::outside(look.space, look.machine);
+    let site = FrameContext::outside(look.space, look.machine);
     location::decided(value, &site, None, record.and_then(Value::address))
 }

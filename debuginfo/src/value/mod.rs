@@ -11,7 +11,7 @@ mod rust;
 pub mod trail;
 pub mod variants;
 
-use crate::location::{Piece, Site, ValuePlace};
+use crate::location::{FrameContext, Piece, ValuePlace};
 use crate::machine::{Ages, Certainty, Machine, Unknown};
 use crate::types::{BitRange, Type, TypeKind};
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::process::Command;
 
-use debuginfo::{Function, Module, Param, Place, RetPlace, RetReg};
+use debuginfo::{Function, Module, Param, ParameterPlace, RetPlace, RetReg};
 
 use super::{bytes, function, hex, program, run};
 
@@ -124,13 +124,13 @@ fn watch(path: &Path, main: u64, wanted: &[u64], output: &Path, observed: &mut O
 }
 
 impl Entry {
-    fn at(&self, place: Place, indirect: bool) -> Vec<u8> {
+    fn at(&self, place: ParameterPlace, indirect: bool) -> Vec<u8> {
         match place {
-            Place::Int(index) if indirect => self.behind[usize::from(index)].clone(),
-            Place::Int(index) => self.ints[usize::from(index)].to_le_bytes().to_vec(),
-            Place::Sse(index) => self.xmms[usize::from(index)].clone(),
-            Place::Memory { offset } => self.stack[offset as usize..].to_vec(),
-            Place::Empty => Vec::new(),
+            ParameterPlace::Int(index) if indirect => self.behind[usize::from(index)].clone(),
+            ParameterPlace::Int(index) => self.ints[usize::from(index)].to_le_bytes().to_vec(),
+            ParameterPlace::Sse(index) => self.xmms[usize::from(index)].clone(),
+            ParameterPlace::Memory { offset } => self.stack[offset as usize..].to_vec(),
+            ParameterPlace::Empty => Vec::new(),
             other => panic!("no bytes at {other:?}"),
         }
     }
@@ -188,14 +188,14 @@ pub fn compare(module: &Module, observed: &Observed, lenient: &[&str]) -> usize 
             wrong.push(format!("{name} has no parameter {param}"));
             continue;
         };
-        if found.place == Place::Unknown || found.place2 == Some(Place::Unknown) {
+        if found.place == ParameterPlace::Unknown || found.place2 == Some(ParameterPlace::Unknown) {
             if function.params_known || !lenient.contains(&name.as_str()) {
                 wrong.push(format!("{name}({param}) is at {:?}", found.place));
             }
             continue;
         }
         let seen = observed.entries[&function.svma.0].value(found, told.len());
-        let told = if found.place == Place::Empty && found.place2.is_none() {
+        let told = if found.place == ParameterPlace::Empty && found.place2.is_none() {
             &seen
         } else {
             told
@@ -231,8 +231,8 @@ pub fn compare(module: &Module, observed: &Observed, lenient: &[&str]) -> usize 
 /// Checks the summary fields of every function against its parameters.
 pub fn summaries_agree(functions: &[Function]) {
     for f in functions {
-        let highest = |place: &Place| match place {
-            Place::Sse(index) => index + 1,
+        let highest = |place: &ParameterPlace| match place {
+            ParameterPlace::Sse(index) => index + 1,
             _ => 0,
         };
         let places = f

@@ -12,7 +12,7 @@ use debuginfo::location::ValuePlace;
 use debuginfo::scope::{Variable, variables_at};
 use debuginfo::types::Type;
 use debuginfo::value::Value;
-use debuginfo::{Diagnostic, Param, Place, Register, ValueKind};
+use debuginfo::{Diagnostic, Param, ParameterPlace, Register, ValueKind};
 
 const REGISTERS: [Register; 6] = [
     Register::RDI,
@@ -87,8 +87,9 @@ impl Evaluator<'_> {
         let list = &functions.list;
         let found = list.binary_search_by_key(&svma, |f| f.svma).ok()?;
         let parameters = list[found].params.iter();
-        let mut fitting = parameters
-            .filter(|p| p.place == Place::Int(index as u8) && p.place2.is_none() && !p.indirect);
+        let mut fitting = parameters.filter(|p| {
+            p.place == ParameterPlace::Int(index as u8) && p.place2.is_none() && !p.indirect
+        });
         fitting.next().cloned()
     }
 

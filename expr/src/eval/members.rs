@@ -6,7 +6,7 @@ use crate::eval::operand::{Operand, number_value, pointer_value};
 use crate::eval::strings::presented;
 use crate::eval::{Answer, EvalError, Evaluator, failed};
 use crate::number::{IntKind, Number};
-use debuginfo::location::{Site, ValuePlace};
+use debuginfo::location::{FrameContext, ValuePlace};
 use debuginfo::types::TypeKind;
 use debuginfo::value::{Look, MAX_NAMED, Value, ValueError};
 use debuginfo::{Certainty, Diagnostic, Machine, Register, Unknown};
@@ -29,7 +29,7 @@ impl Evaluator<'_> {
             ExprKind::Name(name) => self.name_at(
                 name,
                 of.at,
-                &Site {
+                &FrameContext {
                     machine,
                     ..*self.site
                 },

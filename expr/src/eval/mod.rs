@@ -25,7 +25,7 @@ use std::fmt;
 
 use crate::ast::{BinaryOp, Expr, ExprKind, Literal, Span, UnaryOp};
 use crate::number::Number;
-use debuginfo::location::{Site, ValuePlace, at_frame};
+use debuginfo::location::{FrameContext, ValuePlace, at_frame};
 use debuginfo::scope::{scope_at, unit_at};
 use debuginfo::types::{self, Near, Type, TypeKind};
 use debuginfo::value::trail::apart;
@@ -243,7 +243,7 @@ pub fn is_type(name: &str, context: &Context<'_>) -> bool {
 /// Makes the frame's view of the thread and runs `ask` with it.
 fn with_evaluator<T>(context: &Context<'_>, ask: impl FnOnce(&Evaluator<'_>) -> T) -> T {
     let mut ask = Some(ask);
-    let mut run = |site: &Site<'_>| {
+    let mut run = |site: &FrameContext<'_>| {
         let evaluator = Evaluator {
             context: *context,
             site,
@@ -258,14 +258,14 @@ fn with_evaluator<T>(context: &Context<'_>, ask: impl FnOnce(&Evaluator<'_>) -> 
     };
     let (space, machine) = (context.space, context.machine);
     let in_frame = at_frame(space, machine, context.frames, context.index, &mut run);
-    let answer = in_frame.unwrap_or_else(|| run(&Site::outside(space, machine)));
+    let answer = in_frame.unwrap_or_else(|| run(&FrameContext::outside(space, machine)));
     answer.expect("the question is asked once")
 }
 
 /// Evaluates at one place.
 pub(super) struct Evaluator<'e> {
     context: Context<'e>,
-    site: &'e Site<'e>,
+    site: &'e FrameContext<'e>,
     look: Look<'e>,
     /// How old what was looked at is that no operand is: texts that were compared, what references refer to.
     seen: Cell<Certainty>,

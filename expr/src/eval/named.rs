@@ -3,7 +3,7 @@
 use crate::ast::Span;
 use crate::eval::names::{entry_in, nearest};
 use crate::eval::{Answer, Context, EvalError, Evaluator, Missing};
-use debuginfo::location::{Site, at_frame};
+use debuginfo::location::{FrameContext, at_frame};
 use debuginfo::scope::{
     Variable, globals_of, globals_of_file, has_variable, rivals, split_module, variable_at,
     variables_of,
@@ -78,7 +78,7 @@ impl Evaluator<'_> {
                 .filter(|variable| variable.name == last)
                 .peekable();
             if own.peek().is_some() {
-                let outside = Site::outside(self.look.space, self.look.machine);
+                let outside = FrameContext::outside(self.look.space, self.look.machine);
                 let fixed = own.find(|variable| variable.is_static(&outside));
                 let Some(fixed) = fixed else {
                     let message =
@@ -111,7 +111,7 @@ impl Evaluator<'_> {
     }
 
     /// What a module or a source file has that is named with it.
-    pub(super) fn of_module(&self, name: &str, site: &Site<'_>) -> Option<Value> {
+    pub(super) fn of_module(&self, name: &str, site: &FrameContext<'_>) -> Option<Value> {
         let (module, rest) = split_module(name)?;
         let modules = self.look.space.called(module);
         let of_module = || {

@@ -5,7 +5,7 @@ use crate::ast::{Expr, ExprKind, Span};
 use crate::eval::operand::{number_value, pointer_value};
 use crate::eval::{Answer, EvalError, Evaluator, Missing, base_type};
 use crate::number::{IntKind, Number};
-use debuginfo::location::Site;
+use debuginfo::location::FrameContext;
 use debuginfo::scope::{
     Variable, enumerators, function_type, globals, has_enumerator, is_in_file, scope_at,
     variable_at, variables_at,
@@ -23,7 +23,7 @@ impl Evaluator<'_> {
     }
 
     /// The same, a variable as `site` reads it.
-    pub(super) fn name_at(&self, name: &str, at: Span, site: &Site<'_>) -> Answer<Value> {
+    pub(super) fn name_at(&self, name: &str, at: Span, site: &FrameContext<'_>) -> Answer<Value> {
         if let Some(local) = self.local(name, at, site)? {
             return Ok(local);
         }
@@ -54,7 +54,12 @@ impl Evaluator<'_> {
     }
 
     /// A variable of the frame or of one that it is inlined into, or a member of the object whose method one of these is.
-    pub(super) fn local(&self, name: &str, at: Span, site: &Site<'_>) -> Answer<Option<Value>> {
+    pub(super) fn local(
+        &self,
+        name: &str,
+        at: Span,
+        site: &FrameContext<'_>,
+    ) -> Answer<Option<Value>> {
         for depth in self.depths(name) {
             if let Some(variable) = self.variable_in(depth, name) {
                 return Ok(Some(variable.read(site)));
@@ -82,7 +87,7 @@ impl Evaluator<'_> {
 
     /// Finds one of the frame around which so many inlined calls lie.
     pub(super) fn variable_in(&self, inline_depth: usize, name: &str) -> Option<Variable> {
-        let site = Site {
+        let site = FrameContext {
             inline_depth,
             ..*self.site
         };
@@ -227,7 +232,7 @@ impl Evaluator<'_> {
         }
         let mut known: Vec<String> = Vec::new();
         for inline_depth in (0..=self.site.inline_depth).rev() {
-            let site = Site {
+            let site = FrameContext {
                 inline_depth,
                 ..*self.site
             };

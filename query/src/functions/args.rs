@@ -14,7 +14,7 @@ use datafusion::common::Result;
 use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
-use store::control::{FunctionDef, Param, Place, ValueKind};
+use store::control::{FunctionDef, Param, ParameterPlace, ValueKind};
 
 use crate::definitions::Definitions;
 use crate::state::{CallTexts, States};
@@ -200,21 +200,21 @@ fn write_param(
     }
     match param.place {
         // Registers hold a part of it: a structure is shown as one.
-        Place::Int(first) if is_apart(param) => match param.kind {
+        ParameterPlace::Int(first) if is_apart(param) => match param.kind {
             ValueKind::Struct { .. } if usize::from(first) < INT_REGISTERS.len() => {
                 let bits = registers.int[usize::from(first)];
                 append(text, format_args!("{{{bits:#x}, ..}}"));
             }
             _ => text.push('?'),
         },
-        Place::Int(first) if usize::from(first) < INT_REGISTERS.len() => {
+        ParameterPlace::Int(first) if usize::from(first) < INT_REGISTERS.len() => {
             write_int(text, &param.kind, &registers.int[usize::from(first)..]);
         }
-        Place::Sse(index) => {
+        ParameterPlace::Sse(index) => {
             let bits = registers.sse.get(usize::from(index)).copied().flatten();
             write_sse(text, &param.kind, bits);
         }
-        Place::Int(_) | Place::Memory => text.push('?'),
+        ParameterPlace::Int(_) | ParameterPlace::Memory => text.push('?'),
     }
 }
 
@@ -226,7 +226,9 @@ fn is_apart(param: &Param) -> bool {
         &param.kind,
     ) {
         (_, None, _) => false,
-        (Place::Int(first), Some(Place::Int(second)), ValueKind::Int { .. }) => second != first + 1,
+        (ParameterPlace::Int(first), Some(ParameterPlace::Int(second)), ValueKind::Int { .. }) => {
+            second != first + 1
+        }
         _ => true,
     }
 }
@@ -328,7 +330,7 @@ mod tests {
         ValueKind::Float { bytes }
     }
 
-    fn param(name: &str, kind: ValueKind, place: Place) -> Param {
+    fn param(name: &str, kind: ValueKind, place: ParameterPlace) -> Param {
         Param::in_one_place(name, kind, place)
     }
 
@@ -369,14 +371,14 @@ mod tests {
                 from: 4,
                 place: second,
             }),
-            ..param(name, kind, Place::Int(0))
+            ..param(name, kind, ParameterPlace::Int(0))
         };
         check(
             vec![
-                in_two("a", ValueKind::Struct { bytes: 8 }, Place::Memory),
-                in_two("b", ValueKind::Struct { bytes: 8 }, Place::Sse(0)),
-                in_two("c", int(16, true), Place::Memory),
-                in_two("d", int(16, true), Place::Int(1)),
+                in_two("a", ValueKind::Struct { bytes: 8 }, ParameterPlace::Memory),
+                in_two("b", ValueKind::Struct { bytes: 8 }, ParameterPlace::Sse(0)),
+                in_two("c", int(16, true), ParameterPlace::Memory),
+                in_two("d", int(16, true), ParameterPlace::Int(1)),
             ],
             [1, 0, 0, 0, 0, 0],
             [None; 8],
@@ -390,7 +392,9 @@ mod tests {
         let widths = [(1, "b"), (2, "w"), (4, "d"), (8, "q")];
         let params = |signed: bool| {
             widths
-                .map(|(bytes, name)| param(name, int(bytes, signed), Place::Int(bytes / 3)))
+                .map(|(bytes, name)| {
+                    param(name, int(bytes, signed), ParameterPlace::Int(bytes / 3))
+                })
                 .to_vec()
         };
         check(
@@ -407,9 +411,9 @@ mod tests {
         );
         check(
             vec![
-                param("s", int(16, true), Place::Int(0)),
-                param("u", int(16, false), Place::Int(0)),
-                param("torn", int(16, true), Place::Int(5)),
+                param("s", int(16, true), ParameterPlace::Int(0)),
+                param("u", int(16, false), ParameterPlace::Int(0)),
+                param("torn", int(16, true), ParameterPlace::Int(5)),
             ],
             [5, u64::MAX, 0, 0, 0, 9],
             NONE,
@@ -421,14 +425,18 @@ mod tests {
     fn bools_chars_pointers_and_structs() {
         check(
             vec![
-                param("t", ValueKind::Bool, Place::Int(0)),
-                param("f", ValueKind::Bool, Place::Int(1)),
-                param("c", ValueKind::Char, Place::Int(2)),
-                param("nl", ValueKind::Char, Place::Int(3)),
-                param("p", ValueKind::Pointer, Place::Int(4)),
-                param("", ValueKind::Struct { bytes: 16 }, Place::Int(4)),
-                param("u", ValueKind::Unknown, Place::Int(5)),
-                param("big", ValueKind::Struct { bytes: 40 }, Place::Memory),
+                param("t", ValueKind::Bool, ParameterPlace::Int(0)),
+                param("f", ValueKind::Bool, ParameterPlace::Int(1)),
+                param("c", ValueKind::Char, ParameterPlace::Int(2)),
+                param("nl", ValueKind::Char, ParameterPlace::Int(3)),
+                param("p", ValueKind::Pointer, ParameterPlace::Int(4)),
+                param("", ValueKind::Struct { bytes: 16 }, ParameterPlace::Int(4)),
+                param("u", ValueKind::Unknown, ParameterPlace::Int(5)),
+                param(
+                    "big",
+                    ValueKind::Struct { bytes: 40 },
+                    ParameterPlace::Memory,
+                ),
             ],
             [0x101, 0x100, 0x6161, 10, 0x5555_0000_1000, 7],
             NONE,
@@ -441,8 +449,12 @@ mod tests {
     #[test]
     fn what_the_state_knows_is_shown_in_place_of_registers() {
         let params = vec![
-            param("n", int(4, true), Place::Int(0)),
-            param("pair", ValueKind::Struct { bytes: 16 }, Place::Int(1)),
+            param("n", int(4, true), ParameterPlace::Int(0)),
+            param(
+                "pair",
+                ValueKind::Struct { bytes: 16 },
+                ParameterPlace::Int(1),
+            ),
         ];
         let mut text = String::new();
         write_args(
@@ -466,10 +478,10 @@ mod tests {
         };
         check(
             vec![
-                param("a", kind(4, true), Place::Int(0)),
-                param("b", kind(4, true), Place::Int(1)),
-                param("c", kind(4, true), Place::Int(2)),
-                param("d", kind(8, false), Place::Int(3)),
+                param("a", kind(4, true), ParameterPlace::Int(0)),
+                param("b", kind(4, true), ParameterPlace::Int(1)),
+                param("c", kind(4, true), ParameterPlace::Int(2)),
+                param("d", kind(8, false), ParameterPlace::Int(3)),
             ],
             [0xffff_ffff, 2, 3, u64::MAX, 0, 0],
             NONE,
@@ -484,10 +496,10 @@ mod tests {
         sse[1] = Some(u64::from(1.0f32.to_bits()) | 0xdead << 32);
         check(
             vec![
-                param("d", float(8), Place::Sse(0)),
-                param("f", float(4), Place::Sse(1)),
-                param("lost", float(8), Place::Sse(2)),
-                param("ld", float(16), Place::Memory),
+                param("d", float(8), ParameterPlace::Sse(0)),
+                param("f", float(4), ParameterPlace::Sse(1)),
+                param("lost", float(8), ParameterPlace::Sse(2)),
+                param("ld", float(16), ParameterPlace::Memory),
             ],
             [0; 6],
             sse,

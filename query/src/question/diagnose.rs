@@ -5,7 +5,7 @@ use datafusion::sql::sqlparser::parser::ParserError;
 use debuginfo::Diagnostic;
 
 use super::aliases;
-use super::place::{self, Place};
+use super::place::{self, Excerpt};
 use super::suggest::suggest;
 use crate::error::{Error, SqlError};
 use crate::tables::TABLES;
@@ -24,7 +24,7 @@ pub struct Names {
 /// An explained error, as far as it can be explained.
 struct Finding {
     message: String,
-    place: Option<Place>,
+    place: Option<Excerpt>,
     suggestions: Vec<String>,
     hint: Option<String>,
 }
@@ -80,9 +80,9 @@ fn find(sql: &str, error: &DataFusionError, names: &Names) -> Finding {
     }
 }
 
-fn place_of_span(span: &Span) -> Option<Place> {
+fn place_of_span(span: &Span) -> Option<Excerpt> {
     let (start, end) = (span.start, span.end);
-    (start.line > 0 && start.column > 0).then(|| Place {
+    (start.line > 0 && start.column > 0).then(|| Excerpt {
         line: start.line as usize,
         column: start.column as usize,
         len: match start.line == end.line {
@@ -110,7 +110,7 @@ fn of_parser(sql: &str, error: &ParserError) -> Finding {
     }
 }
 
-fn of_schema(sql: &str, error: &SchemaError, spanned: Option<Place>) -> Finding {
+fn of_schema(sql: &str, error: &SchemaError, spanned: Option<Excerpt>) -> Finding {
     match error {
         SchemaError::FieldNotFound {
             field,
@@ -201,7 +201,7 @@ fn unknown_qualifier<'a>(field: &'a Column, valid_fields: &[Column]) -> Option<&
     (any_named && !valid_fields.iter().any(is_it)).then_some(table)
 }
 
-fn of_plan(sql: &str, message: &str, spanned: Option<Place>, names: &Names) -> Finding {
+fn of_plan(sql: &str, message: &str, spanned: Option<Excerpt>, names: &Names) -> Finding {
     if let Some(table) = between(message, "table '", "' not found") {
         let table = table.rsplit('.').next().unwrap_or(table);
         return unknown(sql, "table", table, &names.tables, spanned);
@@ -273,7 +273,7 @@ fn of_subquery(message: &str) -> Option<Diagnostic> {
 }
 
 /// Returns the place of the first name or text that a message quotes.
-fn quoted(sql: &str, message: &str) -> Option<Place> {
+fn quoted(sql: &str, message: &str) -> Option<Excerpt> {
     between(message, "'", "'").and_then(|name| place::of_word(sql, name, 0))
 }
 
@@ -313,7 +313,13 @@ fn in_words(types: &str) -> String {
         .replace("Utf8", "text")
 }
 
-fn unknown(sql: &str, what: &str, name: &str, known: &[String], spanned: Option<Place>) -> Finding {
+fn unknown(
+    sql: &str,
+    what: &str,
+    name: &str,
+    known: &[String],
+    spanned: Option<Excerpt>,
+) -> Finding {
     Finding {
         message: format!("there is no {what} \"{name}\""),
         place: spanned.or_else(|| place::of_word(sql, name, 0)),

@@ -5,7 +5,7 @@ use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
 /// Some neighbouring characters of one line of a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct Excerpt {
     /// The line, from 1.
     pub line: usize,
     /// The first character, from 1.
@@ -14,7 +14,7 @@ pub struct Place {
     pub len: usize,
 }
 
-impl Place {
+impl Excerpt {
     /// Returns the line of `sql` with a caret below each character of the place.
     pub fn excerpt(self, sql: &str) -> String {
         let line = sql.lines().nth(self.line - 1).unwrap_or("");
@@ -32,7 +32,7 @@ impl Place {
 
 /// Returns the place of the `occurrence`th name or text `name` in `sql`, counting from 0; quotes and case do not
 /// matter.
-pub fn of_word(sql: &str, name: &str, occurrence: usize) -> Option<Place> {
+pub fn of_word(sql: &str, name: &str, occurrence: usize) -> Option<Excerpt> {
     let named = |token: &TokenWithSpan| match &token.token {
         Token::Word(word) => word.value.eq_ignore_ascii_case(name),
         Token::SingleQuotedString(text) => text == name,
@@ -43,7 +43,7 @@ pub fn of_word(sql: &str, name: &str, occurrence: usize) -> Option<Place> {
 }
 
 /// Returns the place where a second statement begins.
-pub fn of_second_statement(sql: &str) -> Option<Place> {
+pub fn of_second_statement(sql: &str) -> Option<Excerpt> {
     let tokens = tokens(sql)?.into_iter();
     tokens
         .skip_while(|token| token.token != Token::SemiColon)
@@ -57,9 +57,9 @@ fn tokens(sql: &str) -> Option<Vec<TokenWithSpan>> {
         .ok()
 }
 
-fn of_token(token: TokenWithSpan) -> Place {
+fn of_token(token: TokenWithSpan) -> Excerpt {
     let (start, end) = (token.span.start, token.span.end);
-    Place {
+    Excerpt {
         line: start.line as usize,
         column: start.column as usize,
         len: end.column.saturating_sub(start.column) as usize,
@@ -67,7 +67,7 @@ fn of_token(token: TokenWithSpan) -> Place {
 }
 
 /// Splits off the place at the end of a parser's message, `at Line: 1, Column: 8`.
-pub fn of_message<'a>(sql: &str, message: &'a str) -> (&'a str, Option<Place>) {
+pub fn of_message<'a>(sql: &str, message: &'a str) -> (&'a str, Option<Excerpt>) {
     let Some((text, place)) = message.rsplit_once(" at Line: ") else {
         return (message, None);
     };
@@ -77,18 +77,18 @@ pub fn of_message<'a>(sql: &str, message: &'a str) -> (&'a str, Option<Place>) {
     match numbers {
         Some((line, column)) if line > 0 && column > 0 => {
             let len = word_len(sql, line, column);
-            (text, Some(Place { line, column, len }))
+            (text, Some(Excerpt { line, column, len }))
         }
         _ => (text, None),
     }
 }
 
 /// Returns the place just after the end of `sql`, where something is missing.
-pub fn of_end(sql: &str) -> Place {
+pub fn of_end(sql: &str) -> Excerpt {
     let trimmed = sql.trim_end();
     let line = trimmed.lines().count().max(1);
     let column = trimmed.lines().last().map_or(0, |l| l.chars().count()) + 1;
-    Place {
+    Excerpt {
         line,
         column,
         len: 1,
@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn words_are_found_where_they_stand() {
         let sql = "SELECT 'foo', bar\n  FROM \"Foo\" -- foo\n WHERE foo > 1";
-        let place = |line, column, len| Some(Place { line, column, len });
+        let place = |line, column, len| Some(Excerpt { line, column, len });
         assert_eq!(of_word(sql, "foo", 0), place(1, 8, 5));
         assert_eq!(of_word(sql, "Foo", 1), place(3, 8, 3));
         assert_eq!(of_word(sql, "Foo", 2), None);
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn carets_stand_below_the_place() {
-        let place = Place {
+        let place = Excerpt {
             line: 2,
             column: 3,
             len: 4,

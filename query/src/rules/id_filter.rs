@@ -12,7 +12,7 @@ use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
 use datafusion::logical_expr::{BinaryExpr, Expr, Filter, LogicalPlan, Operator, lit};
 use datafusion::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
 
-use super::lookups::{Source, source, values};
+use super::lookups::{IdColumn, source, values};
 use crate::functions::IdSet;
 
 /// Most ids that are listed one by one, so that footers of row groups and pages can be used.
@@ -52,7 +52,7 @@ impl OptimizerRule for FilterById {
 /// Rewrites a condition whose null counts as false: only below AND and OR, where that holds.
 /// Conditions on one id column become one, which comes first: it is the cheapest to check.
 fn rewrite(condition: Expr) -> Result<Transformed<Expr>> {
-    let mut by_source: Vec<(Source, Vec<Expr>)> = Vec::new();
+    let mut by_source: Vec<(IdColumn, Vec<Expr>)> = Vec::new();
     let mut others = Vec::new();
     let mut changed = false;
     for part in split_conjunction_owned(condition) {
@@ -147,7 +147,7 @@ fn rewrite_sides(condition: Expr) -> Result<Transformed<Expr>> {
 }
 
 /// Returns the ids for which the condition holds, or `None` when it also holds for ids without a definition.
-fn selected(condition: &Expr, source: &Source) -> Result<Option<Vec<bool>>> {
+fn selected(condition: &Expr, source: &IdColumn) -> Result<Option<Vec<bool>>> {
     let values = values(condition, source)?;
     let Some(values) = values.as_boolean_opt() else {
         return Ok(None);
@@ -161,7 +161,7 @@ fn selected(condition: &Expr, source: &Source) -> Result<Option<Vec<bool>>> {
     ))
 }
 
-fn membership(source: &Source, selected: Vec<bool>) -> Expr {
+fn membership(source: &IdColumn, selected: Vec<bool>) -> Expr {
     let column = || Expr::Column(source.column.clone());
     let ids: Vec<i32> = (0..)
         .zip(&selected)

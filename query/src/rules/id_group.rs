@@ -15,7 +15,7 @@ use datafusion::common::{Column, Result};
 use datafusion::logical_expr::{Aggregate, Expr, LogicalPlan, Projection, SubqueryAlias};
 use datafusion::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
 
-use super::lookups::{Source, source, values};
+use super::lookups::{IdColumn, source, values};
 use crate::functions::Lookup;
 
 /// Name of the column that carries ids up to the aggregation.
@@ -83,7 +83,7 @@ struct Exposed {
     plan: LogicalPlan,
     /// The expressions in terms of the id column.
     exprs: Vec<Expr>,
-    ids: Source,
+    ids: IdColumn,
 }
 
 /// Adds to the output of `plan` the id column on which all of `exprs` depend, or returns `None` if there is none.
@@ -156,7 +156,7 @@ fn expose_projection(projection: &Projection, exprs: Vec<Expr>) -> Result<Option
     Ok(Some(Exposed {
         plan: LogicalPlan::Projection(plan),
         exprs,
-        ids: Source {
+        ids: IdColumn {
             column: shown,
             id_limit: exposed.ids.id_limit,
         },
@@ -186,7 +186,7 @@ fn expose_alias(alias: &SubqueryAlias, exprs: Vec<Expr>) -> Result<Option<Expose
     Ok(Some(Exposed {
         plan: LogicalPlan::SubqueryAlias(plan),
         exprs,
-        ids: Source {
+        ids: IdColumn {
             column: shown,
             id_limit: exposed.ids.id_limit,
         },
@@ -194,7 +194,7 @@ fn expose_alias(alias: &SubqueryAlias, exprs: Vec<Expr>) -> Result<Option<Expose
 }
 
 /// Returns the source of all of `exprs` if they share one.
-fn common_source(exprs: &[Expr]) -> Option<Source> {
+fn common_source(exprs: &[Expr]) -> Option<IdColumn> {
     let first = source(exprs.first()?)?;
     exprs[1..]
         .iter()

@@ -16,7 +16,7 @@ use crate::functions::Lookup;
 
 /// The one column of ids that an expression depends on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Source {
+pub struct IdColumn {
     /// The column.
     pub column: Column,
     /// One more than the largest id with a definition.
@@ -24,7 +24,7 @@ pub struct Source {
 }
 
 /// Returns the id column that `expr` depends on through at least one lookup, if it depends on nothing else.
-pub fn source(expr: &Expr) -> Option<Source> {
+pub fn source(expr: &Expr) -> Option<IdColumn> {
     let mut columns = expr.column_refs().into_iter();
     let column = columns.next()?.clone();
     if columns.next().is_some() || expr.is_volatile() {
@@ -63,7 +63,7 @@ pub fn source(expr: &Expr) -> Option<Source> {
     })
     .ok()?;
     let id_limit = limit.filter(|_| pure)?;
-    Some(Source { column, id_limit })
+    Some(IdColumn { column, id_limit })
 }
 
 fn lookup(call: &ScalarFunction) -> Option<&Lookup> {
@@ -71,7 +71,7 @@ fn lookup(call: &ScalarFunction) -> Option<&Lookup> {
 }
 
 /// Computes `expr` for each id below the limit of its `source`; the last value is for ids without a definition.
-pub fn values(expr: &Expr, source: &Source) -> Result<ArrayRef> {
+pub fn values(expr: &Expr, source: &IdColumn) -> Result<ArrayRef> {
     let Column { relation, name, .. } = &source.column;
     let field = Arc::new(Field::new(name, DataType::Int32, true));
     let schema = DFSchema::new_with_metadata(vec![(relation.clone(), field)], Default::default())?;

@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use query::{Options, Session};
-use store::control::{Control, FunctionDef, Param, Place, ValueKind};
+use store::control::{Control, FunctionDef, Param, ParameterPlace, ValueKind};
 use store::recording::Recording;
 use store::synth::Synth;
 use store::wire::{EnterFields, EnterForm, GapReason, Leave};
@@ -21,7 +21,7 @@ pub const SINGLE: ValueKind = ValueKind::Float { bytes: 4 };
 /// The lowest slot that the main thread's stack has, plus room to call.
 pub const SLOT: u64 = 0x7f00_0000_8000;
 
-pub fn param(name: &str, kind: ValueKind, place: Place) -> Param {
+pub fn param(name: &str, kind: ValueKind, place: ParameterPlace) -> Param {
     Param::in_one_place(name, kind, place)
 }
 
@@ -118,15 +118,15 @@ fn define_shop(synth: &mut Synth) {
         signed: false,
         names: vec![(1, "slow".into()), (2, "fast".into())],
     };
-    let n = || vec![param("n", INT, Place::Int(0))];
+    let n = || vec![param("n", INT, ParameterPlace::Int(0))];
     let total = vec![
-        param("price", DOUBLE, Place::Sse(0)),
-        param("tax", SINGLE, Place::Sse(1)),
+        param("price", DOUBLE, ParameterPlace::Sse(0)),
+        param("tax", SINGLE, ParameterPlace::Sse(1)),
     ];
     let set_mode = vec![
-        param("mode", mode, Place::Int(0)),
-        param("now", ValueKind::Bool, Place::Int(1)),
-        param("key", ValueKind::Char, Place::Int(2)),
+        param("mode", mode, ParameterPlace::Int(0)),
+        param("now", ValueKind::Bool, ParameterPlace::Int(1)),
+        param("key", ValueKind::Char, ParameterPlace::Int(2)),
     ];
     synth.define(function(0, "main", "shop.c", vec![], INT));
     synth.define(function(1, "parse", "shop.c", n(), INT));

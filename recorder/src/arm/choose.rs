@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use debuginfo::{Module, SymbolKind};
-use store::control::{FunctionDef, Param, Place, RetPlace, SecondPlace, ValueKind};
+use store::control::{FunctionDef, Param, ParameterPlace, RetPlace, SecondPlace, ValueKind};
 
 use super::filter::{Filter, Subject};
 
@@ -150,11 +150,11 @@ fn unknown(svma: u64, size: u64, name: String, linkage: String) -> Candidate {
     }
 }
 
-fn place(place: debuginfo::Place) -> Place {
+fn place(place: debuginfo::ParameterPlace) -> ParameterPlace {
     match place {
-        debuginfo::Place::Int(register) => Place::Int(register),
-        debuginfo::Place::Sse(register) => Place::Sse(register),
-        _ => Place::Memory,
+        debuginfo::ParameterPlace::Int(register) => ParameterPlace::Int(register),
+        debuginfo::ParameterPlace::Sse(register) => ParameterPlace::Sse(register),
+        _ => ParameterPlace::Memory,
     }
 }
 

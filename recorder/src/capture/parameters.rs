@@ -4,10 +4,10 @@
 
 use std::sync::Arc;
 
-use debuginfo::location::Site;
+use debuginfo::location::FrameContext;
 use debuginfo::scope::variables_at;
 use debuginfo::{AddressSpace, Certainty, Machine, Mapped, Module, Register, Type, Unknown};
-use store::control::{FunctionDef, Place, ValueKind};
+use store::control::{FunctionDef, ParameterPlace, ValueKind};
 
 /// Integer argument registers.
 pub(crate) const REGISTERS: usize = 6;
@@ -33,13 +33,13 @@ impl InRegister {
 
 /// Finds them, in their order. `space` has the function's module, at the addresses of its file.
 pub(crate) fn in_registers(space: &AddressSpace, function: &FunctionDef) -> Vec<InRegister> {
-    let entry = Site {
+    let entry = FrameContext {
         lookup_pc: function.svma,
-        ..Site::outside(space, &Nothing)
+        ..FrameContext::outside(space, &Nothing)
     };
     let variables = variables_at(&entry);
     let found = function.params.iter().filter_map(|param| {
-        let Place::Int(register) = param.place else {
+        let ParameterPlace::Int(register) = param.place else {
             return None;
         };
         let variable = variables

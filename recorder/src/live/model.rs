@@ -308,7 +308,7 @@ pub enum ProbeState {
 
 /// One of the places of a probe, named as a stop there is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct ProbePlace {
     /// Address in the process.
     pub address: u64,
     /// Name of the function that a thread is in which stops there.
@@ -326,7 +326,7 @@ pub struct Place {
     /// Why the thread cannot be stopped here, if it cannot.
     pub problem: Option<String>,
     /// Who judges here whether a thread is to be stopped or leaves a message; `None` where it always stops.
-    pub judged: Option<Judged>,
+    pub judged: Option<EvaluatedBy>,
 }
 
 /// What a probe is about at one of its places: the function of a pattern, the line of a file.
@@ -344,7 +344,7 @@ pub struct Meant {
 
 /// Who decides what a probe does with a thread that gets there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Judged {
+pub enum EvaluatedBy {
     /// Code in the program: nobody hears of what is false, is only counted, or is logged.
     InProgram,
     /// The same, save for what is told here.
@@ -365,7 +365,7 @@ pub struct ProbeView {
     /// Whether it is in place.
     pub state: ProbeState,
     /// Its places.
-    pub places: Vec<Place>,
+    pub places: Vec<ProbePlace>,
     /// How often it was hit with its condition true.
     pub hits: u64,
     /// Something to tell the person: that the line was moved, or that the probe existed before.

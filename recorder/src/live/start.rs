@@ -11,7 +11,6 @@ use debuginfo::{AddressSpace, Mapped, Module};
 use crate::{
     Error, Exit, Observer, Outcome, Result, Target,
     arm::{Filter, patch::Plan},
-    leave_code::LeaveOffsets,
     live::{
         Inner, Live,
         breakpoints::{compiled::Runtime, orphan_traps::TrapHandler},
@@ -28,6 +27,7 @@ use crate::{
         },
     },
     process::{Maps, Way},
+    return_trampoline::LeaveOffsets,
     session::{LiveSide, Session, prepare, publish},
     signals::ChildSignals,
     wake::Waiter,

@@ -16,8 +16,8 @@ use super::{STOP_PATIENCE, Session, entering::Entering, space_of};
 use crate::{
     Death, Exit, SnapshotTimes, clock,
     drain::Drain,
-    leave_code::{LeaveCode, unhook},
     process::status::may_sleep,
+    return_trampoline::{ReturnTrampoline, unhook},
     snapshot::{self, SharedSnapshots},
     stop::{StoppedProcess, interrupted},
 };
@@ -337,7 +337,7 @@ fn told(pid: i32, last: &Last, signal: i32) -> Told {
 }
 
 /// Reads the registers that the signal interrupted, and the stack from there on.
-fn look(process: &StoppedProcess, last: &Last, leave: &LeaveCode) -> Option<Seen> {
+fn look(process: &StoppedProcess, last: &Last, leave: &ReturnTrampoline) -> Option<Seen> {
     let memory = memory_of(process.pid(), last.tid)?;
     let mut context = [0; CONTEXT_LEN];
     memory.read_exact_at(&mut context, last.context).ok()?;
@@ -407,7 +407,7 @@ fn general(context: &[u8], others: [u64; 8]) -> [u64; store::control::GENERAL_RE
 }
 
 /// Reads the stack from the red zone on, or as much of it as there is: one that is used up begins behind its stack pointer.
-fn stack(memory: &File, sp: u64, leave: &LeaveCode) -> (u64, Vec<u8>) {
+fn stack(memory: &File, sp: u64, leave: &ReturnTrampoline) -> (u64, Vec<u8>) {
     const PAGE: u64 = 4096;
     let first = sp.saturating_sub(RED_ZONE) & !7;
     let next_page = (first & !(PAGE - 1)).saturating_add(PAGE);

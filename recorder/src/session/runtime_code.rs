@@ -5,13 +5,13 @@ use std::path::Path;
 use debuginfo::Module;
 
 use super::entering::EnterCode;
-use crate::leave_code::{LeaveCode, LeaveOffsets};
+use crate::return_trampoline::{LeaveOffsets, ReturnTrampoline};
 
 /// Addresses in one process.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RuntimeCode {
     /// Where hooked functions return to.
-    pub leave: LeaveCode,
+    pub leave: ReturnTrampoline,
     /// Where the stubs lead.
     pub enter: [EnterCode; 2],
     /// What a program that we have started runs first.

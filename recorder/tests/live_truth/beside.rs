@@ -2,7 +2,7 @@
 
 use debuginfo::Register;
 use replay::{Event, Moment as Past, Seen, State, StateMachine, Timeline};
-use store::control::{Param, Place, ValueKind};
+use store::control::{Param, ParameterPlace, ValueKind};
 
 use crate::{
     captured::{REGISTERS, SCRATCH, is_argument, told_of_both},
@@ -90,7 +90,7 @@ fn is_meant_vector(timeline: &Timeline, event: &Event, index: usize) -> bool {
     };
     let function = timeline.function(call.function).expect("it was defined");
     let is_double = |param: &Param| param.kind == ValueKind::Float { bytes: 8 };
-    let is_it = |param: &Param| param.place == Place::Sse(index as u8) && is_double(param);
+    let is_it = |param: &Param| param.place == ParameterPlace::Sse(index as u8) && is_double(param);
     match event {
         Event::Enter(_) => function.params.iter().any(is_it),
         _ => index == 0 && matches!(function.ret, ValueKind::Float { bytes: 8 }),

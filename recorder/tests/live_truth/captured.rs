@@ -10,7 +10,7 @@ use std::{
 use e2e::Scratch;
 use recorder::{Captures, SnapshotTimes, live::Motion};
 use replay::{Event, Moment as Past, Seen, StateMachine, Timeline};
-use store::control::Place;
+use store::control::ParameterPlace;
 
 use crate::{
     bench::{Controlled, Subject, gdb},
@@ -72,7 +72,7 @@ pub fn is_argument(timeline: &Timeline, seq: u64, name: &str) -> bool {
     let place = ARGUMENTS.iter().position(|argument| *argument == name);
     place.is_some_and(|at| {
         let mut params = function.params.iter();
-        params.any(|param| param.place == Place::Int(at as u8))
+        params.any(|param| param.place == ParameterPlace::Int(at as u8))
     })
 }
 

@@ -128,8 +128,8 @@ fn hits(
             .expect("the function exists");
         let judged = &view.places[0].judged;
         match (compiled, judged) {
-            (true, Some(Judged::InProgram)) | (false, Some(Judged::ByTracer(_))) => {}
-            (true, Some(Judged::Asked(why) | Judged::ByTracer(why))) => {
+            (true, Some(EvaluatedBy::InProgram)) | (false, Some(EvaluatedBy::ByTracer(_))) => {}
+            (true, Some(EvaluatedBy::Asked(why) | EvaluatedBy::ByTracer(why))) => {
                 eprintln!("{condition}: {why}");
             }
             other => panic!("{condition}: {other:?}"),
@@ -139,7 +139,7 @@ fn hits(
     let outside = |view: &ProbeView| {
         let places = view.places.iter();
         places
-            .filter(|place| !matches!(place.judged, Some(Judged::InProgram)))
+            .filter(|place| !matches!(place.judged, Some(EvaluatedBy::InProgram)))
             .count()
     };
     let views = probes.iter().filter(|view| view.spec.condition.is_some());
@@ -197,7 +197,7 @@ fn ten_million_false_conditions_are_judged_in_the_program() {
             ..counted("work", Some("i == -1"))
         })
         .expect("the function exists");
-    assert_eq!(view.places[0].judged, Some(Judged::InProgram));
+    assert_eq!(view.places[0].judged, Some(EvaluatedBy::InProgram));
     let (probes, ended) = run(controlled);
     assert_eq!(probes[0].hits, 0, "it was true at no hit");
     assert_eq!(ended.stdout, native.stdout);
@@ -217,7 +217,7 @@ fn a_condition_stops_where_it_is_true_with_everything_as_it_was() {
             .live
             .add_probe(spec)
             .expect("the function exists");
-        assert_eq!(view.places[0].judged, Some(Judged::InProgram));
+        assert_eq!(view.places[0].judged, Some(EvaluatedBy::InProgram));
         for number in 0..5 {
             let stop = controlled.go(Motion::Continue).expect("it stops");
             assert_eq!(stop.pc, view.places[0].address);
@@ -272,7 +272,7 @@ fn a_probe_in_the_way_makes_no_difference() {
         ..counted("", None)
     };
     let first = controlled.live.add_probe(spec).expect("it has code");
-    assert_eq!(first.places[0].judged, Some(Judged::InProgram));
+    assert_eq!(first.places[0].judged, Some(EvaluatedBy::InProgram));
     let machine = controlled
         .live
         .machine(controlled.tid)
@@ -387,8 +387,8 @@ fn every_statement(artifact: &str, at_least: usize) {
         let view = controlled.live.add_probe(spec).expect("the place exists");
         for place in view.places {
             match place.judged {
-                Some(Judged::InProgram) => in_program += 1,
-                Some(Judged::ByTracer(why)) => {
+                Some(EvaluatedBy::InProgram) => in_program += 1,
+                Some(EvaluatedBy::ByTracer(why)) => {
                     let words = why.split(" at 0x").next().unwrap_or_default();
                     *reasons.entry(words.to_owned()).or_default() += 1;
                 }

@@ -95,7 +95,7 @@ fn every_instruction_can_be_a_breakpoint() {
             assert_eq!(place.problem, None, "{at:#x}");
             if !compiled {
                 assert!(
-                    matches!(place.judged, Some(Judged::ByTracer(_))),
+                    matches!(place.judged, Some(EvaluatedBy::ByTracer(_))),
                     "{place:?}"
                 );
             }

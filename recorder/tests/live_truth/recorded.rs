@@ -10,7 +10,7 @@ use debuginfo::{Frame, Machine, Register};
 use e2e::Scratch;
 use recorder::live::*;
 use replay::{Event, Moment as Past, State, StateMachine, Timeline};
-use store::control::{FunctionDef, Place};
+use store::control::{FunctionDef, ParameterPlace};
 
 use crate::{
     bench::{Controlled, Random, Subject, gdb},
@@ -196,7 +196,7 @@ fn entries_are_the_same(artifact: &str, seed: u64, wanted: usize) {
             let argument = ARGUMENTS.iter().position(|argument| argument == name);
             let is_taken = |at: usize| {
                 let mut params = function.params.iter();
-                params.any(|param| param.place == Place::Int(at as u8))
+                params.any(|param| param.place == ParameterPlace::Int(at as u8))
             };
             if argument.is_some_and(|at| !is_taken(at)) {
                 continue;

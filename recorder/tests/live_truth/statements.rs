@@ -50,7 +50,7 @@ fn count_by(subject: &Subject, scratch: &Scratch, compiled: bool) -> Vec<Counted
         unset.extend(problems.cloned());
         for place in &view.places {
             match place.judged {
-                Some(Judged::InProgram) => in_program += 1,
+                Some(EvaluatedBy::InProgram) => in_program += 1,
                 _ => by_tracer += 1,
             }
         }

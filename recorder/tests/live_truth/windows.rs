@@ -181,7 +181,7 @@ fn same_registers(timeline: &Timeline, row: &ReadState, theirs: &Moment, here: u
     }
 }
 
-/// Holds a kept stack against what the kernel showed. Where functions are traced, the kernel shows the address of our leave code
+/// Holds a kept stack against what the kernel showed. Where functions are traced, the kernel shows the address of our return trampoline
 /// in the place of their return addresses.
 fn same_stack(stack: &[u8], kept: &Kept, traced: bool) {
     assert_eq!(stack.len(), kept.bytes.len());

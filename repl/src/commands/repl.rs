@@ -13,7 +13,7 @@ use crate::commands::target;
 use crate::error::Error;
 use crate::recording::locate;
 use crate::render::Terminal;
-use crate::travel::{self, Aliases, Present, Session, Source};
+use crate::travel::{self, Aliases, Present, ScriptInput, Session};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -134,14 +134,17 @@ fn lines(
     terminal: &Terminal,
 ) -> Result<u8, Error> {
     if !cmd.is_empty() {
-        return session.lines(&Source::Options, cmd.iter().map(|line| Ok(line.clone())));
+        return session.lines(
+            &ScriptInput::Options,
+            cmd.iter().map(|line| Ok(line.clone())),
+        );
     }
     match script {
-        Some((name, file)) => session.lines(&Source::File(name), file.lines()),
+        Some((name, file)) => session.lines(&ScriptInput::File(name), file.lines()),
         None if std::io::stdin().is_terminal() && terminal.interactive => {
             travel::interactive(session)
         }
-        None => session.lines(&Source::Stdin, std::io::stdin().lock().lines()),
+        None => session.lines(&ScriptInput::Stdin, std::io::stdin().lock().lines()),
     }
 }
 

@@ -65,7 +65,7 @@ pub struct Args {
 }
 
 /// What is asked, and where it comes from.
-enum Source {
+enum QuestionInput {
     Prompt,
     Stdin,
     Text(String),
@@ -78,7 +78,7 @@ enum Source {
 pub fn run(args: Args, terminal: &Terminal) -> Result<u8, Error> {
     let view = view(&args, terminal);
     let source = match args.query.as_deref() {
-        None if terminal.interactive && args.output.is_none() => Source::Prompt,
+        None if terminal.interactive && args.output.is_none() => QuestionInput::Prompt,
         None if args.output.is_some() && std::io::stdin().is_terminal() => {
             return Err(Error::usage(
                 "-o needs a question",
@@ -88,8 +88,8 @@ pub fn run(args: Args, terminal: &Terminal) -> Result<u8, Error> {
                 ),
             ));
         }
-        None | Some("-") => Source::Stdin,
-        Some(text) => Source::Text(text.to_owned()),
+        None | Some("-") => QuestionInput::Stdin,
+        Some(text) => QuestionInput::Text(text.to_owned()),
     };
     if view.format == Format::Parquet && args.output.is_none() {
         return Err(parquet_needs_a_file());
@@ -106,20 +106,20 @@ pub fn run(args: Args, terminal: &Terminal) -> Result<u8, Error> {
         eprintln!("hindsight: {word} {}", escaped(&note));
     }
     match (source, &args.output) {
-        (Source::Prompt, _) => prompt::interactive(asker, view),
-        (Source::Stdin, None) => prompt::script(asker, view, std::io::stdin().lock()),
-        (Source::Text(text), None) => {
+        (QuestionInput::Prompt, _) => prompt::interactive(asker, view),
+        (QuestionInput::Stdin, None) => prompt::script(asker, view, std::io::stdin().lock()),
+        (QuestionInput::Text(text), None) => {
             questions(&text)?;
             prompt::text(asker, view, &text)
         }
-        (Source::Stdin, Some(file)) => {
+        (QuestionInput::Stdin, Some(file)) => {
             let mut text = String::new();
             std::io::stdin()
                 .read_to_string(&mut text)
                 .map_err(|source| Error::io("read stdin", source))?;
             write_file(&mut asker, &text, view.format, file)
         }
-        (Source::Text(text), Some(file)) => write_file(&mut asker, &text, view.format, file),
+        (QuestionInput::Text(text), Some(file)) => write_file(&mut asker, &text, view.format, file),
     }
 }
 

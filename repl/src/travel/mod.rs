@@ -36,7 +36,7 @@ use crate::suggest;
 
 pub use aliases::Aliases;
 pub use present::Present;
-pub use script::Source;
+pub use script::ScriptInput;
 
 /// The file of the history, beside that of the SQL prompt.
 const HISTORY: &str = "travel_history";

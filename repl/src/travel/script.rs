@@ -10,7 +10,7 @@ use crate::report::report;
 
 /// Where lines come from.
 #[derive(Clone, Debug)]
-pub enum Source {
+pub enum ScriptInput {
     /// The options `--cmd`.
     Options,
     /// A file, as the user names it.
@@ -19,12 +19,12 @@ pub enum Source {
     Stdin,
 }
 
-impl Source {
+impl ScriptInput {
     fn place(&self, number: usize) -> String {
         match self {
-            Source::Options => format!("--cmd {number}"),
-            Source::File(name) => format!("{name}:{number}"),
-            Source::Stdin => format!("stdin:{number}"),
+            ScriptInput::Options => format!("--cmd {number}"),
+            ScriptInput::File(name) => format!("{name}:{number}"),
+            ScriptInput::Stdin => format!("stdin:{number}"),
         }
     }
 }
@@ -36,7 +36,7 @@ impl Session {
     /// When the lines cannot be read, or nobody reads what is written.
     pub fn lines(
         &mut self,
-        source: &Source,
+        source: &ScriptInput,
         lines: impl Iterator<Item = io::Result<String>>,
     ) -> Result<u8, Error> {
         let mut code = exit::DONE;

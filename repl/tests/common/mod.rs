@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use store::control::{Control, FunctionDef, Param, Place, ValueKind};
+use store::control::{Control, FunctionDef, Param, ParameterPlace, ValueKind};
 use store::seal::{Ending, SealOptions, Sealer};
 use store::synth::{Synth, debugged};
 use store::wire::{EnterFields, EnterForm, GapReason, Leave};
@@ -280,14 +280,14 @@ fn define(synth: &mut Synth) {
     synth.define(function(
         0,
         "main",
-        vec![param("argc", INT, Place::Int(0))],
+        vec![param("argc", INT, ParameterPlace::Int(0))],
         INT,
     ));
-    let text = param("text", ValueKind::Pointer, Place::Int(0));
-    let len = param("len", INT, Place::Int(1));
+    let text = param("text", ValueKind::Pointer, ParameterPlace::Int(0));
+    let len = param("len", INT, ParameterPlace::Int(1));
     synth.define(function(1, "json::parse", vec![text, len], INT));
     let double = ValueKind::Float { bytes: 8 };
-    let by = param("by", double.clone(), Place::Sse(0));
+    let by = param("by", double.clone(), ParameterPlace::Sse(0));
     synth.define(function(2, "scale", vec![by], double));
     synth.control(Control::Skipped {
         module: 0,

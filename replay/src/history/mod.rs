@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use debuginfo::value::Look;
 use debuginfo::{
-    AddressSpace, Diagnostic, Frame, InnermostFrame, Role, Site, Type, Wish, at_frame,
+    AddressSpace, Diagnostic, Frame, FrameContext, InnermostFrame, Role, Type, Wish, at_frame,
     has_variable, variables_at,
 };
 use expr::{Context, Expr, ExprKind};
@@ -39,7 +39,7 @@ const MOST_FRAMES: usize = 256;
 
 /// The variables that an expression refers to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Scope {
+pub enum HistoryScope {
     /// Thread-independent names: globals, and registers of each thread.
     Everywhere,
     /// Variables of functions, in the innermost call of one of them.
@@ -61,7 +61,7 @@ pub struct Functions {
 pub struct Tracked {
     text: String,
     expression: Expr,
-    scope: Scope,
+    scope: HistoryScope,
     has_registers: bool,
     parameters: Parameters,
     /// The names in the expression.
@@ -118,7 +118,9 @@ impl Tracked {
         };
         let inside = expr::without_path(text, path);
         let found = Self::here(timeline, &inside, seq, tid, index);
-        let found = found.ok().filter(|found| found.scope != Scope::Everywhere);
+        let found = found
+            .ok()
+            .filter(|found| found.scope != HistoryScope::Everywhere);
         Ok(found.map(|found| Self {
             text: text.to_owned(),
             ..found
@@ -160,20 +162,20 @@ impl Tracked {
             false => not_global(&names, &global),
         };
         let scope = match (function, is_own, wrong) {
-            (_, false, None) => Scope::Everywhere,
+            (_, false, None) => HistoryScope::Everywhere,
             (Some(_), false, Some(wrong))
                 if !has_all(&names, (&moment.space, &machine), frames, frame) =>
             {
                 return Self::in_modules(timeline, text)
                     .map_err(|_| with_absent(wrong, timeline, seq));
             }
-            (Some(function), _, _) => Scope::Within(function),
+            (Some(function), _, _) => HistoryScope::Within(function),
             // Its module may be loaded later, or be unloaded.
             (None, _, Some(wrong)) => {
                 return Self::in_modules(timeline, text)
                     .map_err(|_| with_absent(wrong, timeline, seq));
             }
-            (None, true, None) => Scope::Everywhere,
+            (None, true, None) => HistoryScope::Everywhere,
         };
         Ok(Self::new(text, expression, scope))
     }
@@ -209,7 +211,7 @@ impl Tracked {
 
     /// Tells whether one of the functions has all named variables, or its variables are unknown.
     fn may_mean_something(&self, timeline: &Timeline) -> bool {
-        let Scope::Within(functions) = &self.scope else {
+        let HistoryScope::Within(functions) = &self.scope else {
             return true;
         };
         let names = names(&self.expression);
@@ -243,7 +245,7 @@ impl Tracked {
             let context = outside(&space, &machine);
             let expression = parsed(text, &context)?;
             match not_global(&names(&expression), &context) {
-                None => return Ok(Self::new(text, expression, Scope::Everywhere)),
+                None => return Ok(Self::new(text, expression, HistoryScope::Everywhere)),
                 Some(error) => wrong.get_or_insert(error),
             };
         }
@@ -273,10 +275,10 @@ impl Tracked {
             entry: None,
             name: function.to_owned(),
         };
-        Ok(Self::new(text, expression, Scope::Within(functions)))
+        Ok(Self::new(text, expression, HistoryScope::Within(functions)))
     }
 
-    fn new(text: &str, expression: Expr, scope: Scope) -> Self {
+    fn new(text: &str, expression: Expr, scope: HistoryScope) -> Self {
         Self {
             text: text.to_owned(),
             has_registers: has_registers(&expression),
@@ -296,7 +298,7 @@ impl Tracked {
 
     /// Returns the variables it refers to.
     #[must_use]
-    pub fn scope(&self) -> &Scope {
+    pub fn scope(&self) -> &HistoryScope {
         &self.scope
     }
 
@@ -315,8 +317,8 @@ impl Tracked {
             None => timeline.thread_at(when.seq)?,
         };
         match &self.scope {
-            Scope::Everywhere => self.sight_anywhere(timeline, when.seq, tid),
-            Scope::Within(functions) => {
+            HistoryScope::Everywhere => self.sight_anywhere(timeline, when.seq, tid),
+            HistoryScope::Within(functions) => {
                 self.sight_within(timeline, functions, when.seq, tid, when.frames)
             }
         }
@@ -385,7 +387,7 @@ impl Tracked {
     }
 
     /// The names that a function has for variables in any of its blocks.
-    fn own_names(&self, site: &Site<'_>, entry: Option<u64>) -> Arc<[String]> {
+    fn own_names(&self, site: &FrameContext<'_>, entry: Option<u64>) -> Arc<[String]> {
         let key = (entry.unwrap_or(0), site.inline_depth);
         let known = self.own_names.lock();
         let mut known = known.unwrap_or_else(PoisonError::into_inner);

@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::machine::StateMachine;
 use crate::moment::Moment;
 use crate::timeline::Timeline;
-use store::control::Place;
+use store::control::ParameterPlace;
 
 /// Where a parameter is at every entry of its function.
 struct Parameter {
@@ -37,7 +37,7 @@ impl Machine for Arguments<'_> {
     }
 
     fn register(&self, register: Register) -> std::result::Result<(u64, Certainty), Unknown> {
-        let at = Place::INT_REGISTERS
+        let at = ParameterPlace::INT_REGISTERS
             .iter()
             .position(|number| *number == register.0);
         let at = at.ok_or_else(|| Unknown::because("not captured"))?;

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
-use super::{Functions, Scope};
+use super::{Functions, HistoryScope};
 use crate::calls::CallHead;
 use crate::error::Result;
 use crate::event::{Event, Kind};
@@ -56,7 +56,11 @@ impl Walk {
     }
 
     /// Returns the next event; the inner `None`: a window had none. The outer: there are no more.
-    pub fn next(&mut self, timeline: &Timeline, scope: &Scope) -> Result<Option<Option<When>>> {
+    pub fn next(
+        &mut self,
+        timeline: &Timeline,
+        scope: &HistoryScope,
+    ) -> Result<Option<Option<When>>> {
         if let Some(next) = self.gathered.pop_front() {
             return Ok(Some(Some(next)));
         }
@@ -83,11 +87,11 @@ impl Walk {
 }
 
 /// The events among `range` at which a value may be known, in order.
-fn moments(timeline: &Timeline, scope: &Scope, range: &Range<u64>) -> Result<Vec<When>> {
+fn moments(timeline: &Timeline, scope: &HistoryScope, range: &Range<u64>) -> Result<Vec<When>> {
     let kinds: &[Kind] = match scope {
-        Scope::Everywhere => &[Kind::Pause, Kind::Write, Kind::Snapshot],
+        HistoryScope::Everywhere => &[Kind::Pause, Kind::Write, Kind::Snapshot],
         // A copy of memory shows no more of a frame than the stop before it.
-        Scope::Within(_) => &[Kind::Pause, Kind::Write],
+        HistoryScope::Within(_) => &[Kind::Pause, Kind::Write],
     };
     let mut found = Vec::new();
     for kind in kinds {
@@ -99,7 +103,7 @@ fn moments(timeline: &Timeline, scope: &Scope, range: &Range<u64>) -> Result<Vec
             frames: FRAMES,
         }));
     }
-    if let Scope::Within(functions) = scope
+    if let HistoryScope::Within(functions) = scope
         && !functions.ids.is_empty()
     {
         let entered = timeline.calls.entered_in(range, &functions.ids)?;
@@ -111,7 +115,7 @@ fn moments(timeline: &Timeline, scope: &Scope, range: &Range<u64>) -> Result<Vec
         }));
         found.extend(called(timeline, functions, range)?);
     }
-    if *scope == Scope::Everywhere {
+    if *scope == HistoryScope::Everywhere {
         let captured = timeline.captures.showing(range, |seq, mut addresses| {
             Iterator::any(&mut addresses, |at| timeline.modules.covers(at, seq))
         })?;

@@ -1,6 +1,6 @@
 //! Variables and expressions, as they go over the wire.
 
-use debuginfo::location::Site;
+use debuginfo::location::FrameContext;
 use debuginfo::scope::variables_at;
 use debuginfo::types::{Type, TypeKind};
 use debuginfo::value::{Look, Value, ValueError};
@@ -140,7 +140,7 @@ pub fn variables(view: &View<'_>, format: ValueFormat) -> Result<Vec<VariableRep
     Ok(found.unwrap_or_default())
 }
 
-fn variables_in(site: &Site<'_>, format: ValueFormat) -> Vec<VariableReport> {
+fn variables_in(site: &FrameContext<'_>, format: ValueFormat) -> Vec<VariableReport> {
     let look = Look {
         space: site.space,
         machine: site.machine,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use replay::Tracked;
-use replay::history::Scope;
+use replay::history::HistoryScope;
 use replay::moves::{Direction, Stops};
 use serde::{Deserialize, Serialize};
 
@@ -47,8 +47,8 @@ impl Watch {
             id: self.id,
             expression: self.tracked.text().to_owned(),
             function: match self.tracked.scope() {
-                Scope::Everywhere => None,
-                Scope::Within(functions) => Some(functions.name.clone()),
+                HistoryScope::Everywhere => None,
+                HistoryScope::Within(functions) => Some(functions.name.clone()),
             },
             hits: self.hits,
         }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use recorder::live::Status;
 use serde::{Deserialize, Serialize};
 
-use super::motion::{self, Came};
+use super::stepping::{self, Came};
 use super::{Call, Command, Does, Form, Needs, Text, Verb, Word};
 use crate::protocol::Failure;
 use crate::session::{LiveSession, MotionReport, StateWord};
@@ -36,9 +36,9 @@ impl Verb for Await {
 
     fn run(call: &Call<'_>, args: AwaitArgs) -> Result<MotionReport, Failure> {
         let session = call.live()?;
-        let timeout = motion::patience(call, args.timeout_secs)?;
+        let timeout = stepping::patience(call, args.timeout_secs)?;
         let came = match args.after {
-            Some(after) => motion::wait(call, &session, after, timeout)?,
+            Some(after) => stepping::wait(call, &session, after, timeout)?,
             None => newest(call, &session, timeout)?,
         };
         Ok(came.report)
@@ -53,11 +53,11 @@ impl Command for Await {
             Form::NumberOption,
             "Only a stop with a greater number counts",
         ),
-        motion::TIMEOUT,
+        stepping::TIMEOUT,
     ];
 
     fn text(reply: &MotionReport, _: &Self::Args) -> Text {
-        Text::motion(reply)
+        Text::stepping(reply)
     }
 }
 
@@ -73,15 +73,15 @@ fn newest(call: &Call<'_>, session: &LiveSession, timeout: Duration) -> Result<C
     loop {
         let woken = session.live.woken();
         if let Some(first) = session.live.unshown().first() {
-            return motion::wait(call, session, first - 1, timeout);
+            return stepping::wait(call, session, first - 1, timeout);
         }
         if let Status::Stopped(stop) = session.live.status() {
-            let report = motion::report(session, StateWord::Stopped, Some(&stop));
+            let report = stepping::report(session, StateWord::Stopped, Some(&stop));
             return Ok(Came::at(report, stop));
         }
         let left = until.saturating_duration_since(Instant::now());
         let after = session.live.newest_stop();
-        if let Some(came) = motion::wait_until_woken(call, session, after, None, woken, left)? {
+        if let Some(came) = stepping::wait_until_woken(call, session, after, None, woken, left)? {
             return Ok(came);
         }
     }

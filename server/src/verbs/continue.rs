@@ -5,7 +5,7 @@ use recorder::live::Motion;
 use replay::moves::Direction;
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Command, Does, Needs, Text, Verb, Word, motion};
+use super::{Call, Command, Does, Needs, Text, Verb, Word, stepping};
 use crate::protocol::Failure;
 use crate::session::{MotionReport, Session};
 
@@ -43,7 +43,7 @@ impl Verb for Continue {
         };
         let timeout = match args.no_wait {
             true => std::time::Duration::ZERO,
-            false => motion::patience(call, args.timeout_secs)?,
+            false => stepping::patience(call, args.timeout_secs)?,
         };
         let stop = session.stopped()?;
         let came = match (args.all, args.thread_only) {
@@ -51,8 +51,10 @@ impl Verb for Continue {
                 let message = "all threads and the current one alone cannot both be let go";
                 return Err(Failure::bad_request(message));
             }
-            (true, false) => motion::go_all(call, &session, &stop, timeout)?,
-            (false, alone) => motion::go(call, &session, &stop, Motion::Continue, !alone, timeout)?,
+            (true, false) => stepping::go_all(call, &session, &stop, timeout)?,
+            (false, alone) => {
+                stepping::go(call, &session, &stop, Motion::Continue, !alone, timeout)?
+            }
         };
         Ok(MotionReport {
             timed_out: came.report.timed_out && !args.no_wait,
@@ -75,10 +77,10 @@ impl Command for Continue {
         )
         .named("thread"),
         Word::flag("no_wait", None, "Return at once").named("no-wait"),
-        motion::TIMEOUT,
+        stepping::TIMEOUT,
     ];
 
     fn text(reply: &MotionReport, _: &Self::Args) -> Text {
-        Text::motion(reply)
+        Text::stepping(reply)
     }
 }

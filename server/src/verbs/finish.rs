@@ -5,7 +5,7 @@ use debuginfo::Frame;
 use recorder::live::{Motion, Reason, Stop};
 use replay::moves::Direction;
 
-use super::{Call, Command, Does, Needs, Text, TimeoutArgs, Verb, Word, motion};
+use super::{Call, Command, Does, Needs, Text, TimeoutArgs, Verb, Word, stepping};
 use crate::inspect::ReturnedReport;
 use crate::protocol::Failure;
 use crate::session::{LiveSession, MotionReport, Session};
@@ -27,13 +27,13 @@ impl Verb for Finish {
             Session::Live(session) => session,
             Session::Recorded(past) => return past.finish(Direction::Forward),
         };
-        let timeout = motion::patience(call, args.timeout_secs)?;
+        let timeout = stepping::patience(call, args.timeout_secs)?;
         let stop = session.stopped()?;
         // More than its own frame and the one that it returns to: jumps may have left others between them.
         let moment = session.moment_of(stop.clone(), 64)?;
         let frame = moment.frame;
         let awaited = Awaited::of(&moment.backtrace.frames, frame);
-        let came = motion::go(
+        let came = stepping::go(
             call,
             &session,
             &stop,
@@ -51,10 +51,10 @@ impl Verb for Finish {
 }
 
 impl Command for Finish {
-    const WORDS: &'static [Word] = &[motion::TIMEOUT];
+    const WORDS: &'static [Word] = &[stepping::TIMEOUT];
 
     fn text(reply: &MotionReport, _: &Self::Args) -> Text {
-        Text::motion(reply)
+        Text::stepping(reply)
     }
 }
 

@@ -3,7 +3,7 @@
 use recorder::live::Status;
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Command, Does, Form, Needs, Takes, Text, Verb, Word, r#await, motion};
+use super::{Call, Command, Does, Form, Needs, Takes, Text, Verb, Word, r#await, stepping};
 use crate::protocol::Failure;
 use crate::session::{LiveSession, MotionReport, Session, StateWord};
 
@@ -43,10 +43,10 @@ fn now(call: &Call<'_>, session: &LiveSession) -> Result<MotionReport, Failure> 
     session.leave_past();
     match session.live.status() {
         Status::Stopped(_) => r#await::stopped(call, session),
-        Status::Running => Ok(motion::report(session, StateWord::Running, None)),
+        Status::Running => Ok(stepping::report(session, StateWord::Running, None)),
         Status::Ended(exit) => Ok(MotionReport {
             exit: Some(exit.into()),
-            ..motion::report(session, StateWord::Ended, None)
+            ..stepping::report(session, StateWord::Ended, None)
         }),
     }
 }
@@ -60,6 +60,6 @@ impl Command for Goto {
     )];
 
     fn text(reply: &MotionReport, _: &Self::Args) -> Text {
-        Text::motion(reply)
+        Text::stepping(reply)
     }
 }

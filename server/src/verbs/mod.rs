@@ -1,7 +1,7 @@
 //! The verbs: each file is one, with its description, its arguments, its reply and what it does. The list below is all of
 //! them: a new verb is a file, and named there.
 //!
-//! A verb that only looks does its looking through `inspect`; one that makes the program run waits through `motion`;
+//! A verb that only looks does its looking through `inspect`; one that makes the program run waits through `stepping`;
 //! those about probes share `probes`.
 
 mod args;
@@ -27,7 +27,6 @@ mod last_write;
 mod locals;
 mod logpoint;
 mod memory;
-mod motion;
 mod names;
 mod next;
 mod next_back;
@@ -54,6 +53,7 @@ mod start;
 mod status;
 mod step;
 mod step_back;
+mod stepping;
 mod stop;
 mod subscribe;
 mod text;
@@ -70,9 +70,9 @@ mod write;
 use serde_json::Value;
 
 pub use call::{Asked, Call};
-pub use motion::{StepArgs, TimeoutArgs};
 pub use probes::{Chosen, ProbeArgs, ProbeKind, ProbeReport, ProbesReply};
 pub use show::session as session_text;
+pub use stepping::{StepArgs, TimeoutArgs};
 pub use text::{Column, Piece, Style, Text};
 pub use verb::{Command, Does, Form, Needs, Takes, Verb, WaitsFor, Word};
 

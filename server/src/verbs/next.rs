@@ -4,7 +4,7 @@
 use recorder::live::Motion;
 use replay::moves::Direction;
 
-use super::{Call, Command, Does, Needs, StepArgs, Text, Verb, Word, motion};
+use super::{Call, Command, Does, Needs, StepArgs, Text, Verb, Word, stepping};
 use crate::past::steps;
 use crate::protocol::Failure;
 use crate::session::{MotionReport, Session};
@@ -25,7 +25,7 @@ impl Verb for Next {
     fn run(call: &Call<'_>, args: StepArgs) -> Result<MotionReport, Failure> {
         match call.target()? {
             Session::Live(session) => {
-                motion::step(call, &session, &args, Motion::Next, Motion::NextInstruction)
+                stepping::step(call, &session, &args, Motion::Next, Motion::NextInstruction)
             }
             Session::Recorded(past) => past.next(steps(&args)?, Direction::Forward),
         }
@@ -33,9 +33,9 @@ impl Verb for Next {
 }
 
 impl Command for Next {
-    const WORDS: &'static [Word] = motion::STEPS;
+    const WORDS: &'static [Word] = stepping::STEPS;
 
     fn text(reply: &MotionReport, _: &Self::Args) -> Text {
-        Text::motion(reply)
+        Text::stepping(reply)
     }
 }

@@ -27,6 +27,6 @@ impl Command for NextBack {
     const WORDS: &'static [Word] = &[Word::new("count", "COUNT", Form::Number, "How often")];
 
     fn text(reply: &MotionReport, _: &Self::Args) -> Text {
-        Text::motion(reply)
+        Text::stepping(reply)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Call, Command, Does, Needs, Nothing, Text, Verb, motion};
+use super::{Call, Command, Does, Needs, Nothing, Text, Verb, stepping};
 use crate::protocol::Failure;
 use crate::session::{MotionReport, of_recorder};
 
@@ -25,7 +25,7 @@ impl Verb for Pause {
         session.must_run()?;
         let before = session.live.newest_stop();
         let number = session.live.pause().map_err(|error| of_recorder(&error))?;
-        let came = motion::wait(call, &session, number.saturating_sub(1), PATIENCE)?;
+        let came = stepping::wait(call, &session, number.saturating_sub(1), PATIENCE)?;
         Ok(MotionReport {
             already: number <= before,
             ..came.report
@@ -35,6 +35,6 @@ impl Verb for Pause {
 
 impl Command for Pause {
     fn text(reply: &MotionReport, _: &Self::Args) -> Text {
-        Text::motion(reply)
+        Text::stepping(reply)
     }
 }

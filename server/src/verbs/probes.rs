@@ -1,12 +1,14 @@
 //! What `break`, `logpoint`, `watch` and `catch` have in common: their probes are listed, removed and switched alike.
 
 use debuginfo::LineError;
-use recorder::live::{Access, Action, Judged, Location, ProbeId, ProbeSpec, ProbeState, ProbeView};
+use recorder::live::{
+    Access, Action, EvaluatedBy, Location, ProbeId, ProbeSpec, ProbeState, ProbeView,
+};
 use serde::{Deserialize, Serialize};
 
 use super::Call;
 use crate::inspect::{self, signal_name};
-use crate::location::{LineTarget, Spot, Target};
+use crate::location::{LineTarget, Target, TypedPlace};
 use crate::protocol::{Code, Details, Failure};
 use crate::session::{LiveSession, PlaceReport, hex, of_recorder};
 
@@ -216,15 +218,15 @@ pub(super) fn located(
 ) -> Result<Location, Failure> {
     let space = session.live.space();
     match target.spot()? {
-        Spot::Function(name) => {
+        TypedPlace::Function(name) => {
             let known = pending || !space.function_places(&name).is_empty();
             match known {
                 true => Ok(Location::Function(name)),
                 false => Err(no_function(&space, &name)),
             }
         }
-        Spot::Line(line) => line_location(&space, line, pending),
-        Spot::LineHere(line) => {
+        TypedPlace::Line(line) => line_location(&space, line, pending),
+        TypedPlace::LineHere(line) => {
             let file = current_file(session)?;
             let here = LineTarget {
                 file,
@@ -233,7 +235,7 @@ pub(super) fn located(
             };
             line_location(&space, here, false)
         }
-        Spot::Address(address) => match space.at(address) {
+        TypedPlace::Address(address) => match space.at(address) {
             Some(_) => Ok(Location::Address(address)),
             None => Err(Failure::new(
                 Code::InvalidAddress,
@@ -362,12 +364,14 @@ fn told(view: &ProbeView) -> Option<String> {
     (!told.is_empty()).then(|| told.join("; "))
 }
 
-fn place(place: &recorder::live::Place) -> PlaceReport {
+fn place(place: &recorder::live::ProbePlace) -> PlaceReport {
     let (compiled, not_compiled) = match &place.judged {
         None => (None, None),
-        Some(Judged::InProgram) => (Some(true), None),
-        Some(Judged::Partly(what)) => (Some(true), Some(what.clone())),
-        Some(Judged::Asked(why) | Judged::ByTracer(why)) => (Some(false), Some(why.clone())),
+        Some(EvaluatedBy::InProgram) => (Some(true), None),
+        Some(EvaluatedBy::Partly(what)) => (Some(true), Some(what.clone())),
+        Some(EvaluatedBy::Asked(why) | EvaluatedBy::ByTracer(why)) => {
+            (Some(false), Some(why.clone()))
+        }
     };
     PlaceReport {
         address: hex(place.address),

@@ -7,7 +7,7 @@ use debuginfo::AddressSpace;
 use recorder::live::{Action, Location, Motion, ProbeState, ProbeView};
 
 use super::{
-    Call, Command, Does, Needs, Nothing, ProbeKind, Text, Verb, WaitsFor, display, motion, show,
+    Call, Command, Does, Needs, Nothing, ProbeKind, Text, Verb, WaitsFor, display, show, stepping,
     watch,
 };
 use crate::protocol::{Code, Failure, Notice, NoticeKind};
@@ -46,7 +46,7 @@ impl Verb for Restart {
         if !is_held {
             return Ok(session.report());
         }
-        let entry = motion::wait(call, &session, 0, ENTRY_PATIENCE)?;
+        let entry = stepping::wait(call, &session, 0, ENTRY_PATIENCE)?;
         let Some(stop) = entry.stop else {
             return Ok(session.report());
         };
@@ -67,10 +67,10 @@ impl Verb for Restart {
             }
         }
         let timeout = match stops_somewhere(&probes) {
-            true => motion::patience(call, None)?,
+            true => stepping::patience(call, None)?,
             false => Duration::ZERO,
         };
-        let came = motion::go(call, &session, &stop, Motion::Continue, true, timeout)?;
+        let came = stepping::go(call, &session, &stop, Motion::Continue, true, timeout)?;
         Ok(session.report_at(came.stop.as_ref()))
     }
 }

@@ -25,6 +25,6 @@ impl Verb for ReverseContinue {
 
 impl Command for ReverseContinue {
     fn text(reply: &MotionReport, _: &Self::Args) -> Text {
-        Text::motion(reply)
+        Text::stepping(reply)
     }
 }

@@ -26,6 +26,6 @@ impl Verb for ReverseFinish {
 
 impl Command for ReverseFinish {
     fn text(reply: &MotionReport, _: &Self::Args) -> Text {
-        Text::motion(reply)
+        Text::stepping(reply)
     }
 }

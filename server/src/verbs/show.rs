@@ -118,7 +118,7 @@ pub(super) fn heading(stop: &StopReport) -> Text {
 }
 
 /// Writes how running came out.
-pub(super) fn motion(report: &MotionReport) -> Text {
+pub(super) fn stepping(report: &MotionReport) -> Text {
     if let Some(tid) = report.thread_ended {
         let others = match report.status {
             StateWord::Stopped => "others are stopped: hindsight threads",

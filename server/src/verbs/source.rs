@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Call, Command, Does, Form, Needs, Takes, Text, Verb, Word, show, r#where};
 use crate::inspect::{self, SourceReport, View};
-use crate::location::{LineTarget, Spot, Target};
+use crate::location::{LineTarget, Target, TypedPlace};
 use crate::protocol::{Code, Failure};
 
 /// The verb.
@@ -70,22 +70,22 @@ fn described(view: &View<'_>, args: &SourceArgs) -> Result<SourceReport, Failure
     let target = match &args.at {
         None => here(view)?,
         Some(target) => match target.spot()? {
-            Spot::Line(line) => line,
-            Spot::LineHere(line) => LineTarget {
+            TypedPlace::Line(line) => line,
+            TypedPlace::LineHere(line) => LineTarget {
                 file: current_file(view)?,
                 line,
                 column: None,
             },
-            Spot::Function(name) if args.function => {
+            TypedPlace::Function(name) if args.function => {
                 let place = first_function(space, &name)?;
                 let context = args.context.unwrap_or(0);
                 return inspect::function_source(space, place.after_prologue, context);
             }
-            Spot::Function(name) => {
+            TypedPlace::Function(name) => {
                 let place = first_function(space, &name)?;
                 line_of(space, place.after_prologue)?
             }
-            Spot::Address(address) => line_of(space, address)?,
+            TypedPlace::Address(address) => line_of(space, address)?,
         },
     };
     inspect::line_source(space, &target.file, target.line, context, None)

@@ -7,7 +7,7 @@ use std::time::Duration;
 use recorder::live::{Action, Motion, ProbeSpec, Stop};
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Does, Needs, Verb, display, motion, probes};
+use super::{Call, Does, Needs, Verb, display, probes, stepping};
 use crate::location::Target;
 use crate::protocol::{Code, Failure};
 use crate::session::{
@@ -52,7 +52,7 @@ impl Verb for Start {
     type Reply = SessionReport;
 
     fn run(call: &Call<'_>, args: StartArgs) -> Result<SessionReport, Failure> {
-        let timeout = motion::patience(call, args.timeout_secs)?;
+        let timeout = stepping::patience(call, args.timeout_secs)?;
         for target in &args.breaks {
             // Before anything is started: a mistake in writing is one whatever the program is.
             target.spot()?;
@@ -81,7 +81,7 @@ fn prepare(
     args: &StartArgs,
     timeout: Duration,
 ) -> Result<Option<Stop>, Failure> {
-    let came = motion::wait(call, session, 0, ENTRY_PATIENCE)?;
+    let came = stepping::wait(call, session, 0, ENTRY_PATIENCE)?;
     let entry: MotionReport = came.report;
     if entry.status != StateWord::Stopped {
         let what = match &entry.exit {
@@ -114,7 +114,7 @@ fn prepare(
         return Ok(came.stop);
     }
     let stop = session.stopped()?;
-    let came = motion::go(call, session, &stop, Motion::Continue, true, timeout)?;
+    let came = stepping::go(call, session, &stop, Motion::Continue, true, timeout)?;
     Ok(came.stop)
 }
 

@@ -4,7 +4,7 @@
 use recorder::live::Motion;
 use replay::moves::Direction;
 
-use super::{Call, Command, Does, Needs, StepArgs, Text, Verb, Word, motion};
+use super::{Call, Command, Does, Needs, StepArgs, Text, Verb, Word, stepping};
 use crate::past::steps;
 use crate::protocol::Failure;
 use crate::session::{MotionReport, Session};
@@ -24,7 +24,7 @@ impl Verb for Step {
     fn run(call: &Call<'_>, args: StepArgs) -> Result<MotionReport, Failure> {
         match call.target()? {
             Session::Live(session) => {
-                motion::step(call, &session, &args, Motion::Step, Motion::Instruction)
+                stepping::step(call, &session, &args, Motion::Step, Motion::Instruction)
             }
             Session::Recorded(past) => past.step(steps(&args)?, Direction::Forward),
         }
@@ -32,9 +32,9 @@ impl Verb for Step {
 }
 
 impl Command for Step {
-    const WORDS: &'static [Word] = motion::STEPS;
+    const WORDS: &'static [Word] = stepping::STEPS;
 
     fn text(reply: &MotionReport, _: &Self::Args) -> Text {
-        Text::motion(reply)
+        Text::stepping(reply)
     }
 }

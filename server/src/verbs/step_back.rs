@@ -37,6 +37,6 @@ impl Command for StepBack {
     const WORDS: &'static [Word] = &[Word::new("count", "COUNT", Form::Number, "How many events")];
 
     fn text(reply: &MotionReport, _: &Self::Args) -> Text {
-        Text::motion(reply)
+        Text::stepping(reply)
     }
 }

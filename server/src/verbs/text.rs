@@ -90,8 +90,8 @@ impl Text {
 
     /// How a move came out.
     #[must_use]
-    pub fn motion(report: &MotionReport) -> Text {
-        show::motion(report)
+    pub fn stepping(report: &MotionReport) -> Text {
+        show::stepping(report)
     }
 
     /// A line of parts that look different.

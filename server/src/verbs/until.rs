@@ -3,7 +3,7 @@
 use recorder::live::Motion;
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Command, Does, Form, Needs, Takes, Text, Verb, Word, motion, probes};
+use super::{Call, Command, Does, Form, Needs, Takes, Text, Verb, Word, probes, stepping};
 use crate::location::Target;
 use crate::protocol::Failure;
 use crate::session::MotionReport;
@@ -34,12 +34,12 @@ impl Verb for Until {
 
     fn run(call: &Call<'_>, args: UntilArgs) -> Result<MotionReport, Failure> {
         let session = call.live()?;
-        let timeout = motion::patience(call, args.timeout_secs)?;
+        let timeout = stepping::patience(call, args.timeout_secs)?;
         let stop = session.stopped()?;
         let place = probes::located(&session, &args.at, false)?;
         let frame = session.frame_of(&stop);
-        let motion = Motion::Until { place, frame };
-        let came = motion::go(call, &session, &stop, motion, false, timeout)?;
+        let stepping = Motion::Until { place, frame };
+        let came = stepping::go(call, &session, &stop, stepping, false, timeout)?;
         Ok(came.report)
     }
 }
@@ -52,10 +52,10 @@ impl Command for Until {
             Form::Text,
             "function, file:line or 0xADDRESS",
         ),
-        motion::TIMEOUT,
+        stepping::TIMEOUT,
     ];
 
     fn text(reply: &MotionReport, _: &Self::Args) -> Text {
-        Text::motion(reply)
+        Text::stepping(reply)
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
-use super::threads::Place;
+use super::threads::ParameterPlace;
 use super::{Report, Severity};
 use crate::control::{Control, LogFormat, LogPart, MAX_STACK_LEN};
 use crate::wire::{LOG_MAX_VALUES, PROBE_BITS, WORD_LEN};
@@ -21,7 +21,12 @@ pub(super) struct LiveProbes {
 
 impl LiveProbes {
     /// Adds a control event.
-    pub(super) fn control(&mut self, place: Place<'_>, control: &Control, report: &mut Report) {
+    pub(super) fn control(
+        &mut self,
+        place: ParameterPlace<'_>,
+        control: &Control,
+        report: &mut Report,
+    ) {
         let mut odd = |what: String| report.find(Severity::Odd, place.0, Some(place.1), what);
         match control {
             Control::Probe(probe) => {
@@ -80,7 +85,7 @@ impl LiveProbes {
         }
     }
 
-    fn name(&mut self, place: Place<'_>, probe: u32) {
+    fn name(&mut self, place: ParameterPlace<'_>, probe: u32) {
         if self.is_defined(probe) {
             return;
         }

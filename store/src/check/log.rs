@@ -16,7 +16,7 @@ use crate::log::{LogPosition, Tail, segment_path, segments};
 use crate::manifest::RecordingId;
 
 /// The facts about the log that are known before it is read.
-pub(super) struct Scope<'a> {
+pub(super) struct LogContext<'a> {
     pub(super) dir: &'a Path,
     pub(super) id: RecordingId,
     /// The allowed forms of its end.
@@ -45,7 +45,7 @@ enum SegmentEnd {
 }
 
 pub(super) fn check(
-    scope: &Scope<'_>,
+    scope: &LogContext<'_>,
     report: &mut Report,
     progress: &mut impl FnMut(u64),
 ) -> Result<()> {
@@ -99,7 +99,7 @@ pub(super) fn check(
     Ok(())
 }
 
-impl Scope<'_> {
+impl LogContext<'_> {
     /// Whether the last segment may be shorter than its header. An announced segment had its header before.
     fn may_lack_header(&self, before: SegmentEnd) -> bool {
         match self.tail {
@@ -132,7 +132,7 @@ impl Scope<'_> {
 }
 
 /// Checks that no segment is missing; returns the number of the first one.
-fn check_numbers(scope: &Scope<'_>, numbers: &[u32], report: &mut Report) -> u32 {
+fn check_numbers(scope: &LogContext<'_>, numbers: &[u32], report: &mut Report) -> u32 {
     for pair in numbers.windows(2) {
         for number in pair[0] + 1..pair[1] {
             missing(

@@ -11,7 +11,7 @@ use crate::control::Control;
 use crate::wire::{Decoded, EnterForm, Record, Records};
 
 /// A frame: its file and where it begins, in bytes from the file's start.
-pub(super) type Place<'a> = (&'a Path, u64);
+pub(super) type ParameterPlace<'a> = (&'a Path, u64);
 
 /// All threads of a log: uses of a ring.
 #[derive(Default)]
@@ -62,7 +62,7 @@ impl Threads {
 
     pub(super) fn block(
         &mut self,
-        place: Place<'_>,
+        place: ParameterPlace<'_>,
         key: (u32, u32),
         bytes: &[u8],
         report: &mut Report,
@@ -90,7 +90,7 @@ impl Threads {
         }
     }
 
-    pub(super) fn watermark(&mut self, place: Place<'_>, ticks: u64, report: &mut Report) {
+    pub(super) fn watermark(&mut self, place: ParameterPlace<'_>, ticks: u64, report: &mut Report) {
         if ticks < self.watermark {
             let what = format!("watermark {ticks} after {}", self.watermark);
             report.find(Severity::Odd, place.0, Some(place.1), what);
@@ -98,7 +98,12 @@ impl Threads {
         self.watermark = self.watermark.max(ticks);
     }
 
-    pub(super) fn control(&mut self, place: Place<'_>, control: &Control, report: &mut Report) {
+    pub(super) fn control(
+        &mut self,
+        place: ParameterPlace<'_>,
+        control: &Control,
+        report: &mut Report,
+    ) {
         self.live.control(place, control, report);
         if let Control::Snapshot(snapshot) = control {
             report.copy_of_memory(snapshot.id);
@@ -141,7 +146,7 @@ impl Threads {
 }
 
 impl Thread {
-    fn times(&mut self, place: Place<'_>, ticks: u64, watermark: u64) {
+    fn times(&mut self, place: ParameterPlace<'_>, ticks: u64, watermark: u64) {
         if ticks < self.last_ticks {
             self.odd(place, Oddity::TimeRunsBack);
         }
@@ -151,7 +156,12 @@ impl Thread {
         self.last_ticks = ticks;
     }
 
-    fn record(&mut self, place: Place<'_>, decoded: &Decoded<'_>, functions: &HashSet<u32>) {
+    fn record(
+        &mut self,
+        place: ParameterPlace<'_>,
+        decoded: &Decoded<'_>,
+        functions: &HashSet<u32>,
+    ) {
         let is_first = self.records == 0;
         self.records += 1;
         match decoded.record {
@@ -185,7 +195,7 @@ impl Thread {
         }
     }
 
-    fn live_record(&mut self, place: Place<'_>, record: &Record<'_>, live: &LiveProbes) {
+    fn live_record(&mut self, place: ParameterPlace<'_>, record: &Record<'_>, live: &LiveProbes) {
         match *record {
             Record::Logpoint { probe, words } => match live.fits(probe, words) {
                 Some(true) => {}
@@ -199,13 +209,13 @@ impl Thread {
         }
     }
 
-    fn slot(&mut self, place: Place<'_>, slot: u64) {
+    fn slot(&mut self, place: ParameterPlace<'_>, slot: u64) {
         if slot == 0 {
             self.odd(place, Oddity::NullSlot);
         }
     }
 
-    fn odd(&mut self, place: Place<'_>, oddity: Oddity) {
+    fn odd(&mut self, place: ParameterPlace<'_>, oddity: Oddity) {
         let tally = self.oddities.entry(oddity).or_insert_with(|| Tally {
             count: 0,
             path: place.0.to_path_buf(),

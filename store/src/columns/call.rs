@@ -101,12 +101,12 @@ pub struct CallColumn {
     /// Its name.
     pub name: &'static str,
     pub(super) physical: Physical,
-    pub(super) source: Source,
+    pub(super) source: ColumnSource,
 }
 
 /// The source of a column's values; numbers are those of buffered columns.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Source {
+pub(super) enum ColumnSource {
     /// Every row has a value.
     Always(usize),
     /// Rows with -1 are null.
@@ -120,7 +120,7 @@ pub(super) enum Source {
 }
 
 impl CallColumn {
-    const fn int64(name: &'static str, source: Source) -> Self {
+    const fn int64(name: &'static str, source: ColumnSource) -> Self {
         Self {
             name,
             physical: Physical::Int64,
@@ -128,7 +128,7 @@ impl CallColumn {
         }
     }
 
-    const fn int32(name: &'static str, source: Source) -> Self {
+    const fn int32(name: &'static str, source: ColumnSource) -> Self {
         Self {
             name,
             physical: Physical::Int32,
@@ -140,13 +140,13 @@ impl CallColumn {
         Self {
             name,
             physical: Physical::Boolean,
-            source: Source::Flag(flag),
+            source: ColumnSource::Flag(flag),
         }
     }
 
     /// Tells whether rows may be null in this column.
     pub const fn is_optional(&self) -> bool {
-        !matches!(self.source, Source::Always(_) | Source::Flag(_))
+        !matches!(self.source, ColumnSource::Always(_) | ColumnSource::Flag(_))
     }
 
     pub(super) fn to_parquet(self) -> ParquetResult<types::Type> {
@@ -167,7 +167,7 @@ impl CallColumn {
 
 /// The columns of the file, in order.
 pub const CALL_COLUMNS: [CallColumn; 31] = {
-    use Source::{Always, IfFlag, UnlessNone, Xmm};
+    use ColumnSource::{Always, IfFlag, UnlessNone, Xmm};
     [
         CallColumn::int64("end_seq", UnlessNone(buffered::END_SEQ)),
         CallColumn::int64("start_seq", Always(buffered::START_SEQ)),

@@ -10,7 +10,7 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types;
 
 use super::call::{
-    CALL_COLUMNS, CallColumn, CallEnd, CallStart, NONE, RETURNED, RETURNED_XMM, Source, TAIL,
+    CALL_COLUMNS, CallColumn, CallEnd, CallStart, ColumnSource, NONE, RETURNED, RETURNED_XMM, TAIL,
     UNWOUND, buffered,
 };
 use super::chunk::{Chunk, Presence};
@@ -215,26 +215,30 @@ impl Rows {
     }
 
     /// Returns a column's non-null values, and which rows have them.
-    fn column<'a>(&'a self, source: Source, scratch: &'a mut Scratch) -> (&'a [i64], Presence<'a>) {
+    fn column<'a>(
+        &'a self,
+        source: ColumnSource,
+        scratch: &'a mut Scratch,
+    ) -> (&'a [i64], Presence<'a>) {
         let len = self.len;
         match source {
-            Source::Always(buffered) => (&self.values[buffered][..len], Presence::All),
-            Source::Flag(flag) => {
+            ColumnSource::Always(buffered) => (&self.values[buffered][..len], Presence::All),
+            ColumnSource::Flag(flag) => {
                 let bits = self.flags[..len].iter().map(|f| i64::from(f & flag != 0));
                 scratch.values.clear();
                 scratch.values.extend(bits);
                 (&scratch.values, Presence::All)
             }
-            Source::UnlessNone(buffered) => {
+            ColumnSource::UnlessNone(buffered) => {
                 let values = &self.values[buffered][..len];
                 let present = values.iter().map(|value| *value != NONE);
                 scratch.select(values, present)
             }
-            Source::IfFlag(buffered, flag) => {
+            ColumnSource::IfFlag(buffered, flag) => {
                 let present = self.flags[..len].iter().map(|f| f & flag != 0);
                 scratch.select(&self.values[buffered][..len], present)
             }
-            Source::Xmm(register) => {
+            ColumnSource::Xmm(register) => {
                 let present = self.xmm_counts[..len]
                     .iter()
                     .map(|c| usize::from(*c) > register);

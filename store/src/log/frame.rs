@@ -50,7 +50,7 @@ pub enum FrameFault {
     TooLong(usize),
     /// The frame was written for another place.
     #[error("the frame belongs to another place")]
-    Place,
+    ParameterPlace,
     /// The checksum differs.
     #[error("the frame's checksum differs")]
     Crc,
@@ -124,7 +124,7 @@ pub fn payload_len(header: &[u8; FRAME_HEADER_LEN], offset: u64) -> Result<usize
         return Err(FrameFault::TooLong(len));
     }
     if u32_at(header, PLACE_AT) != place(offset) {
-        return Err(FrameFault::Place);
+        return Err(FrameFault::ParameterPlace);
     }
     Ok(len)
 }
@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn a_frame_of_another_place_or_file_is_refused() {
-        assert_eq!(check(&frame(), 5, 72), Err(FrameFault::Place));
+        assert_eq!(check(&frame(), 5, 72), Err(FrameFault::ParameterPlace));
         assert_eq!(check(&frame(), 6, 64), Err(FrameFault::Crc));
     }
 

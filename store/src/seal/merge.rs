@@ -47,12 +47,12 @@ struct Release {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Head {
     ticks: u64,
-    source: Source,
+    source: RecordSource,
 }
 
 /// The sources of records, in the order that decides between records of one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Source {
+enum RecordSource {
     Controls,
     Thread { id: (u32, u32), index: usize },
 }
@@ -141,8 +141,8 @@ impl Merge {
                 return Ok(());
             }
             let next = match head.source {
-                Source::Controls => self.release_control(budget, out)?,
-                Source::Thread { index, .. } => {
+                RecordSource::Controls => self.release_control(budget, out)?,
+                RecordSource::Thread { index, .. } => {
                     let stop_at = release.stop_at(head.source);
                     let thread = &mut self.threads[index];
                     thread.release(stop_at, budget, &self.live, &mut self.pool, out)?
@@ -179,11 +179,11 @@ impl Merge {
             heads: BinaryHeap::new(),
         };
         let controls = self.controls.front().map(|(ticks, _)| *ticks);
-        release.add(controls, Source::Controls);
+        release.add(controls, RecordSource::Controls);
         for (index, thread) in self.threads.iter().enumerate() {
             release.add(
                 thread.queue.head_ticks(),
-                Source::Thread {
+                RecordSource::Thread {
                     id: thread.id,
                     index,
                 },
@@ -257,7 +257,7 @@ impl Merge {
 
 impl Release {
     /// Notes that a source's next record is at `ticks`, unless that is too late for this release.
-    fn add(&mut self, ticks: Option<u64>, source: Source) {
+    fn add(&mut self, ticks: Option<u64>, source: RecordSource) {
         if let Some(ticks) = ticks
             && ticks < self.limit
         {
@@ -266,7 +266,7 @@ impl Release {
     }
 
     /// Returns the ticks from which on `source` must let others go first.
-    fn stop_at(&self, source: Source) -> u64 {
+    fn stop_at(&self, source: RecordSource) -> u64 {
         let Some(Reverse(other)) = self.heads.peek() else {
             return self.limit;
         };

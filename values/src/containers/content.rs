@@ -1,8 +1,8 @@
 //! The content of a container, independent of its language.
 
 use crate::containers::items::Items;
-use crate::containers::spot::Spot;
 use crate::containers::text::Text;
+use crate::containers::typed_place::TypedPlace;
 
 /// The content to show.
 pub(crate) enum Content {
@@ -19,7 +19,7 @@ pub(crate) enum Content {
     /// Words and values in between; and parts that can be accessed by name.
     Parts {
         text: Vec<Part>,
-        children: Vec<(String, Spot)>,
+        children: Vec<(String, TypedPlace)>,
     },
 }
 
@@ -27,7 +27,7 @@ pub(crate) enum Content {
 #[derive(Debug, Clone)]
 pub(crate) enum Part {
     Words(String),
-    Value(Spot),
+    Value(TypedPlace),
 }
 
 impl Part {
@@ -38,7 +38,7 @@ impl Part {
 
 impl Content {
     /// One value between words.
-    pub(crate) fn around(before: &str, name: &str, value: Spot, after: &str) -> Content {
+    pub(crate) fn around(before: &str, name: &str, value: TypedPlace, after: &str) -> Content {
         Content::Parts {
             text: vec![
                 Part::words(before),

@@ -2,18 +2,18 @@
 
 use std::collections::HashSet;
 
-use crate::containers::spot::{At, Reach, Slot, Spot, size};
+use crate::containers::typed_place::{At, Reach, Slot, TypedPlace, size};
 use debuginfo::Unknown;
 use debuginfo::types::Type;
 
 /// An element, with its key if it is a map's.
 pub(crate) struct Element {
-    pub key: Option<Spot>,
-    pub value: Spot,
+    pub key: Option<TypedPlace>,
+    pub value: TypedPlace,
 }
 
 impl Element {
-    pub(crate) fn of(value: Spot) -> Element {
+    pub(crate) fn of(value: TypedPlace) -> Element {
         Element { key: None, value }
     }
 }
@@ -123,7 +123,7 @@ impl Run {
 impl Visit for Run {
     fn visit(&self, _: &Reach, from: u64, each: Each) -> Result<(), Unknown> {
         let size = size(&self.element)?;
-        let start = Spot {
+        let start = TypedPlace {
             ty: self.element.clone(),
             at: self.start.clone(),
         };
@@ -164,7 +164,7 @@ impl Visit for Ring {
                 place
             };
             let address = self.start.wrapping_add(place.wrapping_mul(size));
-            if !each(Element::of(Spot::memory(&self.element, address))) {
+            if !each(Element::of(TypedPlace::memory(&self.element, address))) {
                 break;
             }
         }
@@ -175,7 +175,7 @@ impl Visit for Ring {
 /// Single bits, each shown as a `bool`.
 pub(crate) struct Bits {
     pub element: Type,
-    pub start: Spot,
+    pub start: TypedPlace,
     /// Number of bits before the first one.
     pub skip: u64,
     pub len: u64,
@@ -191,7 +191,10 @@ impl Visit for Bits {
                 byte = spot.read(reach, 1)?.first().copied();
             }
             let set = byte.is_some_and(|b| b >> (bit % 8) & 1 == 1);
-            if !each(Element::of(Spot::bytes(&self.element, &[u8::from(set)]))) {
+            if !each(Element::of(TypedPlace::bytes(
+                &self.element,
+                &[u8::from(set)],
+            ))) {
                 break;
             }
         }

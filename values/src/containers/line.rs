@@ -3,7 +3,7 @@
 use crate::containers::Container;
 use crate::containers::content::{Content, Part};
 use crate::containers::items::Items;
-use crate::containers::spot::{Reach, Spot};
+use crate::containers::typed_place::{Reach, TypedPlace};
 use crate::render::unknown;
 use debuginfo::types::Language;
 use debuginfo::value::{Look, Value};
@@ -62,7 +62,7 @@ impl Container {
     fn elements(&self, items: &Items, limits: &Limits, reach: &Reach, show: Show) -> String {
         let is_map = matches!(self.content, Content::Map(_));
         let mut inside = Vec::new();
-        let mut write = |spot: &Spot| show(&self.element(spot, reach));
+        let mut write = |spot: &TypedPlace| show(&self.element(spot, reach));
         let walked = items.visit.visit(reach, 0, &mut |element| {
             let is_damaged = |text: &String| text.starts_with("<unknown: corrupt");
             let is_noise = inside.len() >= MAX_DAMAGED && inside.iter().all(is_damaged);

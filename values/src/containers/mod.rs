@@ -13,15 +13,15 @@ mod names;
 mod presented;
 mod room;
 mod rust;
-mod spot;
 mod text;
+mod typed_place;
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use crate::containers::content::Content;
 use crate::containers::items::Items;
-use crate::containers::spot::{At, Reach, Spot};
+use crate::containers::typed_place::{At, Reach, TypedPlace};
 use crate::{RenderOptions, render_with};
 use debuginfo::location::ValuePlace;
 use debuginfo::types::{Language, Type};
@@ -128,7 +128,7 @@ impl Container {
     pub fn is_type(ty: &Type) -> bool {
         let space = AddressSpace::default();
         let reach = Reach::new(&Nothing, &space);
-        let spot = Spot {
+        let spot = TypedPlace {
             ty: ty.clone(),
             at: At::Nowhere(nothing()),
         };
@@ -289,7 +289,7 @@ impl Container {
             error: None,
         };
         if let Content::Parts { children, .. } = &self.content {
-            let part = |(name, spot): &(String, Spot)| Entry {
+            let part = |(name, spot): &(String, TypedPlace)| Entry {
                 key: None,
                 name: name.clone(),
                 value: self.part(spot, &reach),
@@ -325,13 +325,13 @@ impl Container {
         mixed(why, self.certainty.and(reach.certainty()))
     }
 
-    fn value(&self, spot: &Spot, reach: &Reach) -> Value {
+    fn value(&self, spot: &TypedPlace, reach: &Reach) -> Value {
         read(spot, reach).reached_by(self.certainty.and(reach.certainty()))
     }
 
     /// A named part. A part in the object itself, as in an optional or a variant, is unknown if it was seen when the
     /// object was another; the target of a pointer is as it was seen there.
-    fn part(&self, spot: &Spot, reach: &Reach) -> Value {
+    fn part(&self, spot: &TypedPlace, reach: &Reach) -> Value {
         match spot.at {
             At::Memory(address) if self.own.contains(&address) => self.alone(spot, reach),
             _ => self.value(spot, reach),
@@ -339,18 +339,18 @@ impl Container {
     }
 
     /// A single element: unknown if it was seen when the container was another.
-    fn alone(&self, spot: &Spot, reach: &Reach) -> Value {
+    fn alone(&self, spot: &TypedPlace, reach: &Reach) -> Value {
         self.checked(spot, reach, &|seen| reach.ends_at(seen))
     }
 
     /// One of several elements: those before it must have been the same when it was seen.
-    fn element(&self, spot: &Spot, reach: &Reach) -> Value {
+    fn element(&self, spot: &TypedPlace, reach: &Reach) -> Value {
         self.checked(spot, reach, &|seen| reach.led_by(*seen))
     }
 
     fn checked(
         &self,
-        spot: &Spot,
+        spot: &TypedPlace,
         reach: &Reach,
         check: &dyn Fn(&Piece) -> Result<(), Unknown>,
     ) -> Value {
@@ -368,7 +368,7 @@ impl Container {
     }
 }
 
-fn read(spot: &Spot, reach: &Reach) -> Value {
+fn read(spot: &TypedPlace, reach: &Reach) -> Value {
     match &spot.at {
         At::Memory(address) => Value::at(spot.ty.clone(), *address, reach.machine),
         At::Bytes(bytes, start) => {
@@ -408,13 +408,13 @@ fn is_key(value: &Value, key: &Key, look: &Look<'_>) -> bool {
 }
 
 /// The location of a value.
-fn spot(value: &Value) -> Spot {
+fn spot(value: &Value) -> TypedPlace {
     let at = match (&value.place, &value.bytes) {
         (ValuePlace::Memory(address), _) if value.bits.is_none() => At::Memory(*address),
         (_, Ok(bytes)) => At::Bytes(Arc::from(bytes.as_slice()), 0),
         (_, Err(why)) => At::Nowhere(why.clone()),
     };
-    Spot {
+    TypedPlace {
         ty: value.ty.clone(),
         at,
     }
@@ -422,7 +422,7 @@ fn spot(value: &Value) -> Spot {
 
 type Recognised = Result<(String, Language, Content), Unknown>;
 
-fn recognise(spot: &Spot, reach: &Reach) -> Option<Recognised> {
+fn recognise(spot: &TypedPlace, reach: &Reach) -> Option<Recognised> {
     let language = spot.ty.strip().language();
     let found = match language {
         Language::Rust => rust::content(spot, reach)?.map(|content| (String::new(), content)),

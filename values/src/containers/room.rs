@@ -1,7 +1,7 @@
 //! Strings that can be written in place: where their characters are, their capacity, and where their length is. Strings
 //! that may share their characters are excluded.
 
-use crate::containers::spot::{Reach, Spot, path_of};
+use crate::containers::typed_place::{Reach, TypedPlace, path_of};
 use crate::containers::{cxx, rust, spot};
 use debuginfo::Unknown;
 use debuginfo::value::{Look, Value};
@@ -37,7 +37,7 @@ pub fn room(value: &Value, look: &Look<'_>) -> Option<Result<Room, Unknown>> {
 }
 
 /// The address of a length, which must have one.
-pub(super) fn length(spot: &Spot) -> Result<u64, Unknown> {
+pub(super) fn length(spot: &TypedPlace) -> Result<u64, Unknown> {
     spot.address()
         .map_err(|_| Unknown::because("it does not lie in memory"))
 }

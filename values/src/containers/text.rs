@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::containers::spot::{Reach, Spot};
+use crate::containers::typed_place::{Reach, TypedPlace};
 use crate::strings::{quoted, to_utf8};
 use debuginfo::Unknown;
 
@@ -21,7 +21,7 @@ pub(crate) enum Form {
 #[derive(Debug, Clone)]
 pub(crate) struct Text {
     pub form: Form,
-    pub start: Spot,
+    pub start: TypedPlace,
     /// In units.
     pub len: u64,
 }
@@ -46,7 +46,7 @@ impl Text {
     }
 
     /// Unit `index`, if there is one.
-    pub(crate) fn unit_at(&self, index: u64) -> Option<Spot> {
+    pub(crate) fn unit_at(&self, index: u64) -> Option<TypedPlace> {
         let offset = index.checked_mul(self.unit())?;
         (index < self.len).then(|| self.start.inner(&self.start.ty, offset))
     }

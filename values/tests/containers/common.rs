@@ -1,6 +1,6 @@
 //! The members of the fixtures' structure, found as a debugger finds them.
 
-use debuginfo::location::Site;
+use debuginfo::location::FrameContext;
 use debuginfo::scope::global;
 use debuginfo::types::TypeKind;
 use debuginfo::value::{Look, Value};
@@ -21,7 +21,7 @@ pub fn look(snapshot: &Snapshot) -> Look<'_> {
 
 /// What the global pointer `name` points to.
 pub fn behind(snapshot: &Snapshot, name: &str) -> Value {
-    let site = Site::outside(&snapshot.space, snapshot);
+    let site = FrameContext::outside(&snapshot.space, snapshot);
     let variable = global(&site, name).expect("the fixture has this variable");
     let pointer = variable.read(&site);
     pointer

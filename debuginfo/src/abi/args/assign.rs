@@ -1,22 +1,22 @@
 //! Hands out argument registers and stack words in the order of the parameters.
 
 use crate::abi::{Passing, RegClass, TypeInfo};
-use crate::model::{Place, RetPlace, RetReg};
+use crate::model::{ParameterPlace, RetPlace, RetReg};
 
 /// Where one argument is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Passed {
-    pub place: Place,
-    pub place2: Option<Place>,
+    pub place: ParameterPlace,
+    pub place2: Option<ParameterPlace>,
     /// The byte of the value at which the part in `place2` begins.
     pub second_at: u8,
     pub indirect: bool,
 }
 
 impl Passed {
-    pub(crate) const UNKNOWN: Passed = Passed::at(Place::Unknown);
+    pub(crate) const UNKNOWN: Passed = Passed::at(ParameterPlace::Unknown);
 
-    pub(crate) const fn at(place: Place) -> Passed {
+    pub(crate) const fn at(place: ParameterPlace) -> Passed {
         Passed {
             place,
             place2: None,
@@ -53,7 +53,7 @@ pub(crate) fn assign<'i>(
 impl Left {
     fn pass(&mut self, param: &TypeInfo) -> Passed {
         match param.passing {
-            Passing::Empty => Passed::at(Place::Empty),
+            Passing::Empty => Passed::at(ParameterPlace::Empty),
             _ if self.lost => Passed::UNKNOWN,
             Passing::Unknown => {
                 self.lost = true;
@@ -83,7 +83,7 @@ impl Left {
         }
         let mut place = |class: Option<RegClass>| class.map(|c| self.register_or_word(c));
         Passed {
-            place: place(first).unwrap_or(Place::Empty),
+            place: place(first).unwrap_or(ParameterPlace::Empty),
             place2: place(second),
             second_at,
             indirect: false,
@@ -101,15 +101,15 @@ impl Left {
             && usize::from(self.sse) + wanted(RegClass::Sse) <= 8
     }
 
-    fn register_or_word(&mut self, class: RegClass) -> Place {
+    fn register_or_word(&mut self, class: RegClass) -> ParameterPlace {
         match class {
             RegClass::Int if self.int < 6 => {
                 self.int += 1;
-                Place::Int(self.int - 1)
+                ParameterPlace::Int(self.int - 1)
             }
             RegClass::Sse if self.sse < 8 => {
                 self.sse += 1;
-                Place::Sse(self.sse - 1)
+                ParameterPlace::Sse(self.sse - 1)
             }
             _ => self.on_stack(8, 8).place,
         }
@@ -123,7 +123,7 @@ impl Left {
         match (offset, end) {
             (Some(offset), Some(end)) => {
                 self.stack = end;
-                Passed::at(Place::Memory { offset })
+                Passed::at(ParameterPlace::Memory { offset })
             }
             _ => {
                 self.lost = true;

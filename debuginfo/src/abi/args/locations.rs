@@ -3,9 +3,9 @@
 use gimli::{AttributeValue, DW_AT_location, Expression, Operation, RawLocListEntry};
 
 use super::{Passed, argument_register};
-use crate::dies::{Die, Session};
+use crate::dies::{Die, DieReader};
 use crate::dwarf::Slice;
-use crate::model::Place;
+use crate::model::ParameterPlace;
 
 /// Entries of one location list that are looked at.
 const MAX_ENTRIES: usize = 1 << 12;
@@ -44,14 +44,14 @@ pub(crate) enum Found {
 
 /// Reads the locations of one function's parameters.
 pub(crate) struct Locations<'x, 's, 't, 'a> {
-    pub session: &'x Session<'t, 'a>,
+    pub session: &'x DieReader<'t, 'a>,
     pub function: &'s Die<'a>,
     pub svma: u64,
     pub frame_base: Option<FrameBase>,
 }
 
 impl<'x, 's, 't, 'a> Locations<'x, 's, 't, 'a> {
-    pub(crate) fn new(session: &'x Session<'t, 'a>, function: &'s Die<'a>, svma: u64) -> Self {
+    pub(crate) fn new(session: &'x DieReader<'t, 'a>, function: &'s Die<'a>, svma: u64) -> Self {
         Locations {
             session,
             function,
@@ -251,14 +251,14 @@ fn pieces(operations: &[Operation<Slice<'_>>]) -> Option<Passed> {
         }
         places.push(match part {
             [Operation::Register { register }, Operation::Piece { .. }] => {
-                argument_register(register.0).unwrap_or(Place::Unknown)
+                argument_register(register.0).unwrap_or(ParameterPlace::Unknown)
             }
-            _ => Place::Unknown,
+            _ => ParameterPlace::Unknown,
         });
     }
     match places.as_slice() {
-        [one] if *one != Place::Unknown => Some(Passed::at(*one)),
-        [first, second] if places.iter().any(|p| *p != Place::Unknown) => Some(Passed {
+        [one] if *one != ParameterPlace::Unknown => Some(Passed::at(*one)),
+        [first, second] if places.iter().any(|p| *p != ParameterPlace::Unknown) => Some(Passed {
             place2: Some(*second),
             second_at: u8::try_from(first_bits? / 8).ok()?,
             ..Passed::at(*first)
@@ -268,14 +268,14 @@ fn pieces(operations: &[Operation<Slice<'_>>]) -> Option<Passed> {
 }
 
 /// A place on the stack, by its distance from the stack pointer at entry.
-pub(super) fn stack_place(above_rsp: i64) -> Place {
+pub(super) fn stack_place(above_rsp: i64) -> ParameterPlace {
     match u32::try_from(above_rsp) {
-        Ok(offset) if offset >= 8 => Place::Memory { offset },
-        _ => Place::Unknown,
+        Ok(offset) if offset >= 8 => ParameterPlace::Memory { offset },
+        _ => ParameterPlace::Unknown,
     }
 }
 
-fn frame_base<'a>(session: &Session<'_, 'a>, function: &Die<'a>, svma: u64) -> Option<FrameBase> {
+fn frame_base<'a>(session: &DieReader<'_, 'a>, function: &Die<'a>, svma: u64) -> Option<FrameBase> {
     let value = session.attr(function, gimli::DW_AT_frame_base)?;
     let AttributeValue::Exprloc(expression) = value else {
         return listed_frame_base(session, function, value, svma);
@@ -290,7 +290,7 @@ fn frame_base<'a>(session: &Session<'_, 'a>, function: &Die<'a>, svma: u64) -> O
 
 /// Before DWARF 3 a list says how to compute the canonical frame address at each instruction; at entry, `rsp + 8`.
 fn listed_frame_base<'a>(
-    session: &Session<'_, 'a>,
+    session: &DieReader<'_, 'a>,
     function: &Die<'a>,
     value: AttributeValue<Slice<'a>>,
     svma: u64,

@@ -17,21 +17,21 @@ const RBP: u16 = 6;
 const RSP: u16 = 7;
 
 /// DWARF's number of the register that `place` is, if it is one.
-pub(crate) fn register_of(place: crate::model::Place) -> Option<u16> {
-    use crate::model::Place;
+pub(crate) fn register_of(place: crate::model::ParameterPlace) -> Option<u16> {
+    use crate::model::ParameterPlace;
     match place {
-        Place::Int(index) => INT_REGISTERS.get(usize::from(index)).copied(),
-        Place::Sse(index) => Some(XMM0 + u16::from(index)),
+        ParameterPlace::Int(index) => INT_REGISTERS.get(usize::from(index)).copied(),
+        ParameterPlace::Sse(index) => Some(XMM0 + u16::from(index)),
         _ => None,
     }
 }
 
 /// The argument register with DWARF's number `register`, if it is one.
-fn argument_register(register: u16) -> Option<crate::model::Place> {
-    use crate::model::Place;
+fn argument_register(register: u16) -> Option<crate::model::ParameterPlace> {
+    use crate::model::ParameterPlace;
     if let Some(index) = INT_REGISTERS.iter().position(|r| *r == register) {
-        return Some(Place::Int(index as u8));
+        return Some(ParameterPlace::Int(index as u8));
     }
     let xmm = register.checked_sub(XMM0).filter(|x| *x < 8)?;
-    Some(Place::Sse(xmm as u8))
+    Some(ParameterPlace::Sse(xmm as u8))
 }

@@ -10,7 +10,7 @@ use iced_x86::{
 
 use super::locations::stack_place;
 use super::{FrameBase, Home, Passed, RBP, RSP};
-use crate::model::Place;
+use crate::model::ParameterPlace;
 
 /// Instructions that are followed at most.
 const MAX_INSTRUCTIONS: usize = 96;
@@ -23,7 +23,7 @@ struct Store {
     /// Address relative to the stack pointer at entry.
     at: i64,
     bytes: i64,
-    from: Place,
+    from: ParameterPlace,
 }
 
 /// What the first instructions stored, and where the frame lies.
@@ -80,7 +80,7 @@ impl Spills {
 /// What a register holds, as far as it matters here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Holds {
-    Argument(Place),
+    Argument(ParameterPlace),
     /// An address: so many bytes from the stack pointer at entry.
     Frame(i64),
     Other,
@@ -127,11 +127,11 @@ impl State {
             Register::R9,
         ];
         for (index, register) in ints.into_iter().enumerate() {
-            registers[register as usize] = Holds::Argument(Place::Int(index as u8));
+            registers[register as usize] = Holds::Argument(ParameterPlace::Int(index as u8));
         }
         for index in 0..8 {
             let register = Register::ZMM0 as usize + usize::from(index);
-            registers[register] = Holds::Argument(Place::Sse(index));
+            registers[register] = Holds::Argument(ParameterPlace::Sse(index));
         }
         registers[Register::RSP as usize] = Holds::Frame(0);
         State {

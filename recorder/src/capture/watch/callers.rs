@@ -7,8 +7,8 @@ use std::ops;
 
 use debuginfo::{AddressSpace, return_addresses};
 
+use super::pointer_path::{Reads, Sites, When, program};
 use super::trace::{Problem, Standing, ways};
-use super::way::{Reads, Sites, When, program};
 
 const CALLS_NOTHING: &str =
     "the function calls no other, so that nothing is recorded between its entry and its return";

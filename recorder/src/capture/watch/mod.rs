@@ -5,8 +5,8 @@
 //! has called is entered or left.
 
 mod callers;
+mod pointer_path;
 mod trace;
-mod way;
 
 use agent::shared::{Shared, WATCH_WORDS};
 use debuginfo::{AddressSpace, Diagnostic, Svma};
@@ -14,8 +14,8 @@ use expr::{path_of, without_path};
 use store::control::FunctionDef;
 
 use self::callers::at_calls;
+use self::pointer_path::{When, program};
 use self::trace::{Problem, Standing, ways};
-use self::way::{When, program};
 use crate::{Error, Result};
 
 /// The expressions, and what the runtime knows of them.
@@ -28,14 +28,14 @@ pub(crate) struct Watches {
 #[derive(Debug)]
 struct Watch {
     text: String,
-    scope: Scope,
+    scope: WatchScope,
     /// All places are captured in which it lies.
     is_whole: bool,
 }
 
 /// Where a watched expression has a value.
 #[derive(Debug, PartialEq, Eq)]
-enum Scope {
+enum WatchScope {
     /// Nowhere yet, and why.
     Nowhere(String),
     /// Where functions with a certain parameter are entered; more of them may come with other modules.
@@ -48,7 +48,7 @@ impl Watches {
     pub(crate) fn new(expressions: &[String]) -> Self {
         let all = expressions.iter().map(|text| Watch {
             text: text.clone(),
-            scope: Scope::Nowhere(String::new()),
+            scope: WatchScope::Nowhere(String::new()),
             is_whole: true,
         });
         Self {
@@ -97,7 +97,7 @@ impl Watches {
     /// Returns those that have not been found, and why.
     pub(crate) fn waiting(&self) -> impl Iterator<Item = (&str, &str)> {
         self.all.iter().filter_map(|watch| match &watch.scope {
-            Scope::Nowhere(why) => Some((watch.text.as_str(), why.as_str())),
+            WatchScope::Nowhere(why) => Some((watch.text.as_str(), why.as_str())),
             _ => None,
         })
     }
@@ -111,13 +111,13 @@ impl Watches {
     /// Tells whether modules that come may have something to watch.
     pub(crate) fn may_find_more(&self) -> bool {
         let mut all = self.all.iter();
-        all.any(|watch| watch.scope != Scope::Everywhere)
+        all.any(|watch| watch.scope != WatchScope::Everywhere)
     }
 }
 
 /// What was found out about an expression.
 struct Found {
-    scope: Scope,
+    scope: WatchScope,
     /// What the runtime is to be told in addition.
     words: Vec<u64>,
     /// There was room for all of that.
@@ -128,7 +128,7 @@ impl Found {
     /// What is captured at every enter and leave.
     fn whole(words: Vec<u64>) -> Found {
         Found {
-            scope: Scope::Everywhere,
+            scope: WatchScope::Everywhere,
             words,
             is_whole: true,
         }
@@ -142,15 +142,15 @@ impl Found {
 /// Why it can never be watched.
 fn words_of(
     text: &str,
-    scope: &Scope,
+    scope: &WatchScope,
     space: &AddressSpace,
     functions: &[FunctionDef],
     (known, room): (&[u64], usize),
 ) -> std::result::Result<Found, Diagnostic> {
     let scope = match scope {
-        Scope::Everywhere => return Ok(Found::whole(Vec::new())),
-        Scope::Functions => Scope::Functions,
-        Scope::Nowhere(_) => match ways(text, space, Standing::Anywhere) {
+        WatchScope::Everywhere => return Ok(Found::whole(Vec::new())),
+        WatchScope::Functions => WatchScope::Functions,
+        WatchScope::Nowhere(_) => match ways(text, space, Standing::Anywhere) {
             Ok(found) => {
                 let words = program(&found, When::Always);
                 return match words.len() <= room {
@@ -158,7 +158,7 @@ fn words_of(
                     false => Err("there is no room for so many watches".into()),
                 };
             }
-            Err(problem) => Scope::Nowhere(why_not_global(text, problem, functions)?),
+            Err(problem) => WatchScope::Nowhere(why_not_global(text, problem, functions)?),
         },
     };
     words_within(text, scope, space, functions, (known, room))
@@ -200,7 +200,7 @@ fn why_not_global(
 /// As there.
 fn words_within(
     text: &str,
-    mut scope: Scope,
+    mut scope: WatchScope,
     space: &AddressSpace,
     functions: &[FunctionDef],
     (known, room): (&[u64], usize),
@@ -223,7 +223,7 @@ fn words_within(
                 // A library that is loaded again lies where it lay.
                 let is_new = |found: &[u64]| !known.windows(found.len()).any(|w| w == found);
                 at_calls.extend(Some(found.at_calls).filter(|w| !w.is_empty() && is_new(w)));
-                scope = Scope::Functions;
+                scope = WatchScope::Functions;
             }
             Err(Problem::NoMemory) => {}
             // Where the function is named no module that comes will have more.
@@ -247,7 +247,7 @@ fn words_within(
         }
     }
     match (&scope, refused) {
-        (Scope::Nowhere(_), Some(reason)) => Err(reason),
+        (WatchScope::Nowhere(_), Some(reason)) => Err(reason),
         _ if !is_whole && words.is_empty() => {
             Err("it lies in too many places: a logpoint shows it at one of them".into())
         }

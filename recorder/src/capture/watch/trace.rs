@@ -13,10 +13,10 @@ use debuginfo::{
     Unknown, Value, backtrace, backtrace_of_caller,
 };
 use expr::{BinaryOp, Context, Expr, ExprKind};
-use store::control::{FunctionDef, Place};
+use store::control::{FunctionDef, ParameterPlace};
 use values::containers::Container;
 
-use super::way::{Read, Reads, Until, Way, without_parts, without_steps};
+use super::pointer_path::{PointerPath, Read, Reads, Until, without_parts, without_steps};
 
 /// Regions lie where no program has anything, far enough from each other for any offset. Numbers are taken for addresses
 /// too, lengths of containers for example: so many elements must be thought to fit into memory.
@@ -71,7 +71,7 @@ impl Standing<'_> {
         match self {
             Standing::Anywhere => false,
             Standing::Entry { .. } => {
-                register == Register::RSP || Place::INT_REGISTERS.contains(&register.0)
+                register == Register::RSP || ParameterPlace::INT_REGISTERS.contains(&register.0)
             }
             Standing::Calling(_) => KEPT.contains(&register.0),
             Standing::Returned(_) => register.0 < GENERAL,
@@ -239,16 +239,21 @@ struct Seen {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Holder {
     /// The word that this leads to.
-    Word(Way),
+    Word(PointerPath),
     Register(Register),
 }
 
 impl Seen {
     /// How to get to `address`; `None` where it was computed from something that is no pointer.
-    fn way_to(&self, address: u64, is_static: &dyn Fn(u64) -> bool, fill: u8) -> Option<Way> {
+    fn way_to(
+        &self,
+        address: u64,
+        is_static: &dyn Fn(u64) -> bool,
+        fill: u8,
+    ) -> Option<PointerPath> {
         let end = REGIONS_AT + MAX_REGIONS as u64 * region_len(fill);
         if !(REGIONS_AT..end).contains(&address) {
-            return is_static(address).then(|| Way {
+            return is_static(address).then(|| PointerPath {
                 base: None,
                 address,
                 offsets: Vec::new(),
@@ -257,7 +262,7 @@ impl Seen {
         let region = (address - REGIONS_AT) / region_len(fill);
         let offset = address.wrapping_sub(pointer_to(region, fill));
         Some(match self.regions.get(region as usize)? {
-            Holder::Register(register) => Way {
+            Holder::Register(register) => PointerPath {
                 base: Some(*register),
                 address: offset,
                 offsets: Vec::new(),
@@ -446,7 +451,7 @@ impl Machine for Tracing<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::way::{When, program};
+    use super::super::pointer_path::{When, program};
     use super::*;
 
     /// Everything below 64 KiB belongs to the program.

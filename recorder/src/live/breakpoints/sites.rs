@@ -38,7 +38,7 @@ pub(crate) enum User {
 
 /// A place.
 #[derive(Debug)]
-pub(crate) struct Site {
+pub(crate) struct BreakpointSite {
     /// The address of the instruction in the program.
     pub address: u64,
     /// Where the trap stands: there, or in the copy that a hook made.
@@ -63,7 +63,7 @@ pub(crate) struct Compiled {
     pub is_armed: bool,
 }
 
-impl Site {
+impl BreakpointSite {
     /// Returns where a thread goes on that has been judged.
     pub fn pass_at(&self) -> u64 {
         match &self.compiled {
@@ -98,7 +98,7 @@ pub(super) struct Faults {
 /// All places, those given up included: a thread may have run into a trap just before it was taken away.
 #[derive(Debug, Default)]
 pub(crate) struct Sites {
-    pub(super) by_address: BTreeMap<u64, Site>,
+    pub(super) by_address: BTreeMap<u64, BreakpointSite>,
     pub(super) by_trap: BTreeMap<u64, u64>,
     pub(super) by_slot: BTreeMap<u64, Copied>,
     pub(super) stubs: BTreeMap<u64, Faults>,
@@ -124,12 +124,12 @@ pub(crate) enum Missing {
 }
 
 impl Sites {
-    pub fn at(&self, address: u64) -> Option<&Site> {
+    pub fn at(&self, address: u64) -> Option<&BreakpointSite> {
         self.by_address.get(&address)
     }
 
     /// Returns the site whose trap stands, or stood, at `address`.
-    pub fn by_trap(&self, address: u64) -> Option<&Site> {
+    pub fn by_trap(&self, address: u64) -> Option<&BreakpointSite> {
         self.by_address.get(self.by_trap.get(&address)?)
     }
 
@@ -218,7 +218,7 @@ impl Sites {
         self.by_slot.insert(slot.at, copied);
         self.by_address.insert(
             address,
-            Site {
+            BreakpointSite {
                 address,
                 patched_at,
                 slot,

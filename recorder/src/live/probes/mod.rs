@@ -27,7 +27,7 @@ use crate::live::{
     breakpoints::sites::User,
     error::{LiveError, LiveResult},
     event_loop::Tracer,
-    model::{Action, Location, Place, ProbeId, ProbeSpec, ProbeState, ProbeView},
+    model::{Action, Location, ProbeId, ProbePlace, ProbeSpec, ProbeState, ProbeView},
     script::{ProbeScripts, Scripts},
 };
 use store::control::{Control, LogPart};
@@ -125,7 +125,7 @@ impl Probes {
         Some(probe)
     }
 
-    fn set_places(&mut self, id: ProbeId, places: Vec<Place>) {
+    fn set_places(&mut self, id: ProbeId, places: Vec<ProbePlace>) {
         if let Some(mut probe) = self.remove(id) {
             probe.view.places = places;
             self.insert(id, probe);
@@ -133,7 +133,7 @@ impl Probes {
     }
 
     /// The probes that may have exactly these places.
-    fn perhaps_at(&self, places: &[Place]) -> Vec<ProbeId> {
+    fn perhaps_at(&self, places: &[ProbePlace]) -> Vec<ProbeId> {
         let Some(first) = places.first() else {
             return self.by_id.keys().copied().collect();
         };
@@ -222,7 +222,7 @@ impl Tracer {
     }
 
     /// Finds a probe of the same kind at the same places.
-    fn same_place(&self, spec: &ProbeSpec, places: &[Place]) -> Option<ProbeId> {
+    fn same_place(&self, spec: &ProbeSpec, places: &[ProbePlace]) -> Option<ProbeId> {
         let is_temporary = |action: &Action| matches!(action, Action::Break { once: true, .. });
         if is_temporary(&spec.action) {
             return None;
@@ -285,7 +285,7 @@ impl Tracer {
     }
 
     /// Puts a probe's traps where they belong. Those that cannot be set say why.
-    fn bind(&mut self, id: ProbeId, mut places: Vec<Place>) -> LiveResult<()> {
+    fn bind(&mut self, id: ProbeId, mut places: Vec<ProbePlace>) -> LiveResult<()> {
         let mut failed = Ok(());
         for place in &mut places {
             if let Err(error) = self.add_site(place.address, User::Probe(id)) {

@@ -8,7 +8,7 @@ use crate::live::{
     condition::Condition,
     error::{LiveError, LiveResult},
     event_loop::Tracer,
-    model::{Judged, Location, Place, ProbeId, ProbeSpec},
+    model::{EvaluatedBy, Location, ProbeId, ProbePlace, ProbeSpec},
 };
 
 impl Tracer {
@@ -28,7 +28,7 @@ impl Tracer {
             .max(self.calls_before(id, address))
     }
 
-    fn calls_inside_place(&self, spec: &ProbeSpec, place: &Place) -> usize {
+    fn calls_inside_place(&self, spec: &ProbeSpec, place: &ProbePlace) -> usize {
         match (&spec.location, &place.meant.file, place.meant.line) {
             (Location::Line { .. }, Some(file), Some(line)) => {
                 let space = self.space_now();
@@ -39,12 +39,12 @@ impl Tracer {
     }
 
     /// Refuses a condition of our language with a name that means nothing at any place of its probe.
-    pub fn check_names(&self, spec: &ProbeSpec, places: &[Place]) -> LiveResult<()> {
+    pub fn check_names(&self, spec: &ProbeSpec, places: &[ProbePlace]) -> LiveResult<()> {
         let Some(Condition::Own(condition)) = &spec.condition else {
             return Ok(());
         };
         let space = self.space_now();
-        let missing = |place: &Place| {
+        let missing = |place: &ProbePlace| {
             let inside = self.calls_inside_place(spec, place);
             let missing = missing_names(condition, &space, place.address, inside);
             missing.into_iter().next()
@@ -92,8 +92,12 @@ impl Tracer {
     /// What failed of a probe's condition or message. That it always did is not known where the program judges too.
     pub fn failed(&self, probe: &Probe) -> Option<Failed> {
         let failed = self.stops.failures.of(probe.view.id)?;
-        let in_program =
-            |place: &Place| matches!(place.judged, Some(Judged::InProgram | Judged::Partly(_)));
+        let in_program = |place: &ProbePlace| {
+            matches!(
+                place.judged,
+                Some(EvaluatedBy::InProgram | EvaluatedBy::Partly(_))
+            )
+        };
         let judged = match probe.view.places.iter().any(in_program) {
             true => u64::MAX,
             false => failed.judged,

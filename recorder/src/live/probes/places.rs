@@ -7,12 +7,12 @@ use debuginfo::{AddressSpace, LinePlace};
 use crate::live::{
     error::LiveResult,
     event_loop::Tracer,
-    model::{Location, Meant, Place, ProbeId, ProbeState, ProbeView},
+    model::{Location, Meant, ProbeId, ProbePlace, ProbeState, ProbeView},
 };
 
 impl Tracer {
     /// Returns where a location is now.
-    pub fn places(&self, location: &Location) -> LiveResult<Vec<Place>> {
+    pub fn places(&self, location: &Location) -> LiveResult<Vec<ProbePlace>> {
         let space = self.space_now();
         match location {
             Location::Function(pattern) => {
@@ -42,7 +42,7 @@ impl Tracer {
     }
 
     /// Finds functions by their names in symbol tables.
-    pub fn entries(&self, space: &AddressSpace, linkage: &str) -> Vec<Place> {
+    pub fn entries(&self, space: &AddressSpace, linkage: &str) -> Vec<ProbePlace> {
         let mut places = Vec::new();
         for module in space.modules() {
             let symbols = module.module.symbols();
@@ -65,7 +65,7 @@ impl Tracer {
 }
 
 /// Names the place of a function or line.
-fn found_place(space: &AddressSpace, found: LinePlace) -> Place {
+fn found_place(space: &AddressSpace, found: LinePlace) -> ProbePlace {
     let meant = Meant {
         function: found.function.map(|name| name.to_string()),
         file: (!found.file.is_empty()).then(|| found.file.to_string()),
@@ -77,7 +77,7 @@ fn found_place(space: &AddressSpace, found: LinePlace) -> Place {
 }
 
 /// Names the entry of a function that symbols name.
-fn entry(space: &AddressSpace, address: u64) -> Place {
+fn entry(space: &AddressSpace, address: u64) -> ProbePlace {
     let meant = Meant {
         function: space.function_at(address).map(|function| function.name),
         ..Meant::default()
@@ -97,7 +97,7 @@ fn calls_before(space: &AddressSpace, address: u64, meant: &Meant) -> usize {
 }
 
 /// A place, with the name of a stop there.
-fn named(space: &AddressSpace, address: u64, meant: Meant, calls_to_come: usize) -> Place {
+fn named(space: &AddressSpace, address: u64, meant: Meant, calls_to_come: usize) -> ProbePlace {
     let standing = space.standing(address, calls_to_come);
     let source = standing.source.as_ref();
     let file = source.map(|source| source.file.to_string());
@@ -107,7 +107,7 @@ fn named(space: &AddressSpace, address: u64, meant: Meant, calls_to_come: usize)
         .column
         .filter(|_| file == meant.file && line == meant.line);
     let column = source.map(|source| source.column).filter(|at| *at > 0);
-    Place {
+    ProbePlace {
         address,
         function: standing.function.map(|name| name.to_string()),
         file,

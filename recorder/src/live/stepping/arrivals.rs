@@ -62,7 +62,7 @@ impl Tracer {
             .min()
             .unwrap_or(0);
         let then = match plan.goal {
-            Goal::Place => Then::Stop,
+            Goal::ProbePlace => Then::Stop,
             _ => Then::Look,
         };
         // Where no trap can be set, the thread runs on; the person sees it running.
@@ -79,7 +79,7 @@ impl Tracer {
         let run = match self.exact_pc(registers.rip) {
             Some(pc) => {
                 let then = match plan.goal {
-                    Goal::Place => None,
+                    Goal::ProbePlace => None,
                     _ => Some(Then::Look),
                 };
                 then.is_none_or(|then| {

@@ -34,7 +34,7 @@ pub(super) enum Goal {
     /// Another instruction.
     Instruction { over: bool },
     /// One of the traps.
-    Place,
+    ProbePlace,
 }
 
 /// What reaching a trap means.
@@ -170,7 +170,7 @@ impl Tracer {
         let frames = debuginfo::backtrace(&space, &machine, 64).frames;
         let innermost = frames.first();
         let mut plan = Plan {
-            goal: Goal::Place,
+            goal: Goal::ProbePlace,
             cfa: innermost.and_then(|frame| frame.cfa).unwrap_or(0),
             traps: Vec::new(),
             arrivals: Vec::new(),
@@ -255,7 +255,7 @@ impl Tracer {
             let what = Diagnostic::new(message.trim_start()).with_hint("use \"continue\"");
             return Err(LiveError::Motion(what));
         };
-        plan.goal = Goal::Place;
+        plan.goal = Goal::ProbePlace;
         self.trap_at(tid, plan, caller.pc, cfa, Then::Stop)?;
         plan.cfa = cfa;
         Ok(())
@@ -308,7 +308,7 @@ impl Tracer {
     }
 
     fn begin(&mut self, tid: Tid, plan: Plan) {
-        let is_stepping = plan.goal != Goal::Place && plan.arrivals.is_empty();
+        let is_stepping = plan.goal != Goal::ProbePlace && plan.arrivals.is_empty();
         let pending = self.tracee.threads.get_mut(&tid).and_then(|thread| {
             thread.plan = Some(plan);
             thread.take_pending()
@@ -355,7 +355,7 @@ impl Tracer {
             .get_mut(&tid)
             .and_then(|thread| thread.plan.take())
             .unwrap_or(Plan {
-                goal: Goal::Place,
+                goal: Goal::ProbePlace,
                 cfa: 0,
                 traps: Vec::new(),
                 arrivals: Vec::new(),

@@ -91,7 +91,7 @@ impl Tracer {
         plan.last_pc = pc;
         let has_returned = plan.cfa != 0 && registers.rsp >= plan.cfa;
         let into = match &mut plan.goal {
-            Goal::Place => return self.go(tid, false),
+            Goal::ProbePlace => return self.go(tid, false),
             Goal::Instruction { .. } => return self.halt(tid, Reason::Step, false),
             Goal::Line(goal) if !has_returned && goal.range.contains(&pc) => {
                 return self.proceed(tid);
@@ -210,7 +210,7 @@ impl Tracer {
             // Whatever it returns to is outside.
             plan.cfa = plan.cfa.saturating_sub(8);
         } else {
-            plan.goal = Goal::Place;
+            plan.goal = Goal::ProbePlace;
         }
         self.put_plan(tid, plan);
         self.go(tid, false);

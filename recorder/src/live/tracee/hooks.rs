@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, ops::Range, sync::RwLock};
 
 use agent::shared::SHADOW_BIT;
 
-use crate::{arm::stubs::Patch, displace::Trampoline, leave_code::LeaveCode};
+use crate::{arm::stubs::Patch, displace::Trampoline, return_trampoline::ReturnTrampoline};
 
 /// A hooked function entry.
 #[derive(Clone, Debug)]
@@ -30,14 +30,14 @@ pub(crate) struct Hooks {
     ours: Vec<Range<u64>>,
     /// The runtime's library.
     runtime: Range<u64>,
-    leave: LeaveCode,
+    leave: ReturnTrampoline,
 }
 
 /// The changes as the tracer, the patcher and readers of memory share them.
 pub(crate) type SharedHooks = RwLock<Hooks>;
 
 impl Hooks {
-    pub fn set_runtime(&mut self, range: Range<u64>, leave: LeaveCode) {
+    pub fn set_runtime(&mut self, range: Range<u64>, leave: ReturnTrampoline) {
         self.runtime = range;
         self.leave = leave;
     }
@@ -91,7 +91,7 @@ impl Hooks {
     }
 
     /// Returns the return addresses that are ours; the program's own then stand in the shadow.
-    pub fn leave(&self) -> &LeaveCode {
+    pub fn leave(&self) -> &ReturnTrampoline {
         &self.leave
     }
 

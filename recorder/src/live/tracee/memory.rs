@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::hooks::{Hooks, SharedHooks};
-use crate::{guardian::Announcer, leave_code::unhook};
+use crate::{guardian::Announcer, return_trampoline::unhook};
 
 /// A byte of the program's that one of ours stands over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use crate::containers::content::{Content, Part};
 use crate::containers::names;
-use crate::containers::spot::{Reach, Spot};
+use crate::containers::typed_place::{Reach, TypedPlace};
 use debuginfo::Unknown;
 use debuginfo::types::{Near, find_type};
 
@@ -17,7 +17,7 @@ fn function_name(address: u64, reach: &Reach) -> Result<String, Unknown> {
     Ok(debuginfo::function_name(&linker_name).unwrap_or(linker_name))
 }
 
-pub(super) fn any(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
+pub(super) fn any(spot: &TypedPlace, reach: &Reach) -> Result<Content, Unknown> {
     let manager = spot.field("_M_manager")?.number(reach)?;
     if manager == 0 {
         return Ok(Content::words(" [no contained value]"));
@@ -36,14 +36,14 @@ pub(super) fn any(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
         true => spot.path(&["_M_storage", "_M_buffer"])?.cast(&ty),
         false => {
             let address = spot.path(&["_M_storage", "_M_ptr"])?.number(reach)?;
-            Spot::memory(&ty, address)
+            TypedPlace::memory(&ty, address)
         }
     };
     let before = format!("{before} = {{");
     Ok(Content::around(&before, "value", value, "}"))
 }
 
-pub(super) fn function(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
+pub(super) fn function(spot: &TypedPlace, reach: &Reach) -> Result<Content, Unknown> {
     if spot.field("_M_manager")?.number(reach)? == 0 {
         return Ok(Content::words(" [empty]"));
     }

@@ -3,11 +3,11 @@
 use crate::containers::cxx::named_argument;
 use crate::containers::cxx::trees::entries;
 use crate::containers::items::{Each, Items, Pair, Seen, Visit, miscounted};
-use crate::containers::spot::{Reach, Slot, Spot, path_of};
+use crate::containers::typed_place::{Reach, Slot, TypedPlace, path_of};
 use debuginfo::Unknown;
 use debuginfo::types::Type;
 
-pub(super) fn table(spot: &Spot, reach: &Reach) -> Result<Items, Unknown> {
+pub(super) fn table(spot: &TypedPlace, reach: &Reach) -> Result<Items, Unknown> {
     let table = spot.field("_M_h")?;
     let node = node(&table, reach)?;
     let len = table.field("_M_element_count")?.number(reach)?;
@@ -22,7 +22,7 @@ pub(super) fn table(spot: &Spot, reach: &Reach) -> Result<Items, Unknown> {
 }
 
 /// The type of the nodes, from the table's allocator.
-fn node(table: &Spot, reach: &Reach) -> Result<Type, Unknown> {
+fn node(table: &TypedPlace, reach: &Reach) -> Result<Type, Unknown> {
     let bases = table.bases();
     let mut allocators = bases
         .iter()

@@ -3,10 +3,10 @@
 use crate::containers::content::Content;
 use crate::containers::cxx::{NODE_VALUE, node_type};
 use crate::containers::items::{Each, Element, Items, Seen, Visit, miscounted};
-use crate::containers::spot::{Reach, Slot, Spot, argument};
+use crate::containers::typed_place::{Reach, Slot, TypedPlace, argument};
 use debuginfo::Unknown;
 
-pub(super) fn list(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
+pub(super) fn list(spot: &TypedPlace, reach: &Reach) -> Result<Content, Unknown> {
     let holder = spot.field("_M_impl")?;
     let header = holder.field("_M_node")?;
     // Before the new ABI there was no count.
@@ -26,7 +26,7 @@ pub(super) fn list(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
     Ok(Content::Sequence(Items::new(len, chain)))
 }
 
-pub(super) fn forward_list(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
+pub(super) fn forward_list(spot: &TypedPlace, reach: &Reach) -> Result<Content, Unknown> {
     let holder = spot.field("_M_impl")?;
     let (next, value) = slots(spot, &holder, reach)?;
     let chain = Chain {
@@ -40,7 +40,7 @@ pub(super) fn forward_list(spot: &Spot, reach: &Reach) -> Result<Content, Unknow
 }
 
 /// The members of a node: the pointer to the next one, and the value.
-fn slots(list: &Spot, holder: &Spot, reach: &Reach) -> Result<(Slot, Slot), Unknown> {
+fn slots(list: &TypedPlace, holder: &TypedPlace, reach: &Reach) -> Result<(Slot, Slot), Unknown> {
     let node = node_type(holder, reach)?;
     let value = Slot::of(&node, &NODE_VALUE)?;
     Ok((

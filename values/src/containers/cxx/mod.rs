@@ -14,14 +14,14 @@ pub(super) use strings::room as string_room;
 
 use crate::containers::content::Content;
 use crate::containers::names;
-use crate::containers::spot::{Reach, Spot, argument, path_of};
+use crate::containers::typed_place::{Reach, TypedPlace, argument, path_of};
 use debuginfo::Unknown;
 use debuginfo::types::{Type, TypeKind, find_type};
 
 type Found = Option<Result<(String, Content), Unknown>>;
 
 /// Recognises a container of C++: returns its label and its contents.
-pub(super) fn content(spot: &Spot, reach: &Reach) -> Found {
+pub(super) fn content(spot: &TypedPlace, reach: &Reach) -> Found {
     let spot = spot.cast(&spot.ty.strip());
     if !matches!(spot.ty.kind(), TypeKind::Struct | TypeKind::Class) {
         return None;
@@ -38,7 +38,7 @@ pub(super) fn content(spot: &Spot, reach: &Reach) -> Found {
     Some(content.map(|content| (path, content)))
 }
 
-fn standard(spot: &Spot, name: &str, reach: &Reach) -> Option<Result<Content, Unknown>> {
+fn standard(spot: &TypedPlace, name: &str, reach: &Reach) -> Option<Result<Content, Unknown>> {
     Some(match name {
         "basic_string" => strings::string(spot, reach),
         "basic_string_view" => strings::view(spot, reach),
@@ -74,7 +74,7 @@ fn standard(spot: &Spot, name: &str, reach: &Reach) -> Option<Result<Content, Un
 }
 
 /// The type of the nodes, from the allocator among the bases of `holder`.
-fn node_type(holder: &Spot, reach: &Reach) -> Result<Type, Unknown> {
+fn node_type(holder: &TypedPlace, reach: &Reach) -> Result<Type, Unknown> {
     let bases = holder.bases();
     let mut found = bases
         .iter()

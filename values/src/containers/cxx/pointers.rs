@@ -2,11 +2,16 @@
 
 use crate::containers::content::{Content, Part};
 use crate::containers::cxx::wrappers::elements;
-use crate::containers::spot::{Reach, Spot, path_of};
+use crate::containers::typed_place::{Reach, TypedPlace, path_of};
 use debuginfo::Unknown;
 
 /// The pointer as `get()` returns it, and its target if that can be read.
-fn pointing(label: &str, pointer: Spot, alive: bool, reach: &Reach) -> Result<Content, Unknown> {
+fn pointing(
+    label: &str,
+    pointer: TypedPlace,
+    alive: bool,
+    reach: &Reach,
+) -> Result<Content, Unknown> {
     let address = pointer.number(reach)?;
     let mut text = vec![Part::words(format!("{label} = {{get() = {address:#x}"))];
     let mut children = vec![("get()".to_owned(), pointer.clone())];
@@ -21,7 +26,7 @@ fn pointing(label: &str, pointer: Spot, alive: bool, reach: &Reach) -> Result<Co
     Ok(Content::Parts { text, children })
 }
 
-pub(super) fn unique(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
+pub(super) fn unique(spot: &TypedPlace, reach: &Reach) -> Result<Content, Unknown> {
     let holder = spot.field("_M_t")?;
     // The structure around the tuple came with movable deleters.
     let tuple = holder.find("_M_t").unwrap_or(holder);
@@ -31,7 +36,7 @@ pub(super) fn unique(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
     pointing("", pointer.ok_or_else(unknown)?, true, reach)
 }
 
-pub(super) fn shared(spot: &Spot, weak: bool, reach: &Reach) -> Result<Content, Unknown> {
+pub(super) fn shared(spot: &TypedPlace, weak: bool, reach: &Reach) -> Result<Content, Unknown> {
     let pointer = spot.field("_M_ptr")?;
     let counts = spot.path(&["_M_refcount", "_M_pi"])?;
     if counts.number(reach)? == 0 {
@@ -55,7 +60,7 @@ pub(super) fn shared(spot: &Spot, weak: bool, reach: &Reach) -> Result<Content, 
     )?;
     if let Content::Parts { children, .. } = &mut content {
         let number = u32::try_from(observers).unwrap_or(u32::MAX).to_le_bytes();
-        let weak = Spot::bytes(&uses.ty, &number);
+        let weak = TypedPlace::bytes(&uses.ty, &number);
         children.push(("use count".to_owned(), uses));
         children.push(("weak count".to_owned(), weak));
     }
@@ -63,7 +68,7 @@ pub(super) fn shared(spot: &Spot, weak: bool, reach: &Reach) -> Result<Content, 
 }
 
 /// A pointer that is shown as its target.
-pub(super) fn plain(spot: &Spot, field: &str, reach: &Reach) -> Result<Content, Unknown> {
+pub(super) fn plain(spot: &TypedPlace, field: &str, reach: &Reach) -> Result<Content, Unknown> {
     let target = spot.field(field)?.target(reach)?;
     Ok(Content::around(" -> ", "*", target, ""))
 }

@@ -2,7 +2,7 @@
 
 use crate::containers::content::Content;
 use crate::containers::items::{Bits, Each, Element, Items, Run, Visit};
-use crate::containers::spot::{Reach, Spot, argument, argument_value, size};
+use crate::containers::typed_place::{Reach, TypedPlace, argument, argument_value, size};
 use debuginfo::Unknown;
 use debuginfo::types::Type;
 
@@ -22,7 +22,7 @@ fn distance(start: u64, end: u64, size: u64) -> Result<u64, Unknown> {
     count.ok_or_else(|| backwards(start, end))
 }
 
-pub(super) fn vector(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
+pub(super) fn vector(spot: &TypedPlace, reach: &Reach) -> Result<Content, Unknown> {
     let element = argument(&spot.ty, 0)?;
     let parts = spot.field("_M_impl")?;
     let (start, finish) = (parts.field("_M_start")?, parts.field("_M_finish")?);
@@ -44,8 +44,13 @@ pub(super) fn vector(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
 }
 
 /// `vector<bool>`: its iterators are a word and a bit in it.
-fn bits(element: Type, start: &Spot, finish: &Spot, reach: &Reach) -> Result<Content, Unknown> {
-    let position = |spot: &Spot| -> Result<(u64, u64), Unknown> {
+fn bits(
+    element: Type,
+    start: &TypedPlace,
+    finish: &TypedPlace,
+    reach: &Reach,
+) -> Result<Content, Unknown> {
+    let position = |spot: &TypedPlace| -> Result<(u64, u64), Unknown> {
         let bit = spot.field("_M_offset")?.number(reach)?;
         Ok((spot.field("_M_p")?.number(reach)?, bit))
     };
@@ -57,7 +62,7 @@ fn bits(element: Type, start: &Spot, finish: &Spot, reach: &Reach) -> Result<Con
         .and_then(|n| n.checked_sub(skip));
     let len = len.ok_or_else(|| backwards(first, last))?;
     let bits = Bits {
-        start: Spot::memory(&element, first),
+        start: TypedPlace::memory(&element, first),
         element,
         skip,
         len,
@@ -65,7 +70,7 @@ fn bits(element: Type, start: &Spot, finish: &Spot, reach: &Reach) -> Result<Con
     Ok(Content::Sequence(Items::new(Some(len), bits)))
 }
 
-pub(super) fn bitset(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
+pub(super) fn bitset(spot: &TypedPlace, reach: &Reach) -> Result<Content, Unknown> {
     let unknown = || Unknown::because("the number of its bits is not known");
     let len = argument_value(&spot.ty, 0).ok_or_else(unknown)?;
     let bool_type = bool_type(reach)?;
@@ -87,7 +92,7 @@ fn bool_type(reach: &Reach) -> Result<Type, Unknown> {
     found.ok_or_else(|| Unknown::because("there is no type bool"))
 }
 
-pub(super) fn array(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
+pub(super) fn array(spot: &TypedPlace, reach: &Reach) -> Result<Content, Unknown> {
     let element = argument(&spot.ty, 0)?;
     let elements = spot.field("_M_elems")?;
     let len = match argument_value(&spot.ty, 1) {
@@ -106,7 +111,12 @@ pub(super) fn array(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
 }
 
 /// A pointer and a length; for `span` the length may be a template argument.
-pub(super) fn span(spot: &Spot, start: &str, len: &str, reach: &Reach) -> Result<Content, Unknown> {
+pub(super) fn span(
+    spot: &TypedPlace,
+    start: &str,
+    len: &str,
+    reach: &Reach,
+) -> Result<Content, Unknown> {
     let element = argument(&spot.ty, 0)?;
     let start = spot.field(start)?.number(reach)?;
     let stated = spot.find(len).filter(|len| len.ty.size() == Some(8));
@@ -118,12 +128,12 @@ pub(super) fn span(spot: &Spot, start: &str, len: &str, reach: &Reach) -> Result
     Ok(Content::Sequence(Run::items(reach, element, start, len)?))
 }
 
-pub(super) fn deque(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
+pub(super) fn deque(spot: &TypedPlace, reach: &Reach) -> Result<Content, Unknown> {
     let element = argument(&spot.ty, 0)?;
     let size = size(&element)?;
     let parts = spot.field("_M_impl")?;
     let (start, finish) = (parts.field("_M_start")?, parts.field("_M_finish")?);
-    let of = |iterator: &Spot, name: &str| iterator.field(name)?.number(reach);
+    let of = |iterator: &TypedPlace, name: &str| iterator.field(name)?.number(reach);
     let first = of(&start, "_M_first")?;
     let per_block = distance(first, of(&start, "_M_last")?, size)?;
     let skip = distance(first, of(&start, "_M_cur")?, size)?;
@@ -172,7 +182,7 @@ impl Visit for Blocks {
             };
             block = Some(start);
             let address = start.wrapping_add(inside * self.size);
-            if !each(Element::of(Spot::memory(&self.element, address))) {
+            if !each(Element::of(TypedPlace::memory(&self.element, address))) {
                 break;
             }
         }

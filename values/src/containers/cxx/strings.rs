@@ -2,8 +2,8 @@
 
 use crate::containers::content::Content;
 use crate::containers::room::{self, Room};
-use crate::containers::spot::{At, Reach, Spot, argument, size};
 use crate::containers::text::{Form, Text};
+use crate::containers::typed_place::{At, Reach, TypedPlace, argument, size};
 use debuginfo::Unknown;
 use debuginfo::types::Type;
 
@@ -24,13 +24,13 @@ fn form(character: &Type) -> Result<Form, Unknown> {
     })
 }
 
-fn text(character: &Type, start: Spot, len: u64, reach: &Reach) -> Result<Content, Unknown> {
+fn text(character: &Type, start: TypedPlace, len: u64, reach: &Reach) -> Result<Content, Unknown> {
     let form = form(character)?;
     Ok(Content::Text(Text { form, start, len }.checked(reach)?))
 }
 
 /// The address of the characters.
-fn start_of(spot: &Spot, reach: &Reach) -> Result<u64, Unknown> {
+fn start_of(spot: &TypedPlace, reach: &Reach) -> Result<u64, Unknown> {
     let holder = spot.field("_M_dataplus")?;
     let start = match (holder.find("_M_p"), holder.ty.size()) {
         (Some(start), _) => start,
@@ -44,7 +44,7 @@ fn start_of(spot: &Spot, reach: &Reach) -> Result<u64, Unknown> {
     start.number(reach)
 }
 
-pub(super) fn string(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
+pub(super) fn string(spot: &TypedPlace, reach: &Reach) -> Result<Content, Unknown> {
     let character = argument(&spot.ty, 0)?;
     let start = start_of(spot, reach)?;
     let Some(len) = spot.find("_M_string_length") else {
@@ -52,11 +52,21 @@ pub(super) fn string(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
     };
     let len = len.number(reach)?;
     check(len, capacity(spot, &character, start, reach)?, reach)?;
-    text(&character, Spot::memory(&character, start), len, reach)
+    text(
+        &character,
+        TypedPlace::memory(&character, start),
+        len,
+        reach,
+    )
 }
 
 /// The capacity in characters, without the terminating zero.
-fn capacity(spot: &Spot, character: &Type, start: u64, reach: &Reach) -> Result<u64, Unknown> {
+fn capacity(
+    spot: &TypedPlace,
+    character: &Type,
+    start: u64,
+    reach: &Reach,
+) -> Result<u64, Unknown> {
     let local = spot.field("_M_local_buf")?;
     let is_local = matches!(local.at, At::Memory(address) if address == start);
     match is_local {
@@ -66,7 +76,7 @@ fn capacity(spot: &Spot, character: &Type, start: u64, reach: &Reach) -> Result<
 }
 
 /// The characters of a string of single bytes.
-pub(in crate::containers) fn room(spot: &Spot, reach: &Reach) -> Result<Room, Unknown> {
+pub(in crate::containers) fn room(spot: &TypedPlace, reach: &Reach) -> Result<Room, Unknown> {
     let character = argument(&spot.ty, 0)?;
     if size(&character)? != 1 {
         return Err(Unknown::because("its characters have more than one byte"));
@@ -88,7 +98,7 @@ fn counted(character: &Type, start: u64, reach: &Reach) -> Result<Content, Unkno
     let header = start.wrapping_sub(COUNTED_HEADER);
     let len = reach.word(header)?;
     check(len, reach.word(header.wrapping_add(8))?, reach)?;
-    text(character, Spot::memory(character, start), len, reach)
+    text(character, TypedPlace::memory(character, start), len, reach)
 }
 
 fn check(len: u64, room: u64, reach: &Reach) -> Result<(), Unknown> {
@@ -100,9 +110,14 @@ fn check(len: u64, room: u64, reach: &Reach) -> Result<(), Unknown> {
     )))
 }
 
-pub(super) fn view(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
+pub(super) fn view(spot: &TypedPlace, reach: &Reach) -> Result<Content, Unknown> {
     let character = argument(&spot.ty, 0)?;
     let len = spot.field("_M_len")?.number(reach)?;
     let start = spot.field("_M_str")?.number(reach)?;
-    text(&character, Spot::memory(&character, start), len, reach)
+    text(
+        &character,
+        TypedPlace::memory(&character, start),
+        len,
+        reach,
+    )
 }

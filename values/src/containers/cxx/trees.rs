@@ -2,11 +2,11 @@
 
 use crate::containers::cxx::{NODE_VALUE, named_argument, node_type};
 use crate::containers::items::{Each, Items, Pair, Seen, Visit, miscounted};
-use crate::containers::spot::{Reach, Slot, Spot, path_of};
+use crate::containers::typed_place::{Reach, Slot, TypedPlace, path_of};
 use debuginfo::Unknown;
 use debuginfo::types::Type;
 
-pub(super) fn tree(spot: &Spot, reach: &Reach) -> Result<Items, Unknown> {
+pub(super) fn tree(spot: &TypedPlace, reach: &Reach) -> Result<Items, Unknown> {
     let holder = spot.path(&["_M_t", "_M_impl"])?;
     let node = node_type(&holder, reach)?;
     let len = holder.field("_M_node_count")?.number(reach)?;
@@ -21,7 +21,7 @@ pub(super) fn tree(spot: &Spot, reach: &Reach) -> Result<Items, Unknown> {
 }
 
 /// A pair is a key and its value; in a set the value is the key.
-pub(super) fn entries(spot: &Spot, node: &Type, reach: &Reach) -> Result<Pair, Unknown> {
+pub(super) fn entries(spot: &TypedPlace, node: &Type, reach: &Reach) -> Result<Pair, Unknown> {
     let unknown = || Unknown::because(format!("what {} holds is not known", node.name()));
     let value = named_argument(node, 0, reach).ok_or_else(unknown)?;
     let value = Slot::of(node, &NODE_VALUE)?.cast(&value);

@@ -2,14 +2,14 @@
 
 use crate::containers::content::{Content, Part};
 use crate::containers::cxx::NODE_VALUE;
-use crate::containers::spot::{Reach, Spot, argument, argument_value, path_of, size};
+use crate::containers::typed_place::{Reach, TypedPlace, argument, argument_value, path_of, size};
 use debuginfo::Unknown;
 
 /// Most elements of a tuple and alternatives of a variant: more are damage.
 const MAX_ELEMENTS: u64 = 256;
 
 /// Values between commas and braces, named by their numbers.
-fn listed(values: Vec<Spot>) -> Content {
+fn listed(values: Vec<TypedPlace>) -> Content {
     let mut text = vec![Part::words(" = {")];
     for (i, value) in values.iter().enumerate() {
         if i > 0 {
@@ -23,12 +23,12 @@ fn listed(values: Vec<Spot>) -> Content {
     Content::Parts { text, children }
 }
 
-pub(super) fn tuple(spot: &Spot) -> Result<Content, Unknown> {
+pub(super) fn tuple(spot: &TypedPlace) -> Result<Content, Unknown> {
     Ok(listed(elements(spot)))
 }
 
 /// The elements of a tuple: each level of its bases holds one element and the rest.
-pub(super) fn elements(tuple: &Spot) -> Vec<Spot> {
+pub(super) fn elements(tuple: &TypedPlace) -> Vec<TypedPlace> {
     let (mut found, mut level) = (Vec::new(), Some(tuple.clone()));
     for _ in 0..=MAX_ELEMENTS {
         let Some(spot) = level.take() else { break };
@@ -47,7 +47,7 @@ pub(super) fn elements(tuple: &Spot) -> Vec<Spot> {
     found
 }
 
-pub(super) fn optional(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
+pub(super) fn optional(spot: &TypedPlace, reach: &Reach) -> Result<Content, Unknown> {
     let payload = spot.field("_M_payload")?;
     // In the first releases the flag was next to the value.
     let flag = payload
@@ -68,7 +68,7 @@ pub(super) fn optional(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
     }
 }
 
-pub(super) fn variant(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
+pub(super) fn variant(spot: &TypedPlace, reach: &Reach) -> Result<Content, Unknown> {
     let index = spot.field("_M_index")?;
     let valueless = u64::MAX >> (64 - 8 * size(&index.ty)?.clamp(1, 8));
     let index = index.number(reach)?;
@@ -91,14 +91,14 @@ pub(super) fn variant(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
     Ok(Content::around(&before, "value", value, "}"))
 }
 
-pub(super) fn atomic(spot: &Spot) -> Result<Content, Unknown> {
+pub(super) fn atomic(spot: &TypedPlace) -> Result<Content, Unknown> {
     let base = spot.find("_M_base").or_else(|| spot.find("_M_b"));
     let base = base.unwrap_or_else(|| spot.clone());
     let value = base.any_field(&["_M_i", "_M_p", "_M_fp"])?;
     Ok(Content::around(" = {", "value", value, "}"))
 }
 
-pub(super) fn complex(spot: &Spot) -> Result<Content, Unknown> {
+pub(super) fn complex(spot: &TypedPlace) -> Result<Content, Unknown> {
     let part = argument(&spot.ty, 0)?;
     let real = spot.field("_M_value")?.cast(&part);
     let imaginary = real.inner(&part, size(&part)?);
@@ -115,7 +115,7 @@ pub(super) fn complex(spot: &Spot) -> Result<Content, Unknown> {
 }
 
 /// A duration: a number of periods of a given length in seconds.
-pub(super) fn duration(spot: &Spot) -> Result<Content, Unknown> {
+pub(super) fn duration(spot: &TypedPlace) -> Result<Content, Unknown> {
     let count = spot.field("__r")?;
     let period = argument(&spot.ty, 1)?;
     let part = |index| {
@@ -144,6 +144,6 @@ pub(super) fn duration(spot: &Spot) -> Result<Content, Unknown> {
 }
 
 /// `stack`, `queue` and `priority_queue` are shown as their underlying container.
-pub(super) fn adaptor(spot: &Spot) -> Result<Content, Unknown> {
+pub(super) fn adaptor(spot: &TypedPlace) -> Result<Content, Unknown> {
     Ok(Content::around(" of ", "c", spot.field("c")?, ""))
 }

@@ -3,22 +3,22 @@
 use crate::containers::content::Content;
 use crate::containers::items::{Each, Element, Items, Visit, miscounted};
 use crate::containers::rust::element_type;
-use crate::containers::spot::{Reach, Slot, Spot, argument, first_target, size};
+use crate::containers::typed_place::{Reach, Slot, TypedPlace, argument, first_target, size};
 use debuginfo::Unknown;
 
 /// Height of a tree that could fill all of memory.
 const MAX_HEIGHT: u64 = 48;
 
-pub(super) fn map(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
+pub(super) fn map(spot: &TypedPlace, reach: &Reach) -> Result<Content, Unknown> {
     Ok(Content::Map(items(spot, false, reach)?))
 }
 
-pub(super) fn set(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
+pub(super) fn set(spot: &TypedPlace, reach: &Reach) -> Result<Content, Unknown> {
     let map = spot.field("map")?;
     Ok(Content::Set(items(&map, true, reach)?))
 }
 
-fn items(map: &Spot, keys: bool, reach: &Reach) -> Result<Items, Unknown> {
+fn items(map: &TypedPlace, keys: bool, reach: &Reach) -> Result<Items, Unknown> {
     let len = map.field("length")?.number(reach)?;
     let root = map.field("root")?;
     // `None` is a null pointer to the root; the other members are where `Some` has them.
@@ -30,7 +30,7 @@ fn items(map: &Spot, keys: bool, reach: &Reach) -> Result<Items, Unknown> {
     let node = root.field("node")?;
     let first = node.number(reach)?;
     let leaf = first_target(&node.ty).ok_or_else(unknown)?;
-    let parent = Spot::memory(&leaf, 0).field("parent")?;
+    let parent = TypedPlace::memory(&leaf, 0).field("parent")?;
     let (key, value) = (element_type(&map.ty)?, argument(&map.ty, 1)?);
     let all = Slot::of(&leaf, &["keys"])?;
     let tree = Tree {

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use crate::containers::content::{Content, Part};
 use crate::containers::rust::{Found, transparent};
-use crate::containers::spot::{Reach, Spot, argument};
+use crate::containers::typed_place::{Reach, TypedPlace, argument};
 use debuginfo::Unknown;
 
 /// Recognises one by its path.
-pub(super) fn content(spot: &Spot, path: &str, reach: &Reach) -> Found {
+pub(super) fn content(spot: &TypedPlace, path: &str, reach: &Reach) -> Found {
     let last = path.rsplit("::").next().unwrap_or_default();
     let content = match path {
         "core::cell::Cell" => cell(spot),
@@ -48,12 +48,12 @@ pub(super) fn content(spot: &Spot, path: &str, reach: &Reach) -> Found {
     Some(content)
 }
 
-fn cell(spot: &Spot) -> Result<Content, Unknown> {
+fn cell(spot: &TypedPlace) -> Result<Content, Unknown> {
     let value = spot.path(&["value", "value"])?;
     Ok(Content::around("Cell { value: ", "value", value, " }"))
 }
 
-fn ref_cell(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
+fn ref_cell(spot: &TypedPlace, reach: &Reach) -> Result<Content, Unknown> {
     let borrow = spot.field("borrow")?.innermost();
     let value = spot.path(&["value", "value"])?;
     let mut text = vec![Part::words("RefCell { value: "), Part::Value(value.clone())];
@@ -65,7 +65,7 @@ fn ref_cell(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
     Ok(Content::Parts { text, children })
 }
 
-fn once_cell(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
+fn once_cell(spot: &TypedPlace, reach: &Reach) -> Result<Content, Unknown> {
     let inner = spot.path(&["inner", "value"])?;
     let (name, live) = inner.variant(reach)?;
     Ok(match name.as_str() {
@@ -75,7 +75,7 @@ fn once_cell(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
 }
 
 /// A value that exists once its `Once` is complete.
-fn once(spot: &Spot, field: &str, name: &str, reach: &Reach) -> Result<Content, Unknown> {
+fn once(spot: &TypedPlace, field: &str, name: &str, reach: &Reach) -> Result<Content, Unknown> {
     let state = spot.path(&["once", "inner"])?;
     // Older releases number the states upwards, from incomplete to complete.
     let is_complete = match state.find("state_and_queued") {
@@ -89,7 +89,7 @@ fn once(spot: &Spot, field: &str, name: &str, reach: &Reach) -> Result<Content, 
     Ok(Content::around(&format!("{name}("), "value", value, ")"))
 }
 
-fn lock(spot: &Spot, name: &str, reach: &Reach) -> Result<Content, Unknown> {
+fn lock(spot: &TypedPlace, name: &str, reach: &Reach) -> Result<Content, Unknown> {
     let value = spot.path(&["data", "value"])?;
     let poisoned = spot.field("poison")?.number(reach)? != 0;
     // The first word of either lock is its state; it is not zero while the lock is held.
@@ -102,17 +102,17 @@ fn lock(spot: &Spot, name: &str, reach: &Reach) -> Result<Content, Unknown> {
 }
 
 /// The value guarded by the lock that `lock` points to.
-fn guard(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
+fn guard(spot: &TypedPlace, reach: &Reach) -> Result<Content, Unknown> {
     let lock = spot.field("lock")?.target(reach)?;
     Ok(transparent(lock.path(&["data", "value"])?))
 }
 
 /// The target of the pointer in `field`.
-fn guarded(spot: &Spot, field: &str, reach: &Reach) -> Result<Content, Unknown> {
+fn guarded(spot: &TypedPlace, field: &str, reach: &Reach) -> Result<Content, Unknown> {
     Ok(transparent(spot.field(field)?.target(reach)?))
 }
 
-fn duration(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
+fn duration(spot: &TypedPlace, reach: &Reach) -> Result<Content, Unknown> {
     let seconds = spot.field("secs")?.number(reach)?;
     let nanos = spot.field("nanos")?.number(reach)?;
     let nanos = u32::try_from(nanos).ok().filter(|n| *n < 1_000_000_000);
@@ -123,7 +123,7 @@ fn duration(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
     )))
 }
 
-fn range(spot: &Spot, dots: &str, has_end: bool) -> Result<Content, Unknown> {
+fn range(spot: &TypedPlace, dots: &str, has_end: bool) -> Result<Content, Unknown> {
     let start = spot.field("start")?;
     let mut text = vec![Part::Value(start.clone()), Part::words(dots)];
     let mut children = vec![("start".to_owned(), start)];
@@ -135,16 +135,16 @@ fn range(spot: &Spot, dots: &str, has_end: bool) -> Result<Content, Unknown> {
     Ok(Content::Parts { text, children })
 }
 
-fn before(dots: &str, spot: &Spot) -> Result<Content, Unknown> {
+fn before(dots: &str, spot: &TypedPlace) -> Result<Content, Unknown> {
     Ok(Content::around(dots, "end", spot.field("end")?, ""))
 }
 
-fn cow(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
+fn cow(spot: &TypedPlace, reach: &Reach) -> Result<Content, Unknown> {
     let (_, live) = spot.variant(reach)?;
     Ok(transparent(live.field("__0")?))
 }
 
-fn atomic(spot: &Spot, name: &str, reach: &Reach) -> Result<Content, Unknown> {
+fn atomic(spot: &TypedPlace, name: &str, reach: &Reach) -> Result<Content, Unknown> {
     let value = spot.field("v")?.innermost();
     let is_bool = name == "AtomicBool" || argument(&spot.ty, 0).is_ok_and(|t| t.name() == "bool");
     if !is_bool {

@@ -3,7 +3,7 @@
 use crate::containers::content::Content;
 use crate::containers::items::{Each, Element, Items, Pair, Visit, miscounted};
 use crate::containers::rust::element_type;
-use crate::containers::spot::{Reach, Slot, Spot, size};
+use crate::containers::typed_place::{Reach, Slot, TypedPlace, size};
 use debuginfo::Unknown;
 
 /// Control bytes that are read at a time.
@@ -11,15 +11,15 @@ const CHUNK: u64 = 4096;
 /// The bit of a control byte that marks an empty or deleted bucket.
 const VACANT: u8 = 0x80;
 
-pub(super) fn map(spot: &Spot, path: &[&str], reach: &Reach) -> Result<Content, Unknown> {
+pub(super) fn map(spot: &TypedPlace, path: &[&str], reach: &Reach) -> Result<Content, Unknown> {
     Ok(Content::Map(items(spot, path, false, reach)?))
 }
 
-pub(super) fn set(spot: &Spot, path: &[&str], reach: &Reach) -> Result<Content, Unknown> {
+pub(super) fn set(spot: &TypedPlace, path: &[&str], reach: &Reach) -> Result<Content, Unknown> {
     Ok(Content::Set(items(spot, path, true, reach)?))
 }
 
-fn items(spot: &Spot, path: &[&str], keys: bool, reach: &Reach) -> Result<Items, Unknown> {
+fn items(spot: &TypedPlace, path: &[&str], keys: bool, reach: &Reach) -> Result<Items, Unknown> {
     let table = spot.path(path)?;
     let entry = element_type(&table.ty)?;
     // Before hashbrown 0.9 the fields belonged to the table itself.

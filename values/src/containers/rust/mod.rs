@@ -7,8 +7,8 @@ mod pointers;
 mod sequences;
 
 use crate::containers::content::{Content, Part};
-use crate::containers::spot::{Reach, Spot, path_of};
 use crate::containers::text::Form;
+use crate::containers::typed_place::{Reach, TypedPlace, path_of};
 use debuginfo::Unknown;
 use debuginfo::types::{Type, TypeKind};
 
@@ -17,7 +17,7 @@ pub(super) use sequences::string_room;
 type Found = Option<Result<Content, Unknown>>;
 
 /// Recognises a container of Rust.
-pub(super) fn content(spot: &Spot, reach: &Reach) -> Found {
+pub(super) fn content(spot: &TypedPlace, reach: &Reach) -> Found {
     let spot = spot.cast(&spot.ty.strip());
     let path = path_of(&spot.ty);
     match spot.ty.kind() {
@@ -30,7 +30,7 @@ pub(super) fn content(spot: &Spot, reach: &Reach) -> Found {
     }
 }
 
-fn structure(spot: &Spot, path: &str, reach: &Reach) -> Found {
+fn structure(spot: &TypedPlace, path: &str, reach: &Reach) -> Found {
     let content = match path {
         "alloc::string::String" => sequences::string(spot, &["vec"], Form::Rust, reach),
         "std::ffi::os_str::OsString" => {
@@ -60,7 +60,7 @@ fn structure(spot: &Spot, path: &str, reach: &Reach) -> Found {
 }
 
 /// The content of a wrapper that is shown as the value inside it.
-fn transparent(inside: Spot) -> Content {
+fn transparent(inside: TypedPlace) -> Content {
     Content::Parts {
         text: vec![Part::Value(inside.clone())],
         children: vec![("value".to_owned(), inside)],
@@ -69,5 +69,5 @@ fn transparent(inside: Spot) -> Content {
 
 /// The type of a name's first generic argument, or of argument 0 itself if the debug information lists it.
 fn element_type(ty: &Type) -> Result<Type, Unknown> {
-    super::spot::argument(ty, 0)
+    super::typed_place::argument(ty, 0)
 }

@@ -4,18 +4,18 @@ use crate::containers::content::{Content, Part};
 use crate::containers::items::Run;
 use crate::containers::names;
 use crate::containers::rust::{Found, transparent};
-use crate::containers::spot::{Reach, Spot};
 use crate::containers::text::{Form, Text};
+use crate::containers::typed_place::{Reach, TypedPlace};
 use debuginfo::Unknown;
 use debuginfo::scope::trait_object_type;
 
 /// A box of one word, shown as its target.
-pub(super) fn thin(spot: &Spot, path: &str, reach: &Reach) -> Found {
+pub(super) fn thin(spot: &TypedPlace, path: &str, reach: &Reach) -> Found {
     (path == "alloc::boxed::Box").then(|| Ok(transparent(spot.target(reach)?)))
 }
 
 /// A pointer of two words.
-pub(super) fn wide(spot: &Spot, path: &str, reach: &Reach) -> Found {
+pub(super) fn wide(spot: &TypedPlace, path: &str, reach: &Reach) -> Found {
     let is_pointer = path == "alloc::boxed::Box" || path.starts_with(['&', '*']);
     if !is_pointer {
         return None;
@@ -37,14 +37,19 @@ fn pointee(name: &str) -> &str {
     bare.or_else(boxed).unwrap_or_default()
 }
 
-fn slice(spot: &Spot, len: &Spot, pointee: &str, reach: &Reach) -> Result<Content, Unknown> {
+fn slice(
+    spot: &TypedPlace,
+    len: &TypedPlace,
+    pointee: &str,
+    reach: &Reach,
+) -> Result<Content, Unknown> {
     let start = spot.field("data_ptr")?.target(reach)?;
     let len = len.number(reach)?;
     elements(start, len, pointee, reach)
 }
 
 /// The elements of an unsized type, from `start` on.
-fn elements(start: Spot, len: u64, pointee: &str, reach: &Reach) -> Result<Content, Unknown> {
+fn elements(start: TypedPlace, len: u64, pointee: &str, reach: &Reach) -> Result<Content, Unknown> {
     let form = match pointee {
         "str" | "std::path::Path" | "std::ffi::os_str::OsStr" => Form::Rust,
         "core::ffi::c_str::CStr" => Form::RustBytes,
@@ -61,17 +66,17 @@ fn elements(start: Spot, len: u64, pointee: &str, reach: &Reach) -> Result<Conte
 }
 
 /// The value of a trait object; its table gives the type.
-fn object(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
+fn object(spot: &TypedPlace, reach: &Reach) -> Result<Content, Unknown> {
     let address = spot.field("pointer")?.number(reach)?;
     let table = spot.field("vtable")?.number(reach)?;
     match trait_object_type(table, reach.space) {
-        Some(ty) => Ok(transparent(Spot::memory(&ty, address))),
+        Some(ty) => Ok(transparent(TypedPlace::memory(&ty, address))),
         None => Ok(nameless(spot, address, table)),
     }
 }
 
 /// The content of a value of unknown type; `spot` is the pointer to it.
-fn nameless(spot: &Spot, address: u64, table: u64) -> Content {
+fn nameless(spot: &TypedPlace, address: u64, table: u64) -> Content {
     let name = spot.ty.own_name().unwrap_or_default();
     let pointee = pointee(&name);
     Content::words(format!(
@@ -80,7 +85,7 @@ fn nameless(spot: &Spot, address: u64, table: u64) -> Content {
 }
 
 /// The pointer to the counts and the value: a structure of its own if it has two words.
-fn inner_pointer(spot: &Spot) -> Result<Spot, Unknown> {
+fn inner_pointer(spot: &TypedPlace) -> Result<TypedPlace, Unknown> {
     let mut pointer = spot.field("ptr")?;
     for _ in 0..4 {
         let is_wide = pointer.find("data_ptr").is_some() || pointer.find("vtable").is_some();
@@ -94,14 +99,14 @@ fn inner_pointer(spot: &Spot) -> Result<Spot, Unknown> {
 
 /// The allocation of an `Rc` or `Arc`.
 struct Shared {
-    strong: Spot,
-    weak: Spot,
+    strong: TypedPlace,
+    weak: TypedPlace,
     /// The value, or the first element of a slice.
-    value: Spot,
-    pointer: Spot,
+    value: TypedPlace,
+    pointer: TypedPlace,
 }
 
-fn shared(spot: &Spot, reach: &Reach) -> Result<Shared, Unknown> {
+fn shared(spot: &TypedPlace, reach: &Reach) -> Result<Shared, Unknown> {
     let pointer = inner_pointer(spot)?;
     let first = pointer.find("data_ptr").or_else(|| pointer.find("pointer"));
     let inner = first.unwrap_or_else(|| pointer.clone()).target(reach)?;
@@ -121,16 +126,16 @@ impl Shared {
         Ok((strong, weak.saturating_sub(1)))
     }
 
-    fn children(&self, reach: &Reach) -> Result<Vec<(String, Spot)>, Unknown> {
+    fn children(&self, reach: &Reach) -> Result<Vec<(String, TypedPlace)>, Unknown> {
         let (_, weak) = self.counts(reach)?;
-        let weak = Spot::bytes(&self.weak.ty, &weak.to_le_bytes());
+        let weak = TypedPlace::bytes(&self.weak.ty, &weak.to_le_bytes());
         Ok(vec![
             ("strong".to_owned(), self.strong.clone()),
             ("weak".to_owned(), weak),
         ])
     }
 
-    fn content(&self, spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
+    fn content(&self, spot: &TypedPlace, reach: &Reach) -> Result<Content, Unknown> {
         if let Some(table) = self.pointer.find("vtable") {
             return self.object(spot, table.number(reach)?, reach);
         }
@@ -147,7 +152,7 @@ impl Shared {
     }
 
     /// The value follows the counts, at the next address with its alignment.
-    fn object(&self, spot: &Spot, table: u64, reach: &Reach) -> Result<Content, Unknown> {
+    fn object(&self, spot: &TypedPlace, table: u64, reach: &Reach) -> Result<Content, Unknown> {
         let align = reach.word(table.wrapping_add(16))?;
         let unaligned = self.value.address()?;
         if !align.is_power_of_two() {
@@ -155,14 +160,14 @@ impl Shared {
         }
         let address = unaligned.wrapping_add(align - 1) & !(align - 1);
         match trait_object_type(table, reach.space) {
-            Some(ty) => Ok(transparent(Spot::memory(&ty, address))),
+            Some(ty) => Ok(transparent(TypedPlace::memory(&ty, address))),
             None => Ok(nameless(spot, address, table)),
         }
     }
 }
 
 /// An `Rc` or an `Arc`.
-pub(super) fn counted(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
+pub(super) fn counted(spot: &TypedPlace, reach: &Reach) -> Result<Content, Unknown> {
     let shared = shared(spot, reach)?;
     let mut content = shared.content(spot, reach)?;
     let counts = shared.children(reach)?;
@@ -173,7 +178,7 @@ pub(super) fn counted(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
 }
 
 /// A `Weak`, which may have no target, or a target that was dropped.
-pub(super) fn weak(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
+pub(super) fn weak(spot: &TypedPlace, reach: &Reach) -> Result<Content, Unknown> {
     let pointer = inner_pointer(spot)?;
     let first = pointer.find("data_ptr").or_else(|| pointer.find("pointer"));
     if first.unwrap_or(pointer).number(reach)? == u64::MAX {

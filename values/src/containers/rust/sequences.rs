@@ -4,8 +4,8 @@ use crate::containers::content::Content;
 use crate::containers::items::{Each, Element, Items, Ring, Run, Seen, Visit, miscounted};
 use crate::containers::room::{self, Room};
 use crate::containers::rust::element_type;
-use crate::containers::spot::{Reach, Slot, Spot, first_target, size};
 use crate::containers::text::{Form, Text};
+use crate::containers::typed_place::{Reach, Slot, TypedPlace, first_target, size};
 use debuginfo::Unknown;
 use debuginfo::types::Type;
 
@@ -16,7 +16,7 @@ struct Parts {
     len: u64,
 }
 
-fn parts(vec: &Spot, reach: &Reach) -> Result<Parts, Unknown> {
+fn parts(vec: &TypedPlace, reach: &Reach) -> Result<Parts, Unknown> {
     let buffer = vec.field("buf")?;
     // Since 2024 the part that is independent of the element's type is a structure of its own.
     let buffer = buffer.find("inner").unwrap_or(buffer);
@@ -41,7 +41,7 @@ fn check(parts: &Parts, element: &Type, reach: &Reach) -> Result<(), Unknown> {
 
 /// A vector of bytes somewhere inside, as text.
 pub(super) fn string(
-    spot: &Spot,
+    spot: &TypedPlace,
     path: &[&str],
     form: Form,
     reach: &Reach,
@@ -52,13 +52,16 @@ pub(super) fn string(
     check(&parts, &element, reach)?;
     Ok(Content::Text(Text {
         form,
-        start: Spot::memory(&element, parts.start),
+        start: TypedPlace::memory(&element, parts.start),
         len: parts.len,
     }))
 }
 
 /// The bytes of a `String`.
-pub(in crate::containers) fn string_room(spot: &Spot, reach: &Reach) -> Result<Room, Unknown> {
+pub(in crate::containers) fn string_room(
+    spot: &TypedPlace,
+    reach: &Reach,
+) -> Result<Room, Unknown> {
     let vec = spot.field("vec")?;
     let parts = parts(&vec, reach)?;
     check(&parts, &element_type(&vec.ty)?, reach)?;
@@ -72,7 +75,7 @@ pub(in crate::containers) fn string_room(spot: &Spot, reach: &Reach) -> Result<R
 }
 
 /// A boxed slice of bytes that ends with a zero.
-pub(super) fn c_string(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
+pub(super) fn c_string(spot: &TypedPlace, reach: &Reach) -> Result<Content, Unknown> {
     let inner = spot.field("inner")?;
     let len = inner.field("length")?.number(reach)?;
     let text = Text {
@@ -83,7 +86,7 @@ pub(super) fn c_string(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
     Ok(Content::Text(text.checked(reach)?))
 }
 
-pub(super) fn vec(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
+pub(super) fn vec(spot: &TypedPlace, reach: &Reach) -> Result<Content, Unknown> {
     let element = element_type(&spot.ty)?;
     let parts = parts(spot, reach)?;
     check(&parts, &element, reach)?;
@@ -91,7 +94,7 @@ pub(super) fn vec(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
     Ok(Content::Sequence(items))
 }
 
-pub(super) fn deque(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
+pub(super) fn deque(spot: &TypedPlace, reach: &Reach) -> Result<Content, Unknown> {
     let element = element_type(&spot.ty)?;
     let parts = parts(spot, reach)?;
     check(&parts, &element, reach)?;
@@ -112,7 +115,7 @@ pub(super) fn deque(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
     Ok(Content::Sequence(Items::new(Some(parts.len), ring)))
 }
 
-pub(super) fn list(spot: &Spot, reach: &Reach) -> Result<Content, Unknown> {
+pub(super) fn list(spot: &TypedPlace, reach: &Reach) -> Result<Content, Unknown> {
     let head = spot.field("head")?;
     let unknown = || Unknown::because("the type of the list's nodes is not known");
     let node = first_target(&head.ty).ok_or_else(unknown)?;

@@ -25,7 +25,7 @@ use crate::{
         breakpoints::sites::User,
         error::{LiveError, LiveResult},
         event_loop::Tracer,
-        model::{Judged, ProbeId, Tid},
+        model::{EvaluatedBy, ProbeId, Tid},
         probes::Probe,
     },
     stop::ptrace,
@@ -259,13 +259,13 @@ impl Tracer {
                     true => self.make_code(id, &spec, address),
                     false => Err("compiling is switched off".to_owned()),
                 };
-            judged.insert(address, made.unwrap_or_else(Judged::ByTracer));
+            judged.insert(address, made.unwrap_or_else(EvaluatedBy::ByTracer));
         }
         // The formats of messages are in the log before the first record.
         let after_events = self.journal.sent();
         let made = judged
             .iter()
-            .filter(|(_, j)| !matches!(j, Judged::ByTracer(_)));
+            .filter(|(_, j)| !matches!(j, EvaluatedBy::ByTracer(_)));
         let waiting = made.map(|(address, _)| {
             (
                 *address,
@@ -415,7 +415,7 @@ impl Tracer {
             let places = probe.view.places.iter_mut();
             for place in places.filter(|place| place.address == address) {
                 let why = "memory that it reads is often not there".to_owned();
-                place.judged = Some(Judged::ByTracer(why));
+                place.judged = Some(EvaluatedBy::ByTracer(why));
             }
         }
     }

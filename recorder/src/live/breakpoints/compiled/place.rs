@@ -16,7 +16,7 @@ use crate::{
         breakpoints::sites::{Compiled, User},
         condition::{Condition, Message},
         event_loop::Tracer,
-        model::{Action, Judged, ProbeId, ProbeSpec},
+        model::{Action, EvaluatedBy, ProbeId, ProbeSpec},
     },
 };
 
@@ -48,7 +48,7 @@ impl Tracer {
         id: ProbeId,
         spec: &ProbeSpec,
         address: u64,
-    ) -> Result<Judged, String> {
+    ) -> Result<EvaluatedBy, String> {
         let site = self
             .breakpoints
             .sites
@@ -154,7 +154,7 @@ impl Tracer {
         id: ProbeId,
         spec: &ProbeSpec,
         address: u64,
-    ) -> Result<(Program, Option<Words>, Judged), String> {
+    ) -> Result<(Program, Option<Words>, EvaluatedBy), String> {
         let space = self.space_now();
         let runtime = self.breakpoints.compiling.runtime;
         let question = runtime.map(|runtime| Question {
@@ -182,7 +182,11 @@ impl Tracer {
             (Ok(condition), _) => condition,
             (Err(why), None) => return Err(why),
             (Err(why), Some(_)) => {
-                return Ok((program(None, Then::Ask, question), None, Judged::Asked(why)));
+                return Ok((
+                    program(None, Then::Ask, question),
+                    None,
+                    EvaluatedBy::Asked(why),
+                ));
             }
         };
         let counts = spec.hit_count != 0;
@@ -203,25 +207,29 @@ impl Tracer {
                     values: words.values.clone(),
                 };
                 let program = program(condition, Then::Log(log), question);
-                Ok((program, Some(words), Judged::InProgram))
+                Ok((program, Some(words), EvaluatedBy::InProgram))
             }
             Some(Err(why)) if is_conditional => {
-                let note = Judged::Partly(format!("its message is not: {why}"));
+                let note = EvaluatedBy::Partly(format!("its message is not: {why}"));
                 Ok((program(condition, Then::Ask, question), None, note))
             }
-            Some(Err(why)) if question.is_some() => {
-                Ok((program(None, Then::Ask, question), None, Judged::Asked(why)))
-            }
+            Some(Err(why)) if question.is_some() => Ok((
+                program(None, Then::Ask, question),
+                None,
+                EvaluatedBy::Asked(why),
+            )),
             Some(Err(why)) => Err(why),
             None if counts => {
                 let counter_at = self.counter(id)?;
                 let then = Then::Count { counter_at };
-                Ok((program(condition, then, None), None, Judged::InProgram))
+                Ok((program(condition, then, None), None, EvaluatedBy::InProgram))
             }
             // What is true stops the thread.
-            None if is_conditional => {
-                Ok((program(condition, Then::Ask, None), None, Judged::InProgram))
-            }
+            None if is_conditional => Ok((
+                program(condition, Then::Ask, None),
+                None,
+                EvaluatedBy::InProgram,
+            )),
             None => Err("it always stops".to_owned()),
         }
     }

@@ -128,7 +128,7 @@ pub(crate) enum At {
 
 /// A typed location.
 #[derive(Debug, Clone)]
-pub(crate) struct Spot {
+pub(crate) struct TypedPlace {
     pub ty: Type,
     pub at: At,
 }
@@ -197,31 +197,31 @@ fn find_variant(list: &[Variant], discriminant: u128, mask: u128) -> Option<&Var
     named.or_else(|| list.iter().find(others))
 }
 
-impl Spot {
-    pub(crate) fn memory(ty: &Type, address: u64) -> Spot {
-        Spot {
+impl TypedPlace {
+    pub(crate) fn memory(ty: &Type, address: u64) -> TypedPlace {
+        TypedPlace {
             ty: ty.clone(),
             at: At::Memory(address),
         }
     }
 
-    pub(crate) fn bytes(ty: &Type, bytes: &[u8]) -> Spot {
-        Spot {
+    pub(crate) fn bytes(ty: &Type, bytes: &[u8]) -> TypedPlace {
+        TypedPlace {
             ty: ty.clone(),
             at: At::Bytes(bytes.into(), 0),
         }
     }
 
     /// The same bytes as another type.
-    pub(crate) fn cast(&self, ty: &Type) -> Spot {
-        Spot {
+    pub(crate) fn cast(&self, ty: &Type) -> TypedPlace {
+        TypedPlace {
             ty: ty.clone(),
             at: self.at.clone(),
         }
     }
 
     /// The location `offset` bytes further on.
-    pub(crate) fn inner(&self, ty: &Type, offset: u64) -> Spot {
+    pub(crate) fn inner(&self, ty: &Type, offset: u64) -> TypedPlace {
         let at = match &self.at {
             At::Memory(address) => At::Memory(address.wrapping_add(offset)),
             At::Bytes(bytes, start) => {
@@ -230,10 +230,10 @@ impl Spot {
             }
             At::Nowhere(why) => At::Nowhere(why.clone()),
         };
-        Spot { ty: ty.clone(), at }
+        TypedPlace { ty: ty.clone(), at }
     }
 
-    fn member(&self, member: &Member) -> Option<Spot> {
+    fn member(&self, member: &Member) -> Option<TypedPlace> {
         match member.offset {
             MemberOffset::Bytes(offset) => Some(self.inner(&member.ty, offset)),
             MemberOffset::Computed(_) | MemberOffset::Static(_) => None,
@@ -241,14 +241,14 @@ impl Spot {
     }
 
     /// The base classes.
-    pub(crate) fn bases(&self) -> Vec<Spot> {
+    pub(crate) fn bases(&self) -> Vec<TypedPlace> {
         let members = self.ty.members();
         let bases = members.iter().filter(|m| m.role == Role::Base);
         bases.filter_map(|m| self.member(m)).collect()
     }
 
     /// The members that take up space, with their names.
-    pub(crate) fn members(&self) -> Vec<(Option<String>, Spot)> {
+    pub(crate) fn members(&self) -> Vec<(Option<String>, TypedPlace)> {
         let members = self.ty.members().into_iter();
         let sized = members.filter(|m| m.role == Role::Member && m.ty.size() != Some(0));
         sized
@@ -257,11 +257,11 @@ impl Spot {
     }
 
     /// The member `name`, of the type itself or of an unnamed part: bases, unnamed unions.
-    pub(crate) fn find(&self, name: &str) -> Option<Spot> {
+    pub(crate) fn find(&self, name: &str) -> Option<TypedPlace> {
         self.find_within(name, MAX_NESTING)
     }
 
-    fn find_within(&self, name: &str, nesting: usize) -> Option<Spot> {
+    fn find_within(&self, name: &str, nesting: usize) -> Option<TypedPlace> {
         let nesting = nesting.checked_sub(1)?;
         let members = self.ty.members();
         let named = members.iter().find(|m| m.name.as_deref() == Some(name));
@@ -276,13 +276,13 @@ impl Spot {
     }
 
     /// The member `name`, or an error if the type has none: its version is unknown.
-    pub(crate) fn field(&self, name: &str) -> Result<Spot, Unknown> {
+    pub(crate) fn field(&self, name: &str) -> Result<TypedPlace, Unknown> {
         let unknown = || lacks(&self.ty, &format!("has no member {name}"));
         self.find(name).ok_or_else(unknown)
     }
 
     /// The first existing one of several members.
-    pub(crate) fn any_field(&self, names: &[&str]) -> Result<Spot, Unknown> {
+    pub(crate) fn any_field(&self, names: &[&str]) -> Result<TypedPlace, Unknown> {
         let found = names.iter().find_map(|name| self.find(name));
         let unknown = || {
             let names = names.join(" or ");
@@ -292,7 +292,7 @@ impl Spot {
     }
 
     /// A nested member.
-    pub(crate) fn path(&self, names: &[&str]) -> Result<Spot, Unknown> {
+    pub(crate) fn path(&self, names: &[&str]) -> Result<TypedPlace, Unknown> {
         let mut spot = self.clone();
         for name in names {
             spot = spot.field(name)?;
@@ -334,14 +334,14 @@ impl Spot {
     }
 
     /// The target of the pointer here, or of the first one inside.
-    pub(crate) fn target(&self, reach: &Reach) -> Result<Spot, Unknown> {
+    pub(crate) fn target(&self, reach: &Reach) -> Result<TypedPlace, Unknown> {
         let unknown = || Unknown::because(format!("{} is not a pointer", self.ty.name()));
         let ty = first_target(&self.ty).ok_or_else(unknown)?;
-        Ok(Spot::memory(&ty, self.number(reach)?))
+        Ok(TypedPlace::memory(&ty, self.number(reach)?))
     }
 
     /// The live variant of a Rust enum: its name and its data.
-    pub(crate) fn variant(&self, reach: &Reach) -> Result<(String, Spot), Unknown> {
+    pub(crate) fn variant(&self, reach: &Reach) -> Result<(String, TypedPlace), Unknown> {
         let unknown = || Unknown::because(format!("{} has no variants", self.ty.name()));
         let variants = self.ty.variants().ok_or_else(unknown)?;
         let live = match &variants.discriminant {
@@ -362,7 +362,7 @@ impl Spot {
     }
 
     /// The scalar inside structures of one member each.
-    pub(crate) fn innermost(&self) -> Spot {
+    pub(crate) fn innermost(&self) -> TypedPlace {
         let mut spot = self.clone();
         for _ in 0..MAX_NESTING {
             let mut members = spot.members();
@@ -393,7 +393,7 @@ impl Slot {
 
     /// The first of the members `names` that `ty` has.
     pub(crate) fn of(ty: &Type, names: &[&str]) -> Result<Slot, Unknown> {
-        let member = Spot::memory(ty, 0).any_field(names)?;
+        let member = TypedPlace::memory(ty, 0).any_field(names)?;
         let offset = member.address()?;
         Ok(Slot {
             ty: member.ty,
@@ -419,8 +419,8 @@ impl Slot {
     }
 
     /// The member of the value at `address`.
-    pub(crate) fn at(&self, address: u64) -> Spot {
-        Spot::memory(&self.ty, address.wrapping_add(self.offset))
+    pub(crate) fn at(&self, address: u64) -> TypedPlace {
+        TypedPlace::memory(&self.ty, address.wrapping_add(self.offset))
     }
 
     /// The pointer or other word in the member of the value at `address`.

@@ -81,14 +81,14 @@ pub(super) fn go(
     call: &Call<'_>,
     session: &LiveSession,
     stop: &Stop,
-    motion: Motion,
+    stepping: Motion,
     others: bool,
     timeout: Duration,
 ) -> Result<Came, Failure> {
-    let moved = (motion != Motion::Continue || !others).then_some(stop.tid);
+    let moved = (stepping != Motion::Continue || !others).then_some(stop.tid);
     let after = session
         .live
-        .resume(stop.tid, motion, others)
+        .resume(stop.tid, stepping, others)
         .map_err(|error| of_recorder(&error))?;
     wait_for(call, session, after, moved, timeout)
 }
@@ -114,7 +114,7 @@ pub(super) fn step(
     instruction: Motion,
 ) -> Result<MotionReport, Failure> {
     let timeout = patience(call, args.timeout_secs)?;
-    let motion = match args.instruction {
+    let stepping = match args.instruction {
         true => instruction,
         false => line,
     };
@@ -123,12 +123,12 @@ pub(super) fn step(
         count => count.unwrap_or(1),
     };
     let stop = session.stopped()?;
-    let mut came = go(call, session, &stop, motion.clone(), false, timeout)?;
+    let mut came = go(call, session, &stop, stepping.clone(), false, timeout)?;
     for _ in 1..count {
         let Some(at) = came.stop.filter(|at| is_step_of(at, stop.tid)) else {
             break;
         };
-        came = go(call, session, &at, motion.clone(), false, timeout)?;
+        came = go(call, session, &at, stepping.clone(), false, timeout)?;
     }
     Ok(came.report)
 }

@@ -8,12 +8,12 @@ const WIDTH: usize = 16;
 
 /// The numbers and their minima.
 #[derive(Debug, Default)]
-pub(crate) struct Least {
+pub(crate) struct MinTree {
     /// The numbers, then their minima, then the minima of those.
     rows: Vec<Vec<u64>>,
 }
 
-impl Least {
+impl MinTree {
     /// Takes the numbers.
     pub(crate) fn new(numbers: Vec<u64>) -> Self {
         let mut rows = vec![numbers];
@@ -52,14 +52,14 @@ mod tests {
     use rand::rngs::StdRng;
     use rand::{Rng, SeedableRng};
 
-    use super::Least;
+    use super::MinTree;
 
     #[test]
     fn it_finds_what_looking_at_each_finds() {
         let mut random = StdRng::seed_from_u64(5);
         for len in [0, 1, 15, 16, 17, 255, 256, 257, 5000] {
             let numbers: Vec<u64> = (0..len).map(|_| random.random_range(0..10_000)).collect();
-            let least = Least::new(numbers.clone());
+            let least = MinTree::new(numbers.clone());
             for _ in 0..2000 {
                 let from = random.random_range(0..=len + 20);
                 let limit = 10u64.pow(random.random_range(0..5)) - 1;

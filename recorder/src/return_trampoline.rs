@@ -1,21 +1,21 @@
 //! Return addresses of ours that stand on the program's stacks: while a hooked function runs, the word that it returns by
-//! leads to the runtime's leave code, and the program's own stands in the shadow of that word.
+//! leads to the runtime's return trampoline, and the program's own stands in the shadow of that word.
 
 use std::{fs::File, os::unix::fs::FileExt, path::Path};
 
 use agent::shared::SHADOW_BIT;
 use debuginfo::Module;
 
-/// Where leave code is returned to, in the runtime's library.
+/// Where return trampoline is returned to, in the runtime's library.
 const SYMBOLS: [&str; 2] = ["hs_leave", "hs_leave_xmm"];
 
-/// Where leave code is returned to, counted from where the library begins.
+/// Where return trampoline is returned to, counted from where the library begins.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LeaveOffsets([Option<u64>; 2]);
 
-/// Where leave code is returned to, in one process.
+/// Where return trampoline is returned to, in one process.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct LeaveCode([Option<u64>; 2]);
+pub(crate) struct ReturnTrampoline([Option<u64>; 2]);
 
 impl LeaveOffsets {
     /// Looks into the library at `path`. In one that cannot be read there are none.
@@ -32,12 +32,12 @@ impl LeaveOffsets {
     }
 
     /// Returns them for a process in which the library begins at `base`.
-    pub fn at(self, base: u64) -> LeaveCode {
-        LeaveCode(self.0.map(|offset| offset.map(|offset| base + offset)))
+    pub fn at(self, base: u64) -> ReturnTrampoline {
+        ReturnTrampoline(self.0.map(|offset| offset.map(|offset| base + offset)))
     }
 }
 
-impl LeaveCode {
+impl ReturnTrampoline {
     /// Tells whether a return address is ours.
     pub fn is(&self, return_address: u64) -> bool {
         self.0.contains(&Some(return_address))
@@ -45,7 +45,7 @@ impl LeaveCode {
 }
 
 /// Puts the program's return addresses where ours stand in `bytes`, which were read at `addr`.
-pub(crate) fn unhook(memory: &File, leave: &LeaveCode, addr: u64, bytes: &mut [u8]) {
+pub(crate) fn unhook(memory: &File, leave: &ReturnTrampoline, addr: u64, bytes: &mut [u8]) {
     if !addr.is_multiple_of(8) {
         return;
     }

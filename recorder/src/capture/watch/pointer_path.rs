@@ -8,7 +8,7 @@ use debuginfo::Register;
 
 /// How to get to memory: from an address, through pointers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Way {
+pub(super) struct PointerPath {
     /// The register that the address is counted from.
     pub base: Option<Register>,
     /// Counted from there, modulo 2^64.
@@ -22,7 +22,7 @@ pub(super) type Reads = Vec<Read>;
 /// Memory that is captured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Read {
-    pub way: Way,
+    pub way: PointerPath,
     pub len: usize,
     pub until: Until,
 }
@@ -82,7 +82,7 @@ pub(super) fn without_steps(reads: Reads) -> Reads {
 /// Leaves out what lies in something else that is captured.
 pub(super) fn without_parts(reads: Reads) -> Reads {
     let is_in = |part: &Read, whole: &Read| {
-        let last = |way: &Way| way.offsets.last().copied().unwrap_or(way.address);
+        let last = |way: &PointerPath| way.offsets.last().copied().unwrap_or(way.address);
         let mut same = part.way.clone();
         match same.offsets.last_mut() {
             Some(offset) => *offset = last(&whole.way),
@@ -104,7 +104,7 @@ pub(super) fn without_parts(reads: Reads) -> Reads {
 pub(super) fn program(reads: &[Read], when: When) -> Vec<u64> {
     // Without any, the value is made of registers alone.
     let none = Read {
-        way: Way {
+        way: PointerPath {
             base: None,
             address: 0,
             offsets: Vec::new(),
