@@ -172,7 +172,7 @@ impl Reader<'_, '_> {
                 Err(warning) => missing = Some(warning),
             }
         }
-        let scan = scan::scan(session, &unit, &self.code);
+        let scan = scan::scan(session, &unit, self.code);
         Walked {
             warning: missing.or(damage(&scan)),
             scan,
@@ -192,7 +192,7 @@ impl Reader<'_, '_> {
             (functions, damage.map(|d| self.damaged(offset, d)))
         };
         if !walked.split {
-            let built = build::build(session, index, &walked.scan, candidates, &self.code);
+            let built = build::build(session, index, &walked.scan, candidates, self.code);
             return warned(built);
         }
         let skeleton = session
@@ -201,7 +201,7 @@ impl Reader<'_, '_> {
             .and_then(|unit| split::skeleton(session, &unit));
         let built = skeleton.map(|skeleton| {
             self.with_split(session, index, &skeleton, |split, index| {
-                build::build(split, index, &walked.scan, candidates, &self.code)
+                build::build(split, index, &walked.scan, candidates, self.code)
             })
         });
         // The first walk found the file; if it is gone now, so are its functions.

@@ -385,7 +385,7 @@ impl<'a> Walk<'_, '_, 'a> {
         let is_top = last.home == Home::Info
             && last.index == self.root.index
             && self.top_level.contains(&last.offset.0);
-        let readable = names(self.session, &self.names, chain, svma, is_top, &self.code).readable;
+        let readable = names(self.session, &self.names, chain, svma, is_top, self.code).readable;
         let number = |die: &Die<'a>| match self.session.attr(die, dw::DW_AT_decl_file)? {
             AttributeValue::FileIndex(number) => Some(number),
             other => other.udata_value(),
