@@ -50,7 +50,7 @@ pub struct AddressTarget {
 
 /// Where, understood.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum TypedPlace {
+pub enum ParsedLocation {
     /// Functions that match.
     Function(String),
     /// A line.
@@ -66,13 +66,15 @@ impl Target {
     ///
     /// # Errors
     /// [`Code::BadRequest`].
-    pub fn spot(&self) -> Result<TypedPlace, Failure> {
+    pub fn parse(&self) -> Result<ParsedLocation, Failure> {
         match self {
             Target::Text(text) => parse(text),
             Target::Function(target) if target.function.trim().is_empty() => Err(empty()),
-            Target::Function(target) => Ok(TypedPlace::Function(target.function.trim().to_owned())),
-            Target::Line(target) => checked(target.clone()).map(TypedPlace::Line),
-            Target::Address(target) => address(&target.address).map(TypedPlace::Address),
+            Target::Function(target) => {
+                Ok(ParsedLocation::Function(target.function.trim().to_owned()))
+            }
+            Target::Line(target) => checked(target.clone()).map(ParsedLocation::Line),
+            Target::Address(target) => address(&target.address).map(ParsedLocation::Address),
         }
     }
 }
@@ -93,14 +95,14 @@ impl std::fmt::Display for Target {
 ///
 /// # Errors
 /// [`Code::BadRequest`].
-pub fn parse(text: &str) -> Result<TypedPlace, Failure> {
+pub fn parse(text: &str) -> Result<ParsedLocation, Failure> {
     let text = text.trim();
     if text.is_empty() {
         return Err(empty());
     }
     if let Some(rest) = text.strip_prefix('*') {
         return address(rest.trim())
-            .map(TypedPlace::Address)
+            .map(ParsedLocation::Address)
             .map_err(|failure| {
                 failure.hint(format!(
                     "write it as *0x401136; for functions that match: --function '{text}'"
@@ -108,13 +110,13 @@ pub fn parse(text: &str) -> Result<TypedPlace, Failure> {
             });
     }
     if text.starts_with("0x") || text.starts_with("0X") {
-        return address(text).map(TypedPlace::Address);
+        return address(text).map(ParsedLocation::Address);
     }
     if is_number(text) {
-        return number(text).map(TypedPlace::LineHere);
+        return number(text).map(ParsedLocation::LineHere);
     }
     let Some((rest, last)) = text.rsplit_once(':').filter(|(_, last)| is_number(last)) else {
-        return Ok(TypedPlace::Function(text.to_owned()));
+        return Ok(ParsedLocation::Function(text.to_owned()));
     };
     let target = match rest.rsplit_once(':') {
         Some((file, line)) if is_number(line) => LineTarget {
@@ -128,7 +130,7 @@ pub fn parse(text: &str) -> Result<TypedPlace, Failure> {
             column: None,
         },
     };
-    checked(target).map(TypedPlace::Line)
+    checked(target).map(ParsedLocation::Line)
 }
 
 /// Reads an address: hexadecimal with `0x`, or decimal.
@@ -193,8 +195,8 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn line(file: &str, line: u32, column: Option<u32>) -> TypedPlace {
-        TypedPlace::Line(LineTarget {
+    fn line(file: &str, line: u32, column: Option<u32>) -> ParsedLocation {
+        ParsedLocation::Line(LineTarget {
             file: file.to_owned(),
             line,
             column,
@@ -203,16 +205,16 @@ mod tests {
 
     #[test]
     fn every_form_is_understood() {
-        let function = |name: &str| TypedPlace::Function(name.to_owned());
+        let function = |name: &str| ParsedLocation::Function(name.to_owned());
         assert_eq!(parse("main").unwrap(), function("main"));
         assert_eq!(parse(" ns::Klass::* ").unwrap(), function("ns::Klass::*"));
         assert_eq!(parse("a.c:12").unwrap(), line("a.c", 12, None));
         assert_eq!(parse("/x/a.c:12:3").unwrap(), line("/x/a.c", 12, Some(3)));
         assert_eq!(parse("a:b.c:12").unwrap(), line("a:b.c", 12, None));
-        assert_eq!(parse("*0x40").unwrap(), TypedPlace::Address(0x40));
-        assert_eq!(parse("0X40").unwrap(), TypedPlace::Address(0x40));
-        assert_eq!(parse("*64").unwrap(), TypedPlace::Address(64));
-        assert_eq!(parse("42").unwrap(), TypedPlace::LineHere(42));
+        assert_eq!(parse("*0x40").unwrap(), ParsedLocation::Address(0x40));
+        assert_eq!(parse("0X40").unwrap(), ParsedLocation::Address(0x40));
+        assert_eq!(parse("*64").unwrap(), ParsedLocation::Address(64));
+        assert_eq!(parse("42").unwrap(), ParsedLocation::LineHere(42));
         assert_eq!(parse("operator()").unwrap(), function("operator()"));
     }
 
@@ -236,7 +238,7 @@ mod tests {
         let spot = |value| {
             serde_json::from_value::<Target>(value)
                 .unwrap()
-                .spot()
+                .parse()
                 .unwrap()
         };
         assert_eq!(spot(json!("a.c:12")), line("a.c", 12, None));
@@ -244,10 +246,16 @@ mod tests {
             spot(json!({"file": "a.c", "line": 3})),
             line("a.c", 3, None)
         );
-        assert_eq!(spot(json!({"address": "0x10"})), TypedPlace::Address(16));
+        assert_eq!(
+            spot(json!({"address": "0x10"})),
+            ParsedLocation::Address(16)
+        );
         // A function may be called like a line.
         let function = json!({"function": "a.c:12"});
-        assert_eq!(spot(function), TypedPlace::Function("a.c:12".to_owned()));
+        assert_eq!(
+            spot(function),
+            ParsedLocation::Function("a.c:12".to_owned())
+        );
         let both = json!({"function": "f", "file": "a.c", "line": 3});
         assert!(serde_json::from_value::<Target>(both).is_err());
     }

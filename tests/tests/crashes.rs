@@ -262,6 +262,21 @@ fn rust_programs_crash_as_in_gdb() {
     assert!(deep.count() > 100);
 }
 
+/// The page below the stack is reached in the function itself, or, about once in nine runs, where a hook saves registers.
+#[test]
+fn a_stack_that_ends_where_a_hook_saves_registers_is_that_of_the_function() {
+    let artifact = fixture_artifact("crashes", "crashes_rust");
+    for run in 0..16 {
+        let scratch = Scratch::new(&format!("crashes_overflow-{run}"));
+        let program = Program::new(artifact.clone(), scratch.path()).args(["overflow"]);
+        let options = ["-f", "crashes::bottomless", "-f", "*black_box*"];
+        let (ended, recording) = Hindsight::record(&scratch, &options, &program);
+        assert_eq!(ended.status, Status::Code(128 + 6));
+        let sql = "SELECT count(*) FROM backtrace((SELECT max(seq) FROM pauses)) WHERE function LIKE '%bottomless%'";
+        assert!(recording.number(sql) > 100, "run {run}");
+    }
+}
+
 #[test]
 fn memory_is_not_copied_where_that_is_refused() {
     let crash = crashed("crashes", "segv", 11, &["--snapshot", "never"]);

@@ -32,16 +32,11 @@ pub(super) struct Entering<'a> {
 }
 
 impl Entering<'_> {
-    /// Puts the thread with these registers back; `stack` is what its stack holds from `stack_addr` on.
-    pub fn undo(&self, general: &mut [u64; GENERAL_REGISTERS], stack_addr: u64, stack: &[u8]) {
+    /// Puts the thread with these registers back; `word` reads its memory.
+    pub fn undo(&self, general: &mut [u64; GENERAL_REGISTERS], word: &dyn Fn(u64) -> Option<u64>) {
         let pc = general[RIP];
-        let pushed = |number: u64| {
-            let at = general[RSP]
-                .checked_add(8 * number)?
-                .checked_sub(stack_addr)?;
-            let bytes = stack.get(at as usize..at as usize + 8)?;
-            Some(u64::from_le_bytes(bytes.try_into().ok()?))
-        };
+        let sp = general[RSP];
+        let pushed = |number: u64| word(sp.checked_add(8 * number)?);
         for (count, start) in STUB_STARTS.into_iter().enumerate() {
             let Some(entry) = (self.entry_of_stub)(pc.wrapping_sub(start)) else {
                 continue;
@@ -139,8 +134,9 @@ mod tests {
         general[RIP] = pc;
         general[R11] = PROBE;
         general[RSP] = STACK;
-        let stack: Vec<u8> = pushed.iter().flat_map(|word| word.to_le_bytes()).collect();
-        entering.undo(&mut general, STACK, &stack);
+        entering.undo(&mut general, &|at| {
+            pushed.get((at - STACK) as usize / 8).copied()
+        });
         general
     }
 

@@ -140,7 +140,7 @@ impl Session {
             line: None,
         };
         if let Some(mut seen) = seen {
-            self.undo_hooks(&mut seen);
+            self.undo_hooks(&mut seen, memory_of(pid, tid).as_ref());
             let pc = seen.registers.general[RIP];
             let space = space_of(&self.arming.modules);
             let line = space.line_at(pc);
@@ -203,13 +203,13 @@ impl Session {
     }
 
     /// Has a thread stand where it would without our hooks, and what its signal handlers have interrupted too.
-    fn undo_hooks(&self, seen: &mut Seen) {
+    fn undo_hooks(&self, seen: &mut Seen, memory: Option<&File>) {
         let Seen {
             registers,
             stack_addr,
             stack,
         } = seen;
-        self.undo_in(&mut registers.general, *stack_addr, stack);
+        self.undo_in(&mut registers.general, *stack_addr, stack, memory);
         for found in interrupted(stack, *stack_addr) {
             let at = (found.slot - *stack_addr) as usize;
             let context = at.checked_sub(GENERAL_AT + 8 * RIP_IN_CONTEXT);
@@ -217,8 +217,7 @@ impl Session {
                 continue;
             };
             let mut general = general(kept, [0; 8]);
-            // Its stack is another one, or the same further on.
-            self.undo_in(&mut general, *stack_addr, stack);
+            self.undo_in(&mut general, *stack_addr, stack, memory);
             if general[RIP] != found.rip {
                 let first = at - 8 * RIP_IN_CONTEXT;
                 for (register, number) in CHANGED {
@@ -234,6 +233,7 @@ impl Session {
         general: &mut [u64; store::control::GENERAL_REGISTERS],
         stack_addr: u64,
         stack: &[u8],
+        memory: Option<&File>,
     ) {
         let armer = self.armer();
         if let Some(original) = armer.original_pc(general[RIP]) {
@@ -244,7 +244,17 @@ impl Session {
             entry_of_stub: &|at| armer.entry_of_stub(at),
             enter: &self.runtime.code.enter,
         };
-        entering.undo(general, stack_addr, stack);
+        // A handler with a stack of its own has interrupted a thread on another one.
+        entering.undo(general, &|address| {
+            let kept = address.checked_sub(stack_addr).map(|at| at as usize);
+            let kept = kept.and_then(|at| stack.get(at..at.checked_add(8)?));
+            let mut word = [0; 8];
+            match kept {
+                Some(bytes) => word.copy_from_slice(bytes),
+                None => memory?.read_exact_at(&mut word, address).ok()?,
+            }
+            Some(u64::from_le_bytes(word))
+        });
     }
 }
 

@@ -215,19 +215,19 @@ fn histories_tell_when_a_value_changed() {
             "last-write *(int *)16",
         ],
         expect![[r#"
-             Event | Thread | Value | ParameterPlace
+             Event | Thread | Value | Place
             -------+--------+-------+--------
                  4 |  28464 | 0     | 
                 29 |  28464 | 4     | main
                 65 |  28464 | 46    | settle
-             Event | Thread | Value | ParameterPlace
+             Event | Thread | Value | Place
             -------+--------+-------+--------
                  4 |  28464 | 0     | 
                 29 |  28464 | 17    | main
                 65 |  28464 | 27.25 | settle
             Thread 28464 (orders) at event 19, pause: breakpoint 3: settle at /home/ada/orders/orders.c:36
             ->    36 |   int discount = order->pieces > 3;
-             Event | Thread | Value | ParameterPlace
+             Event | Thread | Value | Place
             -------+--------+-------+----------------------------------------
                 19 |  28464 | 2     | settle at /home/ada/orders/orders.c:36
                 20 |  28464 | 4     | settle at /home/ada/orders/orders.c:36
@@ -338,7 +338,7 @@ fn captures_are_known_where_they_were_taken() {
             customer = 0x55801616e046 "Bob"
             Thread 28574 (orders) at event 26, return from closing: 0x7fb68d09c050
             sold = 21
-             Event | Thread | Value | ParameterPlace
+             Event | Thread | Value | Place
             -------+--------+-------+-------------------------------------
                  4 |  28574 | 0     | 
                 14 |  28574 | 2     | say at /home/ada/orders/orders.c:23

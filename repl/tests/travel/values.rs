@@ -146,7 +146,7 @@ fn histories_tell_every_change() {
         expect![[r#"
             Thread 4243 (synth-4243) at event 0, module_load: /home/ada/shop/shop: not known where
             Thread 4242 (synth-4242) at event 9, pause: step in price at /src/shop.c:13: 0x555555555051
-             Event | Thread | Value | ParameterPlace
+             Event | Thread | Value | Place
             -------+--------+-------+-------
                  6 |   4242 | 4101  | 
                 22 |   4243 | 4101  | 

@@ -120,7 +120,7 @@ fn damaged_files_are_named() {
         ->    36 |   int discount = order->pieces > 3;
         sold = <orders.hindsight/memory/000002.mem is damaged at offset 64: the frame's checksum differs; run "hindsight check" for a full report and restore the file from a copy>
         *order = {id = 1, pieces = 2, each = 4.5, customer = 0x55a578740042 "Ada"}
-         Event | Thread | Value | ParameterPlace
+         Event | Thread | Value | Place
         -------+--------+-------+--------
              4 |  28464 | 0     | 
             29 |  28464 | 4     | main

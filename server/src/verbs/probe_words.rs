@@ -175,6 +175,22 @@ mod tests {
     }
 
     #[test]
+    fn exactly_one_location_is_taken() {
+        let taken = |text: &str, function: Option<&str>| {
+            let mut written = Written::new();
+            if let Some(function) = function {
+                written.insert("function".to_owned(), json!(function));
+            }
+            location(&words(text), &mut written)
+        };
+        assert!(taken("a", None).is_ok());
+        assert!(taken("", Some("f")).is_ok());
+        assert!(taken("a", Some("f")).is_err());
+        assert!(taken("a b", None).is_err());
+        assert!(taken("", None).is_err());
+    }
+
+    #[test]
     fn a_breakpoint_may_be_set_at_many_locations_at_once() {
         let taken = |text: &str, function: Option<&str>| {
             let mut written = Written::new();

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Call;
 use crate::inspect::{self, signal_name};
-use crate::location::{LineTarget, Target, TypedPlace};
+use crate::location::{LineTarget, ParsedLocation, Target};
 use crate::protocol::{Code, Details, Failure};
 use crate::session::{LiveSession, PlaceReport, hex, of_recorder};
 
@@ -217,16 +217,16 @@ pub(super) fn located(
     pending: bool,
 ) -> Result<Location, Failure> {
     let space = session.live.space();
-    match target.spot()? {
-        TypedPlace::Function(name) => {
+    match target.parse()? {
+        ParsedLocation::Function(name) => {
             let known = pending || !space.function_places(&name).is_empty();
             match known {
                 true => Ok(Location::Function(name)),
                 false => Err(no_function(&space, &name)),
             }
         }
-        TypedPlace::Line(line) => line_location(&space, line, pending),
-        TypedPlace::LineHere(line) => {
+        ParsedLocation::Line(line) => line_location(&space, line, pending),
+        ParsedLocation::LineHere(line) => {
             let file = current_file(session)?;
             let here = LineTarget {
                 file,
@@ -235,7 +235,7 @@ pub(super) fn located(
             };
             line_location(&space, here, false)
         }
-        TypedPlace::Address(address) => match space.at(address) {
+        ParsedLocation::Address(address) => match space.at(address) {
             Some(_) => Ok(Location::Address(address)),
             None => Err(Failure::new(
                 Code::InvalidAddress,

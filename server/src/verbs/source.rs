@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Call, Command, Does, Form, Needs, Takes, Text, Verb, Word, show, r#where};
 use crate::inspect::{self, SourceReport, View};
-use crate::location::{LineTarget, Target, TypedPlace};
+use crate::location::{LineTarget, ParsedLocation, Target};
 use crate::protocol::{Code, Failure};
 
 /// The verb.
@@ -69,23 +69,23 @@ fn described(view: &View<'_>, args: &SourceArgs) -> Result<SourceReport, Failure
     }
     let target = match &args.at {
         None => here(view)?,
-        Some(target) => match target.spot()? {
-            TypedPlace::Line(line) => line,
-            TypedPlace::LineHere(line) => LineTarget {
+        Some(target) => match target.parse()? {
+            ParsedLocation::Line(line) => line,
+            ParsedLocation::LineHere(line) => LineTarget {
                 file: current_file(view)?,
                 line,
                 column: None,
             },
-            TypedPlace::Function(name) if args.function => {
+            ParsedLocation::Function(name) if args.function => {
                 let place = first_function(space, &name)?;
                 let context = args.context.unwrap_or(0);
                 return inspect::function_source(space, place.after_prologue, context);
             }
-            TypedPlace::Function(name) => {
+            ParsedLocation::Function(name) => {
                 let place = first_function(space, &name)?;
                 line_of(space, place.after_prologue)?
             }
-            TypedPlace::Address(address) => line_of(space, address)?,
+            ParsedLocation::Address(address) => line_of(space, address)?,
         },
     };
     inspect::line_source(space, &target.file, target.line, context, None)

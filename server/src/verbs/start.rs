@@ -55,7 +55,7 @@ impl Verb for Start {
         let timeout = stepping::patience(call, args.timeout_secs)?;
         for target in &args.breaks {
             // Before anything is started: a mistake in writing is one whatever the program is.
-            target.spot()?;
+            target.parse()?;
         }
         let stops = args.stop_on_entry || !args.breaks.is_empty();
         // What is displayed is said before the program can end.
