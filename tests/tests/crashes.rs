@@ -272,8 +272,10 @@ fn a_stack_that_ends_where_a_hook_saves_registers_is_that_of_the_function() {
         let options = ["-f", "crashes::bottomless", "-f", "*black_box*"];
         let (ended, recording) = Hindsight::record(&scratch, &options, &program);
         assert_eq!(ended.status, Status::Code(128 + 6));
-        let sql = "SELECT count(*) FROM backtrace((SELECT max(seq) FROM pauses)) WHERE function LIKE '%bottomless%'";
-        assert!(recording.number(sql) > 100, "run {run}");
+        let stop = recording.number("SELECT max(seq) FROM pauses");
+        let sql =
+            format!("SELECT count(*) FROM backtrace({stop}) WHERE function LIKE '%bottomless%'");
+        assert!(recording.number(&sql) > 100, "run {run}");
     }
 }
 
