@@ -12,7 +12,7 @@ use crate::calls::Calls;
 use crate::error::Result;
 
 /// The reason given for stale bytes of the heap if no such call identifies their block.
-pub const UNKNOWN_BLOCK: &str = "no recorded call of malloc tells of that block: an earlier object may have been at that address; -f 'module:libc.so*' records them";
+pub const UNKNOWN_BLOCK: &str = "no recorded call of malloc returned that block: an earlier object may have been at that address; -f 'module:libc.so*' records them";
 
 /// The functions that return every block, directly or for other functions. Unless all of them are recorded, a block may
 /// not be the only one at its address.

@@ -348,7 +348,7 @@ fn no_daemon(paths: &Paths) -> Failure {
         .and_then(|state| state.death())
         .unwrap_or_else(|| {
             Failure::new(Code::NoSession, "there is no live session")
-                .hint("begin one: hindsight start PROGRAM, or hindsight attach PID")
+                .hint("start one: hindsight start PROGRAM, or hindsight attach PID")
         })
 }
 

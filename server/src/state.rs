@@ -157,7 +157,7 @@ mod tests {
         assert_eq!(
             told.message,
             format!(
-                "the daemon was killed: ./app (process {us}) goes on, its recording is /tmp/app.hindsight"
+                "the daemon was killed: ./app (process {us}) is still running; its recording is /tmp/app.hindsight"
             )
         );
         assert_eq!(told.details.recording, Some("/tmp/app.hindsight".into()));

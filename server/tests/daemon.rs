@@ -191,7 +191,7 @@ fn a_daemon_that_was_killed_is_told_of_with_its_programs() {
     state.write(&paths.state()).unwrap();
     let told = failure(Client::connect(&paths).err().unwrap());
     assert_eq!(told.code, Code::NoSession);
-    let expected = format!("process {us}) goes on, its recording is /tmp/app.hindsight");
+    let expected = format!("process {us}) is still running; its recording is /tmp/app.hindsight");
     assert!(told.message.contains(&expected), "{told}");
     assert_eq!(told.details.recording, Some("/tmp/app.hindsight".into()));
 }

@@ -176,13 +176,13 @@ fn what_another_object_held_is_no_older_value() {
             false => {
                 assert!(shown.contains("111 <stale: as of event"), "{shown}");
                 assert!(
-                    shown.contains("no recorded call of malloc tells of that block"),
+                    shown.contains("no recorded call of malloc returned that block"),
                     "{shown}"
                 );
                 let why = format!("SELECT explain_value({seq}, 'second->id') AS why");
                 let why = recording.row(&why)["why"].to_string();
                 assert!(
-                    why.contains("no recorded call of malloc tells of that block"),
+                    why.contains("no recorded call of malloc returned that block"),
                     "{why}"
                 );
             }
@@ -214,7 +214,7 @@ fn what_was_in_a_block_before_it_was_handed_out_is_no_value() {
         let is_told = how != "memalign" || recording.calls_of("_mid_memalign") > 0;
         let wanted = match is_told {
             true => "<unknown: that block of the heap was handed out",
-            false => "no recorded call of malloc tells of that block",
+            false => "no recorded call of malloc returned that block",
         };
         assert!(shown.contains(wanted), "{how}: {shown}");
         let value = format!("SELECT value({seq}, 'second->id') AS v");

@@ -195,7 +195,7 @@ fn what_cannot_be_opened_says_what_to_do() {
         said(&[]),
         (
             1,
-            "error: there is no live session\nhelp: begin one: hindsight start PROGRAM, or hindsight attach PID\n"
+            "error: there is no live session\nhelp: start one: hindsight start PROGRAM, or hindsight attach PID\n"
                 .to_owned()
         )
     );
@@ -325,7 +325,7 @@ fn the_past_is_seen_up_to_the_stop_and_left_again() {
         &ended.errors(),
         &[
             "error: set needs the program as it is now, and event ",
-            "of its past is looked at\nhelp: return to it first: goto live\n",
+            "of its past\nhelp: return to it first: goto live\n",
             "  at --cmd 12: set counter 3 (exit code 1)\n",
             "hindsight: The program has ended with exit code 7. ",
         ],
@@ -614,10 +614,10 @@ fn the_past_of_a_program_that_runs_is_refused_and_a_wrong_place_leaves_the_prese
     );
     assert_eq!(
         errors(&running),
-        "error: the program is running, and its past can be looked at while it stands still\n\
+        "error: the program is running; its past can be examined while it is stopped\n\
          help: stop it first: pause\n"
             .repeat(2)
-            + "error: continue where goes through what is recorded, and the program stands at its end\n\
+            + "error: continue where searches the recording, and you are at its end\n\
                help: go back: continue back where CONDITION; or stop the program where it is true: break LOCATION --condition EXPRESSION\n"
     );
     let wrong = repl(

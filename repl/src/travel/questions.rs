@@ -27,7 +27,7 @@ impl Session {
         }
         if self.is_live() && !is_back {
             return Err(Error::usage(
-                "continue where goes through what is recorded, and the program stands at its end",
+                "continue where searches the recording, and you are at its end",
                 Some("go back: continue back where CONDITION; or stop the program where it is true: break LOCATION --condition EXPRESSION".to_owned()),
             ));
         }
@@ -74,7 +74,7 @@ impl Session {
         match (&self.present, position) {
             (Some(_), Some(position)) if position.status == StateWord::Running => {
                 let message =
-                    "the program is running, and its past can be looked at while it stands still";
+                    "the program is running; its past can be examined while it is stopped";
                 let failure = Failure::new(Code::NotStopped, message);
                 Err(server::Error::from(failure.hint("stop it first: pause")).into())
             }

@@ -163,7 +163,7 @@ fn runs_go_to_calls_of_which_a_condition_is_true() {
             ->    25 | double price(const struct order *order, int discount) {
             Thread 28464 (orders) at event 17, entry of settle: settle at /home/ada/orders/orders.c:34
             ->    34 | int settle(struct order *order) {
-            Thread 28464 (orders) at event 10, resume: continue: not known where
+            Thread 28464 (orders) at event 10, resume: continue: location unknown
             Thread 28464 (orders) at event 15, entry of ordered: ordered at /home/ada/orders/orders.c:49
             ->    49 | struct order *ordered(int id, int pieces, double each, const char *customer) {
             Thread 28464 (orders) at event 26, stdout "order 1 for Ada: 17.00\n": somewhere in say
@@ -221,8 +221,8 @@ fn places_in_time_are_found_in_every_form() {
         ],
         expect![[r#"
             Thread 28464 (orders) at event 42, exception: somewhere in main
-            Thread 28464 (orders) at event 0, process_start: /home/ada/orders/./orders: not known where
-            Thread 28464 (orders) at event 69, process_exit: not known where
+            Thread 28464 (orders) at event 0, process_start: /home/ada/orders/./orders: location unknown
+            Thread 28464 (orders) at event 69, process_exit: location unknown
             Thread 28464 (orders) at event 35, entry of say: say at /home/ada/orders/orders.c:23
             ->    23 | static void say(const char *text) { (void)!write(1, text, strlen(text)); }
             Thread 28464 (orders) at event 6, pause: entry in _start: _start
@@ -234,8 +234,8 @@ fn places_in_time_are_found_in_every_form() {
             ->    36 |   int discount = order->pieces > 3;
             Thread 28464 (orders) at event 36, stdout "an order without pieces\n": somewhere in say
             Thread 28553 (orders) at event 59, stdout "order 3 for Zoe: 10.25\n": somewhere in say
-            Thread 28553 (orders) at event 0, process_start: /home/ada/orders/./orders: not known where
-            Thread 28553 (orders) at event 69, process_exit: not known where
+            Thread 28553 (orders) at event 0, process_start: /home/ada/orders/./orders: location unknown
+            Thread 28553 (orders) at event 69, process_exit: location unknown
             --- stderr
             error: there is no line 4 of output
             help: the program wrote 3

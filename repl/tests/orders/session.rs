@@ -51,9 +51,9 @@ fn calls_are_a_tree() {
               (more calls follow: --limit)
             Thread 28464 (orders) at event 6, pause: entry in _start: _start
               main  12..68  0.29 s  (unwound)
-            Thread 28464 (orders) at event 11, thread_start: orders: not known where
+            Thread 28464 (orders) at event 11, thread_start: orders: location unknown
               main  12..68  0.29 s  (unwound)
-            Thread 28464 (orders) at event 69, process_exit: not known where
+            Thread 28464 (orders) at event 69, process_exit: location unknown
               main  12..68  0.29 s  (unwound)
         "#]],
     );
@@ -81,7 +81,7 @@ fn output_is_shown_up_to_here() {
             ------+-------+--------+-------------------------
                 1 |    26 | stdout | order 1 for Ada: 17.00
                 2 |    36 | stdout | an order without pieces
-            Thread 28464 (orders) at event 69, process_exit: not known where
+            Thread 28464 (orders) at event 69, process_exit: location unknown
              Line | Event | Stream | Text
             ------+-------+--------+-------------------------
                 1 |    26 | stdout | order 1 for Ada: 17.00
@@ -119,10 +119,10 @@ fn threads_are_shown_and_chosen() {
             "locals",
         ],
         expect![[r#"
-            Thread 28464 (orders) at event 10, resume: continue: not known where
+            Thread 28464 (orders) at event 10, resume: continue: location unknown
                   ID | Name   | State   | Location
             ---------+--------+---------+-----------------
-             * 28464 | orders | running | not known where
+             * 28464 | orders | running | location unknown
             Thread 28553 (orders) at event 58, entry of say: say at /home/ada/orders/orders.c:23
             ->    23 | static void say(const char *text) { (void)!write(1, text, strlen(text)); }
                   ID | Name   | State   | Location
@@ -201,7 +201,7 @@ fn notes_are_those_of_the_session_and_later_ones() {
             -------+----------------------
                 21 | the first is settled
                 34 | refused
-            Thread 28464 (orders) at event 0, process_start: /home/ada/orders/./orders: not known where
+            Thread 28464 (orders) at event 0, process_start: /home/ada/orders/./orders: location unknown
             Thread 28464 (orders) at event 34, price was left by an exception or longjmp: somewhere in settle
              seq | text
             -----+----------------------

@@ -80,11 +80,11 @@ fn registers_are_known_stale_or_unknown() {
              rdi      | 0x55a5866573d0          | 
              rbx      | <unknown: not captured> | 
              rflags   | <unknown: not captured> | 
-            Thread 28553 (orders) at event 63, thread_exit: not known where
+            Thread 28553 (orders) at event 63, thread_exit: location unknown
              Register | Value                           | Symbol
             ----------+---------------------------------+--------
              rip      | <unknown: the thread has ended> | 
-            Thread 28553 (orders) at event 69, process_exit: not known where
+            Thread 28553 (orders) at event 69, process_exit: location unknown
              Register | Value                            | Symbol
             ----------+----------------------------------+--------
              rip      | <unknown: the process has ended> | 
@@ -114,8 +114,8 @@ fn memory_is_known_stale_or_unknown() {
             "memory read &*order --count 4",
         ],
         expect![[r#"
-            Thread 28464 (orders) at event 3, module_load: /usr/lib/orders/ld-linux-x86-64.so.2: not known where
-            Thread 28464 (orders) at event 5, snapshot: not known where
+            Thread 28464 (orders) at event 3, module_load: /usr/lib/orders/ld-linux-x86-64.so.2: location unknown
+            Thread 28464 (orders) at event 5, snapshot: location unknown
             0x000055a578742070  00 00 00 00                                      ....
             Thread 28464 (orders) at event 28, return from settle: main at /home/ada/orders/orders.c:70
             ->    70 |   settle(second);
@@ -165,9 +165,9 @@ fn values_are_known_stale_or_unknown() {
             "print *(struct order *)&takings",
         ],
         expect![[r#"
-            Thread 28464 (orders) at event 3, module_load: /usr/lib/orders/ld-linux-x86-64.so.2: not known where
+            Thread 28464 (orders) at event 3, module_load: /usr/lib/orders/ld-linux-x86-64.so.2: location unknown
             sold = <unknown: not captured>
-            Thread 28464 (orders) at event 5, snapshot: not known where
+            Thread 28464 (orders) at event 5, snapshot: location unknown
             sold = 0
             Thread 28464 (orders) at event 28, return from settle: main at /home/ada/orders/orders.c:70
             ->    70 |   settle(second);
@@ -180,7 +180,7 @@ fn values_are_known_stale_or_unknown() {
             ->    34 | int settle(struct order *order) {
             order = 0x55a5866573d0
             *order = {id = 0, pieces = 0, each = 0, customer = 0x0} <stale: as of event 5>
-            (no recorded call of malloc tells of that block: an earlier object may have been at that address; -f 'module:libc.so*' records them)
+            (no recorded call of malloc returned that block: an earlier object may have been at that address; -f 'module:libc.so*' records them)
             *(struct order *)&takings = {id = 0, pieces = 0, each = 0, customer = 0x0} <stale: as of event 5>
             --- stderr
             error: no variable "first" here
@@ -241,7 +241,7 @@ fn histories_tell_when_a_value_changed() {
             Thread 28464 (orders) at event 66, pause: breakpoint 3: settle at /home/ada/orders/orders.c:36
             ->    36 |   int discount = order->pieces > 3;
             sold became 46 between event 44 and event 65 (settle).
-            Thread 28464 (orders) at event 3, module_load: /usr/lib/orders/ld-linux-x86-64.so.2: not known where
+            Thread 28464 (orders) at event 3, module_load: /usr/lib/orders/ld-linux-x86-64.so.2: location unknown
             The recording shows no value of sold up to here.
             The recording shows no value of *(int *)16: it is known at no stop, at no copy of memory, at no capture, and at no entry of this function.
             The recording shows no value of *(int *)16 up to here.

@@ -48,7 +48,7 @@ fn aliases_are_named_listed_and_refused() {
             "pauses AND seq > 6",
         ],
         expect![[r#"
-            Thread 4243 (synth-4243) at event 0, module_load: /home/ada/shop/shop: not known where
+            Thread 4243 (synth-4243) at event 0, module_load: /home/ada/shop/shop: location unknown
             g = goto
             where-5 = print 5
             g = goto
@@ -94,7 +94,7 @@ fn help_tells_of_verbs_of_all_kinds() {
             "help quit",
         ],
         expect![[r#"
-            Thread 4243 (synth-4243) at event 0, module_load: /home/ada/shop/shop: not known where
+            Thread 4243 (synth-4243) at event 0, module_load: /home/ada/shop/shop: location unknown
             Go to the event before
 
             Usage: step-back [OPTIONS] [COUNT]
@@ -156,7 +156,7 @@ fn mistakes_are_answered_with_the_next_step() {
             "select nothing from calls",
         ],
         expect![[r#"
-            Thread 4243 (synth-4243) at event 0, module_load: /home/ada/shop/shop: not known where
+            Thread 4243 (synth-4243) at event 0, module_load: /home/ada/shop/shop: location unknown
             --- stderr
             error: there is no event 4711
             help: events are 0 to 27

@@ -19,7 +19,7 @@ fn registers_stay_known_while_a_thread_is_held() {
             "registers rbx rip",
         ],
         expect![[r#"
-            Thread 4243 (synth-4243) at event 0, module_load: /home/ada/shop/shop: not known where
+            Thread 4243 (synth-4243) at event 0, module_load: /home/ada/shop/shop: location unknown
             Thread 4242 (synth-4242) at event 6, pause: breakpoint 1 in price at /src/shop.c:12: 0x555555555048
              Register | Value                            | Symbol
             ----------+----------------------------------+--------
@@ -36,7 +36,7 @@ fn registers_stay_known_while_a_thread_is_held() {
             ----------+---------------------------------------+--------
              rbx      | 0x1005 <stale: as of event 6>         | 
              rip      | 0x555555555048 <stale: as of event 6> | 
-            Thread 4242 (synth-4242) at event 27, process_exit: not known where
+            Thread 4242 (synth-4242) at event 27, process_exit: location unknown
              Register | Value                            | Symbol
             ----------+----------------------------------+--------
              rbx      | <unknown: the process has ended> | 
@@ -57,7 +57,7 @@ fn memory_is_known_where_it_was_seen() {
             "memory read 0x7f0000007fc0 --count 80",
         ],
         expect![[r##"
-            Thread 4243 (synth-4243) at event 0, module_load: /home/ada/shop/shop: not known where
+            Thread 4243 (synth-4243) at event 0, module_load: /home/ada/shop/shop: location unknown
             Thread 4242 (synth-4242) at event 6, pause: breakpoint 1 in price at /src/shop.c:12: 0x555555555048
             0x00007f0000007fc0  00 01 02 03 04 05 06 07 08 09 0a 0b 0c 0d 0e 0f  ................
             Thread 4242 (synth-4242) at event 7, write: items: 0x555555555048
@@ -94,7 +94,7 @@ fn calls_notes_threads_and_breakpoints_are_listed() {
             "output",
         ],
         expect![[r#"
-            Thread 4243 (synth-4243) at event 0, module_load: /home/ada/shop/shop: not known where
+            Thread 4243 (synth-4243) at event 0, module_load: /home/ada/shop/shop: location unknown
             Thread 4242 (synth-4242) at event 5, entry of price: somewhere in price
             * price  5..12  70 ns
              Event | Note

@@ -22,9 +22,9 @@ fn moves_say_where_they_lead() {
             "goto last",
         ],
         expect![[r#"
-            Thread 4243 (synth-4243) at event 0, module_load: /home/ada/shop/shop: not known where
-            Thread 4243 (synth-4243) at event 0, module_load: /home/ada/shop/shop: not known where
-            Thread 4242 (synth-4242) at event 1, thread_start: synth-4242: not known where
+            Thread 4243 (synth-4243) at event 0, module_load: /home/ada/shop/shop: location unknown
+            Thread 4243 (synth-4243) at event 0, module_load: /home/ada/shop/shop: location unknown
+            Thread 4242 (synth-4242) at event 1, thread_start: synth-4242: location unknown
             Thread 4242 (synth-4242) at event 6, pause: breakpoint 1 in price at /src/shop.c:12: 0x555555555048
             Thread 4242 (synth-4242) at event 7, write: items: 0x555555555048
             Thread 4242 (synth-4242) at event 9, pause: step in price at /src/shop.c:13: 0x555555555051
@@ -32,8 +32,8 @@ fn moves_say_where_they_lead() {
             Thread 4242 (synth-4242) at event 6, pause: breakpoint 1 in price at /src/shop.c:12: 0x555555555048
             Thread 4242 (synth-4242) at event 12, return from price: 0x401234
             Thread 4242 (synth-4242) at event 14, logpoint: order 1 of Ada: 2.5: 0x555555555048
-            Thread 4242 (synth-4242) at event 2, note: why is order 3 free?: not known where
-            Thread 4242 (synth-4242) at event 27, process_exit: not known where
+            Thread 4242 (synth-4242) at event 2, note: why is order 3 free?: location unknown
+            Thread 4242 (synth-4242) at event 27, process_exit: location unknown
             --- stderr
             error: thread 4242 is in no recorded call here
               at --cmd 10: reverse-finish (exit code 2)
@@ -61,7 +61,7 @@ fn runs_stop_at_logpoints_unless_something_is_watched() {
             "next back 0",
         ],
         expect![[r#"
-            Thread 4243 (synth-4243) at event 0, module_load: /home/ada/shop/shop: not known where
+            Thread 4243 (synth-4243) at event 0, module_load: /home/ada/shop/shop: location unknown
             Thread 4242 (synth-4242) at event 9, pause: step in price at /src/shop.c:13: 0x555555555051
             Thread 4242 (synth-4242) at event 14, logpoint: order 1 of Ada: 2.5: 0x555555555048
              Register | Value                                  | Symbol
@@ -75,7 +75,7 @@ fn runs_stop_at_logpoints_unless_something_is_watched() {
             Thread 4242 (synth-4242) at event 9, pause: step in price at /src/shop.c:13: 0x555555555051
             Watch 1: $rbx (everywhere)
             --- stderr
-            error: the recording shows no change of what is watched behind event 9
+            error: the recording shows no change of a watched expression after event 9
             help: look at what it shows: history EXPRESSION; or: goto last
               at --cmd 10: continue (exit code 2)
             error: zero steps lead nowhere
@@ -110,12 +110,12 @@ fn places_in_time_have_many_forms() {
             "goto 1_0",
         ],
         expect![[r#"
-            Thread 4243 (synth-4243) at event 0, module_load: /home/ada/shop/shop: not known where
-            Thread 4243 (synth-4243) at event 0, module_load: /home/ada/shop/shop: not known where
-            Thread 4243 (synth-4243) at event 27, process_exit: not known where
+            Thread 4243 (synth-4243) at event 0, module_load: /home/ada/shop/shop: location unknown
+            Thread 4243 (synth-4243) at event 0, module_load: /home/ada/shop/shop: location unknown
+            Thread 4243 (synth-4243) at event 27, process_exit: location unknown
             Thread 4242 (synth-4242) at event 7, write: items: 0x555555555048
-            Thread 4242 (synth-4242) at event 0, module_load: /home/ada/shop/shop: not known where
-            Thread 4242 (synth-4242) at event 27, process_exit: not known where
+            Thread 4242 (synth-4242) at event 0, module_load: /home/ada/shop/shop: location unknown
+            Thread 4242 (synth-4242) at event 27, process_exit: location unknown
             Thread 4242 (synth-4242) at event 12, return from price: 0x401234
             Thread 4242 (synth-4242) at event 10, write: $xmm0: 0x555555555051
             --- stderr

@@ -15,7 +15,7 @@ fn notes_are_kept_beside_the_recording() {
         folder.transcript(&args)
     };
     expect![[r#"
-        Thread 4243 (synth-4243) at event 0, module_load: /home/ada/shop/shop: not known where
+        Thread 4243 (synth-4243) at event 0, module_load: /home/ada/shop/shop: location unknown
         Thread 4242 (synth-4242) at event 9, pause: step in price at /src/shop.c:13: 0x555555555051
         Note at event 9: the price is wrong
          Event | Note
@@ -35,7 +35,7 @@ fn notes_are_kept_beside_the_recording() {
         "note",
     ]));
     expect![[r#"
-        Thread 4243 (synth-4243) at event 0, module_load: /home/ada/shop/shop: not known where
+        Thread 4243 (synth-4243) at event 0, module_load: /home/ada/shop/shop: location unknown
         Thread 4242 (synth-4242) at event 9, pause: step in price at /src/shop.c:13: 0x555555555051
         Thread 4242 (synth-4242) at event 5, entry of price: somewhere in price
         Note at event 5: before it
@@ -169,7 +169,7 @@ fn packing_says_what_is_missing() {
     "#]].assert_eq(&folder.transcript(&["pack", "debugged"]));
     expect![[r#"
         --- stderr
-        error: nothing behind event 25 stops here
+        error: nothing after event 25 stops here
         help: set a breakpoint: break FUNCTION; or: goto last
           at --cmd 1: continue (exit code 2)
         error: no variable "sold" here

@@ -29,7 +29,7 @@ fn watches_stop_where_a_value_has_changed() {
             "unwatch",
         ],
         expect![[r#"
-            Thread 4243 (synth-4243) at event 0, module_load: /home/ada/shop/shop: not known where
+            Thread 4243 (synth-4243) at event 0, module_load: /home/ada/shop/shop: location unknown
             Nothing is watched.
             Watch 1: $rbx (everywhere)
              ID | Expression | Hits | Where
@@ -43,7 +43,7 @@ fn watches_stop_where_a_value_has_changed() {
               3 | $rip       |    0 | everywhere
             1 breakpoint removed
             Watch 1 removed: $rbx
-            Thread 4243 (synth-4243) at event 0, module_load: /home/ada/shop/shop: not known where
+            Thread 4243 (synth-4243) at event 0, module_load: /home/ada/shop/shop: location unknown
             Thread 4242 (synth-4242) at event 9, pause: step in price at /src/shop.c:13: 0x555555555051
             Watch 3: $rip was 93824992235592, is 93824992235601
              ID | Expression | Hits | Where
@@ -52,19 +52,19 @@ fn watches_stop_where_a_value_has_changed() {
             Watch 3 removed: $rip
             Nothing was watched.
             --- stderr
-            error: the recording shows no change of what is watched behind event 0
+            error: the recording shows no change of a watched expression after event 0
             help: look at what it shows: history EXPRESSION; or: goto last
               at --cmd 5: continue (exit code 2)
-            error: the recording shows no change of what is watched behind event 0
+            error: the recording shows no change of a watched expression after event 0
             help: look at what it shows: history EXPRESSION; or: goto last
               at --cmd 6: continue (exit code 2)
-            error: the recording shows no change of what is watched behind event 0
+            error: the recording shows no change of a watched expression after event 0
             help: look at what it shows: history EXPRESSION; or: goto last
               at --cmd 7: continue (exit code 2)
-            error: the recording shows no change of what is watched before event 0
+            error: the recording shows no change of a watched expression before event 0
             help: look at what it shows: history EXPRESSION; or: goto first
               at --cmd 8: reverse-continue (exit code 2)
-            error: the recording shows no change of what is watched before event 0
+            error: the recording shows no change of a watched expression before event 0
             help: look at what it shows: history EXPRESSION; or: goto first
               at --cmd 12: continue back (exit code 2)
             --- exit code 2
@@ -91,10 +91,10 @@ fn mistakes_about_watches_are_answered() {
             "reverse-continue",
         ],
         expect![[r#"
-            Thread 4243 (synth-4243) at event 0, module_load: /home/ada/shop/shop: not known where
+            Thread 4243 (synth-4243) at event 0, module_load: /home/ada/shop/shop: location unknown
             Watch 1: $rbx (everywhere)
-            Thread 4243 (synth-4243) at event 27, process_exit: not known where
-            Thread 4243 (synth-4243) at event 0, module_load: /home/ada/shop/shop: not known where
+            Thread 4243 (synth-4243) at event 27, process_exit: location unknown
+            Thread 4243 (synth-4243) at event 0, module_load: /home/ada/shop/shop: location unknown
             --- stderr
             error: the expression "1 +": expected an expression at position 3
               at --cmd 2: watch 1 + (exit code 1)
@@ -115,10 +115,10 @@ fn mistakes_about_watches_are_answered() {
               at --cmd 8: unwatch x (exit code 2)
             error: write the numbers, or --all
               at --cmd 9: watch remove 1 --all (exit code 2)
-            error: the recording shows no change of what is watched behind event 27
+            error: the recording shows no change of a watched expression after event 27
             help: look at what it shows: history EXPRESSION; or: goto last
               at --cmd 12: continue (exit code 2)
-            error: the recording shows no change of what is watched before event 0
+            error: the recording shows no change of a watched expression before event 0
             help: look at what it shows: history EXPRESSION; or: goto first
               at --cmd 14: reverse-continue (exit code 2)
             --- exit code 2
@@ -144,7 +144,7 @@ fn histories_tell_every_change() {
             "select * from history('a', 'b', 'c')",
         ],
         expect![[r#"
-            Thread 4243 (synth-4243) at event 0, module_load: /home/ada/shop/shop: not known where
+            Thread 4243 (synth-4243) at event 0, module_load: /home/ada/shop/shop: location unknown
             Thread 4242 (synth-4242) at event 9, pause: step in price at /src/shop.c:13: 0x555555555051
              Event | Thread | Value | Place
             -------+--------+-------+-------
@@ -227,7 +227,7 @@ fn watches_and_histories_have_json() {
           "error": {
             "code": "NO_EVENT",
             "hint": "look at what it shows: history EXPRESSION; or: goto last",
-            "message": "the recording shows no change of what is watched behind event 25"
+            "message": "the recording shows no change of a watched expression after event 25"
           },
           "id": 1,
           "success": false
@@ -236,7 +236,7 @@ fn watches_and_histories_have_json() {
           "error": {
             "code": "NO_EVENT",
             "hint": "look at what it shows: history EXPRESSION; or: goto last",
-            "message": "the recording shows no change of what is watched behind event 25"
+            "message": "the recording shows no change of a watched expression after event 25"
           },
           "id": 1,
           "success": false

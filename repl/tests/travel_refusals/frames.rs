@@ -35,7 +35,7 @@ fn frames_have_a_first_and_a_last() {
             ->    36 |   int discount = order->pieces > 3;
             *#2   0x7f0be8e8c24a
             Thread 28464 (orders) at event 6, pause: entry in _start: _start
-            Thread 28464 (orders) at event 3, module_load: /usr/lib/orders/ld-linux-x86-64.so.2: not known where
+            Thread 28464 (orders) at event 3, module_load: /usr/lib/orders/ld-linux-x86-64.so.2: location unknown
               (the rest is not known: no recorded call is open, and registers are not known)
             $rip = <unknown: not captured>
             --- stderr
@@ -131,7 +131,7 @@ fn frames_of_which_only_the_function_is_known_have_no_variables() {
               at --cmd 4: print text (exit code 1)
             error: the expression "1 +": expected an expression at position 3
               at --cmd 6: print 1 + (exit code 1)
-            error: no source file is looked at
+            error: there is no current source file
             help: write file:line
               at --cmd 7: source 12 (exit code 2)
             error: where in settle the thread was at this event is not known

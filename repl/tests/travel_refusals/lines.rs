@@ -158,7 +158,7 @@ fn scripts_that_cannot_be_read_are_told() {
     let folder = Folder::with_frozen(&["shop"]);
     std::fs::write(folder.path("look.txt"), b"goto 5\ngoto \xff\ngoto 6\n").unwrap();
     expect![[r#"
-        Thread 28155 (shop) at event 5, module_load: /usr/lib/x86_64-linux-gnu/libgcc_s.so.1: not known where
+        Thread 28155 (shop) at event 5, module_load: /usr/lib/x86_64-linux-gnu/libgcc_s.so.1: location unknown
         --- stderr
         error: cannot read the lines: stream did not contain valid UTF-8
         --- exit code 1
@@ -170,7 +170,7 @@ fn scripts_that_cannot_be_read_are_told() {
     "#]]
     .assert_eq(&folder.transcript(&["repl", "shop", "--script", "none.txt"]));
     expect![[r#"
-        Thread 28155 (shop) at event 5, module_load: /usr/lib/x86_64-linux-gnu/libgcc_s.so.1: not known where
+        Thread 28155 (shop) at event 5, module_load: /usr/lib/x86_64-linux-gnu/libgcc_s.so.1: location unknown
         --- stderr
         error: there is no verb "frob"
         help: help lists the verbs; SQL begins with SELECT, WITH or EXPLAIN

@@ -27,10 +27,10 @@ fn moves_end_where_the_recording_does() {
             "continue",
         ],
         expect![[r#"
-            Thread 28464 (orders) at event 0, process_start: /home/ada/orders/./orders: not known where
-            Thread 28464 (orders) at event 69, process_exit: not known where
+            Thread 28464 (orders) at event 0, process_start: /home/ada/orders/./orders: location unknown
+            Thread 28464 (orders) at event 69, process_exit: location unknown
             Thread 28464 (orders) at event 6, pause: entry in _start: _start
-            Thread 28464 (orders) at event 68, main was left by an exception or longjmp: not known where
+            Thread 28464 (orders) at event 68, main was left by an exception or longjmp: location unknown
             Thread 28464 (orders) at event 66, pause: breakpoint 3: settle at /home/ada/orders/orders.c:36
             ->    36 |   int discount = order->pieces > 3;
             --- stderr
@@ -54,7 +54,7 @@ fn moves_end_where_the_recording_does() {
               at --cmd 11: continue back (exit code 2)
             error: thread 28464 has no later event
               at --cmd 13: next (exit code 2)
-            error: nothing behind event 66 stops here
+            error: nothing after event 66 stops here
             help: set a breakpoint: break FUNCTION; or: goto last
               at --cmd 15: continue (exit code 2)
             --- exit code 2
@@ -130,7 +130,7 @@ fn a_call_in_place_of_one_that_was_not_recorded_returns_nobody_knows_where() {
         Thread 100 (synth-100) at event 2, stdout "x\n": somewhere in tail
         *#0   somewhere in tail
           (the rest is not known: where it returns to is not known)
-        Thread 100 (synth-100) at event 3, return from tail: not known where
+        Thread 100 (synth-100) at event 3, return from tail: location unknown
         --- stderr
         error: this is the outermost frame
           at --cmd 3: up (exit code 2)
@@ -155,7 +155,7 @@ fn places_that_are_not_there_are_told() {
         ],
         expect![[r#"
             The recording has no notes.
-            Thread 28155 (shop) at event 152, process_exit: not known where
+            Thread 28155 (shop) at event 152, process_exit: location unknown
             --- stderr
             error: there is no note "x"
             help: the recording has no notes

@@ -41,7 +41,7 @@ fn a_recording_without_threads_has_none_to_look_at() {
         1 = 1
         Thread 0 is in no recorded call at event 0.
         --- stderr
-        error: no thread is looked at
+        error: no thread is selected
           at --cmd 1: thread (exit code 2)
         error: no frame of thread 0 is known at event 0: no recorded call is open, and registers are not known
         help: go to an event that shows one: next, or continue

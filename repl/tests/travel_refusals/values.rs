@@ -66,7 +66,7 @@ fn registers_and_memory_have_bounds() {
             error: 5000000 bytes cannot be read at once: ask for 1 to 4194304
               at --cmd 6: memory read &sold --count 5000000 (exit code 2)
             error: sold is not an address: int is not a pointer
-            help: for where it lies, write &sold
+            help: for its address, write &sold
               at --cmd 7: memory read sold (exit code 1)
             error: no variable "nobody" here
             help: the module /usr/lib/orders/libc.so.6 cannot be read: open /usr/lib/orders/libc.so.6: No such file or directory (os error 2)
@@ -246,10 +246,10 @@ fn answers_may_be_empty() {
     );
     let folder = Folder::with_debugged();
     expect![[r#"
-        Thread 4243 (synth-4243) at event 27, process_exit: not known where
+        Thread 4243 (synth-4243) at event 27, process_exit: location unknown
              ID | Name       | State   | Location
         --------+------------+---------+-----------------
-         * 4243 | synth-4243 | running | not known where
+         * 4243 | synth-4243 | running | location unknown
         Thread 4243 is in no recorded call at event 27.
         The program had written nothing up to here.
         --- stderr

@@ -282,7 +282,7 @@ pub fn evaluate_address(view: &View<'_>, text: &str) -> Result<u64, Failure> {
             Code::EvalFailed,
             format!("{text} is not an address: {error}"),
         )
-        .hint(format!("for where it lies, write &{text}"))
+        .hint(format!("for its address, write &{text}"))
     })
 }
 
@@ -389,7 +389,7 @@ pub(super) fn of_parse(code: Code, what: &str, text: &str, error: &ParseError) -
     };
     // What is left of p->x where the shell has taken the rest for the name of a file.
     match text.trim_end().ends_with('-') {
-        true => failure.hint("in a shell, an expression with > stands in quotes: 'p->x'"),
+        true => failure.hint("in a shell, put an expression with > in quotes: 'p->x'"),
         false => failure,
     }
 }

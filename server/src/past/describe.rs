@@ -104,7 +104,7 @@ impl Looked<'_> {
         let frames = &self.moment.trace.backtrace.frames;
         let Some(frame) = frames.first() else {
             return PlaceReport {
-                address: "not known where".to_owned(),
+                address: "location unknown".to_owned(),
                 ..PlaceReport::default()
             };
         };

@@ -447,7 +447,7 @@ impl Past {
             true => Failure::new(
                 Code::NotAllowed,
                 format!(
-                    "{command} needs the program as it is now, and event {} of its past is looked at",
+                    "{command} needs the program as it is now; you are at event {} of its past",
                     self.position().seq
                 ),
             )

@@ -55,7 +55,7 @@ impl Past {
         let threads = self.all_threads()?;
         match threads.into_iter().find(|thread| thread.tid == here.tid) {
             Some(thread) => self.thread(thread, here),
-            None => Err(Failure::new(Code::NoThread, "no thread is looked at")),
+            None => Err(Failure::new(Code::NoThread, "no thread is selected")),
         }
     }
 

@@ -180,7 +180,7 @@ impl Past {
 
     fn no_stop(&self, from: u64, direction: Direction) -> Failure {
         let (side, end) = match direction {
-            Direction::Forward => ("behind", "goto last"),
+            Direction::Forward => ("after", "goto last"),
             Direction::Back => ("before", "goto first"),
         };
         let (message, step) = match self.watches().is_empty() {
@@ -189,7 +189,9 @@ impl Past {
                 "set a breakpoint: break FUNCTION",
             ),
             false => (
-                format!("the recording shows no change of what is watched {side} event {from}"),
+                format!(
+                    "the recording shows no change of a watched expression {side} event {from}"
+                ),
                 "look at what it shows: history EXPRESSION",
             ),
         };

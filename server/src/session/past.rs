@@ -33,7 +33,7 @@ impl LiveSession {
         if matches!(self.live.status(), Status::Running) {
             let failure = Failure::new(
                 Code::NotStopped,
-                "the program is running, and its past can be looked at while it stands still",
+                "the program is running; its past can be examined while it is stopped",
             );
             return Err(failure.hint("stop it first: pause"));
         }

@@ -246,7 +246,7 @@ fn held(session: &LiveSession) -> Held {
 }
 
 fn no_such(id: Option<u32>, all: &[Session]) -> Failure {
-    let begin = "begin one: hindsight start PROGRAM, or hindsight attach PID";
+    let begin = "start one: hindsight start PROGRAM, or hindsight attach PID";
     match id {
         Some(id) if !all.is_empty() => {
             let numbers: Vec<String> = all.iter().map(|session| session.id().to_string()).collect();

@@ -48,7 +48,7 @@ impl Verb for Continue {
         let stop = session.stopped()?;
         let came = match (args.all, args.thread_only) {
             (true, true) => {
-                let message = "all threads and the current one alone cannot both be let go";
+                let message = "resume either all threads or the current one alone";
                 return Err(Failure::bad_request(message));
             }
             (true, false) => stepping::go_all(call, &session, &stop, timeout)?,

@@ -46,7 +46,7 @@ impl Command for Disassemble {
             "at",
             "LOCATION",
             Form::Text,
-            "A function or an address [default: where the frame stands]",
+            "A function or an address [default: the current line]",
         )
         .optional(),
         Word::new(

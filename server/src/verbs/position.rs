@@ -48,7 +48,7 @@ pub enum When {
 
 impl Verb for Position {
     const NAME: &'static str = "position";
-    const DOC: &'static str = "Show which moment is looked at";
+    const DOC: &'static str = "Show the current moment";
     const NEEDS: Needs = Needs::Session;
     const DOES: Does = Does::Look;
     type Args = Nothing;

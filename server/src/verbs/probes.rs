@@ -298,11 +298,8 @@ pub(super) fn current_file(session: &LiveSession) -> Result<String, Failure> {
     let view = moment.view();
     let source = view.frame()?.source.as_ref();
     source.map(|source| source.file.to_string()).ok_or_else(|| {
-        Failure::new(
-            Code::InvalidFile,
-            "the frame that is looked at has no source file",
-        )
-        .hint("write the file too: file:line")
+        Failure::new(Code::InvalidFile, "the selected frame has no source file")
+            .hint("write the file too: file:line")
     })
 }
 

@@ -47,7 +47,7 @@ impl Command for Source {
             "at",
             "LOCATION",
             Form::Text,
-            "file:line or a function [default: where the frame stands]",
+            "file:line or a function [default: the current line]",
         )
         .optional(),
         r#where::LINES,
@@ -95,7 +95,7 @@ fn described(view: &View<'_>, args: &SourceArgs) -> Result<SourceReport, Failure
 fn current_file(view: &View<'_>) -> Result<String, Failure> {
     let source = view.frame()?.source.as_ref();
     source.map(|source| source.file.to_string()).ok_or_else(|| {
-        Failure::new(Code::InvalidFile, "no source file is looked at").hint("write file:line")
+        Failure::new(Code::InvalidFile, "there is no current source file").hint("write file:line")
     })
 }
 

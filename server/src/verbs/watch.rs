@@ -194,7 +194,7 @@ fn checked(expression: &str, address: u64, len: u64) -> Result<(u64, u8), Failur
     match len {
         1 | 2 | 4 | 8 if address.is_multiple_of(len) => Ok((address, len as u8)),
         1 | 2 | 4 | 8 => Err(refused(format!(
-            "lies at {address:#x}, across what the processor can watch"
+            "is at {address:#x}, which is not a multiple of its size: the processor cannot watch it"
         ))
         .hint("watch a part of it")),
         _ => Err(refused(format!(
