@@ -249,6 +249,15 @@ struct SoFar {
     had_seccomp: Seccomp,
 }
 
+/// Makes the recording's folder, with the name that was asked for or one that is free.
+fn create(options: &RecordOptions, target: &Running, manifest: store::Manifest) -> Result<Created> {
+    let (path, on_taken) = match &options.output {
+        Some(path) => (path.clone(), OnTaken::Refuse),
+        None => (default_name(target.named_after()), OnTaken::Number),
+    };
+    Ok(OpenRecording::create(&path, on_taken, manifest)?)
+}
+
 impl Session {
     fn prepare(
         options: &RecordOptions,
@@ -286,28 +295,9 @@ impl Session {
         let had_seccomp = Seccomp::of(target.pid);
         let mut watches = Watches::new(&options.captures.watches);
         watches.resolve(&space_of(&modules), &plan.functions, &shared)?;
-        for (expression, why) in watches.waiting() {
-            observer.warning(&format!(
-                "--watch {expression}: {why}; it is looked for again in each module that is loaded"
-            ));
-        }
-        for expression in watches.partly() {
-            observer.warning(&format!(
-                "--watch {expression}: there is no room for all the places that it lies in, and it is not captured at all calls; \
-                 FUNCTION::PARAMETER takes less"
-            ));
-        }
+        watches.warn(observer);
         let manifest = manifest(options, &target, host.as_deref(), calibration)?;
-        let path = options
-            .output
-            .clone()
-            .unwrap_or_else(|| default_name(target.named_after()));
-        let on_taken = if options.output.is_some() {
-            OnTaken::Refuse
-        } else {
-            OnTaken::Number
-        };
-        let Created { open, log } = OpenRecording::create(&path, on_taken, manifest)?;
+        let Created { open, log } = create(options, &target, manifest)?;
         let snapshots = (options.snapshots != SnapshotTimes::Never).then(|| {
             let recording = open.recording();
             let id = recording.manifest().recording_id;

@@ -95,10 +95,14 @@ impl Held {
     fn fate(&self) -> String {
         let runs = self.began.is_some() && began(self.pid) == self.began;
         format!(
-            "{} (process {}) {}, its recording is {}",
+            "{} (process {}) {}; its recording is {}",
             self.program,
             self.pid,
-            if runs { "goes on" } else { "has ended since" },
+            if runs {
+                "is still running"
+            } else {
+                "has ended since"
+            },
             self.recording.display()
         )
     }

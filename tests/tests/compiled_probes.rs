@@ -327,7 +327,7 @@ fn a_killed_daemon_leaves_the_program_running_and_unchanged() {
         let refused = live.refused(&["where"]);
         assert_eq!(refused["code"], "NO_SESSION", "{probe:?}: {refused:#}");
         let message = refused["message"].as_str().expect("text");
-        let fate = format!("(process {pid}) has ended since, its recording is ");
+        let fate = format!("(process {pid}) has ended since; its recording is ");
         assert!(
             message.starts_with("the daemon was killed: ") && message.contains(&fate),
             "{message}"

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-use e2e::{Live, Status, fixture_artifact};
+use e2e::{Live, Program, Status, fixture_artifact};
 use serde_json::{Value, json};
 
 fn program() -> std::path::PathBuf {
@@ -29,13 +29,13 @@ fn opened(name: &str) -> (Live, Value) {
 }
 
 fn text(live: &Live, words: &[&str]) -> String {
-    let ended = live.command(words).run();
-    assert_eq!(
-        ended.status,
-        Status::Code(0),
-        "{words:?}: {}",
-        ended.errors()
-    );
+    text_of(live.command(words))
+}
+
+/// What a command prints, which succeeds.
+fn text_of(command: Program) -> String {
+    let ended = command.run();
+    assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
     ended.text()
 }
 
@@ -189,17 +189,10 @@ fn the_past_of_a_program_that_runs_is_refused() {
 /// Runs a command in another folder.
 fn elsewhere(live: &Live, folder: &Path, words: &[&str]) -> String {
     let folder = format!("--chdir={}", folder.display());
-    let ended = live
-        .command(words)
-        .wrapped(Path::new("/usr/bin/env"), [folder])
-        .run();
-    assert_eq!(
-        ended.status,
-        Status::Code(0),
-        "{words:?}: {}",
-        ended.errors()
-    );
-    ended.text()
+    text_of(
+        live.command(words)
+            .wrapped(Path::new("/usr/bin/env"), [folder]),
+    )
 }
 
 #[test]

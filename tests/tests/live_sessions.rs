@@ -496,7 +496,7 @@ fn a_daemon_that_is_killed_lets_its_program_go_on() {
         assert_eq!(ended.status, Status::Code(1), "{}", ended.errors());
         let recording = session["recording"].as_str().expect("a path");
         let said = format!(
-            "error: the daemon was killed: {} (process {pid}) has ended since, its recording is {recording}\n",
+            "error: the daemon was killed: {} (process {pid}) has ended since; its recording is {recording}\n",
             program.display()
         );
         assert!(ended.errors().starts_with(&said), "{}", ended.errors());

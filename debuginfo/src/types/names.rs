@@ -132,52 +132,10 @@ fn declare(ty: &Type, inner: String, steps: usize) -> String {
             ..
         } => {
             let element = Type::linked(ty.module(), element);
-            if node.language == Language::Rust {
-                let element = declare(&element, String::new(), steps);
-                let count = ty.count().map_or_else(|| "_".to_owned(), |c| c.to_string());
-                return spaced(&format!("[{element}; {count}]"), &inner);
-            }
-            if ty.is_text() {
-                return spaced(&text_name(ty), &inner);
-            }
-            if matches!(node.language, Language::Fortran | Language::Ada) {
-                let element = declare(&element, String::new(), steps);
-                let bounds: Vec<String> = dimensions
-                    .iter()
-                    .map(|d| bounds(node.language, d))
-                    .collect();
-                let bounds = bounds.join(if node.language == Language::Ada {
-                    ", "
-                } else {
-                    ","
-                });
-                let name = match node.language {
-                    Language::Ada => format!("array ({bounds}) of {element}"),
-                    _ => format!("{element} ({bounds})"),
-                };
-                return spaced(&name, &inner);
-            }
-            let mut declarator = grouped(inner);
-            for dimension in dimensions {
-                match dimension.count {
-                    Count::Known(count) => declarator.push_str(&format!("[{count}]")),
-                    Count::Open => declarator.push_str("[]"),
-                    Count::Computed(_) => declarator.push_str("[variable length]"),
-                }
-            }
-            declare(&element, declarator, steps)
+            declare_array(ty, &element, dimensions, inner, steps)
         }
         Shape::Function { variadic, .. } => {
-            let parameters = ty.parameters();
-            let shown = parameters.iter().take(MAX_PARAMETERS);
-            let mut names: Vec<String> = shown.map(|p| declare(p, String::new(), steps)).collect();
-            if *variadic {
-                names.push("...".to_owned());
-            }
-            if names.is_empty() && node.language == Language::C {
-                names.push("void".to_owned());
-            }
-            let declarator = format!("{}({})", grouped(inner), names.join(", "));
+            let declarator = with_parameters(ty, *variadic, inner, steps);
             declare(&target(), declarator, steps)
         }
         Shape::Aggregate { keyword, .. } => {
@@ -198,6 +156,57 @@ fn declare(ty: &Type, inner: String, steps: usize) -> String {
             &inner,
         ),
     }
+}
+
+/// A declaration of `inner`, with an array type.
+fn declare_array(
+    ty: &Type,
+    element: &Type,
+    dimensions: &[Dimension],
+    inner: String,
+    steps: usize,
+) -> String {
+    let language = ty.node().language;
+    if language == Language::Rust {
+        let element = declare(element, String::new(), steps);
+        let count = ty.count().map_or_else(|| "_".to_owned(), |c| c.to_string());
+        return spaced(&format!("[{element}; {count}]"), &inner);
+    }
+    if ty.is_text() {
+        return spaced(&text_name(ty), &inner);
+    }
+    if matches!(language, Language::Fortran | Language::Ada) {
+        let element = declare(element, String::new(), steps);
+        let bounds: Vec<String> = dimensions.iter().map(|d| bounds(language, d)).collect();
+        let name = match language {
+            Language::Ada => format!("array ({}) of {element}", bounds.join(", ")),
+            _ => format!("{element} ({})", bounds.join(",")),
+        };
+        return spaced(&name, &inner);
+    }
+    let mut declarator = grouped(inner);
+    for dimension in dimensions {
+        match dimension.count {
+            Count::Known(count) => declarator.push_str(&format!("[{count}]")),
+            Count::Open => declarator.push_str("[]"),
+            Count::Computed(_) => declarator.push_str("[variable length]"),
+        }
+    }
+    declare(element, declarator, steps)
+}
+
+/// The declarator of a function: `inner` with the parameters behind it.
+fn with_parameters(ty: &Type, variadic: bool, inner: String, steps: usize) -> String {
+    let parameters = ty.parameters();
+    let shown = parameters.iter().take(MAX_PARAMETERS);
+    let mut names: Vec<String> = shown.map(|p| declare(p, String::new(), steps)).collect();
+    if variadic {
+        names.push("...".to_owned());
+    }
+    if names.is_empty() && ty.node().language == Language::C {
+        names.push("void".to_owned());
+    }
+    format!("{}({})", grouped(inner), names.join(", "))
 }
 
 /// A text of Fortran, as people declare it.

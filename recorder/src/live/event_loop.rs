@@ -386,30 +386,22 @@ impl Tracer {
     /// Adds a user to a site; makes room for its slot if there is none.
     pub fn add_site(&mut self, address: u64, user: User) -> LiveResult<()> {
         self.make_way(address, user);
-        match self
-            .breakpoints
-            .sites
-            .add(&self.tracee.memory, address, user)
-        {
-            Ok(()) => Ok(()),
-            Err(Missing::Refused(error)) => Err(error),
-            Err(Missing::SlotsNear(near)) => {
-                self.make_room(near)?;
-                match self
-                    .breakpoints
-                    .sites
-                    .add(&self.tracee.memory, address, user)
-                {
-                    Ok(()) => Ok(()),
-                    Err(Missing::Refused(error)) => Err(error),
-                    Err(Missing::SlotsNear(_)) => Err(LiveError::CannotStop {
-                        address,
-                        reason: "there is no room for its instruction within reach".to_owned(),
-                        nearest: address,
-                    }),
-                }
-            }
+        let memory = &self.tracee.memory;
+        match self.breakpoints.sites.add(memory, address, user) {
+            Ok(()) => return Ok(()),
+            Err(Missing::Refused(error)) => return Err(error),
+            Err(Missing::SlotsNear(near)) => self.make_room(near)?,
         }
+        let memory = &self.tracee.memory;
+        let added = self.breakpoints.sites.add(memory, address, user);
+        added.map_err(|missing| match missing {
+            Missing::Refused(error) => error,
+            Missing::SlotsNear(_) => LiveError::CannotStop {
+                address,
+                reason: "there is no room for its instruction within reach".to_owned(),
+                nearest: address,
+            },
+        })
     }
 
     pub fn remove_site(&mut self, address: u64, user: User) {

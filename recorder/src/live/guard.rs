@@ -83,7 +83,7 @@ mod tests {
             matches!(&error, LiveError::Mistake(text) if *text == expected),
             "{error}"
         );
-        let command: Command = Box::new(|_| panic!("nobody waits"));
+        let command: Command = Box::new(|_| panic!("no one waits"));
         live.inner
             .commands
             .send(command)

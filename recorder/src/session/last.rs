@@ -19,7 +19,7 @@ use crate::{
     process::status::may_sleep,
     return_trampoline::{ReturnTrampoline, unhook},
     snapshot::{self, SharedSnapshots},
-    stop::{StoppedProcess, interrupted},
+    stop::{StoppedProcess, interrupted, memory::read_up_to},
 };
 
 /// Programs that use more memory are copied at their end only where that takes a small share of their time.
@@ -422,16 +422,8 @@ fn stack(memory: &File, sp: u64, leave: &ReturnTrampoline) -> (u64, Vec<u8>) {
     let first = sp.saturating_sub(RED_ZONE) & !7;
     let next_page = (first & !(PAGE - 1)).saturating_add(PAGE);
     for start in [first, sp & !7, next_page] {
-        let mut bytes = vec![0; MAX_STACK_LEN];
-        let mut filled = 0;
-        while filled < bytes.len() && start <= i64::MAX as u64 {
-            match memory.read_at(&mut bytes[filled..], start + filled as u64) {
-                Ok(0) | Err(_) => break,
-                Ok(count) => filled += count,
-            }
-        }
-        bytes.truncate(filled);
-        if filled != 0 {
+        let mut bytes = read_up_to(memory, start, MAX_STACK_LEN);
+        if !bytes.is_empty() {
             unhook(memory, leave, start, &mut bytes);
             return (start, bytes);
         }

@@ -10,6 +10,21 @@ use std::os::unix::fs::FileExt;
 use super::StopError;
 use super::ptrace;
 
+/// Reads up to `len` bytes of a process's memory file, fewer where what is mapped ends.
+pub(crate) fn read_up_to(file: &File, address: u64, len: usize) -> Vec<u8> {
+    let mut bytes = vec![0; len];
+    let mut filled = 0;
+    // Offsets of files are signed.
+    while filled < len && address <= i64::MAX as u64 {
+        match file.read_at(&mut bytes[filled..], address + filled as u64) {
+            Ok(0) | Err(_) => break,
+            Ok(count) => filled += count,
+        }
+    }
+    bytes.truncate(filled);
+    bytes
+}
+
 pub(super) struct Memory {
     pid: i32,
     file: File,
@@ -36,19 +51,7 @@ impl Memory {
 
     /// Reads up to `len` bytes, fewer where what is mapped ends.
     pub(super) fn read_up_to(&self, address: u64, len: usize) -> Vec<u8> {
-        let mut bytes = vec![0; len];
-        let mut filled = 0;
-        while filled < len {
-            match self
-                .file
-                .read_at(&mut bytes[filled..], address + filled as u64)
-            {
-                Ok(0) | Err(_) => break,
-                Ok(count) => filled += count,
-            }
-        }
-        bytes.truncate(filled);
-        bytes
+        read_up_to(&self.file, address, len)
     }
 
     /// Writes through `tid`, a stopped thread, if the file does not allow it.

@@ -18,7 +18,7 @@
 mod calls;
 mod error;
 mod frames;
-mod memory;
+pub(crate) mod memory;
 pub(crate) mod procfs;
 pub(crate) mod ptrace;
 pub(crate) mod restart;

@@ -19,6 +19,11 @@ use crate::{
 
 /// Rounds of each thread, which stops several times in each.
 const ROUNDS: &[&str] = &["12"];
+/// The system call futex(2) is given these to wake a thread that waits for a lock, or to wait for one. Whether a lock is contended
+/// differs from run to run, natively too.
+const GIVEN_TO_FUTEX: [&str; 3] = ["rcx", "rdx", "rsi"];
+/// `FUTEX_WAIT_PRIVATE` and `FUTEX_WAKE_PRIVATE` (linux/futex.h), which is left in rsi.
+const FUTEX_OPERATIONS: [u64; 2] = [0x80, 0x81];
 /// Kept by calls, or the function's argument; tracing passes the others through thunks.
 const KEPT: [&str; 8] = ["rbx", "rbp", "rsp", "r12", "r13", "r14", "r15", "rip"];
 
@@ -90,11 +95,13 @@ fn differences(
     let mut found = Vec::new();
     let place = &ours.place;
     let delta = ours.registers["rsp"].wrapping_sub(theirs.registers["rsp"]);
+    let is_contended = |moment: &Moment| FUTEX_OPERATIONS.contains(&moment.registers["rsi"]);
+    let one_was_contended = is_contended(ours) != is_contended(theirs);
     for (name, value) in &ours.registers {
         let other = theirs.registers[name];
         let name = name.as_str();
         let is_left = traced && !KEPT.contains(&name) || LEFT_BY_LIBC.contains(&name);
-        if is_left {
+        if is_left || one_was_contended && GIVEN_TO_FUTEX.contains(&name) {
             continue;
         }
         compared.registers += 1;

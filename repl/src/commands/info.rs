@@ -185,7 +185,7 @@ fn end(end: &End, state: RecordingState) -> String {
     match (end, state) {
         (End::Code(code), _) => format!("with exit code {code}"),
         (End::Signal(signal), _) => format!("by {signal}"),
-        (End::Detached, _) => "not: the recorder detached and the program went on".to_owned(),
+        (End::Detached, _) => "not: the recorder detached and the program kept running".to_owned(),
         (End::NotSeen, RecordingState::Live) => "not yet".to_owned(),
         (End::NotSeen, _) => "out of sight of the recorder".to_owned(),
     }

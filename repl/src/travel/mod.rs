@@ -198,7 +198,7 @@ impl Session {
             [] => {}
             [word] if word == "--keep" => self.keep = true,
             [word, ..] => {
-                let help = "write: quit, or quit --keep to let the program go on".to_owned();
+                let help = "write: quit, or quit --keep to keep the program running".to_owned();
                 return Err(Error::usage(
                     format!("quit does not take \"{word}\""),
                     Some(help),
@@ -394,7 +394,7 @@ impl Session {
     fn greeting(&self) -> String {
         match (&self.present, self.link.past()) {
             (Some(present), _) if present.is_ours() => {
-                "help lists the verbs; Ctrl-C stops the program; quit ends it, quit --keep lets it go on"
+                "help lists the verbs; Ctrl-C stops the program; quit ends it, quit --keep keeps it running"
                     .to_owned()
             }
             (Some(_), _) => {

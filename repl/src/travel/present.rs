@@ -277,7 +277,7 @@ impl Present {
             return Ok(());
         }
         let (does, end) = match report.status {
-            StateWord::Running => (", its program goes on running", "stop"),
+            StateWord::Running => (", its program keeps running", "stop"),
             StateWord::Stopped => (", its program stays stopped", "stop"),
             StateWord::Ended => (", its program has ended", "stop"),
             StateWord::Recorded => ("", "close"),

@@ -125,7 +125,7 @@ fn verbs_that_are_none_are_told() {
             help: did you mean step? help lists the verbs
               at --cmd 4: help stpe (exit code 2)
             error: quit does not take "now"
-            help: write: quit, or quit --keep to let the program go on
+            help: write: quit, or quit --keep to keep the program running
               at --cmd 5: quit now (exit code 2)
             error: there is no alias "nothing"
             help: make one: alias NAME = VERB ...

@@ -21,8 +21,7 @@ pub struct AttachArgs {
 
 impl Verb for Attach {
     const NAME: &'static str = "attach";
-    const DOC: &'static str =
-        "Take a running process under control\n\nThe process goes on; `hindsight pause` stops it.";
+    const DOC: &'static str = "Take a running process under control\n\nThe process keeps running; `hindsight pause` stops it.";
     const NEEDS: Needs = Needs::Daemon;
     const DOES: Does = Does::Change;
     type Args = AttachArgs;

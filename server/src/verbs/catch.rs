@@ -86,7 +86,7 @@ impl Command for Catch {
             "What is caught",
         )
         .optional(),
-        Word::flag("unhandled", None, "With throw: only what nobody will catch"),
+        Word::flag("unhandled", None, "With throw: only what is not caught"),
         probe_words::CONDITION,
         probe_words::HIT_COUNT,
         probe_words::ALL,

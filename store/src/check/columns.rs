@@ -268,7 +268,7 @@ fn check_numbers(path: &Path, state: &SealState, report: &mut Report) {
             odd(format!("part {} comes as number {index}", part.number));
         }
         if part.first_seq != next_seq || part.end_seq < part.first_seq {
-            odd(format!("part {index} does not go on at seq {next_seq}"));
+            odd(format!("part {index} does not continue at seq {next_seq}"));
         }
         next_seq = part.end_seq;
     }

@@ -94,18 +94,22 @@ impl Watches {
         }
     }
 
-    /// Returns those that have not been found, and why.
-    pub(crate) fn waiting(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.all.iter().filter_map(|watch| match &watch.scope {
-            WatchScope::Nowhere(why) => Some((watch.text.as_str(), why.as_str())),
-            _ => None,
-        })
-    }
-
-    /// Returns those that are not captured in all places in which they lie.
-    pub(crate) fn partly(&self) -> impl Iterator<Item = &str> {
-        let partly = self.all.iter().filter(|watch| !watch.is_whole);
-        partly.map(|watch| watch.text.as_str())
+    /// Reports those that have not been found, and those that are not captured in all places in which they lie.
+    pub(crate) fn warn(&self, observer: &dyn crate::Observer) {
+        for watch in &self.all {
+            let expression = &watch.text;
+            if let WatchScope::Nowhere(why) = &watch.scope {
+                observer.warning(&format!(
+                    "--watch {expression}: {why}; it is looked for again in each module that is loaded"
+                ));
+            }
+            if !watch.is_whole {
+                observer.warning(&format!(
+                    "--watch {expression}: there is no room for all the places that it lies in, and it is not captured at all calls; \
+                     FUNCTION::PARAMETER takes less"
+                ));
+            }
+        }
     }
 
     /// Tells whether modules that come may have something to watch.

@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::hooks::{Hooks, SharedHooks};
-use crate::{guardian::Announcer, return_trampoline::unhook};
+use crate::{guardian::Announcer, return_trampoline::unhook, stop::memory::read_up_to};
 
 /// A byte of the program's that one of ours stands over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,19 +91,7 @@ impl LiveMemory {
 
     /// Reads up to `len` bytes, fewer where what is mapped ends.
     pub fn read_up_to(&self, address: u64, len: usize) -> Vec<u8> {
-        let mut bytes = vec![0; len];
-        let mut filled = 0;
-        while filled < len && address <= i64::MAX as u64 {
-            match self
-                .file
-                .read_at(&mut bytes[filled..], address + filled as u64)
-            {
-                Ok(0) | Err(_) => break,
-                Ok(count) => filled += count,
-            }
-        }
-        bytes.truncate(filled);
-        bytes
+        read_up_to(&self.file, address, len)
     }
 
     /// As [`Self::read_up_to`], with the program's return addresses where ours stand.
