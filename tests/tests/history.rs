@@ -163,14 +163,14 @@ fn watches_stop_where_values_change_forwards_and_back() {
     let errors = ended.errors();
     assert_eq!(
         errors
-            .matches("no change of what is watched behind")
+            .matches("no change of a watched expression after")
             .count(),
         1,
         "{errors}"
     );
     assert_eq!(
         errors
-            .matches("no change of what is watched before")
+            .matches("no change of a watched expression before")
             .count(),
         1,
         "{errors}"

@@ -121,7 +121,7 @@ fn threads_are_shown_and_chosen() {
         expect![[r#"
             Thread 28464 (orders) at event 10, resume: continue: location unknown
                   ID | Name   | State   | Location
-            ---------+--------+---------+-----------------
+            ---------+--------+---------+------------------
              * 28464 | orders | running | location unknown
             Thread 28553 (orders) at event 58, entry of say: say at /home/ada/orders/orders.c:23
             ->    23 | static void say(const char *text) { (void)!write(1, text, strlen(text)); }

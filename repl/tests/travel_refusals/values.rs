@@ -248,7 +248,7 @@ fn answers_may_be_empty() {
     expect![[r#"
         Thread 4243 (synth-4243) at event 27, process_exit: location unknown
              ID | Name       | State   | Location
-        --------+------------+---------+-----------------
+        --------+------------+---------+------------------
          * 4243 | synth-4243 | running | location unknown
         Thread 4243 is in no recorded call at event 27.
         The program had written nothing up to here.
